@@ -7,11 +7,9 @@
 #include <string.h>
 
 #include "tracker/base/log.h"
-#include "trainer/backends/backend.h"
 #include "trainer/launch/launch.h"
 #include "trainer/run/report.h"
 #include "trainer/state/initial.h"
-#include "trainer/state/resume.h"
 #include "trainer/tools/subcommands.h"
 
 /* ---- the ranks ---- */

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* main.c: the `dptrack` program: the table of commands, its help, and the dispatch from argv. */
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "config.h"
 #include "tracker/base/log.h"
-#include "web/cli/cli.h"
 #include "web/cli/cli_help.h"
 
 static const struct cli_command *const commands[] = {

@@ -5,6 +5,9 @@
 #define DPT_BASE_ERR_H
 
 #include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 enum err_code {
 	ERR_OK = 0,

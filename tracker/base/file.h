@@ -5,9 +5,6 @@
 #define DPT_BASE_FILE_H
 
 #include <limits.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 #include "tracker/base/buf.h"

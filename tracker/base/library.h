@@ -4,8 +4,6 @@
 #ifndef DPT_BASE_LIBRARY_H
 #define DPT_BASE_LIBRARY_H
 
-#include <stddef.h>
-
 #include "tracker/base/err.h"
 
 struct library {

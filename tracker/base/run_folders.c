@@ -3,7 +3,6 @@
 #include "tracker/base/run_folders.h"
 
 #include <dirent.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,8 +3,6 @@
 #include "tracker/base/sha256.h"
 
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -2,8 +2,6 @@
 /* curlso.c: loads libcurl's functions and checks the constants. */
 #include "tracker/curl/curlso.h"
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>

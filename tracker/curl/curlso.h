@@ -5,10 +5,6 @@
 #ifndef DPT_CURL_CURLSO_H
 #define DPT_CURL_CURLSO_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "tracker/base/err.h"
 
 /* Options of a transfer, with the argument of each. */

@@ -5,13 +5,10 @@
 #include "tracker/event/event.h"
 
 #include <math.h>
-#include <string.h>
 
-#include "tracker/base/err.h"
 #include "tracker/base/utf8.h"
 #include "tracker/event/extension.h"
 #include "tracker/event/tensorboard.h"
-#include "tracker/event/wire.h"
 
 static const char *const status_names[] = { "running", "finished", "failed", "killed", "preempted", "scheduled" };
 

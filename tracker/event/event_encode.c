@@ -3,7 +3,6 @@
  * fields hold the rest, and what the standard messages would lose. */
 #include "tracker/event/event_encode.h"
 
-#include "tracker/base/err.h"
 #include "tracker/event/extension.h"
 #include "tracker/event/record.h"
 #include "tracker/event/tensorboard.h"

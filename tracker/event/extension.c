@@ -3,11 +3,6 @@
  * not copied. */
 #include "tracker/event/extension.h"
 
-#include <limits.h>
-
-#include "tracker/base/err.h"
-#include "tracker/event/event.h"
-
 #define ID_CHARS 32u
 
 int extension_rank(const struct wire_field *f, int *ret)

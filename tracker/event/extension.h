@@ -4,7 +4,6 @@
 #ifndef DPT_EVENT_EXTENSION_H
 #define DPT_EVENT_EXTENSION_H
 
-#include "tracker/event/event.h"
 #include "tracker/event/wire.h"
 
 /* schema/event/fields.def as constants FIELD_<message>_<name>. */

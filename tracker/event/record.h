@@ -13,9 +13,6 @@
 #ifndef DPT_EVENT_RECORD_H
 #define DPT_EVENT_RECORD_H
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include "tracker/base/buf.h"
 
 #define RECORD_HEAD_BYTES 12u

@@ -4,11 +4,7 @@
  * spends its time there. */
 #include "tracker/event/tensorboard.h"
 
-#include <string.h>
-
-#include "tracker/base/err.h"
 #include "tracker/event/extension.h"
-#include "tracker/event/wire.h"
 
 /* ---- tensors ---- */
 

@@ -4,9 +4,6 @@
 #ifndef DPT_EVENT_TENSORBOARD_H
 #define DPT_EVENT_TENSORBOARD_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "tracker/event/event.h"
 
 enum {

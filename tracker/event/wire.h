@@ -4,12 +4,6 @@
 #ifndef DPT_EVENT_WIRE_H
 #define DPT_EVENT_WIRE_H
 
-#include <endian.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
 #include "tracker/base/buf.h"
 #include "tracker/base/err.h"
 #include "tracker/base/little.h"

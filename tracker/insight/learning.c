@@ -4,7 +4,6 @@
 #include "tracker/insight/learning.h"
 
 #include <math.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -4,10 +4,6 @@
 #ifndef DPT_INSIGHT_LEARNING_H
 #define DPT_INSIGHT_LEARNING_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "tracker/base/buf.h"
 #include "tracker/base/err.h"
 

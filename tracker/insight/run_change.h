@@ -9,9 +9,6 @@
 #ifndef DPT_INSIGHT_RUN_CHANGE_H
 #define DPT_INSIGHT_RUN_CHANGE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "tracker/base/buf.h"
 #include "tracker/insight/step_time.h"
 

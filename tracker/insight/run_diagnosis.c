@@ -3,7 +3,6 @@
 #include "tracker/insight/run_diagnosis.h"
 
 #include <math.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 

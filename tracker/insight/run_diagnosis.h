@@ -4,9 +4,6 @@
 #ifndef DPT_INSIGHT_RUN_DIAGNOSIS_H
 #define DPT_INSIGHT_RUN_DIAGNOSIS_H
 
-#include <stdbool.h>
-
-#include "tracker/base/err.h"
 #include "tracker/insight/bottleneck_tree.h"
 #include "tracker/insight/steps.h"
 

@@ -4,9 +4,6 @@
 #ifndef DPT_INSIGHT_STEP_TIME_H
 #define DPT_INSIGHT_STEP_TIME_H
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include "tracker/base/err.h"
 
 enum step_time_phase {

@@ -11,8 +11,6 @@
 #ifndef DPT_INSIGHT_STEPS_H
 #define DPT_INSIGHT_STEPS_H
 
-#include <stdbool.h>
-
 #include "tracker/insight/step_time.h"
 
 /* Limits on steps and cells (steps x ranks); of longer runs only the last steps are used. */

@@ -5,9 +5,6 @@
 #ifndef DPT_INSIGHT_TUNING_H
 #define DPT_INSIGHT_TUNING_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "tracker/base/buf.h"
 
 /* ---- learning rate ---- */

@@ -6,10 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tracker/base/buf.h"
-#include "tracker/base/err.h"
 #include "tracker/base/library.h"
-#include "tracker/object/object.h"
 
 #define EXPATSO_FUNCTIONS(X)                                                                             \
 	X(ErrorString) X(GetErrorCode) X(Parse) X(ParserCreate) X(ParserFree) X(SetCharacterDataHandler) \

@@ -2,13 +2,11 @@
 /* client.c: address, credentials and their renewal, signatures. */
 #include "tracker/object/client.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tracker/base/clock.h"
-#include "tracker/object/settings.h"
 #include "tracker/object/sign.h"
 
 #define TIMEOUT_S 60.0

@@ -4,11 +4,7 @@
 #define DPT_OBJECT_CLIENT_H
 
 #include <pthread.h>
-#include <stdbool.h>
-#include <stddef.h>
 
-#include "tracker/base/buf.h"
-#include "tracker/base/err.h"
 #include "tracker/object/object.h"
 #include "tracker/object/settings.h"
 

@@ -4,15 +4,12 @@
 
 #include <errno.h>
 #include <jansson.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-#include "tracker/base/buf.h"
 #include "tracker/base/clock.h"
-#include "tracker/base/err.h"
 #include "tracker/base/file.h"
 #include "tracker/base/library.h"
 #include "tracker/object/sign.h"

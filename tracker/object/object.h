@@ -11,9 +11,6 @@
 #define DPT_OBJECT_OBJECT_H
 
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include "tracker/base/buf.h"
 #include "tracker/base/err.h"

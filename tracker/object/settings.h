@@ -5,11 +5,9 @@
 #ifndef DPT_OBJECT_SETTINGS_H
 #define DPT_OBJECT_SETTINGS_H
 
-#include <stdbool.h>
 #include <time.h>
 
 #include "tracker/base/buf.h"
-#include "tracker/base/err.h"
 #include "tracker/curl/curlso.h"
 
 #define AWS_PROFILE_VALUE_BYTES 4096

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* upload.c: multipart uploads: begin, parts with their ETags, completion by the list of parts. Also aborts unfinished
  * uploads of other processes. */
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

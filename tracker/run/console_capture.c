@@ -2,16 +2,11 @@
 /* console_capture.c: console capture: a partial line for each stream, and a message of complete lines. */
 #include "tracker/run/run_inside.h"
 
-#include <pthread.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "tracker/base/clock.h"
 #include "tracker/base/utf8.h"
-#include "tracker/event/event.h"
-#include "tracker/event/event_encode.h"
 
 #define OVERWRITE_MS 1000 /* between two recorded states of a line that is overwritten */
 

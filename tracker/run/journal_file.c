@@ -7,14 +7,11 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "config.h"
 #include "tracker/base/clock.h"
-#include "tracker/event/event_encode.h"
 #include "tracker/event/record.h"
-#include "tracker/run/run_folder.h"
 
 #define BUF_BYTES_MAX (64u << 20)
 #define NAME_TRIES 1000u

@@ -3,14 +3,7 @@
  * because readers without a lock may still use them. */
 #include "tracker/run/run_inside.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
-
-#include "tracker/base/arena.h"
-#include "tracker/base/err.h"
-#include "tracker/event/event.h"
 
 #define FIRST_SLOTS 256u
 

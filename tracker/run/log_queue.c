@@ -3,8 +3,6 @@
  * counter is accessed only once per 1024 points. */
 #include "tracker/run/log_queue.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "tracker/base/clock.h"

@@ -2,15 +2,10 @@
 /* records.c: encodes records into one bounded buffer, protected by one lock. */
 #include "tracker/run/run_inside.h"
 
-#include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "tracker/base/arena.h"
 #include "tracker/base/array.h"
 #include "tracker/base/clock.h"
-#include "tracker/base/err.h"
-#include "tracker/event/event.h"
 
 struct records {
 	pthread_mutex_t lock;

@@ -3,16 +3,11 @@
  * The writer thread and the journal uploader do the work. Independent of what is logged. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 
 #include "tracker/base/clock.h"
-#include "tracker/base/err.h"
 #include "tracker/base/run_folders.h"
 #include "tracker/base/utf8.h"
-#include "tracker/dptrack.h"
-#include "tracker/event/event.h"
-#include "tracker/run/run_folder.h"
 #include "tracker/run/run_inside.h"
 
 #define CLOSE_WAIT_S 10.0

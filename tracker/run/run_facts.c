@@ -2,14 +2,10 @@
 /* run_facts.c: the functions of dptrack.h that record everything except points: params, tags, environment, notes,
  * status, … They check and clean their input; lost or truncated input causes a warning. Independent of the encoding and
  * of the time of writing. */
-#include "tracker/dptrack.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-#include "tracker/base/err.h"
 #include "tracker/base/utf8.h"
-#include "tracker/event/event.h"
 #include "tracker/run/run_inside.h"
 
 static int warn_if_refused(struct dptrack_run *run, const char *what, const char *key, int rc)

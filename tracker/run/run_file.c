@@ -1,23 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* run_file.c: files that are stored with a run: copied into its folder, recorded in its journal, queued for the file
  * uploader. Independent of how they are sent. */
-#include "tracker/dptrack.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tracker/base/err.h"
-#include "tracker/base/file.h"
 #include "tracker/base/sha256.h"
 #include "tracker/base/utf8.h"
-#include "tracker/event/event.h"
 #include "tracker/run/run_inside.h"
 
 #define PIECE_BYTES ((size_t)1 << 20)

@@ -3,17 +3,12 @@
 #include "tracker/run/run_folder.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tracker/base/err.h"
-#include "tracker/base/file.h"
 #include "tracker/base/text.h"
 #include "tracker/event/event.h"
 #include "tracker/event/record.h"

@@ -3,12 +3,7 @@
 #ifndef DPT_RUN_RUN_FOLDER_H
 #define DPT_RUN_RUN_FOLDER_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "tracker/base/arena.h"
-#include "tracker/base/err.h"
 #include "tracker/base/file.h"
 
 #define NAMES_ID_BYTES 33 /* 32 hex digits and NUL */

@@ -5,15 +5,8 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include "tracker/base/arena.h"
-#include "tracker/base/buf.h"
-#include "tracker/base/err.h"
 #include "tracker/dptrack.h"
-#include "tracker/event/event.h"
 #include "tracker/event/event_encode.h"
 #include "tracker/event/event_media.h"
 #include "tracker/run/log_queue.h"

@@ -3,14 +3,9 @@
  * never wait. Refused points are counted and cause a warning. Independent of what happens after the queue. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "tracker/base/clock.h"
-#include "tracker/base/err.h"
 #include "tracker/base/utf8.h"
-#include "tracker/dptrack.h"
-#include "tracker/event/event.h"
-#include "tracker/event/event_media.h"
 #include "tracker/run/run_inside.h"
 
 static int refuse_key(struct dptrack_run *run, const char *key, int rc, const char *why)

@@ -4,10 +4,7 @@
 #include "tracker/dptrack.h"
 
 #include <stdio.h>
-#include <string.h>
 
-#include "tracker/base/err.h"
-#include "tracker/base/file.h"
 #include "tracker/base/text.h"
 #include "tracker/event/event.h"
 #include "tracker/event/record.h"

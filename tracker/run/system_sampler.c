@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* system_sampler.c: wakes up once a second for the fixed loop, and at every interval for a sample. */
 #include <math.h>
-#include <pthread.h>
 #include <stdlib.h>
 
-#include "tracker/base/clock.h"
 #include "tracker/base/thread.h"
 #include "tracker/run/run_inside.h"
 #include "tracker/system/system_sample.h"

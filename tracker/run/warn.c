@@ -2,11 +2,8 @@
 /* warn.c: stores warnings in one slot for each kind. */
 #include "tracker/run/run_inside.h"
 
-#include <pthread.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "tracker/base/clock.h"
 

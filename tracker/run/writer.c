@@ -4,16 +4,12 @@
 #include "tracker/run/run_inside.h"
 
 #include <errno.h>
-#include <pthread.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "tracker/base/clock.h"
-#include "tracker/base/err.h"
 #include "tracker/base/thread.h"
-#include "tracker/event/event_encode.h"
 
 /* ---- the sync thread; it has at most one request ---- */
 

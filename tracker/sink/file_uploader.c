@@ -3,16 +3,13 @@
 #include "tracker/sink/sink.h"
 
 #include <math.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tracker/base/buf.h"
 #include "tracker/base/clock.h"
 #include "tracker/base/file.h"
 #include "tracker/base/thread.h"
-#include "tracker/sink/http_client.h"
 #include "tracker/sink/worker.h"
 
 #define BACKOFF_FIRST_S 0.5

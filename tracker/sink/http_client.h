@@ -4,9 +4,6 @@
 #ifndef DPT_SINK_HTTP_CLIENT_H
 #define DPT_SINK_HTTP_CLIENT_H
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "tracker/base/buf.h"
 #include "tracker/base/err.h"
 

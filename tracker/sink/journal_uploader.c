@@ -2,7 +2,6 @@
 /* journal_uploader.c: the thread that sends journals. One lock protects its state; requests are made without it. */
 #include "tracker/sink/sink.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +9,6 @@
 #include "tracker/base/array.h"
 #include "tracker/base/clock.h"
 #include "tracker/base/thread.h"
-#include "tracker/sink/http_client.h"
 #include "tracker/sink/worker.h"
 
 #define EAGER_BYTES (256u << 10)

@@ -3,11 +3,6 @@
 #ifndef DPT_SINK_SINK_H
 #define DPT_SINK_SINK_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "tracker/base/err.h"
 #include "tracker/sink/http_client.h"
 
 /* ---- journal_uploader.c ----

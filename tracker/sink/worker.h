@@ -5,7 +5,6 @@
 #define DPT_SINK_WORKER_H
 
 #include <pthread.h>
-#include <stdbool.h>
 
 #include "tracker/base/err.h"
 

@@ -3,10 +3,8 @@
  * container may see its own group as the mount's root, although the path is the machine's. */
 #include "tracker/system/cgroup.h"
 
-#include <limits.h>
 #include <fcntl.h>
 #include <math.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,16 +2,13 @@
 /* system_sample.c: reads the counters of the kernel and of NVML, and computes the series from their differences. */
 #include "tracker/system/system_sample.h"
 
-#include <ctype.h>
 #include <limits.h>
 #include <math.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "tracker/base/clock.h"
 #include "tracker/base/library.h"
 #include "tracker/system/cgroup.h"
 

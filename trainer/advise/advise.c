@@ -3,7 +3,6 @@
 #include "trainer/advise/advise.h"
 
 #include <math.h>
-#include <string.h>
 
 double advise_bytes(const struct advise_cost *c)
 {

@@ -10,8 +10,6 @@
 #ifndef DPT_ADVISE_ADVISE_H
 #define DPT_ADVISE_ADVISE_H
 
-#include <stdbool.h>
-
 #include "trainer/advise/hardware.h"
 #include "trainer/graph/plan.h"
 

@@ -2,7 +2,6 @@
 /* hardware.c: reads a machine's file, or one that is shipped, and interpolates seconds between the measured sizes. */
 #include "trainer/advise/hardware.h"
 
-#include <errno.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>

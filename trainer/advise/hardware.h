@@ -4,9 +4,6 @@
 #ifndef DPT_ADVISE_HARDWARE_H
 #define DPT_ADVISE_HARDWARE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "tracker/base/err.h"
 
 enum { HARDWARE_NODES = 4096, HARDWARE_POINTS = 64, HARDWARE_TEXT = 64 };

@@ -5,8 +5,6 @@
 #ifndef DPT_ADVISE_PLAN_SEARCH_H
 #define DPT_ADVISE_PLAN_SEARCH_H
 
-#include <stdint.h>
-
 #include "trainer/advise/advise.h"
 
 enum search_goal { SEARCH_SPEED, SEARCH_MEMORY, SEARCH_RANKS };

@@ -6,7 +6,6 @@
 #ifndef DPT_BACKENDS_BACKEND_H
 #define DPT_BACKENDS_BACKEND_H
 
-#include "trainer/graph/kernel.h"
 #include "trainer/ops/ops.h"
 
 #define BACKEND_ABI 16

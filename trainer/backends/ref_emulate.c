@@ -3,7 +3,6 @@
  * copies, and its results are rounded when they are stored. So each op has the exact result of its rounded operands,
  * rounded once. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "trainer/backends/backend.h"
 #include "trainer/ops/cast/float16.h"

@@ -6,9 +6,6 @@
 #ifndef DPT_COMM_BOOTSTRAP_H
 #define DPT_COMM_BOOTSTRAP_H
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "tracker/base/err.h"
 
 /* ---- tcp.c ----

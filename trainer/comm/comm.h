@@ -5,11 +5,6 @@
 #ifndef DPT_COMM_COMM_H
 #define DPT_COMM_COMM_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "tracker/base/err.h"
 #include "trainer/graph/graph.h"
 
 struct comm;

@@ -2,10 +2,8 @@
 /* flight.c: records the calls of a communicator; runs the heartbeat thread. */
 #include "trainer/comm/flight.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "tracker/base/clock.h"
 #include "tracker/base/thread.h"

@@ -6,7 +6,6 @@
 #define DPT_COMM_FLIGHT_H
 
 #include <stdatomic.h>
-#include <stdbool.h>
 
 #include "trainer/comm/comm.h"
 

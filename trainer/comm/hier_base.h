@@ -4,11 +4,6 @@
 #ifndef DPT_COMM_HIER_BASE_H
 #define DPT_COMM_HIER_BASE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "trainer/comm/comm.h"
 #include "trainer/comm/link.h"
 #include "trainer/comm/shm.h"
 #include "trainer/graph/reduction_tree.h"

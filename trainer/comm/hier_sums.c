@@ -3,10 +3,8 @@
  * of a machine add theirs. The owners of a piece exchange their sums: each adds a part in the order of the machines and
  * sends the result to the others, so all get the same bits. Each owner then shares the piece with the ranks of its
  * machine. Every rank of a machine sends its share of the traffic. */
-#include "trainer/comm/comm.h"
 #include "trainer/comm/hier_base.h"
 #include "trainer/comm/sum.h"
-#include "trainer/graph/reduction_tree.h"
 
 #define SMALL_BYTES ((size_t)16384) /* smaller sums have one owner */
 

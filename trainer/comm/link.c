@@ -3,7 +3,6 @@
 #include "trainer/comm/link.h"
 
 #include <dlfcn.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

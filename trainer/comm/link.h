@@ -8,9 +8,6 @@
 #ifndef DPT_COMM_LINK_H
 #define DPT_COMM_LINK_H
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "tracker/base/err.h"
 
 #define LINK_ABI 4

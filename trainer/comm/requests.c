@@ -8,7 +8,6 @@
 #include <time.h>
 
 #include "tracker/base/clock.h"
-#include "trainer/comm/shm.h"
 
 #define SPINS 200
 #define NAP_S 0.05

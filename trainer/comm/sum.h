@@ -4,8 +4,6 @@
 #ifndef DPT_COMM_SUM_H
 #define DPT_COMM_SUM_H
 
-#include <stdbool.h>
-
 #include "trainer/graph/graph.h"
 
 struct sum_job {

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "tracker/base/run_folders.h"
-#include "trainer/config/config.h"
 #include "trainer/config/flags.h"
 
 #define CANDIDATES_MAX 500

@@ -13,10 +13,6 @@
 #ifndef DPT_CONFIG_CONFIG_H
 #define DPT_CONFIG_CONFIG_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "tracker/base/buf.h"
 #include "tracker/base/err.h"
 

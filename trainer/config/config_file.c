@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <jansson.h>
-
 #include "tracker/base/arena.h"
 #include "trainer/config/document.h"
 #include "trainer/config/flags.h"

@@ -12,7 +12,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "tracker/base/buf.h"
 #include "tracker/base/file.h"
 
 static bool is_yaml_name(const char *path)

@@ -5,7 +5,6 @@
 
 #include "tracker/base/text.h"
 #include "tracker/base/utf8.h"
-#include "trainer/config/config.h"
 #include "trainer/config/flags.h"
 
 #define HELP_COLUMN 34

@@ -13,8 +13,6 @@
 #ifndef DPT_CONFIG_LR_SCHEDULE_H
 #define DPT_CONFIG_LR_SCHEDULE_H
 
-#include <stdint.h>
-
 #include "trainer/config/config.h"
 
 struct lr_schedule {

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* print.c: `dptrain config`: every value with its origin. */
-#include <stdio.h>
 #include <string.h>
-
-#include <jansson.h>
 
 #include "tracker/base/json_print.h"
 #include "tracker/base/text.h"
-#include "trainer/config/config.h"
 #include "trainer/config/flags.h"
 
 #define VALUE_BYTES_MAX (FLAG_TEXT_MAX + 1)

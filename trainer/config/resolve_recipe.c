@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "trainer/config/config.h"
 #include "trainer/config/flags.h"
 
 #define FIND_LR 10 /* the highest rate that `dptrain find lr` tries */

@@ -6,11 +6,9 @@
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
 
 static const char *const unit_names[DATA_ACCOUNT_UNITS] = { [DATA_ACCOUNT_FILES] = "file",
 							    [DATA_ACCOUNT_SAMPLES] = "sample" };

@@ -5,8 +5,6 @@
 #ifndef DPT_DATA_DATA_ACCOUNT_H
 #define DPT_DATA_DATA_ACCOUNT_H
 
-#include <stdbool.h>
-#include <stdint.h>
 #include <sys/stat.h>
 
 #include "tracker/base/buf.h"

@@ -7,11 +7,6 @@
 #ifndef DPT_DATA_DATASET_H
 #define DPT_DATA_DATASET_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "tracker/base/buf.h"
-#include "tracker/base/err.h"
 #include "tracker/base/sha256.h"
 #include "tracker/base/thread.h"
 #include "trainer/data/data_account.h"

@@ -3,9 +3,7 @@
 #include "trainer/graph/graph.h"
 
 #include <fnmatch.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "trainer/graph/op.h"

@@ -7,10 +7,6 @@
 #ifndef DPT_GRAPH_GRAPH_H
 #define DPT_GRAPH_GRAPH_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "tracker/base/arena.h"
 #include "tracker/base/buf.h"
 #include "tracker/base/err.h"

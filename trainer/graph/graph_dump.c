@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* graph_dump.c: writes a graph as text: one line per input or persistent tensor, then one line per node. */
-#include "trainer/graph/graph.h"
 #include "trainer/graph/op.h"
 
 static void dump_type(const struct tensor *t, struct buf *out)

@@ -3,7 +3,6 @@
 #ifndef DPT_GRAPH_PASS_H
 #define DPT_GRAPH_PASS_H
 
-#include "trainer/graph/graph.h"
 #include "trainer/graph/kernel.h"
 #include "trainer/graph/op.h"
 

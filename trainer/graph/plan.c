@@ -3,9 +3,7 @@
  * The transient memory of each program follows; all programs overlay the same bytes. */
 #include "trainer/graph/plan.h"
 
-#include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "trainer/graph/liveness.h"
 #include "trainer/graph/slab.h"

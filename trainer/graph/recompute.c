@@ -4,7 +4,6 @@
  * these by clones, placed in front of the first node that needs them. A clone has the kernel, the attributes (so the
  * random draws) and the operands of its original, so it produces the same bits. Ops marked RECOMPUTE_NEVER are kept, so
  * running statistics update once and sums over ranks are communicated once. */
-#include <stdlib.h>
 
 #include "trainer/graph/pass.h"
 

@@ -10,7 +10,6 @@
 #include "trainer/graph/slab.h"
 
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 

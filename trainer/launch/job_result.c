@@ -2,7 +2,6 @@
 /* job_result.c: the culprit, the exit code and the reason. */
 #include "trainer/launch/job_result.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>

@@ -4,9 +4,6 @@
 #ifndef DPT_LAUNCH_JOB_RESULT_H
 #define DPT_LAUNCH_JOB_RESULT_H
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "tracker/base/err.h"
 
 #define JOB_RESULT_REASON_BYTES 600

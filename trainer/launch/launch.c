@@ -5,8 +5,6 @@
 #include "trainer/launch/launch.h"
 
 #include <errno.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +13,6 @@
 
 #include "tracker/base/clock.h"
 #include "tracker/base/log.h"
-#include "trainer/comm/comm.h"
 #include "trainer/launch/child_ranks.h"
 #include "trainer/launch/node_group.h"
 

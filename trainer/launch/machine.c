@@ -3,7 +3,6 @@
 #include "trainer/launch/machine.h"
 
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

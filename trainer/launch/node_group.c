@@ -3,7 +3,6 @@
 #include "trainer/launch/node_group.h"
 
 #include <errno.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

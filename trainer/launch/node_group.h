@@ -6,9 +6,7 @@
 #define DPT_LAUNCH_NODE_GROUP_H
 
 #include <poll.h>
-#include <stdbool.h>
 
-#include "tracker/base/err.h"
 #include "trainer/launch/job_result.h"
 
 #define NODE_GROUP_WAIT_S 120.0 /* default of --rdzv-timeout */

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -12,7 +11,6 @@
 #include <unistd.h>
 
 #include "tracker/base/log.h"
-#include "trainer/comm/comm.h"
 #include "trainer/comm/rendezvous.h"
 #include "trainer/launch/machine.h"
 #include "trainer/launch/rank_env.h"

@@ -6,11 +6,7 @@
 #define DPT_LAUNCH_RANK_CONTEXT_H
 
 #include <signal.h>
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
 
-#include "tracker/base/err.h"
 #include "trainer/comm/bootstrap.h"
 #include "trainer/comm/flight.h"
 

@@ -4,8 +4,6 @@
 #include "trainer/launch/rank_env.h"
 
 #include <errno.h>
-#include <limits.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

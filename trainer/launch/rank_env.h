@@ -4,9 +4,6 @@
 #ifndef DPT_LAUNCH_RANK_ENV_H
 #define DPT_LAUNCH_RANK_ENV_H
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "tracker/base/err.h"
 
 struct rank_env {

@@ -3,7 +3,6 @@
  * of a bottleneck has the stride). The CIFAR family has a 3x3 stem and three stages of 16, 32 and 64 channels, with the
  * same blocks and 1x1 shortcuts. Names and initial values are torchvision's. */
 #include <math.h>
-#include <stdio.h>
 
 #include "trainer/models/models.h"
 #include "trainer/ops/add/add.h"

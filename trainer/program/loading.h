@@ -3,8 +3,6 @@
 #ifndef DPT_PROGRAM_LOADING_H
 #define DPT_PROGRAM_LOADING_H
 
-#include <stdbool.h>
-
 #include "trainer/data/loader/loader.h"
 #include "trainer/data/store/peers.h"
 #include "trainer/program/rank.h"

@@ -4,7 +4,6 @@
 #include "trainer/program/memory.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "trainer/launch/machine.h"
 #include "trainer/ops/copy/copy.h"

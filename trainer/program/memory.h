@@ -4,7 +4,6 @@
 #ifndef DPT_PROGRAM_MEMORY_H
 #define DPT_PROGRAM_MEMORY_H
 
-#include "tracker/base/buf.h"
 #include "trainer/graph/plan.h"
 #include "trainer/program/rank.h"
 #include "trainer/program/workload.h"

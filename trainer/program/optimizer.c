@@ -4,14 +4,12 @@
 #include "trainer/program/optimizer.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "trainer/ops/bn/bn.h"
 #include "trainer/ops/ema/ema.h"
 #include "trainer/ops/lmhead/lmhead.h"
 #include "trainer/ops/norm/norm.h"
 #include "trainer/ops/ops.h"
-#include "trainer/ops/step_guard/step_guard.h"
 #include "trainer/ops/watch/watch.h"
 #include "trainer/ops/xent/xent.h"
 

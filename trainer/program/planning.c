@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trainer/ops/ops.h"
 #include "trainer/ops/partial_sums/partial_sums.h"
 #include "trainer/program/loading.h"
 

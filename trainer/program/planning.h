@@ -4,7 +4,6 @@
 #ifndef DPT_PROGRAM_PLANNING_H
 #define DPT_PROGRAM_PLANNING_H
 
-#include "tracker/base/buf.h"
 #include "trainer/program/prepare.h"
 #include "trainer/program/rank.h"
 #include "trainer/program/workload.h"

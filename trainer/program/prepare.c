@@ -6,20 +6,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/vfs.h>
-#include <unistd.h>
 
-#include "tracker/base/err.h"
 #include "tracker/base/file.h"
 #include "tracker/base/log.h"
 #include "trainer/graph/slab.h"
 #include "trainer/ops/copy/copy.h"
-#include "trainer/ops/ops.h"
 #include "trainer/ops/partial_sums/partial_sums.h"
 
 #define PAGE_BYTES 4096

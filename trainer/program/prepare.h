@@ -4,7 +4,6 @@
 #ifndef DPT_PROGRAM_PREPARE_H
 #define DPT_PROGRAM_PREPARE_H
 
-#include "trainer/data/dataset.h"
 #include "trainer/data/loader/sampler.h"
 #include "trainer/graph/plan.h"
 #include "trainer/program/program.h"

@@ -5,11 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "trainer/graph/pass.h"
 #include "trainer/ops/accumulate/accumulate.h"
-#include "trainer/ops/ops.h"
 #include "trainer/ops/step_guard/step_guard.h"
-#include "trainer/program/optimizer.h"
 #include "trainer/program/test_hooks.h"
 
 struct program_build {

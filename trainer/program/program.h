@@ -4,10 +4,7 @@
 #ifndef DPT_PROGRAM_PROGRAM_H
 #define DPT_PROGRAM_PROGRAM_H
 
-#include "trainer/backends/backend.h"
-#include "trainer/comm/comm.h"
 #include "trainer/graph/pass.h"
-#include "trainer/graph/schedule.h"
 #include "trainer/models/models.h"
 #include "trainer/program/devices.h"
 #include "trainer/program/optimizer.h"

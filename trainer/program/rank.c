@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "tracker/base/log.h"
-#include "trainer/comm/bootstrap.h"
 #include "trainer/comm/hier.h"
 #include "trainer/ops/cast/cast.h"
 

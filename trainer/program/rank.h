@@ -4,9 +4,6 @@
 #ifndef DPT_PROGRAM_RANK_H
 #define DPT_PROGRAM_RANK_H
 
-#include "trainer/backends/backend.h"
-#include "trainer/comm/comm.h"
-#include "trainer/comm/flight.h"
 #include "trainer/config/config.h"
 #include "trainer/launch/rank_context.h"
 #include "trainer/program/devices.h"

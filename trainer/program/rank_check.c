@@ -8,10 +8,7 @@
 #include <string.h>
 
 #include "tracker/base/hash.h"
-#include "tracker/base/sha256.h"
-#include "trainer/comm/bootstrap.h"
 #include "trainer/ops/collectives/collectives.h"
-#include "trainer/ops/ops.h"
 #include "trainer/program/prepare.h"
 
 #define FLAGS_BYTES_MAX ((size_t)1 << 20)

@@ -8,9 +8,7 @@
 
 #include "tracker/base/array.h"
 #include "tracker/base/log.h"
-#include "trainer/comm/bootstrap.h"
 #include "trainer/data/store/cache.h"
-#include "trainer/data/store/peers.h"
 
 struct shared_cache {
 	struct cache *cache; /* open, so that a cache in memory keeps its id */

@@ -3,12 +3,9 @@
 #include "trainer/program/test_hooks.h"
 
 #include <math.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include "trainer/ops/ops.h"
 
 /* ---- faults of programs ---- */
 

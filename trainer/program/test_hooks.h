@@ -5,10 +5,7 @@
 #ifndef DPT_PROGRAM_TEST_HOOKS_H
 #define DPT_PROGRAM_TEST_HOOKS_H
 
-#include <stdint.h>
-
 #include "tracker/base/clock.h"
-#include "trainer/graph/schedule.h"
 #include "trainer/launch/rank_context.h"
 #include "trainer/program/prepare.h"
 

@@ -7,7 +7,6 @@
 
 #include "trainer/data/formats/formats.h"
 #include "trainer/data/formats/synthetic.h"
-#include "trainer/data/loader/sampler.h"
 #include "trainer/data/tokenizer/tokenizer.h"
 #include "trainer/launch/machine.h"
 

@@ -4,9 +4,7 @@
 #ifndef DPT_PROGRAM_WORKLOAD_H
 #define DPT_PROGRAM_WORKLOAD_H
 
-#include "trainer/config/config.h"
 #include "trainer/config/lr_schedule.h"
-#include "trainer/data/dataset.h"
 #include "trainer/data/loader/sampler.h"
 #include "trainer/models/models.h"
 #include "trainer/weights/batch_file.h"

@@ -1,20 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* checkpoint_writer.c: writes checkpoints in a thread while training continues. */
-#include "tracker/base/thread.h"
 #include "trainer/run/observers.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 
-#include "tracker/base/arena.h"
-#include "tracker/base/clock.h"
 #include "tracker/base/log.h"
 #include "trainer/state/tensor_files.h"
-#include "trainer/state/tensors.h"
 
 #define FLUSH_WAIT_S 10.0
 #define NICE 10 /* niceness of the writing thread: compute threads wait for each other, so delaying one delays all */

@@ -9,7 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tracker/base/clock.h"
 #include "tracker/base/log.h"
 #include "tracker/base/terminal.h"
 #include "trainer/program/memory.h"

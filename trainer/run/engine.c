@@ -6,15 +6,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "tracker/base/clock.h"
 #include "tracker/base/log.h"
-#include "trainer/program/loading.h"
 #include "trainer/program/memory.h"
-#include "trainer/program/rank.h"
 #include "trainer/run/observers.h"
-#include "trainer/run/step.h"
 #include "trainer/state/initial.h"
-#include "trainer/state/resume.h"
 #include "trainer/state/tensor_files.h"
 
 #define LARGE_WAIT_S 3

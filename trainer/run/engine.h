@@ -3,7 +3,6 @@
 #ifndef DPT_RUN_ENGINE_H
 #define DPT_RUN_ENGINE_H
 
-#include "trainer/data/loader/loader.h"
 #include "trainer/program/loading.h"
 #include "trainer/program/planning.h"
 #include "trainer/program/test_hooks.h"

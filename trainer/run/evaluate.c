@@ -6,11 +6,8 @@
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "tracker/base/clock.h"
 #include "trainer/ops/cast/float16.h"
-#include "trainer/ops/xent/xent.h"
 #include "trainer/state/tensor_files.h"
 
 /* Summed over the ranks: the results, and how many ranks were asked to stop. */

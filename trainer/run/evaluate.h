@@ -4,7 +4,6 @@
 #ifndef DPT_RUN_EVALUATE_H
 #define DPT_RUN_EVALUATE_H
 
-#include "trainer/config/config.h"
 #include "trainer/run/engine.h"
 
 struct evaluation {

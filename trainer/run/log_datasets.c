@@ -6,9 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tracker/base/buf.h"
 #include "tracker/base/log.h"
-#include "tracker/base/sha256.h"
 
 #define PROFILE_BYTES ((size_t)1 << 16)
 #define ACCOUNT_BYTES ((size_t)1 << 22)

@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trainer/ops/ops.h"
-
 /* Tensors that no node of the compute stream made (parameters, inputs, data of other ranks) are checked where they are
  * first read. */
 enum { UNKNOWN, FINITE, SPOILT };

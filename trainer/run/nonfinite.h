@@ -4,7 +4,6 @@
 #ifndef DPT_RUN_NONFINITE_H
 #define DPT_RUN_NONFINITE_H
 
-#include "trainer/run/exec/exec.h"
 #include "trainer/run/step.h"
 
 enum nonfinite_kind {

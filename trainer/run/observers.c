@@ -7,11 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tracker/base/buf.h"
-#include "tracker/base/clock.h"
 #include "tracker/base/log.h"
 #include "trainer/run/nonfinite.h"
-#include "trainer/run/trace.h"
 #include "trainer/state/tensor_files.h"
 
 struct observer {

@@ -4,13 +4,8 @@
 #ifndef DPT_RUN_OBSERVERS_H
 #define DPT_RUN_OBSERVERS_H
 
-#include "tracker/dptrack.h"
 #include "tracker/insight/tuning.h"
-#include "trainer/run/evaluate.h"
 #include "trainer/run/report.h"
-#include "trainer/run/step.h"
-#include "trainer/state/resume.h"
-#include "trainer/weights/checkpoint.h"
 
 /* ---- observers.c ---- */
 

@@ -10,10 +10,8 @@
 
 #include "config.h"
 #include "tracker/base/log.h"
-#include "tracker/dptrack.h"
 #include "trainer/launch/machine.h"
 #include "trainer/program/memory.h"
-#include "trainer/run/engine.h"
 
 #define NEW_LOCK_WAIT_S 1.0 /* wait for a folder that no other process can know yet */
 #define SYSTEM_LEAST_S 0.1

@@ -5,7 +5,6 @@
 #define DPT_RUN_REPORT_H
 
 #include "tracker/dptrack.h"
-#include "trainer/run/engine.h"
 #include "trainer/run/evaluate.h"
 #include "trainer/run/step.h"
 #include "trainer/state/resume.h"

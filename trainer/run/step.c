@@ -7,10 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tracker/base/clock.h"
-#include "trainer/data/loader/loader.h"
-#include "trainer/ops/step_guard/step_guard.h"
-#include "trainer/run/exec/exec.h"
 #include "trainer/run/observers.h"
 #include "trainer/run/nonfinite.h"
 

@@ -3,7 +3,6 @@
 #ifndef DPT_RUN_STEP_H
 #define DPT_RUN_STEP_H
 
-#include "trainer/config/config.h"
 #include "trainer/run/engine.h"
 
 enum step_phase {

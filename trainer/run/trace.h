@@ -4,10 +4,6 @@
 #ifndef DPT_RUN_TRACE_H
 #define DPT_RUN_TRACE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "tracker/base/err.h"
 
 #define TRACE_STEP_ROW "step" /* row of the thread that runs the steps: its spans fill the step without a gap */

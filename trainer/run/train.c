@@ -3,13 +3,9 @@
 #include "trainer/run/observers.h"
 
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-#include "tracker/base/clock.h"
 #include "tracker/base/log.h"
 #include "trainer/state/initial.h"
 #include "trainer/state/tensor_files.h"

@@ -6,11 +6,8 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "trainer/config/config.h"
 #include "trainer/ops/watch/watch.h"
-#include "trainer/program/optimizer.h"
 
 #define KEY_BYTES 512
 #define NOISE_MEAN_MAX 1000 /* measured steps in the running mean */

@@ -7,11 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 
-#include "tracker/base/arena.h"
-#include "trainer/graph/rng.h"
 #include "trainer/ops/cast/float16.h"
 #include "trainer/state/tensor_files.h"
 #include "trainer/weights/checkpoint.h"

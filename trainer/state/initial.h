@@ -4,8 +4,6 @@
 #ifndef DPT_STATE_INITIAL_H
 #define DPT_STATE_INITIAL_H
 
-#include "trainer/config/config.h"
-#include "trainer/models/models.h"
 #include "trainer/program/workload.h"
 #include "trainer/state/tensors.h"
 

@@ -4,7 +4,6 @@
 
 #include "trainer/state/tensor_files.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 

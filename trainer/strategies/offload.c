@@ -3,7 +3,6 @@
  * backward pass, then the update of one parameter each. An offloaded tensor (its home) has a stay in memory for each
  * stretch that uses it. The copy into memory begins when the stretch before the last is over; what a stretch writes is
  * copied back while the next one runs. So the stays of at most three stretches are in memory at a time. */
-#include "trainer/strategies/strategy.h"
 
 #include "trainer/ops/copy/copy.h"
 #include "trainer/ops/ops.h"

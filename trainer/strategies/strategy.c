@@ -4,10 +4,8 @@
 #include <stdio.h>
 
 #include "trainer/ops/accumulate/accumulate.h"
-#include "trainer/ops/bn/bn.h"
 #include "trainer/ops/collectives/collectives.h"
 #include "trainer/ops/ops.h"
-#include "trainer/ops/partial_sums/partial_sums.h"
 #include "trainer/strategies/strategy_inside.h"
 
 int share_failed(const struct graph *g, struct err *err)

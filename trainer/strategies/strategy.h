@@ -5,7 +5,6 @@
 #ifndef DPT_STRATEGIES_STRATEGY_H
 #define DPT_STRATEGIES_STRATEGY_H
 
-#include "trainer/graph/graph.h"
 #include "trainer/graph/schedule.h"
 
 /* Names of the tensors that a strategy with more than one rank provides for the host. Results: f64 [XENT_RESULTS], the

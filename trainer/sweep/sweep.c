@@ -2,18 +2,14 @@
 /* sweep.c: keeps --max-parallel trials running, and records the outcome of each in the sweep's run. */
 #include "trainer/sweep/sweep.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tracker/base/buf.h"
-#include "tracker/base/clock.h"
 #include "tracker/base/log.h"
 #include "tracker/dptrack.h"
 #include "trainer/state/resume.h"

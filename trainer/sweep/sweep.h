@@ -5,12 +5,8 @@
 #define DPT_SWEEP_SWEEP_H
 
 #include <jansson.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
 
-#include "tracker/base/err.h"
 #include "trainer/config/config.h"
 
 /* Runs a sweep, or continues it. Returns 0, 130 if it was interrupted, or a negative code. program: argv[0]. */

@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* auto.c: converts flags to a plan search, and its best plan to flags. The memory of the best plans is planned with the
  * passes of their strategies, which replaces the estimate of the formulas. */
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "tracker/base/log.h"
 #include "tracker/base/terminal.h"
-#include "trainer/advise/advise.h"
-#include "trainer/advise/plan_search.h"
 #include "trainer/launch/machine.h"
-#include "trainer/program/memory.h"
-#include "trainer/run/engine.h"
 #include "trainer/state/initial.h"
 #include "trainer/tools/auto_text.h"
 #include "trainer/tools/costing.h"

@@ -3,11 +3,7 @@
 #include "tracker/base/json_print.h"
 #include "trainer/tools/auto_text.h"
 
-#include <math.h>
-#include <stdio.h>
 #include <string.h>
-
-#include <jansson.h>
 
 #include "trainer/tools/child.h"
 

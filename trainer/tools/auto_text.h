@@ -3,7 +3,6 @@
 #ifndef DPT_TOOLS_AUTO_TEXT_H
 #define DPT_TOOLS_AUTO_TEXT_H
 
-#include "tracker/base/buf.h"
 #include "trainer/advise/plan_search.h"
 #include "trainer/config/config.h"
 

@@ -3,12 +3,8 @@
  * counts. */
 #include "trainer/tools/subcommands.h"
 
-#include <jansson.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "tracker/base/clock.h"
 #include "tracker/base/json_print.h"
 #include "trainer/tools/child.h"
 

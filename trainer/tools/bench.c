@@ -2,14 +2,10 @@
 /* bench.c: `dptrain bench`: times --steps whole training steps on synthetic data. */
 #include "trainer/tools/subcommands.h"
 
-#include <jansson.h>
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tracker/base/array.h"
-#include "tracker/base/clock.h"
 #include "tracker/base/json_print.h"
 #include "trainer/launch/machine.h"
 #include "trainer/program/memory.h"

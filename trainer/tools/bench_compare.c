@@ -2,17 +2,11 @@
 /* bench_compare.c: `dptrain bench --compare-with FLAGS --rounds R` and `--link LINK;LINK;…`, and the measurement of
  * `dptrain doctor --try`. The sides run in new processes, in turn, so that a change of the machine's speed affects
  * both. Knows no model and no engine: it reads the steps that these commands print with --json. */
-#include <jansson.h>
-#include <math.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tracker/base/json_print.h"
 #include "tracker/base/log.h"
-#include "tracker/insight/run_change.h"
-#include "tracker/insight/step_time.h"
 #include "trainer/tools/child.h"
 #include "trainer/tools/subcommands.h"
 

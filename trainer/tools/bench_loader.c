@@ -3,17 +3,12 @@
  * --consume-rate, at a rate. */
 #include "trainer/tools/subcommands.h"
 
-#include <jansson.h>
-#include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <time.h>
 
-#include "tracker/base/clock.h"
 #include "tracker/base/json_print.h"
 #include "tracker/base/log.h"
-#include "trainer/program/loading.h"
 #include "trainer/tools/child.h"
 
 struct loader_pass { /* over the set, or --steps of it; of one rank, then of all */

@@ -5,20 +5,14 @@
 #include "trainer/tools/subcommands.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
-
-#include <jansson.h>
 
 #include "tracker/base/file.h"
 #include "tracker/base/log.h"
 #include "trainer/advise/hardware.h"
 #include "trainer/launch/machine.h"
-#include "trainer/program/test_hooks.h"
 #include "trainer/tools/child.h"
 
 #define OUTPUT_MAX ((size_t)64 << 20)

@@ -2,20 +2,13 @@
 /* catalogue.c: `dptrain plan --auto --catalogue`: every shipped machine with its best plan of each strategy, ranked by
  * the time, the money and the energy of a training. Memory is by formula; the model's graphs are planned once for all
  * machines. */
-#include <jansson.h>
-#include <math.h>
-#include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "tracker/base/array.h"
-#include "tracker/base/err.h"
 #include "tracker/base/json_print.h"
-#include "trainer/advise/plan_search.h"
 #include "trainer/state/initial.h"
-#include "trainer/tools/auto_text.h"
 #include "trainer/tools/child.h"
 #include "trainer/tools/costing.h"
 #include "trainer/tools/subcommands.h"

@@ -5,9 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <jansson.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -16,7 +14,6 @@
 #include <unistd.h>
 
 #include "tracker/base/log.h"
-#include "trainer/launch/rank_context.h"
 
 struct child_process {
 	pid_t pid;

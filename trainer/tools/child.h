@@ -5,11 +5,7 @@
 
 #include <jansson.h>
 #include <math.h>
-#include <stdbool.h>
-#include <stdint.h>
 
-#include "tracker/base/buf.h"
-#include "tracker/base/err.h"
 #include "tracker/dptrack.h"
 #include "tracker/insight/step_time.h"
 #include "trainer/run/engine.h"

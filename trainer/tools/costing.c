@@ -5,9 +5,7 @@
 #include <stdlib.h>
 
 #include "tracker/base/array.h"
-#include "trainer/advise/advise.h"
 #include "trainer/ops/layernorm/layernorm.h"
-#include "trainer/ops/ops.h"
 #include "trainer/program/planning.h"
 
 #define PRECISIONS 4

@@ -4,13 +4,11 @@
 
 #include <jansson.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "tracker/base/terminal.h"
 #include "trainer/advise/hardware.h"
 #include "trainer/data/corpus/tokenize.h"
 #include "trainer/program/memory.h"
-#include "trainer/program/planning.h"
 #include "trainer/state/initial.h"
 
 #define STAGES_BYTES_MAX 16384 /* of lines about a pipeline's stages */

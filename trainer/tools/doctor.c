@@ -3,17 +3,12 @@
  * tracker/insight makes the diagnosis. Knows no model and no engine. */
 #include "trainer/tools/subcommands.h"
 
-#include <jansson.h>
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tracker/base/array.h"
 #include "tracker/base/json_print.h"
 #include "tracker/base/log.h"
-#include "tracker/dptrack.h"
-#include "tracker/insight/run_change.h"
 #include "tracker/insight/learning.h"
 #include "tracker/insight/run_diagnosis.h"
 #include "trainer/tools/child.h"

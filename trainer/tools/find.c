@@ -2,19 +2,13 @@
 /* find.c: `dptrain find lr` reads learning rates and losses from a run's journals through dptrack.h. `find batch` plans
  * batch sizes, trains with some of them in new processes (`dptrain doctor`, which has the same flags), and reads the
  * noise scale of the job's run. tracker/insight selects the rate and the size. */
-#include <jansson.h>
-#include <math.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tracker/base/json_print.h"
 #include "tracker/base/log.h"
-#include "tracker/dptrack.h"
 #include "tracker/insight/tuning.h"
 #include "trainer/program/memory.h"
-#include "trainer/run/engine.h"
 #include "trainer/tools/child.h"
 #include "trainer/tools/subcommands.h"
 
@@ -213,7 +207,6 @@ static int find_batch(const struct job *job, const char *dir, struct err *err)
 		rc = print_batch_answer(&f, err);
 	return rc ? rc : code;
 }
-
 
 struct lr_loss_curve { /* by step */
 	double lr[LR_RANGE_STEPS_MAX + 1], loss[LR_RANGE_STEPS_MAX + 1];

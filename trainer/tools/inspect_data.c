@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* inspect_data.c: `dptrain inspect`: the account of a data set, and its first samples with their labels and sizes. */
 #include <jansson.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "trainer/data/formats/formats.h"
-#include "trainer/data/loader/sampler.h"
 #include "trainer/data/pictures/picture.h"
 #include "trainer/tools/subcommands.h"
 

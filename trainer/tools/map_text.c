@@ -2,16 +2,10 @@
 /* map_text.c: `dptrain plan --map`: the fastest strategy for each size of a GPT, batch and link, as a table,
  * as JSON, and as an SVG with one panel for each link. */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <jansson.h>
 
 #include "tracker/base/file.h"
 #include "tracker/base/json_print.h"
-#include "tracker/base/log.h"
 #include "trainer/advise/plan_map.h"
 #include "trainer/tools/child.h"
 #include "trainer/tools/subcommands.h"

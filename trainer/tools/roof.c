@@ -5,15 +5,11 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "tracker/base/array.h"
-#include "tracker/base/clock.h"
 #include "trainer/ops/cast/float16.h"
 #include "trainer/ops/linear/linear.h"
-#include "trainer/ops/ops.h"
 #include "trainer/ops/relu/relu.h"
-#include "trainer/program/prepare.h"
 
 /* ---- one node alone, in separate memory: the operands, then the workspace ---- */
 

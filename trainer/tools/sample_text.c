@@ -10,7 +10,6 @@
 
 #include "tracker/base/array.h"
 #include "trainer/data/tokenizer/tokenizer.h"
-#include "trainer/graph/rng.h"
 #include "trainer/state/initial.h"
 #include "trainer/weights/gpt_file.h"
 

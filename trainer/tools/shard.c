@@ -9,8 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tracker/base/log.h"
@@ -19,7 +17,6 @@
 #include "trainer/data/formats/formats.h"
 #include "trainer/data/pictures/npy.h"
 #include "trainer/data/pictures/picture.h"
-#include "trainer/graph/rng.h"
 
 #define PATH_BYTES 4100
 #define SAMPLE_BYTES_MAX ((size_t)1 << 31)

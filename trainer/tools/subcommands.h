@@ -5,10 +5,7 @@
 #ifndef DPT_TOOLS_SUBCOMMANDS_H
 #define DPT_TOOLS_SUBCOMMANDS_H
 
-#include <stdbool.h>
-
 #include "tracker/insight/run_change.h"
-#include "trainer/launch/rank_context.h"
 #include "trainer/run/engine.h"
 
 /* ---- bench.c, bench_loader.c, bandwidth.c ---- */

@@ -4,9 +4,6 @@
 #ifndef DPT_WEIGHTS_BATCH_FILE_H
 #define DPT_WEIGHTS_BATCH_FILE_H
 
-#include <stdint.h>
-
-#include "tracker/base/err.h"
 #include "trainer/graph/graph.h"
 
 struct batch_file {

@@ -14,7 +14,6 @@
 #include <jansson.h>
 
 #include "tracker/base/array.h"
-#include "tracker/base/buf.h"
 #include "tracker/base/crc32c.h"
 #include "tracker/base/file.h"
 

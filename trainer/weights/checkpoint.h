@@ -11,8 +11,6 @@
 #ifndef DPT_WEIGHTS_CHECKPOINT_H
 #define DPT_WEIGHTS_CHECKPOINT_H
 
-#include <stdbool.h>
-
 #include "trainer/weights/weights.h"
 
 #define CHECKPOINT_MODEL "model.safetensors"

@@ -10,7 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tracker/base/buf.h"
 #include "tracker/base/file.h"
 #include "tracker/base/utf8.h"
 #include "trainer/weights/weight_layout.h"

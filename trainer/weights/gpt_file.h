@@ -4,9 +4,6 @@
 #ifndef DPT_WEIGHTS_GPT_FILE_H
 #define DPT_WEIGHTS_GPT_FILE_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "tracker/base/err.h"
 
 /* What config.json states, which Hugging Face's transformers needs next to the weights. */

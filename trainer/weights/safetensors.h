@@ -8,9 +8,6 @@
 #ifndef DPT_WEIGHTS_SAFETENSORS_H
 #define DPT_WEIGHTS_SAFETENSORS_H
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include "tracker/base/err.h"
 
 #define SAFETENSORS_DIMS_MAX 8

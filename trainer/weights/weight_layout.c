@@ -2,8 +2,6 @@
 /* weight_layout.c: converts names and element orders of other programs' files. */
 #include "trainer/weights/weight_layout.h"
 
-#include <string.h>
-
 #include "trainer/ops/cast/float16.h"
 
 #define PREFIX "transformer."

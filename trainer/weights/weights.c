@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tracker/base/buf.h"
 #include "trainer/weights/weight_layout.h"
 
 #define NAMES_SHOWN_BYTES 300

@@ -5,10 +5,6 @@
 #ifndef DPT_WEIGHTS_WEIGHTS_H
 #define DPT_WEIGHTS_WEIGHTS_H
 
-#include <stddef.h>
-#include <stdint.h>
-
-#include "tracker/base/err.h"
 #include "trainer/graph/graph.h"
 #include "trainer/weights/safetensors.h"
 

@@ -2,7 +2,6 @@
 /* api.c: submits a change to the store and suspends its call until the commit; look-ups in a run. */
 #include "web/api/api.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 struct api_pending {

@@ -4,17 +4,13 @@
 #define DPT_API_API_H
 
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include "web/api/call.h"
 #include "web/api/js.h"
 #include "web/store/follow/follow.h"
 #include "web/store/mlflow/mlflow.h"
 #include "web/store/read/points.h"
 #include "web/store/read/query.h"
 #include "web/store/store.h"
-#include "web/store/write/ingest.h"
 
 /* ---- journal_pace.c ----
  * The interval that senders of journals are asked to keep (interval_s in replies). It is half a second, and longer when

@@ -5,14 +5,11 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "web/api/api.h"
-#include "web/api/js.h"
-#include "web/store/read/query.h"
 
 static const struct {
 	const char *name;

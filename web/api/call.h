@@ -6,14 +6,7 @@
 #ifndef DPT_API_CALL_H
 #define DPT_API_CALL_H
 
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "tracker/base/arena.h"
 #include "tracker/base/buf.h"
-#include "tracker/base/err.h"
 #include "web/store/auth/token.h"
 
 struct api;

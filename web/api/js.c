@@ -3,9 +3,6 @@
 #include "web/api/js.h"
 
 #include <math.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
 /* Prints doubles with the fewest digits that read back, by Florian Loitsch's Grisu2 ("Printing Floating-Point

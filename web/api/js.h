@@ -5,11 +5,7 @@
 #define DPT_API_JS_H
 
 #include <jansson.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include "tracker/base/buf.h"
 #include "web/api/call.h"
 
 /* A writer; it adds the commas. Zero-initialize except for out. Inside an object each value follows its js_key. */

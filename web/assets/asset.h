@@ -4,8 +4,6 @@
 #ifndef DPT_API_ASSET_H
 #define DPT_API_ASSET_H
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <string.h>
 
 #include "tracker/base/buf.h"

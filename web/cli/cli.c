@@ -4,7 +4,6 @@
 #include "web/cli/cli_help.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

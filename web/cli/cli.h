@@ -3,12 +3,8 @@
 #ifndef DPT_CLI_CLI_H
 #define DPT_CLI_CLI_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 
-#include "tracker/base/err.h"
 #include "web/cli/source.h"
 
 /* --- flags: --name VALUE or --name=VALUE, with - and _ equivalent ----------------------------------------------- */

@@ -3,7 +3,6 @@
  * function: it is called with a collector set, which takes the table and ends the command. */
 #include "web/cli/cli_help.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "tracker/base/terminal.h"

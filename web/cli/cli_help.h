@@ -3,10 +3,6 @@
 #ifndef DPT_CLI_CLI_HELP_H
 #define DPT_CLI_CLI_HELP_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdio.h>
-
 #include "web/cli/cli.h"
 
 /* Prints the help of a command. word: NULL or "all" everything, otherwise the flags that mention it; ERR_USAGE: none

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_compare.c: `dptrack compare`: a table of runs, best first, with the params that differ and the best and last
  * value of the goal metric; with --why the speedup of each change between consecutive runs. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_edit.c: the commands that change runs: `dptrack tag` sets, removes and lists tags; `dptrack rm` and `dptrack
  * restore` mark runs as deleted and undelete them. `dptrack gc` removes them for good. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -2,16 +2,12 @@
 /* cmd_export.c: `dptrack export`: the table of runs, every point of runs, or event files for TensorBoard; and `dptrack
  * trace`: the trace of a run's ranks as Chrome's JSON (chrome://tracing, ui.perfetto.dev). */
 #include <errno.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "tracker/base/file.h"
 #include "tracker/base/log.h"
 #include "web/cli/cli.h"
 #include "web/cli/layer_series.h"
-#include "web/cli/source.h"
-#include "web/server/local.h"
 
 /* --- trace ------------------------------------------------------------------------------------------------------ */
 

@@ -2,8 +2,6 @@
 /* cmd_ls.c: `dptrack ls`: lists experiments and runs in a table. */
 #include "web/cli/cli.h"
 
-#include <string.h>
-
 enum { PAGE_RUNS = 500 };
 
 struct ls_options {

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_maintenance.c: `dptrack doctor` checks the store and prints what to do; it exits with 1 if something is wrong.
  * `dptrack gc` removes deleted runs for good. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tracker/base/run_folders.h"
 #include "web/cli/cli.h"
 #include "web/store/maintenance/maintenance.h"
-#include "web/store/store.h"
 
 /* --- doctor ----------------------------------------------------------------------------------------------------- */
 

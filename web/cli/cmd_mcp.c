@@ -2,7 +2,6 @@
 /* cmd_mcp.c: `dptrack mcp`: the Model Context Protocol over standard input and output: JSON-RPC 2.0, a message a line.
  * The source is opened for each call, so that answers are new and no other program waits for the store between them.
  * https://modelcontextprotocol.io/specification */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

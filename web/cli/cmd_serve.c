@@ -6,17 +6,12 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <pthread.h>
 #include <pwd.h>
 #include <signal.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "tracker/base/clock.h"
@@ -25,11 +20,8 @@
 #include "web/assets/asset.h"
 #include "web/server/server.h"
 #include "web/store/alert/alert.h"
-#include "web/store/auth/token.h"
 #include "web/store/files/artifacts.h"
-#include "web/store/follow/follow.h"
 #include "web/store/maintenance/maintenance.h"
-#include "web/store/store.h"
 #include "web/webhook/webhook.h"
 
 /* More than all request bodies that the server holds: its threads must never wait for the disk here, as readers would

@@ -5,7 +5,6 @@
 #include "tracker/insight/learning.h"
 #include "web/cli/cli.h"
 #include "web/cli/layer_series.h"
-#include "web/cli/source.h"
 
 static void print_diagnosis_leaf(json_t *leaf)
 {

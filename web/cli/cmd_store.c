@@ -3,8 +3,6 @@
  * migrate` moves it, rows and files, or dumps it as text, `dptrack backup` copies it. */
 #include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,7 +11,6 @@
 #include "web/cli/cli.h"
 #include "web/store/maintenance/maintenance.h"
 #include "web/store/move/move.h"
-#include "web/store/store.h"
 
 /* --- migrate ---------------------------------------------------------------------------------------------------- */
 

@@ -5,10 +5,8 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
-#include "tracker/base/buf.h"
 #include "tracker/base/clock.h"
 #include "tracker/event/event.h"
 #include "tracker/event/record.h"

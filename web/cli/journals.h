@@ -3,10 +3,6 @@
 #ifndef DPT_CLI_JOURNALS_H
 #define DPT_CLI_JOURNALS_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "tracker/base/err.h"
 #include "tracker/sink/http_client.h"
 
 /* Writer of a journal, from its first record. */

@@ -4,9 +4,6 @@
 #ifndef DPT_CLI_LAYER_SERIES_H
 #define DPT_CLI_LAYER_SERIES_H
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "web/server/local.h"
 
 /* Returns the length of the group's name ("grad_norm/conv1.weight": 9); 0: the series is of the run as a whole. */

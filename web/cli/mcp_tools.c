@@ -3,7 +3,6 @@
  * sentence, so that a model does not take it for a failure. */
 #include "web/cli/mcp_tools.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "tracker/insight/learning.h"

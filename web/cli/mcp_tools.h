@@ -3,12 +3,6 @@
 #ifndef DPT_CLI_MCP_TOOLS_H
 #define DPT_CLI_MCP_TOOLS_H
 
-#include <jansson.h>
-#include <stdbool.h>
-#include <stddef.h>
-
-#include "tracker/base/buf.h"
-#include "tracker/base/err.h"
 #include "web/cli/source.h"
 
 /* One call: arguments are complete, of the declared types, and have no others. The answer is appended to out. */

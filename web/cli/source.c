@@ -12,8 +12,6 @@
 #include "tracker/base/log.h"
 #include "tracker/base/run_folders.h"
 #include "tracker/sink/http_client.h"
-#include "web/store/follow/follow.h"
-#include "web/store/store.h"
 
 enum { SOURCE_TRIES = 20 };
 

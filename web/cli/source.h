@@ -4,10 +4,6 @@
 #ifndef DPT_CLI_SOURCE_H
 #define DPT_CLI_SOURCE_H
 
-#include <jansson.h>
-
-#include "tracker/base/buf.h"
-#include "tracker/base/err.h"
 #include "web/server/local.h"
 
 struct source;

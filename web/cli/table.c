@@ -6,17 +6,12 @@
 #include "web/cli/cli.h"
 
 #include <inttypes.h>
-#include <limits.h>
 #include <locale.h>
-#include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 #include <wchar.h>
-
-#include "tracker/base/arena.h"
 
 enum { TABLE_COLUMNS_MAX = 64, TABLE_GAP = 2, TABLE_TEXT_MIN = 12, TABLE_TEXT_MAX = 64 };
 

@@ -8,7 +8,6 @@
 
 #include "tracker/base/hash.h"
 #include "web/api/api.h"
-#include "web/store/auth/token.h"
 
 /* Length of the name in "name[:port]" or "[v6][:port]"; 0 when it is not of that form. */
 static size_t host_name_length(const char *host)

@@ -4,12 +4,7 @@
 #ifndef DPT_SERVER_ACCESS_H
 #define DPT_SERVER_ACCESS_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "web/api/call.h"
 #include "web/server/gate.h"
-#include "web/store/auth/token.h"
 
 struct access {
 	struct store *store; /* has the tokens */

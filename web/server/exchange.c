@@ -7,10 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "web/api/api.h"
-#include "web/server/gate.h"
-#include "web/store/auth/token.h"
-
 enum {
 	SWALLOW_MAX = 1 << 20,	/* a body of up to this length is read and dropped when it was refused before it
 				 * arrived; the connection continues */

@@ -5,16 +5,11 @@
 #ifndef DPT_SERVER_EXCHANGE_H
 #define DPT_SERVER_EXCHANGE_H
 
-#include <limits.h>
 #include <microhttpd.h>
 #include <pthread.h>
 #include <semaphore.h>
-#include <stdbool.h>
-#include <stddef.h>
 
-#include "tracker/base/err.h"
 #include "web/server/access.h"
-#include "web/server/gate.h"
 #include "web/server/gzip.h"
 #include "web/server/server.h"
 

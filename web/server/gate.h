@@ -4,10 +4,6 @@
 #ifndef DPT_SERVER_GATE_H
 #define DPT_SERVER_GATE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "web/api/call.h"
 
 #define GATE_TARGET_MAX 16384 /* MLflow's clients ask for 1,000 runs at once */

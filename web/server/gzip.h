@@ -3,9 +3,6 @@
 #ifndef DPT_SERVER_GZIP_H
 #define DPT_SERVER_GZIP_H
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "tracker/base/buf.h"
 
 struct gzip;

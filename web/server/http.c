@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* http.c: the server: binds, starts the threads of libmicrohttpd and stops them. Requests go to exchange.c. */
-#include "web/server/server.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +10,6 @@
 #include "tracker/base/thread.h"
 #include "web/server/exchange.h"
 #include "web/server/sandbox.h"
-#include "web/store/auth/token.h"
 
 enum {
 	HTTP_WORKER_CONNECTIONS = 125, /* its epoll loop stalls when exactly 128 events are ready, the listener

@@ -4,9 +4,6 @@
 #ifndef DPT_SERVER_LOCAL_H
 #define DPT_SERVER_LOCAL_H
 
-#include <stddef.h>
-
-#include "tracker/base/err.h"
 #include "web/api/api.h"
 
 /* Receives the body of the reply piece by piece; a negative return value (err filled) ends it. */

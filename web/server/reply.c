@@ -6,8 +6,6 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <microhttpd.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +14,6 @@
 
 #include "config.h"
 #include "tracker/base/hash.h"
-#include "web/server/gate.h"
 
 #ifdef HAVE_GNUTLS
 #include <gnutls/gnutls.h>

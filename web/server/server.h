@@ -4,9 +4,6 @@
 #ifndef DPT_SERVER_SERVER_H
 #define DPT_SERVER_SERVER_H
 
-#include <stdbool.h>
-
-#include "tracker/base/err.h"
 #include "web/api/api.h"
 
 struct server;

@@ -9,7 +9,6 @@
 #include <sys/socket.h>
 
 #include "tracker/base/clock.h"
-#include "web/store/auth/token.h"
 
 enum { STREAM_BLOCK_BYTES = 65536, STREAM_HEARTBEAT_S = 15 };
 

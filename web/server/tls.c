@@ -4,7 +4,6 @@
 
 #include "web/server/exchange.h"
 
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 

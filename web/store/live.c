@@ -3,9 +3,7 @@
  * polled twice a second. Notifications are sent in a transaction of their own and at a limited rate, because they
  * would hold up commits inside a write. */
 
-#include <pthread.h>
 #include <semaphore.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>

@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -16,9 +15,6 @@
 #include "web/store/auth/token.h"
 #include "web/store/base/background_job.h"
 #include "web/store/base/parts.h"
-#include "web/store/db/db.h"
-#include "web/store/files/artifacts.h"
-#include "web/store/points/archive.h"
 #include "web/store/points/outline.h"
 #include "web/store/read/columns.h"
 #include "web/store/read/keysets.h"

@@ -7,9 +7,6 @@
 #define DPT_STORE_STORE_H
 
 #include <limits.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include "tracker/base/err.h"
 

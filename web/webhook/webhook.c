@@ -7,16 +7,12 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
-#include <pthread.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-#include "tracker/base/buf.h"
 #include "tracker/base/clock.h"
-#include "tracker/base/err.h"
 #include "tracker/base/log.h"
 #include "tracker/base/sha256.h"
 #include "tracker/base/text.h"

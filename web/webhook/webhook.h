@@ -5,8 +5,6 @@
 #ifndef DPT_WEBHOOK_WEBHOOK_H
 #define DPT_WEBHOOK_WEBHOOK_H
 
-#include <stdint.h>
-
 #include "tracker/base/err.h"
 
 struct store;

@@ -3,7 +3,6 @@
 #include "trainer/backends/cpu/amx.h"
 
 #include <stdlib.h>
-#include <string.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
 #include <immintrin.h>

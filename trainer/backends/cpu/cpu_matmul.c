@@ -10,9 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trainer/backends/cpu/cpu.h"
 #include "trainer/backends/cpu/cpu_pick.h"
-#include "trainer/backends/cpu/onednn.h"
 #include "trainer/backends/cpu/widen.h"
 
 #define SMALL_PRODUCT (INT64_C(1) << 26) /* multiplications */

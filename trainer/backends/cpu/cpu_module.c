@@ -12,7 +12,6 @@
 #include "trainer/backends/cpu/amx.h"
 #include "trainer/backends/cpu/own_convs.h"
 #include "trainer/backends/cpu/cpu_conv.h"
-#include "trainer/backends/cpu/cpu.h"
 #include "trainer/backends/cpu/cpu_matmul.h"
 #include "trainer/backends/cpu/cpu_pick.h"
 

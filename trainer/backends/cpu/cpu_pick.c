@@ -17,7 +17,6 @@
 
 #include "trainer/backends/cpu/cpu_pick.h"
 #include "tracker/base/file.h"
-#include "trainer/backends/cpu/onednn.h"
 
 #define FILE_BYTES_MAX ((size_t)4 << 20)
 #define ROUNDS 2

@@ -10,7 +10,6 @@
 #ifndef DPT_BACKENDS_CPU_UPDATE_H
 #define DPT_BACKENDS_CPU_UPDATE_H
 
-#include "trainer/backends/cpu/cpu.h"
 #include "trainer/backends/cpu/vec.h"
 #include "trainer/ops/step_guard/step_guard.h"
 

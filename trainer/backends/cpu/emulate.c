@@ -4,8 +4,6 @@
  * requires that, on one thread. */
 #include "trainer/backends/cpu/cpu.h"
 
-#include <string.h>
-
 #include "trainer/graph/pass.h"
 #include "trainer/ops/cast/float16.h"
 #include "trainer/ops/ops.h"

@@ -5,10 +5,6 @@
 #ifndef DPT_BACKENDS_CPU_ONEDNN_H
 #define DPT_BACKENDS_CPU_ONEDNN_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "tracker/base/err.h"
 
 struct dnn;	 /* the library's engine and stream */

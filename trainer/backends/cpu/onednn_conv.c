@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* onednn_conv.c: oneDNN's convolutions. The caller provides scratchpads, so nothing large is allocated while running.
  * */
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "trainer/backends/cpu/onednn_lib.h"
 

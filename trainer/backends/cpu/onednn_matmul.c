@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* onednn_matmul.c: oneDNN's products of plain matrices. The caller provides scratchpads. */
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "trainer/backends/cpu/onednn_lib.h"

@@ -7,7 +7,6 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdint.h>
 #include <sys/mman.h>
 
 #define GRAIN ((size_t)16) /* sizes of pieces are multiples of this, including the head */

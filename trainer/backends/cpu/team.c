@@ -3,12 +3,10 @@
  * kernels of the cpu module. */
 #include <omp.h>
 #include <stdlib.h>
-#include <string.h>
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
 
-#include "trainer/backends/cpu/cpu.h"
 #include "trainer/backends/cpu/cpu_update.h"
 #include "trainer/graph/op.h"
 

@@ -4,12 +4,12 @@
 #ifndef DPT_BACKENDS_CPU_VEC_H
 #define DPT_BACKENDS_CPU_VEC_H
 
-#include <stdbool.h>
-#include <stdint.h>
 #include <string.h>
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
+
+#include "trainer/backends/cpu/cpu.h"
 
 typedef float v16 __attribute__((vector_size(64)));
 typedef uint32_t v16u __attribute__((vector_size(64)));

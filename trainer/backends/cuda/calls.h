@@ -6,9 +6,6 @@
 
 #include "config.h"
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #ifdef HAVE_NVRTC
 #include <nvrtc.h>
 #endif

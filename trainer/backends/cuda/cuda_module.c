@@ -4,14 +4,12 @@
  * driver and can report that. */
 #include "trainer/backends/cuda/cuda_module.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "trainer/backends/cuda/blas.h"
 #include "trainer/backends/cuda/cudnn_plan.h"
-#include "trainer/backends/cuda/device_calls.h"
 #include "trainer/backends/cuda/plan_cache.h"
 
 #define DRIVER_MIN 13000 /* CUDA 13.0: driver 580 */

@@ -4,12 +4,9 @@
 #include "trainer/backends/cuda/cuda_module.h"
 
 #include <ctype.h>
-#include <cuda_runtime_api.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "trainer/backends/cuda/device_calls.h"
 
 #define RANKS_MAX 256
 #define UUID_BYTES sizeof(((struct backend_device *)0)->uuid)

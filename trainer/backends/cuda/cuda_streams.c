@@ -8,7 +8,6 @@
 #define HAVE_NVTX 1
 #endif
 
-#include "trainer/backends/cuda/device_calls.h"
 #include "trainer/backends/cuda/cuda_module.h"
 
 static int check_cuda(struct err *err, cudaError_t rc, const char *what)

@@ -2,8 +2,6 @@
 /* cudnn_plan.c: see cudnn_plan.h. */
 #include "trainer/backends/cuda/cudnn_plan.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 

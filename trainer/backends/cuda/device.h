@@ -9,7 +9,6 @@
 
 #include <cuda_runtime_api.h>
 #include <math.h>
-#include <stdint.h>
 
 #include <type_traits>
 

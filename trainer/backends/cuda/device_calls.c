@@ -2,7 +2,6 @@
 /* device_calls.c: see device_calls.h. */
 #include "trainer/backends/cuda/device_calls.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 

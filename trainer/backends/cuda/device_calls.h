@@ -5,7 +5,6 @@
 #define DPT_BACKENDS_CUDA_DEVICE_CALLS_H
 
 #include <cuda_runtime_api.h>
-#include <stddef.h>
 
 #include "tracker/base/err.h"
 

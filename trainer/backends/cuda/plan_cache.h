@@ -6,8 +6,6 @@
 #ifndef DPT_BACKENDS_CUDA_PLAN_CACHE_H
 #define DPT_BACKENDS_CUDA_PLAN_CACHE_H
 
-#include <stddef.h>
-
 #include "tracker/base/err.h"
 
 struct plan_cache;

@@ -3,7 +3,6 @@
  * buffers of its columns, which follow it. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "tracker/base/little.h"
 #include "trainer/data/container/arrow_schema.h"

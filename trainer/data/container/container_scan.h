@@ -4,8 +4,6 @@
 #ifndef DPT_DATA_CONTAINER_SCAN_H
 #define DPT_DATA_CONTAINER_SCAN_H
 
-#include <stdbool.h>
-
 #include "trainer/data/container/samples.h"
 #include "trainer/data/container/shard_list.h"
 #include "trainer/data/store/data_objects.h"

@@ -3,7 +3,6 @@
 #include "trainer/data/container/decompress.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <zlib.h>
 
 #include "config.h"

@@ -4,10 +4,6 @@
 #ifndef DPT_DATA_DECOMPRESS_H
 #define DPT_DATA_DECOMPRESS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "trainer/data/store/data_objects.h"
 
 /* Values of Parquet's CompressionCodec. */

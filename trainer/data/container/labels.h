@@ -4,10 +4,6 @@
 #ifndef DPT_DATA_LABELS_H
 #define DPT_DATA_LABELS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "tracker/base/buf.h"
 
 #define LABELS_NAME_MAX 255

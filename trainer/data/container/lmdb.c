@@ -6,7 +6,6 @@
  * visits at most as many pages as the file has. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "tracker/base/little.h"
 #include "trainer/data/container/webdataset.h"

@@ -4,10 +4,8 @@
 #include "trainer/data/container/parquet.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "tracker/base/little.h"
-#include "trainer/data/container/decompress.h"
 #include "trainer/data/container/parquet_page.h"
 #include "trainer/data/container/samples.h"
 

@@ -6,8 +6,6 @@
 #ifndef DPT_DATA_PARQUET_H
 #define DPT_DATA_PARQUET_H
 
-#include <stdbool.h>
-
 #include "trainer/data/store/data_objects.h"
 
 #define PARQUET_NAME_MAX 256

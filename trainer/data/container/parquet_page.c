@@ -3,7 +3,6 @@
 #include "trainer/data/container/parquet_page.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <zlib.h>
 
 #include "tracker/base/little.h"

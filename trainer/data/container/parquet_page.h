@@ -4,11 +4,8 @@
 #ifndef DPT_DATA_PARQUET_PAGE_H
 #define DPT_DATA_PARQUET_PAGE_H
 
-#include <stdbool.h>
-
 #include "trainer/data/container/decompress.h"
 #include "trainer/data/container/parquet.h"
-#include "trainer/data/store/data_objects.h"
 
 /* ---- parquet_footer.c ----
  * The content of the footer: the columns and the row groups. Private to the reader. */

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tracker/base/buf.h"
 #include "trainer/data/container/parquet.h"
 #include "trainer/data/container/webdataset.h"
 

@@ -4,7 +4,6 @@
 #include "trainer/data/container/samples.h"
 
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +11,6 @@
 #include <unistd.h>
 
 #include "tracker/base/crc32c.h"
-#include "tracker/base/file.h"
 
 #define MAGIC "DPTsmp2\n"
 #define BYTES_MAX ((size_t)1 << 38)

@@ -4,12 +4,6 @@
 #ifndef DPT_DATA_SAMPLES_H
 #define DPT_DATA_SAMPLES_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "tracker/base/buf.h"
-#include "tracker/base/err.h"
 #include "tracker/base/file.h"
 #include "trainer/data/container/labels.h"
 

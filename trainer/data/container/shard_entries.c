@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* shard_entries.c: the entries of a list of shards, and the index files that `dptrain shard` and wids
  * (https://github.com/webdataset/webdataset) write: a list of shards with their sizes, and what all have in common. */
-#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

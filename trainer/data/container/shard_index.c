@@ -2,21 +2,14 @@
 /* shard_index.c: threads scan the shards, one shard at a time each, in order. After a failure they scan no further one:
  * the shards before it are scanned, so the error is the same in every run. */
 
-#include <limits.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "tracker/base/clock.h"
-#include "tracker/base/file.h"
-#include "tracker/base/thread.h"
-#include "trainer/data/container/container_scan.h"
 #include "trainer/data/container/parquet.h"
 #include "trainer/data/container/webdataset.h"
-#include "trainer/data/store/data_objects.h"
 
 #define THREADS_MAX 32
 #define IDX_BYTES_MAX ((size_t)256 << 20)

@@ -6,11 +6,9 @@
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "trainer/data/store/data_objects.h"
 

@@ -4,10 +4,6 @@
 #ifndef DPT_DATA_SHARD_LIST_H
 #define DPT_DATA_SHARD_LIST_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "tracker/base/err.h"
 #include "trainer/data/data_account.h"
 

@@ -4,15 +4,10 @@
 
 #include <errno.h>
 #include <jansson.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include "tracker/base/buf.h"
 #include "tracker/base/crc32c.h"
 #include "tracker/base/little.h"
 #include "tracker/base/text.h"

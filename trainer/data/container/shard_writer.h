@@ -5,9 +5,6 @@
 #ifndef DPT_DATA_SHARD_WRITER_H
 #define DPT_DATA_SHARD_WRITER_H
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include "tracker/base/err.h"
 
 #define SHARD_WRITER_CRC_BYTES ((uint64_t)8 << 20)

@@ -2,7 +2,6 @@
 /* tar_walk.c: parses and builds headers; walks header by header through a window of the archive. */
 #include "trainer/data/container/tar_walk.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -6,10 +6,6 @@
 #ifndef DPT_DATA_TAR_WALK_H
 #define DPT_DATA_TAR_WALK_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "trainer/data/store/data_objects.h"
 
 /* ---- a 512-byte header: POSIX.1-1988 ustar, the older v7 form and GNU's

@@ -3,7 +3,6 @@
  * length is checked against its container. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "tracker/base/array.h"
 #include "tracker/base/crc32c.h"

@@ -6,8 +6,6 @@
 #ifndef DPT_DATA_WEBDATASET_H
 #define DPT_DATA_WEBDATASET_H
 
-#include <stdbool.h>
-
 #include "trainer/data/container/container_scan.h"
 
 #define WEBDATASET_FIELD_MAX 64

@@ -2,8 +2,6 @@
 /* wire_formats.c: checks every length before it advances. */
 #include "trainer/data/container/wire_formats.h"
 
-#include <stddef.h>
-
 #include "tracker/base/little.h"
 
 bool proto_varint(struct proto_span *s, uint64_t *ret)

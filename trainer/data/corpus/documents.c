@@ -3,18 +3,15 @@
  * Parquet rows. */
 #include "trainer/data/corpus/documents.h"
 
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 
 #include "config.h"
-#include "tracker/base/buf.h"
 #include "tracker/base/file.h"
 #include "tracker/base/utf8.h"
 #include "trainer/data/container/parquet.h"
 #include "trainer/data/corpus/texts.h"
-#include "trainer/data/store/data_objects.h"
 
 /* ---- the bytes of one file ---- */
 

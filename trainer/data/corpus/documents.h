@@ -4,12 +4,6 @@
 #ifndef DPT_DATA_DOCUMENTS_H
 #define DPT_DATA_DOCUMENTS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "tracker/base/buf.h"
-#include "tracker/base/err.h"
 #include "trainer/data/store/data_objects.h"
 
 #define DOCUMENTS_FIELD "text"

@@ -2,8 +2,6 @@
 /* json_member.c: scans a JSON text (RFC 8259) in one pass and keeps only the wanted member. */
 #include "trainer/data/corpus/documents.h"
 
-#include <stdbool.h>
-#include <stdint.h>
 #include <string.h>
 
 #define DEPTH_MAX 200

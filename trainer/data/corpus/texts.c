@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
 
 #include "tracker/base/array.h"
 #include "trainer/data/container/shard_list.h"

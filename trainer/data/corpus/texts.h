@@ -4,9 +4,6 @@
 #ifndef DPT_DATA_TEXTS_H
 #define DPT_DATA_TEXTS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "tracker/base/err.h"
 #include "trainer/data/data_account.h"
 

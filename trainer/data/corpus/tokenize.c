@@ -5,20 +5,13 @@
 #include "trainer/data/corpus/tokenize.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "tracker/base/buf.h"
-#include "tracker/base/thread.h"
 #include "trainer/data/corpus/documents.h"
-#include "trainer/data/dataset.h"
-#include "trainer/data/store/data_objects.h"
 #include "trainer/data/tokenizer/token_file.h"
-#include "trainer/data/tokenizer/tokenizer.h"
 
 struct encode;
 

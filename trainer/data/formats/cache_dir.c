@@ -8,12 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "tracker/base/buf.h"
 #include "tracker/base/file.h"
-#include "tracker/base/sha256.h"
 
 static bool make_writable_folder(const char *folder)
 {

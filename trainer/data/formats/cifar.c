@@ -3,17 +3,12 @@
  * one label byte (CIFAR-100: a coarse label, then the fine label, which is used) and 3072 bytes of pixels in planes.
  * The files, or the downloaded gzip archive, are read into memory once. */
 #include <errno.h>
-#include <limits.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <zlib.h>
 
 #include "tracker/base/crc32c.h"
-#include "tracker/base/err.h"
 #include "tracker/base/file.h"
 #include "trainer/data/container/tar_walk.h"
 #include "trainer/data/formats/formats.h"

@@ -3,7 +3,6 @@
  * lists by room, and a bit tree finds the smallest room that suffices. */
 #include "trainer/data/formats/document_pack.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 
 #define NONE UINT32_MAX

@@ -5,19 +5,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tracker/base/crc32c.h"
-#include "tracker/base/file.h"
 #include "trainer/data/formats/formats.h"
 #include "trainer/data/formats/image_set.h"
-#include "trainer/data/pictures/picture.h"
 
 struct folder_set {
 	struct image_set set;

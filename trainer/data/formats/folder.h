@@ -4,7 +4,6 @@
 #ifndef DPT_DATA_FOLDER_H
 #define DPT_DATA_FOLDER_H
 
-#include "tracker/base/buf.h"
 #include "trainer/data/container/samples.h"
 #include "trainer/data/dataset.h"
 #include "trainer/data/store/data_objects.h"

@@ -3,13 +3,11 @@
  * Then one pass assigns classes and splits. */
 
 #include <ctype.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tracker/base/array.h"
-#include "trainer/data/dataset.h"
 #include "trainer/data/formats/folder.h"
 #include "trainer/data/pictures/picture.h"
 

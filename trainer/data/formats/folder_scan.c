@@ -2,17 +2,14 @@
 /* folder_scan.c: walks the class folders of a data set and sorts its files into classes and splits. */
 #include <dirent.h>
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "tracker/base/array.h"
 #include "trainer/data/container/shard_list.h"
 #include "trainer/data/formats/folder.h"
 #include "trainer/data/pictures/picture.h"
-#include "trainer/graph/rng.h"
 
 #define DEPTH_MAX 16 /* folders below a class folder */
 #define CLASS_DEPTH 2 /* depth of a class folder below the data path, at most */

@@ -8,12 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include "tracker/base/buf.h"
-#include "tracker/base/file.h"
-#include "tracker/base/sha256.h"
 
 const struct dataset_ops *const formats_table[FORMATS_COUNT] = {
 #define FORMAT(name) [FORMATS_##name] = &dataset_##name,

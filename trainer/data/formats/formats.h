@@ -3,8 +3,6 @@
 #ifndef DPT_DATA_FORMATS_H
 #define DPT_DATA_FORMATS_H
 
-#include <stdbool.h>
-
 #include "trainer/data/dataset.h"
 
 enum formats_id {

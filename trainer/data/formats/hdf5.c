@@ -4,7 +4,6 @@
  * name (train_images, x_train, train/images; images in train.h5). Images are [N,H,W], [N,H,W,C] or [N,C,H,W] of bytes
  * or reals; labels are numbers, truth values or texts. Samples are read on demand through libhdf5, which is an optional
  * library and trusts the file. */
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

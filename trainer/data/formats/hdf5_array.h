@@ -6,8 +6,6 @@
 
 #include "config.h"
 
-#include <stdint.h>
-
 #include "trainer/data/container/labels.h"
 #include "trainer/data/dataset.h"
 

@@ -4,16 +4,12 @@
  * big-endian dimensions, and the elements (http://yann.lecun.com/exdb/mnist). */
 #include <dirent.h>
 #include <errno.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 
 #include "tracker/base/crc32c.h"
-#include "tracker/base/err.h"
 #include "tracker/base/file.h"
 #include "trainer/data/formats/formats.h"
 #include "trainer/data/pictures/pixels.h"

@@ -4,9 +4,6 @@
 #ifndef DPT_DATA_IMAGE_SET_H
 #define DPT_DATA_IMAGE_SET_H
 
-#include <pthread.h>
-#include <stdatomic.h>
-
 #include "trainer/data/dataset.h"
 #include "trainer/data/pictures/picture.h"
 #include "trainer/data/store/decoded_cache.h"

@@ -5,14 +5,11 @@
  * page turn out to be unreadable on their own, the page is replaced by one that is read whole. */
 #include "trainer/data/formats/shards_inside.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
 
 #include "tracker/base/clock.h"
-#include "tracker/base/thread.h"
-#include "trainer/data/container/decompress.h"
 #include "trainer/data/container/parquet_page.h"
 #include "trainer/data/store/ring_file.h"
 

@@ -5,11 +5,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "tracker/base/array.h"
-#include "tracker/base/sha256.h"
 #include "trainer/data/formats/formats.h"
 #include "trainer/data/formats/shards_inside.h"
-#include "trainer/data/pictures/pixels.h"
 #include "trainer/data/store/ring_file.h"
 
 static const struct dataset_ops raw_ops;

@@ -5,18 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tracker/base/crc32c.h"
-#include "tracker/base/sha256.h"
-#include "trainer/data/container/container_scan.h"
 #include "trainer/data/container/webdataset.h"
 #include "trainer/data/formats/folder.h"
 #include "trainer/data/formats/formats.h"
 #include "trainer/data/formats/shards_inside.h"
 #include "trainer/data/pictures/pixels.h"
-#include "trainer/graph/rng.h"
 
 /* The flags' defaults, which checkpoints record: they stay, and stand for the usual names of each format. */
 #define IMAGE_FIELDS_DEFAULT "jpg;jpeg;png;npy"

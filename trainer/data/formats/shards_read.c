@@ -3,14 +3,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "tracker/base/array.h"
-#include "tracker/base/sha256.h"
 #include "trainer/data/formats/formats.h"
 #include "trainer/data/formats/shards_inside.h"
 #include "trainer/data/pictures/pixels.h"
-#include "trainer/data/store/ring_file.h"
 
 #define STAMP_BYTES_MAX ((size_t)1 << 16)
 #define NPY_BYTES_MAX ((size_t)1 << 28)

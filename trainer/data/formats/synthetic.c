@@ -9,7 +9,6 @@
 #include "tracker/base/crc32c.h"
 #include "trainer/data/formats/formats.h"
 #include "trainer/data/pictures/pixels.h"
-#include "trainer/graph/rng.h"
 
 #define POOL_BYTES_MAX (64u << 20)
 #define POOL_SAMPLES_MAX 4096

@@ -4,20 +4,14 @@
  * tokenizer and the texts (names, sizes and times), and then opened like a folder of tokens. A mix concatenates
  * several such sets. */
 #include <errno.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "tracker/base/buf.h"
-#include "tracker/base/sha256.h"
 #include "trainer/data/corpus/tokenize.h"
-#include "trainer/data/dataset.h"
 #include "trainer/data/formats/document_pack.h"
 #include "trainer/data/formats/formats.h"
-#include "trainer/data/tokenizer/token_file.h"
 
 /* ---- folders of token files ---- */
 

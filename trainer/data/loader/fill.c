@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trainer/data/loader/loader.h"
-
 #define FILE_BYTES_MAX ((size_t)1 << 31)
 
 void fill_init(struct fill *f)

@@ -2,14 +2,11 @@
 /* loader.c: the worker threads and the delivery of batches, in order. The caller works on the batch it waits for. */
 #include "trainer/data/loader/loader.h"
 
-#include <errno.h>
 #include <math.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tracker/base/clock.h"
-#include "tracker/base/thread.h"
 #include "trainer/data/loader/slots.h"
 
 #define WORKERS_MAX 1024

@@ -10,15 +10,8 @@
 #ifndef DPT_DATA_LOADER_H
 #define DPT_DATA_LOADER_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "trainer/data/dataset.h"
 #include "trainer/data/loader/sampler.h"
 #include "trainer/data/pictures/augment.h"
-#include "trainer/graph/graph.h"
-#include "trainer/graph/rng.h"
 
 /* ---- mixup.c ----
  * MixUp (Zhang et al. 2018) and CutMix (Yun et al. 2019) of a global batch, as torchvision's transforms.v2 and its

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trainer/graph/rng.h"
-
 /* ---- mixes of parts ----
  * Lays out one period of positions in which each part occurs as often as its weight. With total W, unit c of
  * a part of weight w must be at a position in [floor(c W / w), ceil((c + 1) W / w)). Earliest deadline first

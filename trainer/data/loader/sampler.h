@@ -16,13 +16,8 @@
 #ifndef DPT_DATA_SAMPLER_H
 #define DPT_DATA_SAMPLER_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "tracker/base/err.h"
 #include "trainer/data/dataset.h"
 #include "trainer/graph/reduction_tree.h"
-#include "trainer/graph/rng.h"
 
 enum sampler_order {
 	SAMPLER_NATURAL,

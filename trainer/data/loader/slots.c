@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "tracker/base/clock.h"
-#include "tracker/base/thread.h"
 
 #define CHUNK_NUMBERS 65536
 

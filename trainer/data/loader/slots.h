@@ -7,11 +7,7 @@
 #ifndef DPT_DATA_SLOTS_H
 #define DPT_DATA_SLOTS_H
 
-#include <pthread.h>
-
-#include "trainer/data/dataset.h"
 #include "trainer/data/loader/loader.h"
-#include "trainer/data/pictures/augment.h"
 #include "trainer/data/pictures/pixels.h"
 
 /* ---- announce.c ----

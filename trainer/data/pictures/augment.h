@@ -5,10 +5,6 @@
 #ifndef DPT_DATA_AUGMENT_H
 #define DPT_DATA_AUGMENT_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "trainer/graph/graph.h"
 #include "trainer/graph/rng.h"
 

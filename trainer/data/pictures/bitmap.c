@@ -3,7 +3,6 @@
  * binary PNM files (P5, P6). Needs no library. */
 #include <ctype.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "tracker/base/little.h"
 #include "trainer/data/pictures/codec.h"

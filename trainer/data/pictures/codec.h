@@ -4,11 +4,6 @@
 #ifndef DPT_DATA_CODEC_H
 #define DPT_DATA_CODEC_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "tracker/base/err.h"
 #include "trainer/data/pictures/picture.h"
 
 struct codec_header {

@@ -5,8 +5,6 @@
 
 #include "trainer/data/pictures/entropy.h"
 
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,11 +3,8 @@
  * skipped. Rows below are not read, unless the file has no end marker: then everything is read, so that a truncated
  * file is always detected. */
 #include <setjmp.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include <jpeglib.h>
 #include <jerror.h>
 
 #include "trainer/data/pictures/codec.h"

@@ -2,7 +2,6 @@
 /* npy.c: parses and builds NumPy headers, and decodes arrays of bytes as pictures. */
 #include "trainer/data/pictures/npy.h"
 
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -6,10 +6,6 @@
 #ifndef DPT_DATA_PICTURE_H
 #define DPT_DATA_PICTURE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "tracker/base/err.h"
 
 #define PICTURE_PIXELS_MAX (INT64_C(1) << 27) /* per file; checked before any allocation */

@@ -4,12 +4,7 @@
 #ifndef DPT_DATA_PIXELS_H
 #define DPT_DATA_PIXELS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "trainer/data/dataset.h"
-#include "trainer/graph/rng.h"
 
 size_t pixels_count(const struct dataset *d); /* elements of one image */
 

@@ -9,7 +9,6 @@
 #include <png.h>
 
 #include "trainer/data/pictures/codec.h"
-#include "trainer/data/pictures/picture.h"
 
 struct png {
 	jmp_buf jump;

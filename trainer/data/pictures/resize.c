@@ -3,7 +3,6 @@
  * kept in a ring only as long as an output row needs it. */
 #include "trainer/data/pictures/resize.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 

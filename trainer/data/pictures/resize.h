@@ -5,9 +5,6 @@
 #ifndef DPT_DATA_RESIZE_H
 #define DPT_DATA_RESIZE_H
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include "tracker/base/err.h"
 
 #define RESIZE_PIXEL_BYTES 4 /* red, green, blue, and a filler */

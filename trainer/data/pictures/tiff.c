@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tiff.c: the first picture of a TIFF file through libtiff, in every colour space and compression that it converts to
  * 8-bit RGB. It multiplies the colours by alpha. */
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +8,6 @@
 #include <tiffio.h>
 
 #include "trainer/data/pictures/codec.h"
-#include "trainer/data/pictures/picture.h"
 
 struct tiff_state {
 	struct codec_whole whole;

@@ -5,10 +5,6 @@
 #ifndef DPT_DATA_CACHE_H
 #define DPT_DATA_CACHE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "tracker/base/err.h"
 
 #define CACHE_RAM "ram" /* as a folder: memory, freed when the user's last process ends */

@@ -5,10 +5,6 @@
 #ifndef DPT_DATA_DATA_OBJECTS_H
 #define DPT_DATA_DATA_OBJECTS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "tracker/base/buf.h"
 #include "tracker/base/err.h"
 #include "tracker/base/thread.h"

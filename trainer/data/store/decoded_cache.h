@@ -5,10 +5,6 @@
 #ifndef DPT_DATA_DECODED_CACHE_H
 #define DPT_DATA_DECODED_CACHE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "tracker/base/err.h"
 
 struct decoded_cache;

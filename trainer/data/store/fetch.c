@@ -8,7 +8,6 @@
 
 #include "tracker/base/array.h"
 #include "tracker/base/clock.h"
-#include "tracker/base/thread.h"
 #include "trainer/data/store/fetch_inside.h"
 
 #define ROOM_BYTES ((size_t)1 << 30)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fetch_block.c: the block table, block memory and eviction, and the interaction with the cache. */
-#include "tracker/base/thread.h"
 #include "trainer/data/store/fetch_inside.h"
 
 #include <stdlib.h>

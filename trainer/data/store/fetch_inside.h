@@ -6,7 +6,6 @@
 #ifndef DPT_DATA_FETCH_INSIDE_H
 #define DPT_DATA_FETCH_INSIDE_H
 
-#include <pthread.h>
 #include <sys/queue.h>
 
 #include "tracker/object/object.h"

@@ -7,7 +7,6 @@
 
 #include "tracker/base/clock.h"
 #include "trainer/data/store/fetch_inside.h"
-#include "trainer/data/store/peers.h"
 
 #define CONNECT_S 5.0
 #define ASK_FIRST_S 0.02 /* until a block that is on its way is requested again; doubled each time */

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fetch_thread.c: the fetch thread. A block in transfer belongs to it. */
-#include "tracker/base/thread.h"
 #include "trainer/data/store/fetch_inside.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "tracker/base/clock.h"

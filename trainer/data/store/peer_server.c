@@ -5,8 +5,6 @@
 #include <errno.h>
 #include <netdb.h>
 #include <poll.h>
-#include <stdatomic.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +14,6 @@
 
 #include "tracker/base/clock.h"
 #include "tracker/base/crc32c.h"
-#include "tracker/base/thread.h"
 #include "trainer/data/store/fetch.h"
 
 #define KEPT_OPEN_S 120.0 /* a connection without a request */

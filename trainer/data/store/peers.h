@@ -6,10 +6,6 @@
 #ifndef DPT_DATA_PEERS_H
 #define DPT_DATA_PEERS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "tracker/base/err.h"
 
 #define PEERS_ID_BYTES 16

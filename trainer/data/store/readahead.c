@@ -3,7 +3,6 @@
 #include "trainer/data/store/readahead.h"
 
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
 

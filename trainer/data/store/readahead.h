@@ -4,8 +4,6 @@
 #ifndef DPT_DATA_READAHEAD_H
 #define DPT_DATA_READAHEAD_H
 
-#include <stdbool.h>
-
 #include "trainer/data/store/data_objects.h"
 
 struct readahead;

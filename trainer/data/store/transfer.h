@@ -4,10 +4,6 @@
 #ifndef DPT_DATA_TRANSFER_H
 #define DPT_DATA_TRANSFER_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "tracker/curl/curlso.h"
 
 #define TRANSFER_ETAG_BYTES 160

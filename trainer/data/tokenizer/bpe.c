@@ -3,7 +3,6 @@
  * the word as a linked list of tokens, its pairs in a heap. */
 #include "trainer/data/tokenizer/bpe.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -5,7 +5,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +12,6 @@
 
 #include "tracker/base/array.h"
 #include "tracker/base/crc32c.h"
-#include "tracker/base/file.h"
 
 #define MAGIC "DPTOKENS"
 #define VERSION 1

@@ -9,11 +9,6 @@
 #ifndef DPT_DATA_TOKEN_FILE_H
 #define DPT_DATA_TOKEN_FILE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "tracker/base/err.h"
 #include "tracker/base/file.h"
 
 #define TOKEN_FILE_SUFFIX ".tokens"

@@ -5,13 +5,10 @@
 
 #include <errno.h>
 #include <jansson.h>
-#include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tracker/base/arena.h"
-#include "tracker/base/buf.h"
 #include "tracker/base/crc32c.h"
 #include "tracker/base/file.h"
 #include "tracker/base/sha256.h"

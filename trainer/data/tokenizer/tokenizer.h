@@ -6,9 +6,6 @@
 #ifndef DPT_DATA_TOKENIZER_H
 #define DPT_DATA_TOKENIZER_H
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include "tracker/base/err.h"
 
 struct tokenizer;

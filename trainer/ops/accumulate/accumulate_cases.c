@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* accumulate_cases.c: test cases of accumulate. The harness's page has a micro-batch after the first. */
-#include "trainer/ops/accumulate/accumulate.h"
 #include "trainer/ops/cases.h"
 
 /* size: elements, f64 instead of f32. */

@@ -2,7 +2,6 @@
 /* accumulate_cpu.c: sums over micro-batches. The first one is copied. Results (f64) are few, so a plain loop adds
  * them. */
 #ifndef CPU_PASS
-#include "trainer/backends/cpu/cpu.h"
 #include "trainer/backends/cpu/vec.h"
 #include "trainer/ops/accumulate/accumulate.h"
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* add_cases.c: test cases of add. */
-#include "trainer/ops/add/add.h"
 #include "trainer/ops/cases.h"
 
 static struct node *build_add_case(struct graph *g, const struct op_case *c)

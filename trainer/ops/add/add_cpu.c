@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* add_cpu.c: the elementwise sum of two tensors. */
 #ifndef CPU_PASS
-#include "trainer/backends/cpu/cpu.h"
 #include "trainer/backends/cpu/vec.h"
 
 #define CPU_BODY "trainer/ops/add/add_cpu.c"

@@ -8,7 +8,6 @@
  * (amx.h) take rows on the left and pairs on the right. Where the processor has them they compute all products, and
  * sums over keys are computed transposed, from keys or values stored with channels as rows. */
 #include <math.h>
-#include <string.h>
 
 #include "trainer/backends/cpu/amx.h"
 #include "trainer/backends/cpu/vec.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* attention_cases.c: test cases of attention and attention_grad. */
 #include <math.h>
-#include <stdlib.h>
 
 #include "trainer/ops/attention/attention.h"
 #include "trainer/ops/cases.h"

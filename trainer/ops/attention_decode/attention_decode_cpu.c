@@ -4,7 +4,6 @@
 #ifndef CPU_PASS
 #include <math.h>
 
-#include "trainer/backends/cpu/cpu.h"
 #include "trainer/backends/cpu/vec.h"
 #include "trainer/ops/attention_decode/attention_decode.h"
 #include "trainer/ops/cast/float16.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* avgpool_cpu.c: the mean over all pixels of a sample, and its gradient. */
 #ifndef CPU_PASS
-#include "trainer/backends/cpu/cpu.h"
 #include "trainer/backends/cpu/vec.h"
 #include "trainer/ops/avgpool/avgpool.h"
 

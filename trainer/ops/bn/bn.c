@@ -2,7 +2,6 @@
 /* bn.c: shape rules, gradients and fusion rules of batch normalisation. */
 #include "trainer/ops/bn/bn.h"
 
-#include "trainer/graph/graph.h"
 #include "trainer/ops/ops.h"
 
 enum { GRAD_DY, GRAD_DY2, GRAD_X, GRAD_STAT, GRAD_GAMMA, GRAD_BETA, GRAD_Y }; /* operands of bn_grad_stats */

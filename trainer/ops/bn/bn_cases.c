@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bn_cases.c: test cases of the batch norm ops. Most take statistics as inputs, so these are made up rather than
  * computed: various means and variances, and a count above the rank's own pixels, as after a reduction over ranks. */
-#include <math.h>
 
 #include "trainer/ops/bn/bn.h"
 #include "trainer/ops/bn/bn_math.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bn_channels_cpu.c: the per-channel parts of batch norm: coefficients from statistics, running statistics, gradients
  * of the parameters. */
-#include <math.h>
-#include <string.h>
 
 #include "trainer/backends/cpu/vec.h"
 #include "trainer/ops/bn/bn_cpu.h"

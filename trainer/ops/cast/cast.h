@@ -3,7 +3,6 @@
 #ifndef DPT_OPS_CAST_H
 #define DPT_OPS_CAST_H
 
-#include "trainer/graph/graph.h"
 #include "trainer/graph/op.h"
 
 struct tensor *cast_add(struct graph *g, struct tensor *x, enum dtype to);

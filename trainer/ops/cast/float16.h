@@ -4,7 +4,6 @@
 #ifndef DPT_OPS_FLOAT16_H
 #define DPT_OPS_FLOAT16_H
 
-#include <stdint.h>
 #include <string.h>
 
 #include "trainer/graph/host_device.h"

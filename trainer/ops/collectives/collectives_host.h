@@ -4,9 +4,6 @@
 #ifndef DPT_OPS_COLLECTIVES_HOST_H
 #define DPT_OPS_COLLECTIVES_HOST_H
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "trainer/ops/collectives/collectives.h"
 #include "trainer/ops/partial_sums/partial_sums_host.h"
 

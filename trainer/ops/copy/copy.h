@@ -4,7 +4,6 @@
 #ifndef DPT_OPS_COPY_H
 #define DPT_OPS_COPY_H
 
-#include <stddef.h>
 #include <sys/mman.h>
 #include <unistd.h>
 

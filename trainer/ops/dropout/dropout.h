@@ -7,7 +7,6 @@
 #ifndef DPT_OPS_DROPOUT_H
 #define DPT_OPS_DROPOUT_H
 
-#include "trainer/graph/host_device.h"
 #include "trainer/graph/kernel.h"
 #include "trainer/graph/rng.h"
 

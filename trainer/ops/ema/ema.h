@@ -6,7 +6,6 @@
 #ifndef DPT_OPS_EMA_H
 #define DPT_OPS_EMA_H
 
-#include "trainer/graph/graph.h"
 #include "trainer/graph/host_device.h"
 #include "trainer/ops/step_guard/step_guard.h"
 

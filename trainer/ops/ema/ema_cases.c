@@ -4,7 +4,6 @@
 
 #include "trainer/ops/cases.h"
 #include "trainer/ops/ema/ema.h"
-#include "trainer/ops/step_guard/step_guard.h"
 
 /* size: elements, updates including this one, skipped, steps from one update to the next. The harness has step 10 of an
  * epoch. */

@@ -3,7 +3,6 @@
 #include <math.h>
 
 #include "trainer/ops/cases.h"
-#include "trainer/ops/gelu/gelu.h"
 
 #define GELU_ROUNDINGS 24 /* polynomial, exponential and division, each accurate to a few units in the last place */
 

@@ -2,7 +2,6 @@
 /* gelu_cpu.c: tanh GELU and its gradient. With u = sqrt(2/pi) (x + 0.044715 x^3), 0.5 (1 + tanh u) is the logistic
  * function s of 2u, so y = x s and dy/dx = s + x s (1 - s) 2 du/dx: one exponential each. */
 #ifndef CPU_PASS
-#include "trainer/backends/cpu/cpu.h"
 #include "trainer/backends/cpu/vec.h"
 
 #define CPU_BODY "trainer/ops/gelu/gelu_cpu.c"

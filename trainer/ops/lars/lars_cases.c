@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lars_cases.c: test cases of lars. */
-#include <math.h>
 
 #include "trainer/ops/cases.h"
 #include "trainer/ops/step_guard/step_guard.h"

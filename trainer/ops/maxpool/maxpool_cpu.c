@@ -2,7 +2,6 @@
 /* maxpool_cpu.c: maximum over windows with its index. The gradient is gathered per input pixel, so that no two threads
  * write the same element. */
 #ifndef CPU_PASS
-#include "trainer/backends/cpu/cpu.h"
 #include "trainer/backends/cpu/vec.h"
 #include "trainer/ops/maxpool/maxpool.h"
 

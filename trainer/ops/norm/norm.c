@@ -2,7 +2,6 @@
 /* norm.c: shape rules of sums of squares and of their norm. */
 #include "trainer/ops/norm/norm.h"
 
-#include "trainer/ops/norm/exact.h"
 #include "trainer/ops/norm/norm_host.h"
 #include "trainer/ops/ops.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* norm_add.c: adds the nodes for sums of squares and for the global norm. Exact sums exchange a few hundred bytes
  * between ranks, independent of the number of tensors. */
-#include "trainer/graph/graph.h"
 #include "trainer/ops/collectives/collectives.h"
 #include "trainer/ops/norm/norm.h"
 #include "trainer/ops/ops.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* norm_cases.c: test cases of sumsq and norm. */
-#include <math.h>
 
 #include "trainer/ops/cases.h"
 #include "trainer/ops/norm/exact.h"

@@ -3,7 +3,6 @@
 #ifndef DPT_OPS_NORM_HOST_H
 #define DPT_OPS_NORM_HOST_H
 
-#include <math.h>
 #include <stdlib.h>
 
 #include "trainer/graph/kernel.h"

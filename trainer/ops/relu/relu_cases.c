@@ -3,7 +3,6 @@
 #include <math.h>
 
 #include "trainer/ops/cases.h"
-#include "trainer/ops/relu/relu.h"
 
 static struct node *build_relu_case(struct graph *g, const struct op_case *c)
 {

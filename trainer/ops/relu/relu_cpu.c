@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* relu_cpu.c: max(x, 0) and its gradient, elementwise; NaN stays NaN. */
 #ifndef CPU_PASS
-#include "trainer/backends/cpu/cpu.h"
 #include "trainer/backends/cpu/vec.h"
 
 #define CPU_BODY "trainer/ops/relu/relu_cpu.c"

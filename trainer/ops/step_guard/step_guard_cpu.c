@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* step_guard_cpu.c: the decision of step_guard_math.h; operands are always f64. */
-#include "trainer/backends/cpu/cpu.h"
 #include "trainer/ops/step_guard/step_guard_math.h"
 
 static int prepare_guard_cpu(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)

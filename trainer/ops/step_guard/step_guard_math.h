@@ -4,9 +4,7 @@
 #define DPT_OPS_STEP_GUARD_MATH_H
 
 #include <math.h>
-#include <stdint.h>
 
-#include "trainer/graph/host_device.h"
 #include "trainer/graph/kernel.h"
 #include "trainer/ops/step_guard/step_guard.h"
 

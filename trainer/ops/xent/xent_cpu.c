@@ -5,7 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "trainer/backends/cpu/cpu.h"
 #include "trainer/backends/cpu/vec.h"
 #include "trainer/ops/xent/xent.h"
 

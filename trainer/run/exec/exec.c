@@ -2,7 +2,6 @@
 /* exec.c: what all executors share: the kinds of time, and the values that a program returns. */
 #include "trainer/run/exec/exec_inside.h"
 
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 

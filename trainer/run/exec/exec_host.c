@@ -2,15 +2,9 @@
 /* exec_host.c: the executor of host backends: a thread and a counter for each stream. The compute stream runs in the
  * caller's thread; every other stream that a program uses has a thread. An item that depends on another stream waits
  * until that stream's counter has passed the item. The clock is read only where the kind of work changes. */
-#include "tracker/base/thread.h"
-#include "trainer/run/exec/exec.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 
-#include "tracker/base/clock.h"
-#include "trainer/comm/flight.h"
 #include "trainer/run/exec/exec_inside.h"
 
 #define SPINS 400

@@ -4,9 +4,6 @@
 
 #include <stdlib.h>
 
-#include "tracker/base/clock.h"
-#include "trainer/ops/ops.h"
-
 static bool schedule_item_waits(const struct schedule_item *s)
 {
 	for (int k = 0; k < STREAM_COUNT; k++)

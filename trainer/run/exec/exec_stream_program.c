@@ -5,8 +5,6 @@
 
 #include <stdlib.h>
 
-#include "tracker/base/clock.h"
-
 int stream_make(struct stream_executor *e, enum stream s, struct err *err)
 {
 	return e->stream[s] ? 0 : e->ops->stream_new(e->module, &e->stream[s], err);

@@ -8,8 +8,6 @@
 
 #include "web/api/blob.h"
 #include "web/store/mlflow/experiments.h"
-#include "web/store/mlflow/logged_models.h"
-#include "web/store/read/query.h"
 
 /* MLflow judges a path after it has decoded it until nothing changes. Returns false for a file: URI, a drive of
  * Windows, a fragment, and what artifact_path_ok refuses. */

@@ -2,7 +2,6 @@
 /* mlflow_experiments.c: MLflow's /experiments. */
 #include "web/api/mlflow/mlflow_request.h"
 
-#include <limits.h>
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>

@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-#include "web/store/mlflow/logged_models.h"
-
 enum { NAME_CHARS = 500, DIGEST_CHARS = 36, SOURCE_CHARS = 65535, SCHEMA_CHARS = 1048575, PROFILE_CHARS = 16777215 };
 enum { TAG_KEY_CHARS = 255, TAG_VALUE_CHARS = 500, SEARCH_EXPERIMENTS = 20, HISTORY_CHARS = 8000 };
 

@@ -2,8 +2,6 @@
 /* mlflow_metrics.c: MLflow's histories of metrics: pages, several runs in one request, samples. */
 #include "web/api/mlflow/mlflow_request.h"
 
-#include <string.h>
-
 #include "web/store/read/history.h"
 
 enum { HISTORY_PAGE = 25000, BULK_RUNS = 100, BULK_POINTS = 25000, SAMPLE_POINTS = 2500 };

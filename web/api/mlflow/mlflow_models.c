@@ -2,13 +2,10 @@
 /* mlflow_models.c: MLflow's logged models, and the description of the server that its clients query. */
 #include "web/api/mlflow/mlflow_request.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "tracker/base/text.h"
 #include "web/store/mlflow/experiments.h"
-#include "web/store/mlflow/logged_models.h"
-#include "web/store/read/query.h"
 
 enum { MODEL_NAME_CHARS = 500, SEARCH_PAGE = 50, SEARCH_MAX = 50000 };
 

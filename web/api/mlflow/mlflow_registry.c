@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mlflow_registry.c: MLflow's registered models: names, tags and aliases, and what models and versions share: rules,
  * look-up, a version as JSON. */
-#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -4,8 +4,6 @@
 
 #include "web/api/mlflow/mlflow_request.h"
 #include "web/store/filter/filter.h"
-#include "web/store/mlflow/logged_models.h"
-#include "web/store/read/query.h"
 
 void ml_write_tag_list(struct js *j, const char *key, const struct query_kv *kv, size_t n)
 {

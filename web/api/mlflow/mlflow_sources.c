@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "web/store/read/query.h"
-
 #define RELATIVE \
 	"Invalid model version source: '%s'. If supplying a source as an http, https, local file path, ftp, " \
 	"objectstore, or mlflow-artifacts uri, an absolute path must be provided without relative path references " \

@@ -3,10 +3,7 @@
  * folder. */
 #include "web/api/blob.h"
 
-#include <string.h>
-
 #include "web/api/native/native_inside.h"
-#include "web/store/files/artifacts.h"
 #include "web/store/mlflow/logged_models.h"
 
 static enum call_next fail_artifact_path(struct call *c)

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* api_compare.c: /compare: the params in which runs differ, and the metrics of all. */
-#include "web/api/api.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

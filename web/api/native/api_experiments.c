@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* api_experiments.c: /experiments and /keys. */
-#include "web/api/api.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "web/api/native/native_inside.h"
-#include "web/store/mlflow/mlflow.h"
 
 #define ARCHIVED_TAG "dptrack.archived" /* also of runs, where clients set it like any tag */
 

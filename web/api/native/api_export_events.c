@@ -2,15 +2,11 @@
 /* api_export_events.c: /export/parts.json and /export/series.tfevents: exports a run as event files for TensorBoard and
  * other readers. Each rank and segment has a file with every bit of every scalar. Params become hparams, notes a
  * text. */
-#include "web/api/api.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "tracker/event/event.h"
 #include "tracker/event/event_encode.h"
-#include "tracker/event/event_media.h"
 #include "web/api/native/native_inside.h"
 #include "web/store/read/export_order.h"
 #include "web/store/read/run_records.h"

@@ -3,8 +3,6 @@
  */
 #include "web/api/api.h"
 
-#include <string.h>
-
 #include "web/assets/asset.h"
 
 /* The first requests of the page (getRuns, FIRST and firstPage in web/ui/src), encoded as URLSearchParams does; for the

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* api_points.c: points of a run: /runs/{run}/journal accepts byte ranges of a journal and replies with the durable
  * offset, POST /runs/{run}/metrics a batch of points as JSON. */
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "tracker/base/clock.h"

@@ -2,10 +2,6 @@
 /* api_run_records.c: /runs/{run}/console, code, alerts and media: records of a run other than metrics and params. */
 #include "web/store/read/run_records.h"
 
-#include <limits.h>
-#include <string.h>
-
-#include "web/api/api.h"
 #include "web/api/blob.h"
 #include "web/api/native/native_inside.h"
 

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* api_series.c: /series: M4 buckets for charts (Jugel et al., VLDB 2014), and raw points in pages. */
-#include "web/api/api.h"
 
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "web/api/native/formula/derived.h"

@@ -5,9 +5,7 @@
 
 #include "tracker/base/clock.h"
 #include "tracker/base/text.h"
-#include "web/api/api.h"
 #include "web/api/native/native_inside.h"
-#include "web/store/auth/token.h"
 
 static const char *token_state_name(const struct token_row *row)
 {

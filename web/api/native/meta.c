@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* meta.c: the server itself: health, versions, metrics for Prometheus, openapi.json; and the maintenance of its store:
  * /gc, /backup, /doctor. */
-#include <inttypes.h>
-#include <stdbool.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "config.h"
-#include "tracker/base/clock.h"
 #include "web/api/api.h"
-#include "web/api/js.h"
 #include "web/assets/asset.h"
 #include "web/store/maintenance/maintenance.h"
 

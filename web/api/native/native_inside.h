@@ -5,10 +5,7 @@
 #define DPT_NATIVE_INSIDE_H
 
 #include "web/api/api.h"
-#include "web/api/js.h"
 #include "web/store/files/artifacts.h"
-#include "web/store/read/points.h"
-#include "web/store/read/query.h"
 
 /* ---- request.c ----
  * Arguments that several routes of v1 share, and the error of a refused query. */

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "tracker/base/text.h"
-#include "web/store/read/points.h"
 
 #define PREFIXES_MAX 1000 /* each is looked up */
 

@@ -2,9 +2,6 @@
 /* run_json.c: writes a run in v1's JSON, in full or as an item of a list. Knows no route. */
 #include "web/api/native/native_inside.h"
 
-#include <math.h>
-#include <string.h>
-
 #include "web/store/mlflow/logged_models.h"
 #include "web/store/read/run_records.h"
 

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "tracker/base/text.h"
-#include "web/api/api.h"
 #include "web/api/native/groups/groups.h"
 #include "web/api/native/native_inside.h"
 #include "web/store/saved_view/saved_view.h"

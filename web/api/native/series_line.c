@@ -2,8 +2,6 @@
 /* series_line.c: converts buckets to the polyline that a chart draws, quantized to small integers. Knows no request. */
 #include "web/api/native/native_inside.h"
 
-#include <math.h>
-
 #include "tracker/base/array.h"
 
 enum {

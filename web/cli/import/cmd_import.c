@@ -2,13 +2,9 @@
 /* cmd_import.c: `dptrack import`: converts data of other trackers to runs. The content of a path decides who reads it.
  */
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "tracker/base/run_folders.h"
-#include "web/cli/import/importer.h"
 #include "web/cli/import/import_mlflow.h"
 #include "web/cli/cli.h"
 #include "web/store/db/foreign.h"

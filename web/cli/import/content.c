@@ -2,12 +2,7 @@
 /* content.c: JSON of other trackers as numbers, texts, histograms and tables. */
 #include "web/cli/import/importer.h"
 
-#include <math.h>
 #include <stdlib.h>
-#include <string.h>
-
-#include "tracker/event/event_media.h"
-#include "web/api/api.h"
 
 #define CONTENT_MAX ((size_t)64 << 20)
 #define BINS_MAX 100000

@@ -6,14 +6,10 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "tracker/base/file.h"
 #include "tracker/base/sha256.h"
-#include "tracker/event/event.h"
 #include "tracker/event/record.h"
 #include "web/cli/cli.h"
 #include "web/cli/journals.h"

@@ -2,10 +2,7 @@
 /* import_mlflow.c: requests to the store, by MLflow's own routes, after MLflow's runs are imported. */
 #include "web/cli/import/import_mlflow.h"
 
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "tracker/base/utf8.h"

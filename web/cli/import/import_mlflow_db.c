@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* import_mlflow_db.c: reads MLflow's SQLite store. */
-#include <limits.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "web/cli/import/import_mlflow.h"
 #include "web/store/db/foreign.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* import_mlruns.c: reads MLflow's file store: a folder for each experiment, in it one for each run, with a file for
  * each param, tag and metric. */
-#include <stdio.h>
-#include <string.h>
 
 #include "web/cli/import/mlruns_inside.h"
 

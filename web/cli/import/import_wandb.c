@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* import_wandb.c: finds W&B's offline runs in a folder. */
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "tracker/base/file.h"
-#include "web/cli/import/importer.h"
 #include "web/cli/import/wandb_file.h"
 
 static bool name_ends_with(const char *name, const char *end)

@@ -7,10 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -19,9 +16,6 @@
 #include "tracker/base/sha256.h"
 #include "tracker/base/text.h"
 #include "tracker/base/utf8.h"
-#include "tracker/event/event.h"
-#include "tracker/event/record.h"
-#include "tracker/sink/http_client.h"
 #include "web/cli/cli.h"
 #include "web/cli/journals.h"
 

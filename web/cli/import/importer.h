@@ -6,14 +6,8 @@
 #ifndef DPT_CLI_IMPORTER_H
 #define DPT_CLI_IMPORTER_H
 
-#include <jansson.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 
-#include "tracker/base/arena.h"
-#include "tracker/base/buf.h"
-#include "tracker/base/err.h"
 #include "tracker/base/terminal.h"
 #include "tracker/event/event_encode.h"
 #include "tracker/event/event_media.h"

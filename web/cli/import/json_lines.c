@@ -25,10 +25,8 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "tracker/base/file.h"
-#include "tracker/event/event_encode.h"
 #include "web/cli/import/importer.h"
 
 #define HEAD "dptrack_runs"

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mlruns_files.c: the files of MLflow's file store: texts, meta.yaml, lines of metrics, folders of keys. */
 #include <errno.h>
-#include <math.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "tracker/base/file.h"

@@ -3,13 +3,7 @@
 #ifndef DPT_CLI_MLRUNS_INSIDE_H
 #define DPT_CLI_MLRUNS_INSIDE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-
-#include "tracker/base/arena.h"
-#include "tracker/base/err.h"
 #include "web/cli/import/import_mlflow.h"
-#include "web/cli/import/importer.h"
 
 /* ---- yaml.c ----
  * Reads the YAML that PyYAML's safe_dump writes for a mapping of scalars and of mappings of scalars, as in MLflow's

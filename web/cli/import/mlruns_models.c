@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mlruns_models.c: models of MLflow's file store: logged ones, those that runs made, and the registry. */
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "web/cli/import/mlruns_inside.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mlruns_run.c: a run of MLflow's file store: params, tags, metrics, inputs, files. */
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "tracker/base/array.h"

@@ -1,18 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sync.c: `dptrack sync`: sends journals and files below a folder that a server lacks, for example after training
  * without a network. */
-#include <jansson.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "tracker/base/buf.h"
-#include "tracker/base/err.h"
 #include "tracker/base/file.h"
 #include "tracker/base/run_folders.h"
 #include "tracker/base/sha256.h"
-#include "tracker/sink/http_client.h"
 #include "web/cli/cli.h"
 #include "web/cli/journals.h"
 #include "web/store/base/map.h"

@@ -3,16 +3,10 @@
  * JSON by path; wandb_items.c converts them to points and media. */
 #include "web/cli/import/wandb_file.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <zlib.h>
 
-#include "tracker/base/err.h"
 #include "tracker/base/utf8.h"
-#include "tracker/event/event_encode.h"
 #include "tracker/event/wire.h"
-#include "web/cli/import/importer.h"
 
 /* --- blocks: fragments of the log format of LevelDB, joined to records ------------------------------------------ */
 

@@ -3,11 +3,6 @@
 #ifndef DPT_CLI_WANDB_FILE_H
 #define DPT_CLI_WANDB_FILE_H
 
-#include <stddef.h>
-#include <stdint.h>
-
-#include "tracker/base/buf.h"
-#include "tracker/event/event.h"
 #include "web/cli/import/importer.h"
 
 /* A file to import. files: folder of the files that the run saved, NULL: none. session: name of this file among those

@@ -4,15 +4,11 @@
 
 #include <ctype.h>
 #include <fnmatch.h>
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 
 #include "tracker/base/file.h"
 #include "tracker/event/wire.h"
-#include "web/cli/import/importer.h"
 
 #define KEY_BYTES 1000
 #define DEPTH_MAX 32

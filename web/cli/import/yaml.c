@@ -2,12 +2,7 @@
 /* yaml.c: parses YAML as PyYAML's emitter writes it (safe_dump: block mappings, width 80). */
 #include "web/cli/import/mlruns_inside.h"
 
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-
-#include "tracker/base/buf.h"
 
 #define TEXT_MAX ((size_t)64 << 20)
 

@@ -5,12 +5,8 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "tracker/base/clock.h"
-#include "tracker/event/event.h"
-#include "web/store/base/map.h"
-#include "web/store/db/db.h"
 #include "web/store/write/change.h"
 
 static struct alert_rule read_alert_rule(struct arena *a, struct db_rows *q)

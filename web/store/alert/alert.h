@@ -4,12 +4,7 @@
 #ifndef DPT_STORE_ALERT_H
 #define DPT_STORE_ALERT_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "tracker/base/arena.h"
-#include "tracker/base/err.h"
 #include "web/store/write/ingest.h"
 
 #define CHANGE(name) extern const struct change_ops name;

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* alert_watch.c: evaluates rules after commits, and periodically for silent runs. */
 
-#include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "tracker/base/clock.h"
 #include "tracker/base/thread.h"
 #include "web/store/alert/alert.h"
-#include "web/store/base/map.h"
 #include "web/store/db/db.h"
 #include "web/store/store.h"
 #include "web/store/write/lease.h"

@@ -3,17 +3,14 @@
 #include "web/store/archive/archiver.h"
 
 #include <math.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "tracker/base/clock.h"
 #include "tracker/base/log.h"
 #include "tracker/base/sha256.h"
 #include "tracker/base/thread.h"
 #include "web/store/base/parts.h"
-#include "web/store/db/db.h"
 #include "web/store/write/committer.h"
 #include "web/store/write/lease.h"
 

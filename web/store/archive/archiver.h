@@ -5,13 +5,8 @@
 #ifndef DPT_STORE_ARCHIVER_H
 #define DPT_STORE_ARCHIVER_H
 
-#include <stddef.h>
-#include <stdint.h>
-
-#include "tracker/base/err.h"
 #include "web/store/files/artifacts.h"
 #include "web/store/points/archive.h"
-#include "web/store/write/ingest.h"
 
 struct archiver;
 struct store;

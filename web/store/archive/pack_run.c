@@ -4,11 +4,9 @@
  * named. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "web/store/archive/archiver.h"
 #include "web/store/base/parts.h"
-#include "web/store/db/db.h"
 #include "web/store/points/scan.h"
 #include "web/store/write/change.h"
 

@@ -3,18 +3,14 @@
  * entry and every byte, so that timing reveals nothing. Independent of headers or cookies. */
 #include "web/store/auth/token.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/random.h>
 
 #include "tracker/base/clock.h"
 #include "tracker/base/sha256.h"
 #include "tracker/base/text.h"
-#include "web/store/base/map.h"
 #include "web/store/base/parts.h"
 #include "web/store/db/db.h"
 

@@ -5,12 +5,7 @@
 #ifndef DPT_STORE_TOKEN_H
 #define DPT_STORE_TOKEN_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "tracker/base/arena.h"
-#include "tracker/base/err.h"
 #include "web/store/write/ingest.h"
 
 /* TOKEN_UNKNOWN: the rows cannot be read, so access is denied. */

@@ -3,9 +3,6 @@
  * store. */
 #include "web/store/base/background_job.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdbool.h>
 #include <stdlib.h>
 
 #include "tracker/base/thread.h"

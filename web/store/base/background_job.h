@@ -5,8 +5,6 @@
 #ifndef DPT_STORE_BACKGROUND_JOB_H
 #define DPT_STORE_BACKGROUND_JOB_H
 
-#include <stdbool.h>
-
 #include "tracker/base/err.h"
 
 struct background_job;

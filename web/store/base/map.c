@@ -2,11 +2,7 @@
 /* map.c: open addressing over an index of entries, which are in an arena in order of insertion. */
 #include "web/store/base/map.h"
 
-#include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
-
-#include "tracker/base/arena.h"
 
 struct map_entry {
 	uint64_t hash;

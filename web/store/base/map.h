@@ -4,7 +4,6 @@
 #ifndef DPT_STORE_MAP_H
 #define DPT_STORE_MAP_H
 
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 

@@ -6,7 +6,6 @@
 
 #include <limits.h>
 #include <pthread.h>
-#include <stdint.h>
 
 #include "tracker/base/arena.h"
 #include "tracker/base/err.h"

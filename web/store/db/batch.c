@@ -4,8 +4,6 @@
 
 #include <endian.h>
 #include <math.h>
-#include <stdarg.h>
-#include <string.h>
 
 /* --- arrays --------------------------------------------------------------------------------------------------- */
 

@@ -2,9 +2,6 @@
 /* db.c: calls the engine of a connection. */
 #include "web/store/db/db.h"
 
-#include <stdarg.h>
-#include <string.h>
-
 #include "web/store/db/engine.h"
 
 void db_close(struct db *d)

@@ -7,11 +7,6 @@
 #ifndef DPT_STORE_DB_H
 #define DPT_STORE_DB_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "tracker/base/arena.h"
 #include "tracker/base/buf.h"
 #include "tracker/base/err.h"
 #include "web/store/base/map.h"

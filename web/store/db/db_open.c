@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* db_open.c: chooses the engine by the place of a store. */
 #include <stdio.h>
-#include <string.h>
 
 #include "web/store/db/engine.h"
 

@@ -5,8 +5,6 @@
 #ifndef DPT_STORE_ENGINE_H
 #define DPT_STORE_ENGINE_H
 
-#include <stdarg.h>
-
 #include "web/store/db/db.h"
 
 /* A query with the values of its format. */

@@ -4,9 +4,6 @@
 #ifndef DPT_STORE_FOREIGN_H
 #define DPT_STORE_FOREIGN_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "tracker/base/err.h"
 
 enum foreign_query {

@@ -6,7 +6,6 @@
 #include <libpq-fe.h>
 #include <limits.h>
 
-#include "tracker/base/err.h"
 #include "web/store/db/engine.h"
 
 /* libpq, loaded only when a store's place is an address. */

@@ -4,9 +4,7 @@
 #include "tracker/base/thread.h"
 #include "web/store/db/db.h"
 
-#include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "tracker/base/clock.h"
 #include "web/store/base/parts.h"

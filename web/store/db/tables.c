@@ -2,8 +2,6 @@
 /* tables.c: reads and fills whole tables with queries generated from their columns. */
 #include "web/store/db/db.h"
 
-#include <string.h>
-
 static const struct db_table tables[] = {
 #define SQL_TABLE(name, kinds, next) { #name, kinds, DB_all_##name, DB_more_##name, DB_put_##name, next },
 #include "web/store/db/tables.def"

@@ -3,10 +3,8 @@
  * uploads, as kinds of changes. Accesses no file. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "tracker/base/clock.h"
-#include "tracker/event/event.h"
 #include "tracker/event/event_media.h"
 #include "web/store/files/artifacts.h"
 #include "web/store/write/apply.h"

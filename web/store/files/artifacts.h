@@ -7,13 +7,9 @@
 #define DPT_STORE_ARTIFACTS_H
 
 #include <limits.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include "tracker/base/arena.h"
 #include "tracker/base/buf.h"
-#include "tracker/base/err.h"
 #include "web/store/write/ingest.h"
 
 struct db;

@@ -18,7 +18,6 @@
 #include "tracker/base/file.h"
 #include "tracker/base/sha256.h"
 #include "tracker/base/text.h"
-#include "web/store/files/artifacts.h"
 #include "web/store/files/files.h"
 
 #define FOLDER_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)

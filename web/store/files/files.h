@@ -4,11 +4,6 @@
 #ifndef DPT_STORE_FILES_H
 #define DPT_STORE_FILES_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "tracker/base/err.h"
 #include "web/store/files/artifacts.h"
 
 #define FILES_UPLOADS ".uploads" /* next to the experiments: running uploads; clients cannot name it */

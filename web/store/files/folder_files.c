@@ -3,10 +3,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,7 +11,6 @@
 #include "tracker/base/sha256.h"
 #include "web/store/base/parts.h"
 #include "web/store/db/db.h"
-#include "web/store/files/artifacts.h"
 #include "web/store/files/files.h"
 
 static const char *parent_folder(struct arena *a, const char *path)

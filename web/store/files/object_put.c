@@ -2,7 +2,6 @@
 /* object_put.c: uploads a file. Incoming bytes fill a part while the thread pool sends previous parts, at most
  * UNDER_WAY at once. The writer waits when all are full. A file of one part is one request. Each byte is hashed once
  * on arrival, for the digest of the file and of the part, which signs its request. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>

@@ -4,12 +4,9 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "web/store/base/background_job.h"
 #include "web/store/base/parts.h"
 #include "web/store/db/db.h"
-#include "web/store/files/artifacts.h"
 
 #define THREADS 8
 #define TIMEOUT_S 4.0 /* longest wait without any byte, of a request and of a server that stops */

@@ -7,9 +7,7 @@
 #ifndef DPT_STORE_OBJECTS_H
 #define DPT_STORE_OBJECTS_H
 
-#include <limits.h>
 #include <pthread.h>
-#include <stdatomic.h>
 
 #include "tracker/base/sha256.h"
 #include "tracker/object/object.h"

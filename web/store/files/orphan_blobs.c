@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* orphan_blobs.c: objects without a file: sends one part by part, reads ranges of it with the thread pool, and
  * removes those that no row names. */
-#include "web/store/files/artifacts.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "tracker/base/clock.h"
 #include "tracker/base/log.h"
 #include "tracker/base/thread.h"
-#include "web/store/base/background_job.h"
 #include "web/store/base/parts.h"
 #include "web/store/db/db.h"
 #include "web/store/files/files.h"

@@ -18,10 +18,6 @@
 #ifndef DPT_STORE_FILTER_H
 #define DPT_STORE_FILTER_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "tracker/base/arena.h"
 #include "tracker/base/err.h"
 

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* filter_mlflow.c: MLflow's search grammar, with its messages. */
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "web/store/filter/filter_inside.h"
 #include "web/store/filter/lexer.h"

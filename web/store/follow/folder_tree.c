@@ -9,12 +9,10 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tracker/base/arena.h"
 #include "tracker/base/array.h"
 #include "tracker/base/clock.h"
 #include "web/store/base/map.h"

@@ -4,9 +4,6 @@
 #ifndef DPT_STORE_FOLDER_TREE_H
 #define DPT_STORE_FOLDER_TREE_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "tracker/base/err.h"
 
 struct tree;

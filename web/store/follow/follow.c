@@ -7,7 +7,6 @@
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -16,7 +15,6 @@
 #include "tracker/base/sha256.h"
 #include "tracker/base/thread.h"
 #include "tracker/event/event.h"
-#include "web/store/base/map.h"
 #include "web/store/base/parts.h"
 #include "web/store/db/db.h"
 

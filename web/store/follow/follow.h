@@ -4,10 +4,6 @@
 #ifndef DPT_STORE_FOLLOW_H
 #define DPT_STORE_FOLLOW_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "tracker/base/err.h"
 
 struct store;

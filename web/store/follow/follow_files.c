@@ -3,10 +3,8 @@
 #include "web/store/follow/follow_inside.h"
 
 #include <fcntl.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "tracker/base/clock.h"

@@ -4,7 +4,6 @@
 #ifndef DPT_STORE_FOLLOW_INSIDE_H
 #define DPT_STORE_FOLLOW_INSIDE_H
 
-#include <limits.h>
 #include <pthread.h>
 #include <sys/stat.h>
 

@@ -8,15 +8,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tracker/base/clock.h"
 #include "tracker/base/file.h"
 #include "tracker/base/log.h"
 #include "tracker/event/record.h"
-#include "web/store/follow/origin.h"
-#include "web/store/write/ingest.h"
 
 #define RANGE_BYTES_MAX ((size_t)96 << 20) /* a longer record ends its file */
 #define RETRY_S 2.0

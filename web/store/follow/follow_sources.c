@@ -5,16 +5,11 @@
 #include "web/store/follow/follow_inside.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "tracker/base/clock.h"
 #include "tracker/base/crc32c.h"
 #include "tracker/base/file.h"
-#include "tracker/base/sha256.h"
-#include "web/store/base/map.h"
-#include "web/store/base/parts.h"
 #include "web/store/db/db.h"
 
 #define SWEEP_GRACE_S 0.5 /* a file may be renamed in several steps */

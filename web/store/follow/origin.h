@@ -6,8 +6,6 @@
 #define DPT_STORE_ORIGIN_H
 
 #include <limits.h>
-#include <stdbool.h>
-#include <stddef.h>
 
 #include "web/store/write/ingest.h"
 

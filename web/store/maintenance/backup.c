@@ -6,19 +6,16 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "tracker/base/clock.h"
-#include "tracker/base/err.h"
 #include "web/store/base/background_job.h"
 #include "web/store/base/parts.h"
 #include "web/store/db/db.h"
 #include "web/store/files/files.h"
 #include "web/store/maintenance/maintenance.h"
-#include "web/store/store.h"
 #include "web/store/write/committer.h"
 #include "web/store/write/lease.h"
 

@@ -4,11 +4,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -18,11 +15,8 @@
 #include "tracker/event/record.h"
 #include "web/store/base/background_job.h"
 #include "web/store/base/parts.h"
-#include "web/store/db/db.h"
 #include "web/store/follow/folder_tree.h"
-#include "web/store/points/chunk.h"
 #include "web/store/points/scan.h"
-#include "web/store/points/series_summary.h"
 #include "web/store/store.h"
 
 #define SAMPLED_SERIES 200

@@ -1,27 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gc.c: removes deleted data for good. Runs one after another: first the run is marked as gone (its journals are
  * refused from then on), then its files are removed, then its rows, some at a time. */
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <dirent.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "tracker/base/arena.h"
 #include "tracker/base/clock.h"
 #include "tracker/event/event.h"
 #include "tracker/event/record.h"
 #include "web/store/base/background_job.h"
-#include "web/store/base/map.h"
 #include "web/store/base/parts.h"
 #include "web/store/db/db.h"
-#include "web/store/files/artifacts.h"
 #include "web/store/files/files.h"
 #include "web/store/maintenance/maintenance.h"
-#include "web/store/write/ingest.h"
 #include "web/store/write/lease.h"
 
 struct store_gc {

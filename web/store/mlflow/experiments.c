@@ -3,14 +3,11 @@
 #include "web/store/mlflow/experiments.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "tracker/base/array.h"
 #include "tracker/base/crc32c.h"
 #include "web/store/db/db.h"
-#include "web/store/filter/filter.h"
 #include "web/store/read/page_token.h"
 
 /* Reads the tags of an experiment. */

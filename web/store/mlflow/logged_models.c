@@ -3,13 +3,9 @@
 #include "web/store/mlflow/logged_models.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "tracker/base/buf.h"
-#include "web/store/base/map.h"
 #include "web/store/db/db.h"
 #include "web/store/filter/filter.h"
 

@@ -2,7 +2,6 @@
 /* mlflow_model.c: creates, finishes, tags and deletes logged models, stores points logged with one, and links them
  * and data sets to runs. */
 #include <stdio.h>
-#include <string.h>
 
 #include "tracker/base/clock.h"
 #include "web/store/mlflow/mlflow_inside.h"

@@ -3,19 +3,12 @@
  * stored already are found by the series' summary when they arrive in order, else in the chunks that overlap them and
  * in the log. */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "tracker/base/array.h"
-#include "tracker/base/buf.h"
-#include "tracker/base/clock.h"
-#include "web/store/base/map.h"
 #include "web/store/mlflow/mlflow_inside.h"
-#include "web/store/points/chunk.h"
 #include "web/store/points/scan.h"
 #include "web/store/write/apply.h"
-#include "web/store/write/change.h"
 #include "web/store/write/segment.h"
 
 /* --- repeated points ------------------------------------------------------------------------------------------ */

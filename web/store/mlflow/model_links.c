@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* model_links.c: reads data sets and models linked to runs, and data sets of experiments. */
-#include <string.h>
 
-#include "web/store/base/map.h"
 #include "web/store/db/db.h"
 #include "web/store/mlflow/logged_models.h"
 

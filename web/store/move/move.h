@@ -5,10 +5,6 @@
 #ifndef DPT_STORE_MOVE_H
 #define DPT_STORE_MOVE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "tracker/base/err.h"
 
 struct move_place {

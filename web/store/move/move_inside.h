@@ -5,7 +5,6 @@
 
 #include <limits.h>
 
-#include "tracker/base/buf.h"
 #include "tracker/base/sha256.h"
 #include "tracker/object/object.h"
 #include "web/store/db/db.h"

@@ -6,12 +6,6 @@
 #ifndef DPT_STORE_ARCHIVE_H
 #define DPT_STORE_ARCHIVE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "tracker/base/buf.h"
-#include "tracker/base/err.h"
 #include "web/store/db/db.h"
 
 struct archive_entry {

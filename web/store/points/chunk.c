@@ -3,11 +3,9 @@
 #include "web/store/points/chunk.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "tracker/base/crc32c.h"
 #include "tracker/base/little.h"
-#include "tracker/base/err.h"
 
 #define FORMAT 1
 #define HEAD_BYTES 8

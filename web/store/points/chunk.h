@@ -9,11 +9,6 @@
 #ifndef DPT_STORE_CHUNK_H
 #define DPT_STORE_CHUNK_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "tracker/base/buf.h"
 #include "web/store/points/series_summary.h"
 
 #define CHUNK_POINTS 2048

@@ -4,8 +4,6 @@
 #ifndef DPT_STORE_CHUNKS_H
 #define DPT_STORE_CHUNKS_H
 
-#include <stdbool.h>
-
 #include "web/store/points/archive.h"
 
 enum chunks_what {

@@ -3,13 +3,8 @@
 #include "web/store/points/fold.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-#include "web/store/base/map.h"
-#include "web/store/db/db.h"
-#include "web/store/points/chunk.h"
 #include "web/store/points/scan.h"
-#include "web/store/points/series_summary.h"
 
 /* A series costs a transaction about as much as a few hundred points, and commits wait for it. */
 #define FOLD_SERIES 4000

@@ -4,10 +4,6 @@
 #ifndef DPT_STORE_FOLD_H
 #define DPT_STORE_FOLD_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "web/store/db/db.h"
 #include "web/store/points/series_summary.h"
 
 struct fold_result {

@@ -3,14 +3,8 @@
 #include "web/store/points/fold.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-#include "tracker/base/buf.h"
-#include "web/store/base/map.h"
-#include "web/store/db/db.h"
-#include "web/store/points/chunk.h"
 #include "web/store/points/scan.h"
-#include "web/store/points/series_summary.h"
 
 #define CHUNK_FMT "iiiiddb"
 #define SERIES_FMT "iii" SUM_ROW_FMT

@@ -2,13 +2,9 @@
 /* order.c: the sequence of series, predicted from the sequence so far. */
 #include "web/store/points/order.h"
 
-#include <endian.h>
-#include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "tracker/base/crc32c.h"
-#include "tracker/base/err.h"
 #include "tracker/base/little.h"
 #include "web/store/points/chunk.h"
 

@@ -7,9 +7,6 @@
 #ifndef DPT_STORE_ORDER_H
 #define DPT_STORE_ORDER_H
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include "tracker/base/buf.h"
 
 /* series: for each point the position of its series in ids; points whose id is 0 are left out. b must be empty. 0 or

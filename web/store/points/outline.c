@@ -6,9 +6,6 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-
-#include "web/store/db/db.h"
 
 #define PLACES 10000 /* at most 48 MB: the chunks of 20 million points */
 

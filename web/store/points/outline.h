@@ -6,11 +6,7 @@
 #ifndef DPT_STORE_OUTLINE_H
 #define DPT_STORE_OUTLINE_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "web/store/points/chunk.h"
-#include "web/store/points/series_summary.h"
 
 /* Points along one axis. Among equal positions the first point counts at the low end and the last at the high end;
  * among equal extremes the lowest position. low is NaN if a position is. */

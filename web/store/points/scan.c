@@ -4,9 +4,6 @@
 
 #include <stdlib.h>
 
-#include "web/store/base/map.h"
-#include "web/store/db/db.h"
-#include "web/store/points/chunk.h"
 #include "web/store/points/chunks.h"
 
 int scan_damaged(struct err *err, const char *what, int64_t id)

@@ -4,15 +4,7 @@
 #ifndef DPT_STORE_SCAN_H
 #define DPT_STORE_SCAN_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "tracker/base/err.h"
-#include "web/store/db/db.h"
-#include "web/store/points/chunk.h"
 #include "web/store/points/outline.h"
-#include "web/store/points/series_summary.h"
 
 #define SCAN_CHUNK_ID(series, number) ((series) * (INT64_C(1) << 20) + (number))
 #define SCAN_CHUNK_SERIES(id) ((id) >> 20)

@@ -4,11 +4,8 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "tracker/base/array.h"
-#include "tracker/base/err.h"
-#include "web/store/base/map.h"
 
 void sum_init(struct sum *s)
 {
@@ -105,8 +102,6 @@ void sum_row_read(struct db_rows *q, enum db_column count, struct sum *ret)
 }
 
 /* --- points in memory ----------------------------------------------------------------------------------------- */
-
-
 
 int tail_add(struct point_tail *t, const struct sum_point *points, size_t n)
 {

@@ -5,11 +5,6 @@
 #ifndef DPT_STORE_SERIES_SUMMARY_H
 #define DPT_STORE_SERIES_SUMMARY_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "tracker/base/arena.h"
 #include "web/store/db/db.h"
 
 struct sum_point {

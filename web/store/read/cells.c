@@ -4,11 +4,8 @@
 #include "web/store/read/read_inside.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "tracker/base/clock.h"
-#include "web/store/base/map.h"
-#include "web/store/read/query.h"
 
 static int add_experiment(struct cells *c, struct db_rows *q, struct err *err)
 {

@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* chart.c: M4 buckets (first, min, max, last per bucket). A first pass finds the edges, from summaries where
  * possible; a second sorts the points into buckets. Both use one snapshot, so the lines of all runs are consistent. */
-#include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "tracker/base/array.h"
 #include "web/store/base/parts.h"
-#include "web/store/db/db.h"
-#include "web/store/points/outline.h"
 #include "web/store/points/scan.h"
-#include "web/store/points/series_summary.h"
-#include "web/store/read/points.h"
 #include "web/store/read/read_inside.h"
 
 #define CELLS_MAX 4000000u /* lines * buckets of one answer */

@@ -6,10 +6,6 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-
-#include "web/store/base/map.h"
-#include "web/store/db/db.h"
 
 #define COLUMNS_MAX (FILTER_MAX_FIELDS + 16) /* a search never evicts its own columns */
 #define CELL_BYTES_MAX ((size_t)96 << 20) /* limit for all columns; the least recently used is evicted first */

@@ -5,10 +5,6 @@
 #ifndef DPT_STORE_COLUMNS_H
 #define DPT_STORE_COLUMNS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "web/store/db/db.h"
 #include "web/store/filter/filter.h"
 

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* detail.c: reads the rows of one run into structs, and derives its alerts. */
 
-#include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "web/store/base/map.h"
-#include "web/store/db/db.h"
 #include "web/store/points/scan.h"
-#include "web/store/points/series_summary.h"
 #include "web/store/read/read_inside.h"
 
 #define DIVERGED_POINTS 20

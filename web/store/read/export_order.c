@@ -4,14 +4,10 @@
 #include "web/store/read/export_order.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-#include "web/store/base/map.h"
-#include "web/store/db/db.h"
 #include "web/store/points/chunks.h"
 #include "web/store/points/order.h"
 #include "web/store/points/scan.h"
-#include "web/store/points/series_summary.h"
 
 #define WINDOW_POINTS 512
 #define TAIL_POINTS_MAX ((uint64_t)8 << 20)

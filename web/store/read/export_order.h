@@ -5,9 +5,6 @@
 #ifndef DPT_STORE_EXPORT_ORDER_H
 #define DPT_STORE_EXPORT_ORDER_H
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include "tracker/base/arena.h"
 #include "tracker/base/err.h"
 

@@ -4,15 +4,11 @@
 #include "web/store/read/history.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "tracker/base/array.h"
-#include "web/store/db/db.h"
 #include "web/store/points/scan.h"
-#include "web/store/points/series_summary.h"
 #include "web/store/read/read_inside.h"
 
 struct heap {

@@ -3,10 +3,6 @@
 #ifndef DPT_STORE_HISTORY_H
 #define DPT_STORE_HISTORY_H
 
-#include <stdbool.h>
-
-#include "tracker/base/arena.h"
-#include "tracker/base/err.h"
 #include "web/store/points/series_summary.h"
 
 struct store;

@@ -5,11 +5,6 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-
-#include "tracker/base/buf.h"
-#include "web/store/base/map.h"
-#include "web/store/db/db.h"
 
 /* --- names of keys -------------------------------------------------------------------------------------------- */
 

@@ -5,8 +5,6 @@
 #ifndef DPT_STORE_KEYSETS_H
 #define DPT_STORE_KEYSETS_H
 
-#include <stddef.h>
-
 #include "web/store/db/db.h"
 
 struct keysets;

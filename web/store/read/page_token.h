@@ -4,11 +4,6 @@
 #ifndef DPT_STORE_PAGE_TOKEN_H
 #define DPT_STORE_PAGE_TOKEN_H
 
-#include <stddef.h>
-#include <stdint.h>
-
-#include "tracker/base/arena.h"
-#include "tracker/base/err.h"
 #include "web/store/filter/filter.h"
 #include "web/store/read/query.h"
 

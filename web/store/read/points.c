@@ -7,15 +7,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "web/store/base/map.h"
 #include "web/store/base/parts.h"
-#include "web/store/db/db.h"
-#include "web/store/points/chunk.h"
 #include "web/store/points/chunks.h"
 #include "web/store/points/scan.h"
-#include "web/store/points/series_summary.h"
 #include "web/store/read/read_inside.h"
 
 #define REFILL_POINTS 16384

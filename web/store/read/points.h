@@ -6,9 +6,6 @@
 #define DPT_STORE_POINTS_H
 
 #include <math.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include "tracker/base/arena.h"
 #include "tracker/base/err.h"

@@ -4,13 +4,10 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "tracker/base/sha256.h"
 #include "tracker/base/text.h"
-#include "web/store/base/map.h"
 #include "web/store/base/parts.h"
-#include "web/store/db/db.h"
 #include "web/store/read/read_inside.h"
 
 #define CHANGES_MAX 1000

@@ -4,10 +4,6 @@
 #ifndef DPT_STORE_QUERY_H
 #define DPT_STORE_QUERY_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "tracker/base/arena.h"
 #include "tracker/base/err.h"
 

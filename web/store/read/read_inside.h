@@ -4,8 +4,6 @@
 #ifndef DPT_STORE_READ_INSIDE_H
 #define DPT_STORE_READ_INSIDE_H
 
-#include "web/store/db/db.h"
-#include "web/store/filter/filter.h"
 #include "web/store/points/series_summary.h"
 #include "web/store/read/columns.h"
 #include "web/store/read/points.h"

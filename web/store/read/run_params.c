@@ -4,10 +4,7 @@
 #include "web/store/read/read_inside.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-#include "web/store/base/map.h"
-#include "web/store/db/db.h"
 #include "web/store/read/keysets.h"
 
 /* Statistics of a key. */

@@ -3,12 +3,7 @@
  * lines. */
 #include "web/store/read/run_records.h"
 
-#include <limits.h>
-#include <string.h>
-
 #include "tracker/event/event_encode.h"
-#include "web/store/base/map.h"
-#include "web/store/db/db.h"
 #include "web/store/points/series_summary.h"
 
 static int load_console_parts(struct db *d, int64_t id, struct arena *a, struct run_records_console *c, struct err *err)

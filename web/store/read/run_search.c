@@ -2,17 +2,11 @@
 /* run_search.c: query_runs. Rows and one column per field of filter and order come from the store's columns; a search
  * that names its runs reads them one by one. Filter, order and page are computed in memory, and only the runs of the
  * page are loaded completely. Points are never read. */
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "tracker/base/array.h"
 #include "web/store/base/parts.h"
-#include "web/store/db/db.h"
-#include "web/store/filter/filter.h"
-#include "web/store/read/columns.h"
 #include "web/store/read/page_token.h"
-#include "web/store/read/query.h"
 #include "web/store/read/read_inside.h"
 
 #define LIMIT_DEFAULT 100

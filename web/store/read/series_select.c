@@ -2,12 +2,7 @@
 /* series_select.c: looks up runs and series by name, and what is hidden of them. */
 #include "web/store/read/read_inside.h"
 
-#include <math.h>
 #include <stdlib.h>
-#include <string.h>
-
-#include "web/store/filter/filter.h"
-#include "web/store/points/series_summary.h"
 
 struct picker {
 	struct db *d;

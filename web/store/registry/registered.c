@@ -3,11 +3,8 @@
 #include "web/store/registry/registered.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-#include "web/store/base/map.h"
 #include "web/store/db/db.h"
-#include "web/store/filter/filter.h"
 #include "web/store/read/page_token.h"
 
 /* --- rows ----------------------------------------------------------------------------------------------------- */

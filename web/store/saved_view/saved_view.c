@@ -4,13 +4,9 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "tracker/base/clock.h"
 #include "tracker/base/utf8.h"
-#include "tracker/event/event.h"
-#include "web/store/base/map.h"
-#include "web/store/db/db.h"
 #include "web/store/write/change.h"
 
 static struct saved_view read_kept_row(struct arena *a, struct db_rows *q)

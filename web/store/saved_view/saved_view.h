@@ -4,10 +4,6 @@
 #ifndef DPT_STORE_SAVED_VIEW_H
 #define DPT_STORE_SAVED_VIEW_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "tracker/base/arena.h"
 #include "web/store/write/ingest.h"
 

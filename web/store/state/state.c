@@ -4,10 +4,6 @@
 #include "web/store/state/state_inside.h"
 
 #include <stdlib.h>
-#include <string.h>
-
-#include "web/store/db/db.h"
-#include "web/store/points/series_summary.h"
 
 #define CACHE_MAX 20000 /* entries of one kind kept between commits */
 #define ENTRY_BYTES 96  /* overhead of an entry: key, hash, index */

@@ -4,12 +4,6 @@
 #ifndef DPT_STORE_STATE_H
 #define DPT_STORE_STATE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "tracker/base/err.h"
-#include "web/store/db/db.h"
 #include "web/store/points/series_summary.h"
 
 #define STATE_RUN_LEVEL (-1) /* rank of a series of the whole run */

@@ -3,8 +3,6 @@
 #ifndef DPT_STORE_STATE_INSIDE_H
 #define DPT_STORE_STATE_INSIDE_H
 
-#include "web/store/base/map.h"
-#include "web/store/points/series_summary.h"
 #include "web/store/state/state.h"
 
 #define STATE_FULL_MAX 16 /* runs folded at once */

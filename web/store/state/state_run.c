@@ -4,9 +4,7 @@
 #include "web/store/state/state_inside.h"
 
 #include <limits.h>
-#include <string.h>
 
-#include "tracker/base/buf.h"
 #include "tracker/base/clock.h"
 
 static void copy_status(char to[16], const char *from)

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* state_series.c: the data below a run: keys, series, visible summaries, journals; spikes as points arrive. */
-#include <string.h>
 
 #include "tracker/event/event.h"
 #include "web/store/points/scan.h"
-#include "web/store/points/series_summary.h"
 #include "web/store/state/state_inside.h"
 
 int state_key(struct state *st, const char *name, int64_t *ret, struct err *err)

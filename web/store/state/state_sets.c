@@ -3,11 +3,7 @@
  * remote databases; in this process single lookups are cheap. */
 #include "web/store/state/state_inside.h"
 
-#include <string.h>
-
 #include "tracker/event/event.h"
-#include "web/store/db/db.h"
-#include "web/store/points/series_summary.h"
 
 #define SMALL 2 /* up to this many are looked up one by one, if the run has series */
 

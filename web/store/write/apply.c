@@ -5,16 +5,12 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "tracker/base/clock.h"
 #include "tracker/base/sha256.h"
 #include "tracker/base/text.h"
-#include "tracker/event/event.h"
 #include "tracker/event/event_media.h"
-#include "web/store/db/db.h"
 #include "web/store/points/chunk.h"
-#include "web/store/points/series_summary.h"
 #include "web/store/write/segment.h"
 
 /* --- data sets ------------------------------------------------------------------------------------------------ */

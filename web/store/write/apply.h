@@ -3,11 +3,7 @@
 #ifndef DPT_STORE_APPLY_H
 #define DPT_STORE_APPLY_H
 
-#include <stdbool.h>
-
-#include "tracker/base/arena.h"
 #include "web/store/state/state.h"
-#include "web/store/write/ingest.h"
 #include "web/store/write/intake.h"
 
 /* How long the key of a repeatable request is stored. */

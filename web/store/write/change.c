@@ -2,13 +2,10 @@
 /* change.c: what kinds of changes share: checks, copies, refusals; and the change that only waits. */
 #include "web/store/write/change.h"
 
-#include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "tracker/base/text.h"
 #include "tracker/base/utf8.h"
-#include "tracker/event/event.h"
 
 bool change_is_id(const char *id)
 {

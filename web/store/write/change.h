@@ -7,9 +7,6 @@
 #ifndef DPT_STORE_CHANGE_H
 #define DPT_STORE_CHANGE_H
 
-#include <stdbool.h>
-
-#include "web/store/write/ingest.h"
 #include "web/store/write/intake.h"
 #include "web/store/state/state.h"
 

@@ -3,11 +3,8 @@
  * writer's. The durable offset of the journal recognises bytes that both a followed folder and a POST deliver. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "tracker/base/buf.h"
 #include "tracker/base/clock.h"
-#include "tracker/event/event.h"
 #include "web/store/points/order.h"
 #include "web/store/write/apply.h"
 #include "web/store/write/change.h"

@@ -2,7 +2,6 @@
 /* change_run.c: runs that clients create, patch, give params, tags and points, delete and restore; descriptions of
  * experiments. */
 #include <stdio.h>
-#include <string.h>
 
 #include "tracker/base/clock.h"
 #include "web/store/write/apply.h"

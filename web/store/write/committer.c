@@ -2,17 +2,14 @@
 /* committer.c: the loop of the writer's thread: what it does next. */
 #include "web/store/write/committer.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/random.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include "tracker/base/clock.h"
 #include "tracker/base/thread.h"
-#include "web/store/state/state.h"
 #include "web/store/write/apply.h"
 #include "web/store/write/group_commit.h"
 #include "web/store/write/queue.h"

@@ -5,8 +5,6 @@
 #define DPT_STORE_COMMITTER_H
 
 #include <pthread.h>
-#include <stdbool.h>
-#include <stdint.h>
 
 #include "web/store/store.h"
 #include "web/store/write/ingest.h"

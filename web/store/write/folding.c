@@ -7,7 +7,6 @@
 
 #include "tracker/base/clock.h"
 #include "web/store/points/fold.h"
-#include "web/store/state/state.h"
 #include "web/store/write/apply.h"
 
 /* --- backlog of several processes ----------------------------------------------------------------------------- */

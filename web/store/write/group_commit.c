@@ -5,10 +5,8 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "tracker/base/clock.h"
-#include "web/store/state/state.h"
 #include "web/store/write/apply.h"
 #include "web/store/write/committer.h"
 #include "web/store/write/queue.h"

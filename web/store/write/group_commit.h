@@ -5,10 +5,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
 
-#include "web/store/db/db.h"
 #include "web/store/store.h"
 #include "web/store/write/transaction.h"
 

@@ -3,11 +3,8 @@
 #include "web/store/write/ingest.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "web/store/base/parts.h"
-#include "web/store/db/db.h"
-#include "web/store/write/change.h"
 #include "web/store/write/committer.h"
 #include "web/store/write/queue.h"
 

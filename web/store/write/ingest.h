@@ -7,10 +7,6 @@
 #ifndef DPT_STORE_INGEST_H
 #define DPT_STORE_INGEST_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "tracker/base/err.h"
 
 struct change_ops;

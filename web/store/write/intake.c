@@ -2,15 +2,10 @@
 /* intake.c: decodes journal bytes and point lists into batches; groups points by series. */
 #include "web/store/write/intake.h"
 
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "tracker/base/array.h"
-#include "tracker/event/event.h"
 #include "tracker/event/record.h"
-#include "web/store/base/map.h"
 
 /* Points in order of arrival with the number of their series; they are sorted into their series at the end. */
 struct gather {

@@ -6,12 +6,6 @@
 #ifndef DPT_STORE_INTAKE_H
 #define DPT_STORE_INTAKE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "tracker/base/arena.h"
-#include "tracker/base/err.h"
 #include "tracker/event/event.h"
 #include "web/store/points/series_summary.h"
 #include "web/store/write/ingest.h"

@@ -4,14 +4,10 @@
 #include "web/store/write/intake.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "tracker/base/sha256.h"
 #include "tracker/base/text.h"
 #include "tracker/base/utf8.h"
-#include "tracker/event/event.h"
 #include "tracker/event/event_encode.h"
 #include "tracker/event/event_media.h"
 

@@ -6,7 +6,6 @@
 
 #include "tracker/base/clock.h"
 #include "web/store/base/parts.h"
-#include "web/store/db/db.h"
 #include "web/store/write/committer.h"
 #include "web/store/write/transaction.h"
 

@@ -7,9 +7,6 @@
 #ifndef DPT_STORE_LEASE_H
 #define DPT_STORE_LEASE_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "tracker/base/err.h"
 
 #define LEASE_RENEW_S 2.0

@@ -2,10 +2,8 @@
 /* queue.c: one list in order of arrival; a group is cut from its front. */
 #include "web/store/write/queue.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "tracker/base/clock.h"
 #include "tracker/base/thread.h"

@@ -6,9 +6,6 @@
 #ifndef DPT_STORE_QUEUE_H
 #define DPT_STORE_QUEUE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "web/store/write/change.h"
 
 struct db;

@@ -3,11 +3,9 @@
 #include "web/store/write/segment.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "tracker/base/clock.h"
 #include "web/store/points/scan.h"
-#include "web/store/state/state.h"
 
 /* The run-level series of a run, by id: input of the recount of visible summaries. */
 struct recount {

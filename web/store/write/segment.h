@@ -4,9 +4,6 @@
 #ifndef DPT_STORE_SEGMENT_H
 #define DPT_STORE_SEGMENT_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "web/store/state/state.h"
 #include "web/store/write/transaction.h"
 

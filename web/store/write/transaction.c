@@ -6,7 +6,6 @@
 #include <malloc.h>
 
 #include "tracker/base/clock.h"
-#include "web/store/state/state.h"
 #include "web/store/write/queue.h"
 
 /* --- returning memory ----------------------------------------------------------------------------------------- */

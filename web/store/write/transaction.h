@@ -5,8 +5,6 @@
 #ifndef DPT_STORE_TRANSACTION_H
 #define DPT_STORE_TRANSACTION_H
 
-#include <stdbool.h>
-
 #include "web/store/db/db.h"
 
 struct queue;

@@ -2,11 +2,8 @@
 /* waiter.c: a condition and the answer; the list of watchers. */
 #include "web/store/write/committer.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "tracker/base/err.h"
 
 static void store_waiter_answer(void *arg, const struct ingest_result *res)
 {

@@ -15,7 +15,6 @@
 #ifndef DPT_BACKENDS_CPU_BF16_CONV_BF16_PLAN_H
 #define DPT_BACKENDS_CPU_BF16_CONV_BF16_PLAN_H
 
-#include "trainer/backends/cpu/onednn.h"
 #include "trainer/backends/cpu/own_convs.h"
 
 /* ---- bf16_block.c ----

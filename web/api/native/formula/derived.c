@@ -3,7 +3,6 @@
  * buckets. */
 #include "web/api/native/formula/derived.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -4,11 +4,6 @@
 #ifndef DPT_NATIVE_DERIVED_H
 #define DPT_NATIVE_DERIVED_H
 
-#include <stdbool.h>
-#include <stddef.h>
-
-#include "tracker/base/arena.h"
-#include "tracker/base/err.h"
 #include "web/api/api.h"
 
 /* ---- formula.c ----

@@ -3,7 +3,6 @@
 #include "web/api/native/formula/derived.h"
 
 #include <ctype.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,10 +2,6 @@
 /* groups.c: groups of runs, their statistics, and the lists and charts of groups, see groups.h. */
 #include "web/api/native/groups/groups.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "tracker/base/array.h"
 #include "web/store/base/map.h"
 

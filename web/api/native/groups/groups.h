@@ -5,9 +5,6 @@
 #define DPT_NATIVE_GROUPS_H
 
 #include "web/api/api.h"
-#include "web/api/js.h"
-#include "web/store/read/points.h"
-#include "web/store/read/query.h"
 
 struct groups {
 	const char *const *fields; /* "params.lr", "tags.team", "status" */

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* api_diagnosis.c: /runs/{run}/diagnosis: what limits the speed of a run. Reads the inputs; tracker/insight judges
  * them. */
-#include <math.h>
 #include <string.h>
 
 #include "tracker/insight/learning.h"
 #include "tracker/insight/run_diagnosis.h"
-#include "web/api/api.h"
 #include "web/api/native/insight/timing.h"
 
 /* --- overfitting: the validation losses of a run, then its training losses -------------------------------------- */

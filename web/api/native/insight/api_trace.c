@@ -3,12 +3,8 @@
  * events, which Perfetto opens. A process is a rank, a thread is one of its rows; all share one clock. */
 #include "web/api/api.h"
 
-#include <limits.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "tracker/event/event_media.h"
-#include "web/api/native/native_inside.h"
 #include "web/store/read/run_records.h"
 
 enum { SPAN_COLUMNS = 6, SPAN_TABLES_MAX = 10000, TRACE_THREADS_MAX = 256, TRACE_NAME_BYTES = 64 };

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* api_why.c: /compare/why: the speedup of each change between consecutive runs, and the phases it comes from; as JSON,
  * CSV, Markdown or SVG. */
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "tracker/insight/run_change.h"
-#include "tracker/insight/step_time.h"
 #include "web/api/native/insight/timing.h"
 #include "web/api/native/native_inside.h"
 

@@ -2,7 +2,6 @@
 /* timing.c: reads the points of a run as timed steps. */
 #include "web/api/native/insight/timing.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

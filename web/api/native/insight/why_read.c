@@ -3,8 +3,6 @@
  * repeats; tracker/insight does the statistics. */
 #include "web/api/native/insight/timing.h"
 
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "tracker/insight/learning.h"

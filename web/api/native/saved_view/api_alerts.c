@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "web/api/api.h"
 #include "web/api/native/native_inside.h"
 
 #define ALERTS_DEFAULT 100 /* default limit */

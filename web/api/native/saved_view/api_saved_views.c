@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "web/api/api.h"
 #include "web/api/native/native_inside.h"
 
 /* One kind of stored text; c->own points to one of these. */
