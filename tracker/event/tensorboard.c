@@ -69,7 +69,8 @@ static void read_first_number(struct tensorproto *t, const struct wire_field *f,
 		t->number = (double)(int64_t)one.value;
 }
 
-int tensorproto_parse(struct event_span s, struct tensorproto *ret)
+/* 0 or ERR_CORRUPT; texts and content point into s. */
+static int tensorproto_parse(struct event_span s, struct tensorproto *ret)
 {
 	struct wire_field f;
 	int rc, shape_rc = 0;
@@ -107,7 +108,7 @@ int tensorproto_parse(struct event_span s, struct tensorproto *ret)
 }
 
 /* Content is little-endian, as every writer stores it. */
-bool tensorproto_number(const struct tensorproto *t, double *ret)
+static bool tensorproto_number(const struct tensorproto *t, double *ret)
 {
 	size_t n = (size_t)(t->content.end - t->content.at);
 	uint64_t bits = 0;
@@ -221,7 +222,10 @@ static int parse_session_end(struct event_span s, struct event_item *ret)
 	return rc ? rc : 1;
 }
 
-int hparams_item(struct event_span content, struct event_span *params, struct event_item *ret)
+/* Reads what the hparams plugin stores in a summary value: the start of a session with its params, or its end. Returns
+ * 1 or ERR_CORRUPT. 1: *ret is EVENT_HPARAMS_START, with *params for hparams_next to walk, or
+ * EVENT_HPARAMS_END; any other content leaves it unchanged. */
+static int hparams_item(struct event_span content, struct event_span *params, struct event_item *ret)
 {
 	struct wire_field f;
 	int rc;

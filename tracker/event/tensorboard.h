@@ -79,19 +79,8 @@ struct tensorproto {
 	struct event_text text;
 };
 
-/* 0 or ERR_CORRUPT; texts and content point into s. */
-int tensorproto_parse(struct event_span s, struct tensorproto *ret);
-
 /* The next dimension of a TensorShapeProto (tensor_shape.proto): 1 and its size, 0 at the end, or ERR_CORRUPT. */
 int tensorproto_next_dim(struct event_span *shape, uint64_t *size);
-
-/* Returns true and *ret if the tensor is one number. */
-bool tensorproto_number(const struct tensorproto *t, double *ret);
-
-/* Reads what the hparams plugin stores in a summary value: the start of a session with its params, or its end. Returns
- * 1 or ERR_CORRUPT. 1: *ret is EVENT_HPARAMS_START, with *params for hparams_next to walk, or
- * EVENT_HPARAMS_END; any other content leaves it unchanged. */
-int hparams_item(struct event_span content, struct event_span *params, struct event_item *ret);
 
 /* Reads the next EVENT_PARAM of params: 1, 0 at the end, or ERR_CORRUPT. */
 int hparams_next(struct event_span *params, struct event_item *ret);

@@ -49,7 +49,9 @@ static double incomplete_beta(double x, double a, double b)
 	return 1 - front * beta_fraction(1 - x, b, a) / b;
 }
 
-double t_distribution_inside(double t, double df)
+/* P(|T| <= t) of Student's t for t >= 0 and df > 0, not only integers: 1 - I_x(df/2, 1/2) with x = df / (df + t^2)
+ * (Abramowitz & Stegun 26.7.1, 26.5). */
+static double t_distribution_inside(double t, double df)
 {
 	return 1 - incomplete_beta(df / (df + t * t), df / 2, 0.5);
 }

@@ -18,10 +18,6 @@ struct spread {
  * values in order. n = 0 gives NaN; n < 8 no variance (NaN) and no effective values. */
 void spread_of(const double *x, size_t n, struct spread *ret);
 
-/* P(|T| <= t) of Student's t for t >= 0 and df > 0, not only integers: 1 - I_x(df/2, 1/2) with x = df / (df + t^2)
- * (Abramowitz & Stegun 26.7.1, 26.5). */
-double t_distribution_inside(double t, double df);
-
 /* Returns the t with t_distribution_inside(t, df) = confidence, 0 < confidence < 1. */
 double t_distribution_quantile(double confidence, double df);
 

@@ -66,7 +66,7 @@ static void futex_wait(_Atomic uint32_t *word, uint32_t seen, double seconds)
 	syscall(SYS_futex, word, FUTEX_WAIT, seen, &t, NULL, 0);
 }
 
-void shm_area_wake(struct shm_count *c)
+static void shm_area_wake(struct shm_count *c)
 {
 	syscall(SYS_futex, &c->value, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }

@@ -107,9 +107,8 @@ int shm_area_grow(struct shm_area *a, size_t bytes, int *ret_region, struct err 
 /* Waits until c differs from seen. Rank `on` must change it; -1: all ranks that are late for the meeting. */
 int shm_area_wait(struct shm_area *a, struct shm_count *c, uint32_t seen, int on, struct err *err);
 
-/* Increments the counter and wakes its sleepers; shm_area_wake only wakes them. */
+/* Increments the counter and wakes its sleepers. */
 void shm_area_count(struct shm_count *c);
-void shm_area_wake(struct shm_count *c);
 
 void shm_area_abort(struct shm_area *a, int culprit);
 

@@ -13,7 +13,8 @@
 static const char *const unit_names[DATA_ACCOUNT_UNITS] = { [DATA_ACCOUNT_FILES] = "file",
 							    [DATA_ACCOUNT_SAMPLES] = "sample" };
 
-void data_account_extension(const char *name, char ret[DATA_ACCOUNT_KIND_BYTES])
+/* Writes the extension of a file's name in lower case ("jpg", "tar.gz"), or "" if it has none. */
+static void data_account_extension(const char *name, char ret[DATA_ACCOUNT_KIND_BYTES])
 {
 	const char *slash = strrchr(name, '/'), *base = slash ? slash + 1 : name, *dot = strrchr(base, '.');
 	size_t n;

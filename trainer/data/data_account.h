@@ -55,9 +55,6 @@ void data_account_leave_samples(struct data_account *a, int64_t n, const char *e
 /* Counts a file that is not part of the set, by its extension. */
 void data_account_leave_unknown(struct data_account *a, const char *name);
 
-/* Writes the extension of a file's name in lower case ("jpg", "tar.gz"), or "" if it has none. */
-void data_account_extension(const char *name, char ret[DATA_ACCOUNT_KIND_BYTES]);
-
 /* Counts a name that begins with a dot. */
 void data_account_hide(struct data_account *a, const char *name);
 

@@ -14,7 +14,7 @@
 enum { SUM_STOPPED = XENT_RESULTS, SUMS };
 
 /* Returns the number of logits of one sample. */
-int64_t evaluate_outputs(const struct engine *e)
+static int64_t evaluate_outputs(const struct engine *e)
 {
 	const struct model_config *c = &e->subject.config;
 

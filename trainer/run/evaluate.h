@@ -16,7 +16,6 @@ struct evaluation {
 /* outputs: NULL, or room for the logits of every sample, [n_samples, evaluate_outputs] f64, zeroed; complete on every
  * rank. */
 int evaluate_run(struct engine *e, double *outputs, struct evaluation *ret, struct err *err);
-int64_t evaluate_outputs(const struct engine *e); /* number of logits of one sample */
 
 /* Evaluates again; rank 0 writes the logits of every sample. */
 int evaluate_save_outputs(struct engine *e, const char *path, struct err *err);

@@ -26,7 +26,8 @@ struct scatterer {
 	int n;
 };
 
-bool scatter_keeps_whole(const struct strategy_opts *o)
+/* Returns true if a step's micro-batches are accumulated in whole gradients before they are sent. */
+static bool scatter_keeps_whole(const struct strategy_opts *o)
 {
 	return o->zero_stage < 2 || !o->sync_each_batch;
 }

@@ -196,7 +196,8 @@ int64_t share_part(const struct strategy_opts *o, int64_t samples, int parts)
  *
  * The programs of all micro-batches store terms; that of the last one adds them up. */
 
-int terms_parts(const struct strategy_opts *o)
+/* Returns the number of parts that share the leaves: ranks, or pipelines, whose stages all have the same leaves. */
+static int terms_parts(const struct strategy_opts *o)
 {
 	return o->stages > 1 ? o->world / o->stages : o->world;
 }
@@ -221,7 +222,8 @@ struct tensor *terms_put(struct graph *g, struct tensor *t, const struct strateg
 	return n->out[0];
 }
 
-void terms_add_up(struct graph *g, struct tensor *terms, const struct strategy_opts *o, int at)
+/* Adds the terms of all ranks at position `at`. */
+static void terms_add_up(struct graph *g, struct tensor *terms, const struct strategy_opts *o, int at)
 {
 	struct node *n;
 

@@ -42,17 +42,11 @@ int64_t share_part(const struct strategy_opts *o, int64_t samples, int parts);
 /* Sums along the reduction tree (graph/reduction_tree.h) in programs, of values that every leaf has: their bits do not
  * depend on the ranks. Enabled by room > 0 in the options. */
 
-/* Returns the number of parts that share the leaves: ranks, or pipelines, whose stages all have the same leaves. */
-int terms_parts(const struct strategy_opts *o);
-
 /* Returns true if ranks keep terms; else each rank has at most one, which stays where it was made. */
 bool terms_wanted(const struct strategy_opts *o);
 
 /* Stores t, complete after position `at`, into terms; returns them. Advances *at. */
 struct tensor *terms_put(struct graph *g, struct tensor *t, const struct strategy_opts *o, int *at);
-
-/* Adds the terms of all ranks at position `at`. */
-void terms_add_up(struct graph *g, struct tensor *terms, const struct strategy_opts *o, int at);
 
 /* Returns the view of the terms' sum for a gradient that is, or is part of, the tensor stored into the terms. */
 struct tensor *terms_gradient(struct graph *g, struct tensor *terms, const struct tensor *grad);
@@ -135,9 +129,6 @@ void gather_params(struct graph *g, const struct units *u, const struct strategy
 
 /* Makes a parameter's gradient the range of the sum that this rank owns of the parameter. Failures are the graph's. */
 void scatter_grads(struct graph *g, const struct units *u, const struct strategy_opts *o);
-
-/* Returns true if a step's micro-batches are accumulated in whole gradients before they are sent. */
-bool scatter_keeps_whole(const struct strategy_opts *o);
 
 /* ---- stages.c ----
  *

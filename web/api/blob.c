@@ -194,7 +194,8 @@ void blob_page(struct blob_page *page, struct artifact_entry **entries, size_t *
 	}
 }
 
-const char *blob_type(const char *path)
+/* MIME type by file extension, with MLflow's choices. */
+static const char *blob_type(const char *path)
 {
 	static const struct {
 		const char *end, *type;

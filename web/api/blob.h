@@ -58,7 +58,4 @@ struct blob_page {
 
 void blob_page(struct blob_page *page, struct artifact_entry **entries, size_t *count);
 
-/* MIME type by file extension, with MLflow's choices. */
-const char *blob_type(const char *path);
-
 #endif

@@ -128,7 +128,9 @@ static void keep_help_word(int argc, char **argv, struct flag_list *words)
 		words->items[words->count++] = argv[0];
 }
 
-int flags_read(const struct flag *table, int argc, char **argv, struct flag_list *words, struct err *err)
+/* Parses argv[0..argc): flags by the table (a NULL name ends it), the rest into words. ERR_USAGE with a message of one
+ * line. */
+static int flags_read(const struct flag *table, int argc, char **argv, struct flag_list *words, struct err *err)
 {
 	bool only_words = false;
 	const struct flag *f;

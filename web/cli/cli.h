@@ -26,10 +26,6 @@ struct flag {
 	int min, max; /* range of a number */
 };
 
-/* Parses argv[0..argc): flags by the table (a NULL name ends it), the rest into words. ERR_USAGE with a message of one
- * line. */
-int flags_read(const struct flag *table, int argc, char **argv, struct flag_list *words, struct err *err);
-
 /* The candidate that is most similar to text; NULL when none is similar. */
 const char *flags_nearest(const char *text, const char *const *candidates, size_t n);
 

@@ -174,7 +174,10 @@ static bool is_dnn_verbose(void)
 	return getenv("DNNL_VERBOSE") || getenv("ONEDNN_VERBOSE");
 }
 
-bool dnn_memory_serve(const void *code)
+/* Redirects the allocations of the library that contains `code` to this module. Returns false if that is not possible;
+ * the library then keeps using the system's allocator. The first call decides for the process; this module then stays
+ * loaded. */
+static bool dnn_memory_serve(const void *code)
 {
 	static bool serves;
 	struct dnn_image l = { .code = (uintptr_t)code };

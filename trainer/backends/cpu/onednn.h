@@ -85,11 +85,6 @@ int dnn_matmul_run(struct dnn_matmul *m, const struct dnn_matmul_args *args, str
  * is therefore kept here for its next call: a step that has run once allocates nothing from the system.
  * tests/backends/allocations.py counts, tests/backends/dnn_memory_test.c tests the pool. */
 
-/* Redirects the allocations of the library that contains `code` to this module. Returns false if that is not possible;
- * the library then keeps using the system's allocator. The first call decides for the process; this module then stays
- * loaded. */
-bool dnn_memory_serve(const void *code);
-
 /* Between these two calls, in any thread, requests are served from kept memory; other allocations are long-lived. of:
  * memory of this call, which serves large requests as far as they fit; NULL: none. */
 void dnn_memory_begin(void *of, size_t bytes);

@@ -297,7 +297,8 @@ static bool unpack_lz4_frame(const struct decompress_source *from, void *to, siz
 }
 #endif
 
-bool decompress_frame(int kind, const struct decompress_source *from, void *to, size_t to_n)
+/* Decompresses the first to_n bytes of a frame (DECOMPRESS_ZSTD, DECOMPRESS_LZ4_FRAME). False: damaged or shorter. */
+static bool decompress_frame(int kind, const struct decompress_source *from, void *to, size_t to_n)
 {
 	(void)from, (void)to, (void)to_n; /* unused without both libraries */
 	switch (kind) {

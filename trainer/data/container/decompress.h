@@ -67,9 +67,6 @@ struct decompress_source {
 	void *user;
 };
 
-/* Decompresses the first to_n bytes of a frame (DECOMPRESS_ZSTD, DECOMPRESS_LZ4_FRAME). False: damaged or shorter. */
-bool decompress_frame(int kind, const struct decompress_source *from, void *to, size_t to_n);
-
 /* ---- a compressed buffer of an Arrow batch: 8 bytes with its uncompressed size (-1: stored uncompressed), then an LZ4
  * or Zstandard frame (https://arrow.apache.org/docs/format/Columnar.html, "Record Batch Body Compression") ----
  * A frame marks its own end, so its position is enough to read it. */

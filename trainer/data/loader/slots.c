@@ -13,7 +13,8 @@ static size_t align_slot_bytes(size_t n)
 	return (n + SLOTS_ALIGN_BYTES - 1) / SLOTS_ALIGN_BYTES * SLOTS_ALIGN_BYTES;
 }
 
-struct fill slots_fill(const struct loader_opts *o)
+/* Returns what fill.c needs, without its table. */
+static struct fill slots_fill(const struct loader_opts *o)
 {
 	return (struct fill){ .dataset = o->dataset,
 			      .norm = o->norm ? *o->norm : dataset_norm(o->dataset),
@@ -36,7 +37,8 @@ static int count_needed_slots(const struct loader_opts *o, const struct slots_si
 	return o->slots > 0 ? o->slots : n > 4 ? (int)n : 4;
 }
 
-int slots_measure(struct slots_size *ret, const struct loader_opts *o)
+/* Computes the sizes; negative when they overflow. */
+static int slots_measure(struct slots_size *ret, const struct loader_opts *o)
 {
 	const struct range first = sampler_part(&o->sampler, 0, 0);
 	const struct fill f = slots_fill(o);

@@ -121,11 +121,6 @@ struct slots_size {
 	size_t bytes;	     /* bytes of a slot */
 };
 
-struct fill slots_fill(const struct loader_opts *o); /* leaves its table empty */
-
-/* Fails (negative) when the sizes overflow. */
-int slots_measure(struct slots_size *ret, const struct loader_opts *o);
-
 struct loader_slot {
 	struct loader_batch batch;
 	char *inputs;

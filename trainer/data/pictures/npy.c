@@ -29,7 +29,8 @@ static bool parse_npy_shape(const char *text, struct npy *a)
 		a->width <= SIDE_MAX;
 }
 
-bool npy_begins(const void *bytes, size_t n)
+/* True if an array begins there, complete or not. */
+static bool npy_begins(const void *bytes, size_t n)
 {
 	return n >= 12 && !memcmp(bytes, MAGIC, 6);
 }

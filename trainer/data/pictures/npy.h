@@ -14,8 +14,6 @@ struct npy {
 	size_t begin;		     /* offset of its elements */
 };
 
-bool npy_begins(const void *bytes, size_t n); /* true if an array begins there, complete or not */
-
 /* False unless the bytes are a complete u8 array in C order with two or three dimensions. */
 bool npy_parse(const void *bytes, size_t n, struct npy *ret);
 

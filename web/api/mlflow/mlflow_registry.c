@@ -28,7 +28,7 @@ bool ml_model_name_ok(struct call *c, const char *path, const char *name)
 	return false;
 }
 
-bool ml_alias_ok(struct call *c, const char *alias)
+static bool ml_alias_ok(struct call *c, const char *alias)
 {
 	if (ml_word_ok(alias))
 		return ml_length_ok(c, "Registered model alias name", ALIAS_CHARS, alias);
@@ -39,7 +39,7 @@ bool ml_alias_ok(struct call *c, const char *alias)
 }
 
 /* Refuses words that always name a version: latest, v7. */
-bool ml_alias_free(struct call *c, const char *alias)
+static bool ml_alias_free(struct call *c, const char *alias)
 {
 	size_t digits = *alias ? strspn(alias + 1, "0123456789") : 0;
 

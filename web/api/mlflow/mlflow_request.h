@@ -114,8 +114,6 @@ enum call_next ml_submit_registry(struct call *c, const struct registry_op *op,
 
 /* Rules; each fails the call and returns false. path: name of the member. */
 bool ml_model_name_ok(struct call *c, const char *path, const char *name);
-bool ml_alias_ok(struct call *c, const char *alias);
-bool ml_alias_free(struct call *c, const char *alias);
 bool ml_version_number(struct call *c, const char *text, int64_t *ret);
 bool ml_registry_tag_ok(struct call *c, const struct ingest_kv *tag);
 bool ml_registry_tags(struct call *c, json_t *list, const struct ingest_kv **ret, size_t *ret_count);

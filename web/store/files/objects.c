@@ -12,18 +12,20 @@
 #define TIMEOUT_S 4.0 /* longest wait without any byte, of a request and of a server that stops */
 #define SKIP_MOST 32  /* rows of one folder that are read before jumping to its end */
 
-int objects_new(struct objects **ret, struct store *s, const char *address, struct err *err)
+/* address: s3://BUCKET or s3://BUCKET/PREFIX. Makes no request. */
+static int objects_new(struct objects **ret, struct store *s, const char *address, struct err *err)
 {
 	struct objects *o = calloc(1, sizeof *o);
+	bool cut;
 	int rc;
 
 	if (!o)
 		return err_nomem(err, NULL);
 	o->store = s;
 	pthread_mutex_init(&o->lock, NULL);
-	snprintf(o->address, sizeof o->address, "%s", address);
+	cut = snprintf(o->address, sizeof o->address, "%s", address) >= (int)sizeof o->address;
 	rc = object_split(o->address, o->bucket, &o->prefix, err);
-	if (!rc && strlen(o->prefix) + OBJECT_NAME_BYTES > OBJECT_KEY_MAX)
+	if (!rc && (cut || strlen(o->prefix) + OBJECT_NAME_BYTES > OBJECT_KEY_MAX))
 		rc = err_set(err, ERR_USAGE, "%.200s…: the prefix is too long", address);
 	if (!rc && *o->prefix && o->prefix[strlen(o->prefix) - 1] == '/')
 		o->address[strlen(o->address) - 1] = '\0';

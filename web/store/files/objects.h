@@ -34,9 +34,6 @@ struct objects {
 	atomic_size_t held;
 };
 
-/* address: s3://BUCKET or s3://BUCKET/PREFIX. Makes no request. */
-int objects_new(struct objects **ret, struct store *s, const char *address, struct err *err);
-
 /* Chooses by opts and by what rows of the store say; updates the rows if allowed. *ret NULL: files are in a folder.
  * ERR_USAGE: they are in another object store. */
 int objects_place(struct objects **ret, struct store *s, const struct artifacts_opts *opts, struct err *err);

@@ -24,7 +24,8 @@ static void mark_backlog_rate(struct backlog *b, double now_s)
 	b->mark_count++;
 }
 
-int backlog_look(struct backlog *b, struct db *d, double now_s, struct err *err)
+/* Reads the ends of the log if a look is due. */
+static int backlog_look(struct backlog *b, struct db *d, double now_s, struct err *err)
 {
 	int64_t before = b->newest;
 	struct db_rows *q;
@@ -45,7 +46,8 @@ int backlog_look(struct backlog *b, struct db *d, double now_s, struct err *err)
 	return 0;
 }
 
-int64_t backlog_bound(const struct backlog *b, double now_s)
+/* The newest row to fold now; 0: none. */
+static int64_t backlog_bound(const struct backlog *b, double now_s)
 {
 	int64_t bound = 0;
 	unsigned i;
@@ -58,7 +60,7 @@ int64_t backlog_bound(const struct backlog *b, double now_s)
 	return bound;
 }
 
-bool backlog_due(const struct backlog *b, double now_s)
+static bool backlog_due(const struct backlog *b, double now_s)
 {
 	return b->oldest && b->oldest <= backlog_bound(b, now_s);
 }

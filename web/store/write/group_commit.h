@@ -33,14 +33,6 @@ struct backlog {
 	unsigned mark_count; /* in total */
 };
 
-/* Reads the ends of the log if a look is due. */
-int backlog_look(struct backlog *b, struct db *d, double now_s, struct err *err);
-
-/* The newest row to fold now; 0: none. */
-int64_t backlog_bound(const struct backlog *b, double now_s);
-
-bool backlog_due(const struct backlog *b, double now_s);
-
 #define FOLDING_BUSY_POINTS 400000 /* above this, fold even while operations wait */
 #define FOLDING_POINTS 200000	   /* per transaction while idle */
 

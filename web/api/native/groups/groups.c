@@ -79,7 +79,8 @@ bool groups_make(struct call *c, const char *const *fields, size_t n, const stru
 	return true;
 }
 
-void groups_write(struct js *j, const struct groups *g, size_t group, const struct query_runs *runs)
+/* Writes the members "group" ({"params.lr": "0.1"}, null for a missing value) and "runs" (ids) of an open object. */
+static void groups_write(struct js *j, const struct groups *g, size_t group, const struct query_runs *runs)
 {
 	size_t i;
 
@@ -96,7 +97,13 @@ void groups_write(struct js *j, const struct groups *g, size_t group, const stru
 	js_close(j, ']');
 }
 
-struct groups_sum groups_sum(const double *values, size_t n)
+struct groups_sum {
+	size_t n;
+	double mean, std; /* sample standard deviation; NaN of one value; the mean of none is NaN */
+};
+
+/* Statistics of the finite values. */
+static struct groups_sum groups_sum(const double *values, size_t n)
 {
 	struct groups_sum s = { 0, NAN, NAN };
 	double sum = 0, squares = 0;
@@ -132,7 +139,8 @@ static double student_t_within(double t, size_t freedom)
 	return freedom % 2 ? (angle + sin(angle) * sum) * M_2_PI : sin(angle) * sum;
 }
 
-double groups_t975(size_t freedom)
+/* The 97.5 % quantile of Student's t with this number of degrees of freedom. */
+static double groups_t975(size_t freedom)
 {
 	double low = 0, high = 13, middle;
 	int i;

@@ -20,20 +20,6 @@ struct groups {
 bool groups_make(struct call *c, const char *const *fields, size_t n, const struct query_runs *runs,
 		 struct groups *ret);
 
-/* Writes the members "group" ({"params.lr": "0.1"}, null for a missing value) and "runs" (ids) of an open object. */
-void groups_write(struct js *j, const struct groups *g, size_t group, const struct query_runs *runs);
-
-struct groups_sum {
-	size_t n;
-	double mean, std; /* sample standard deviation; NaN of one value; the mean of none is NaN */
-};
-
-/* Statistics of the finite values. */
-struct groups_sum groups_sum(const double *values, size_t n);
-
-/* The 97.5 % quantile of Student's t with this number of degrees of freedom. */
-double groups_t975(size_t freedom);
-
 /* Replies {"groups":[{"group","runs","n","metrics":{KEY:{"first","last","min","max"}}}]}. Each of the four has n, mean
  * and std of the finite values of the runs. */
 enum call_next runs_group_reply(struct call *c, const char *const *fields, size_t n, const struct query_runs *runs);
