@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mixup.c: see mixup.h. */
+/* mixup.c: see loader.h. */
 #include "trainer/data/loader/loader.h"
 
 #include <math.h>
