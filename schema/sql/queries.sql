@@ -811,12 +811,17 @@ SELECT k.name, a.kind, a.step, a.value FROM alert a JOIN key k ON k.id = a.key_i
 -- postgresql:
 SELECT l.name, l.kind, l.step, l.value, w.id AS run FROM unnest(CAST(?1 AS bigint[])) AS w (id) CROSS JOIN LATERAL (
 	SELECT k.name, a.kind, a.step, a.value FROM alert a JOIN key k ON k.id = a.key_id WHERE a.run_id = w.id ORDER BY k.name) AS l;
+-- Ranks that wrote a journal, and those whose points arrived otherwise: nothing is known of their process.
 -- name: ranks_of_run
-SELECT rank, max(segment) AS segment, host, pid, max(last_ms) AS last_ms FROM writer WHERE run_id = ?1 AND rank >= 0 GROUP BY rank ORDER BY rank;
+SELECT rank, max(segment) AS segment, host, pid, max(last_ms) AS last_ms FROM writer WHERE run_id = ?1 AND rank >= 0 GROUP BY rank
+UNION ALL SELECT rank, max(segment), '', 0, NULL FROM part p WHERE run_id = ?1 AND rank >= 0
+	AND NOT EXISTS (SELECT 1 FROM writer w WHERE w.run_id = ?1 AND w.rank = p.rank) GROUP BY rank ORDER BY 1;
 -- postgresql:
 SELECT rank, max(segment) AS segment, (array_agg(host ORDER BY last_ms DESC))[1] AS host,
 	(array_agg(pid ORDER BY last_ms DESC))[1] AS pid, max(last_ms) AS last_ms
-FROM writer WHERE run_id = ?1 AND rank >= 0 GROUP BY rank ORDER BY rank;
+FROM writer WHERE run_id = ?1 AND rank >= 0 GROUP BY rank
+UNION ALL SELECT rank, max(segment), '', 0, NULL FROM part p WHERE run_id = ?1 AND rank >= 0
+	AND NOT EXISTS (SELECT 1 FROM writer w WHERE w.run_id = ?1 AND w.rank = p.rank) GROUP BY rank ORDER BY 1;
 -- name: problems_of_run
 SELECT time_ms, text, count FROM problem WHERE run_id = ?1 ORDER BY time_ms, text LIMIT 1000;
 -- name: series_of_run

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Defects that a new user met: notes, failures, order of metrics, long names, formulas, the number of charted runs.
+// Defects that a new user met: notes, failures, order of metrics, system series by rank, long names, formulas, the number
+// of charted runs.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { drawn, loaded, says, until } from '../browser.mjs';
+import { charted, drawn, loaded, says, until } from '../browser.mjs';
 import { stage } from '../stage.mjs';
 
 const WAIT = { timeout: 30000 };
@@ -55,6 +56,48 @@ test('a run\'s metrics begin with the goal and the loss; those of layers are fol
 	assert.ok(!keys.some((k) => k.startsWith('dead_units/')), keys.join());
 	assert.ok(await page.$eval('[data-chart]', (e) => e.getBoundingClientRect().top < innerHeight),
 		'a chart is seen');
+});
+
+/** Logs series of some ranks over REST: the values of each key by rank. */
+async function ranked(name, ranks, keys) {
+	const { id } = await here.ask('POST', 'runs', { experiment: 'system', name });
+	const points = keys.flatMap((key, k) => Array.from({ length: 20 * ranks }, (_, i) => ({ key,
+		rank: Math.floor(i / 20), step: i % 20, value: (1.6 + k) * 2 ** 30 + (i % 20) * 1e6,
+		wall_time: 1.8e9 + i })));
+	await here.ask('POST', `runs/${id}/metrics`, { points });
+	await here.ask('PATCH', 'runs/' + id, { status: 'finished' });
+	return id;
+}
+
+const MEMORY = ['memory/peak_bytes', 'memory/rss_bytes'];
+
+test('system series of one rank are charted at once, with round byte ticks', async (t) => {
+	const id = await ranked('one', 1, MEMORY);
+	const { ranks } = await here.ask('GET', 'runs/' + id);
+	assert.deepEqual(ranks, [{ rank: 0, host: '', pid: 0, segment: 0, last_record_time: null }]);
+	const page = await here.open(t, `?e=system&r=${id}&t=system`);
+	for (const key of MEMORY) {
+		const d = await charted(page, key, (c) => c.lines.length === 1);
+		assert.ok(d.ticksY.length > 1, d.ticksY.join());
+		for (const text of d.ticksY) assert.match(text, /^\d\.\d+ GiB$/);
+		assert.equal(new Set(d.ticksY).size, d.ticksY.length, d.ticksY.join());
+	}
+	const text = await page.innerText('main');
+	assert.doesNotMatch(text, /by rank|more of|No system metrics/i);
+});
+
+test('system series of two ranks are compared by rank; the button for more says how many', async (t) => {
+	const keys = Array.from({ length: 14 }, (_, i) => `memory/part${i + 10}_bytes`);
+	const page = await here.open(t, `?e=system&r=${await ranked('two', 2, keys)}&t=system`);
+	await page.click('section[aria-label="By rank"] h2 button', WAIT);
+	await charted(page, keys[0], (c) => c.lines.length === 2);
+	await says(page, '.runfacts', /2 ranks/);
+	const more = 'section[aria-label="By rank"] > button';
+	await says(page, more, /^Show 2 more$/);
+	await page.click(more);
+	await page.locator(`[data-rank-chart="${keys[13]}"]`).scrollIntoViewIfNeeded();
+	await charted(page, keys[13], (c) => c.lines.length === 2);
+	assert.equal(await page.locator(more).count(), 0);
 });
 
 test('hovering a row leaves its name whole, and one long name does not widen the column', async (t) => {

@@ -422,7 +422,7 @@ static int load_ranks(struct db *d, int64_t id, struct arena *a, struct query_ru
 		r->ranks[r->rank_count++] = (struct query_rank){
 			.rank = db_i32(q, COL_ranks_of_run_rank), .segment = db_i32(q, COL_ranks_of_run_segment),
 			.host = db_text(a, q, COL_ranks_of_run_host),
-			.pid = db_i32(q, COL_ranks_of_run_pid), .last_record_ms = db_i64(q, COL_ranks_of_run_last_ms),
+			.pid = db_i32(q, COL_ranks_of_run_pid), .last_record_ms = db_time(q, COL_ranks_of_run_last_ms),
 		};
 		rc = 0;
 	}

@@ -72,10 +72,10 @@ struct query_segment {
 
 struct query_rank {
 	int rank;
-	const char *host;
-	int pid;
+	const char *host;        /* "": unknown, as its points came without a journal */
+	int pid;                 /* 0: unknown */
 	int segment;             /* the newest it wrote in */
-	int64_t last_record_ms;
+	int64_t last_record_ms;  /* INT64_MIN: unknown */
 };
 
 struct query_problem {

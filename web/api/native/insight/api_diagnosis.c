@@ -77,13 +77,13 @@ static int overfit_read(struct call *c, const struct query_run *run, struct lear
 
 enum { VITALS_ROWS = 512, OVERFIT_TEXT_MAX = 4096 };
 
-/* Number of ranks on the machine of the first rank. */
+/* Number of ranks on the machine of the first rank; NAN if it is unknown. */
 static double count_local_ranks(const struct query_run *run)
 {
 	double n = 0;
 
 	for (size_t i = 0; i < run->rank_count; i++)
-		n += run->ranks[i].rank >= 0 && !strcmp(run->ranks[i].host, run->ranks[0].host);
+		n += *run->ranks[i].host && !strcmp(run->ranks[i].host, run->ranks[0].host);
 	return n > 0 ? n : NAN;
 }
 

@@ -170,12 +170,17 @@ function ChartTab({ keys, none }: { keys: readonly string[]; none: string }) {
 /** Shown if the parts after it have nothing to show. */
 const Nothing = ({ text }: { text: string }) => <p class="nothing instead">{text}</p>;
 
+function SystemTab({ r, keys }: { r: RunDetail; keys: readonly string[] }) {
+	return <>{keys.length > 0 && <ChartTab keys={keys} none="" />}
+		<div class="parts">{!keys.length && <Nothing text={Str.NoSystemMetricsWereLogged} />}
+			<RankCharts r={r} key={r.id} /></div></>;
+}
+
 function TabBody({ r, tab }: { r: RunDetail; tab: string }) {
 	const keys = Object.keys(r.metrics).sort(byName);
 	switch (tab) {
 	case 'charts': return <ChartTab keys={keys.filter((k) => !isSystem(k))} none={Str.NoMetricsWereLogged} />;
-	case 'system': return <><ChartTab keys={keys.filter(isSystem)} none={Str.NoSystemMetricsWereLogged} />
-		<RankCharts r={r} key={r.id} /></>;
+	case 'system': return <SystemTab r={r} keys={keys.filter(isSystem)} />;
 	case 'media': return <><FrontCharts r={r} />
 		<div class="parts"><Nothing text={Str.NoMediaWereLogged} /><Media r={r} key={'m' + r.id} /></div></>;
 	case 'console': return <><FrontCharts r={r} /><div class="parts"><Nothing text={Str.NoConsoleWasRecorded} />
