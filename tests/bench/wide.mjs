@@ -109,7 +109,7 @@ async function looked(browser, address) {
 			?.setAttribute('data-bench', n), name);
 		return `[data-bench="${name}"]`;
 	};
-	out['column picker opens'] = await answered(page, { click: await button('columns') }, { selector: '.picker .line', text: '' });
+	out['column picker opens'] = await answered(page, { click: await button('Columns') }, { selector: '.picker .line', text: '' });
 	out['a column is found'] = await answered(page, { field: '.picker input[type=search]', words: word },
 		{ selector: '.picker .line', text: word });
 	await page.keyboard.press('Escape');

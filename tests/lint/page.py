@@ -114,15 +114,28 @@ def requests(page):
     return page.taken()
 
 
+def members(page):
+    """The texts of the page by name: the line and how each begins."""
+    text = "\n".join(page.sources.get(TEXTS, []))
+    return {m[1]: (text.count("\n", 0, m.start()) + 1, m[2])
+            for m in re.finditer(r"""^\t(\w+)\s*=\s*['"](.?)""", text, re.M)}
+
+
 def texts(page):
     used = {name for lines in page.sources.values() for name in re.findall(r"\bStr\.(\w+)", "\n".join(lines))}
+    known = members(page)
+    lower = {name for name, (_, first) in known.items() if first.islower()}
     for path, lines in page.sources.items():
         for at, text in page_texts.texts(path, lines) if path != TEXTS else ():
             page.complain(path, at, f'"{text}" is a text for users: give it a name in {TEXTS}')
-    for at, line in enumerate(page.sources.get(TEXTS, []), 1):
-        member = re.match(r"\t(\w+)(?: =|$)", line)
-        if member and member[1] not in used:
-            page.complain(TEXTS, at, f"the text {member[1]} is not used")
+        for at, line in enumerate(lines, 1):
+            for name in lower.intersection(page_texts.alone(line)):
+                page.complain(path, at, f"the text {name} stands alone here: begin it with a capital")
+    for name, (at, first) in known.items():
+        if name not in used:
+            page.complain(TEXTS, at, f"the text {name} is not used")
+        if first.isascii() and first.isalpha() and first.islower() != name[0].islower():
+            page.complain(TEXTS, at, f"the text {name} begins with {first}: so must its name")
     return page.taken()
 
 

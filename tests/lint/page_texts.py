@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds texts for users in the page's sources, line by line: words between tags, in attributes that are shown or read
-out, counted nouns, and literals that are sentences or begin with a capital."""
+out, counted nouns, and literals that are sentences or begin with a capital. And names of texts that stand alone."""
 import re
 
 HIDDEN = re.compile(r"\$\{[^{}]*\}|<code>[^<]*</code>|\b(?:class|rel|d|style)=(?:\"[^\"]*\"|\{[^{}]*\})|(?<!:)//.*$"
@@ -11,6 +11,9 @@ BETWEEN = re.compile(r"(?<![=\s])>\s*(?![,:])([^<>{}()=&|;?]*[A-Za-z]{2}[^<>{}()
 WORDS = re.compile(r"^\s*(?!(?:return|void|else|case|default)\b)[A-Z]?[a-z]+(?: [a-zA-Z,.:]+)+$")
 SHOWN = re.compile(r"\b(?:title|aria-label|aria-valuetext|placeholder|label|word|text|alt|hint|each|note)=\{?[\"'`]"
                    r"([^\"'`]*[A-Za-z]{2}[^\"'`]*)[\"'`]")
+# Names of texts in lower case where a text stands alone: attributes that are read by themselves, and whole elements.
+ALONE = re.compile(r"\b(?:title|aria-label|alt|placeholder|label|word)=\{(?:\w+(?:\.\w+)* \? )?(?:filled\()?Str\.([a-z]\w*)"
+                   r"|<(?:button|h\d|option|th|summary|dt|caption)\b[^<]*>\{(?:parts\()?Str\.([a-z]\w*)")
 COUNTED = re.compile(r"\bcount\(.*, ['\"]([a-z ]+)['\"]\)")
 SENTENCE = re.compile(r"[A-Za-z’)%]{2}[,;:.]? +(?:[a-z(“0-9]|[A-Z][a-z])")
 LABEL = re.compile(r"[A-Z][a-z]+$")
@@ -18,6 +21,10 @@ LABEL = re.compile(r"[A-Z][a-z]+$")
 SYNTAX = re.compile(r"(?:Enter|Escape|Home|End|Delete|Infinity|None|Tab|Backspace)$|Arrow|Page|[.(\[<\d]|M ? ?\d|cell c-"
                     r"|button, |minmax|.*\dpx|scale: |registered "
                     r"|.* DESC$|.*\b(?:ILIKE|NULL|IN|AND)\b|(?:num|card of-)(?: |$)")
+
+
+def alone(line):
+    return [a or b for a, b in ALONE.findall(line)]
 
 
 def visible(literal):

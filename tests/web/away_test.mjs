@@ -60,7 +60,7 @@ test('new runs appear if they match the filter, deleted runs disappear', async (
 	await rows(page, 1);
 	await here.ask('PATCH', 'runs/' + id, { name: 'renamed' });
 	await page.waitForSelector('text=No run matches', WAIT);
-	await page.click('text=clear the filter');
+	await page.click('text=Clear the filter');
 	await rows(page, 4);
 	await here.ask('DELETE', 'runs/' + id);
 	await rows(page, 3);

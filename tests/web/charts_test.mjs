@@ -60,7 +60,7 @@ test('points between gaps are drawn as dots; values not above zero are counted o
 	const page = await here.open(t, '?e=gaps');
 	await charted(page, KEY, (c) => c.lines.length === 2);
 	for (const x of [21, 61, 121, 181]) await until(() => inked(page, x), (share) => share > 0, `a dot at ${x}`);
-	await page.click('button:has-text("log y")');
+	await page.click('button:has-text("Log y")');
 	const d = await charted(page, KEY, (c) => c.lo > 0);
 	assert.ok(d.marks.some((m) => m.kind === 'not-on-log' && m.text === '5 points are not above 0'),
 		JSON.stringify(d.marks));
@@ -101,7 +101,7 @@ test('a log x axis widens early steps; cursor and zoom match the pointer', async
 	await run('factors', 'a', Array.from({ length: 10000 }, (_, i) => 1 / (i + 1)));
 	const page = await here.open(t, '?e=factors');
 	await charted(page, KEY, (c) => c.lines.length === 1 && c.to === 10000);
-	await page.click('button:has-text("log x")');
+	await page.click('button:has-text("Log x")');
 	assert.match(page.url(), /logx/);
 	const d = await charted(page, KEY, (c) => c.ticks.includes('10') && c.ticks.includes('1000'));
 	assert.equal(d.from, 1);
@@ -115,7 +115,7 @@ test('a log x axis widens early steps; cursor and zoom match the pointer', async
 	await charted(page, KEY, (c) => Math.abs(c.from - 10) <= 1 && Math.abs(c.to - 100) <= 4);
 	await page.reload();
 	await charted(page, KEY, (c) => Math.abs(c.from - 10) <= 1 && c.ticks.includes('20'));
-	await page.locator('.toolbar').getByText('reset zoom').click();
+	await page.locator('.toolbar').getByText('Reset zoom').click();
 	await page.mouse.move(5, 5);
 	await charted(page, KEY, (c) => c.to === 10000 && c.at === null && c.lines[0]?.points > 100);
 	await page.focus(`[data-chart="${KEY}"]`);
@@ -124,7 +124,7 @@ test('a log x axis widens early steps; cursor and zoom match the pointer', async
 	await page.keyboard.press('Shift+ArrowLeft');
 	const pixel = 10 ** (4 / d.box.width); // four decades
 	await charted(page, KEY, (c) => c.to === 10000 && c.at < 6310 * pixel && c.at > 6310 / pixel);
-	await page.click('button:has-text("clock")');
+	await page.click('button:has-text("Clock")');
 	await until(() => page.url(), (u) => !u.includes('logx'));
 });
 
@@ -149,7 +149,7 @@ test('a chart is enlarged, requests the detail it can show, and is saved as a pi
 	const page = await here.open(t, '?e=large');
 	const small = await charted(page, KEY, (c) => c.lines[0]?.points > 100);
 	await page.hover(`[data-chart="${KEY}"]`);
-	await page.click(`button[aria-label="enlarge ${KEY}"]`);
+	await page.click(`button[aria-label="Enlarge ${KEY}"]`);
 	await charted(page, KEY,
 		(c) => c.box.width > 1.5 * small.box.width && c.lines[0].points > 1.4 * small.lines[0].points);
 	const [saved] = await Promise.all([page.waitForEvent('download', { timeout: 30000 }),
@@ -188,7 +188,7 @@ test('parallel coordinates: select by the goal, and show only these runs in the 
 	const good = await make(0.01, 'cnn', 0.2);
 	const worst = await make(0.001, 'mlp', 2);
 	const page = await here.open(t, '?e=axes');
-	await page.click('button:has-text("params and goal")');
+	await page.click('button:has-text("Params and goal")');
 	const look = () => page.evaluate(() => document.querySelector('[data-parallel]')?.chart?.drawn() ?? null);
 	const d = await until(look, (c) => c?.lines.length === 3);
 	assert.deepEqual(d.axes.map((a) => a.title), ['model', 'lr (log)', 'train/loss (log)']);
@@ -204,9 +204,9 @@ test('parallel coordinates: select by the goal, and show only these runs in the 
 	await page.mouse.up();
 	await says(page, '.parallel .options', /2 runs within the brushes/);
 	await until(look, (c) => c.lines.filter((l) => l.back).map((l) => l.id).join() === worst);
-	await page.click('button:has-text("show only these in the charts")');
+	await page.click('button:has-text("Show only these in the charts")');
 	await charted(page, KEY, (c) => c.lines.length === 2);
-	await page.click('.parallel button:has-text("clear")');
+	await page.click('.parallel button:has-text("Clear")');
 	await page.mouse.move(0, 0); // otherwise a row under the pointer may take the highlight between two keys
 	await page.focus('[data-parallel]');
 	await page.keyboard.press('ArrowDown');
@@ -229,7 +229,7 @@ test('parallel coordinates: labels do not overlap lines, the last axis counts ru
 	const other = await here.ask('POST', 'runs',
 		{ experiment: 'bundle', name: 'else', params: { lr: '0.4', model: 'mlp', seed: '1' } });
 	const page = await here.open(t, '?e=bundle');
-	await page.click('button:has-text("params and goal")');
+	await page.click('button:has-text("Params and goal")');
 	const plot = page.locator('[data-parallel]');
 	const look = () => page.evaluate(() => document.querySelector('[data-parallel]')?.chart?.drawn() ?? null);
 	const d = await until(look, (c) => c?.lines.length === 11);

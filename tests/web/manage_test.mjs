@@ -55,8 +55,8 @@ test('a training over S3 shows the location and kind of its data, and no credent
 	const [{ id }] = (await here.ask('GET', 'runs?experiment=inputs')).runs;
 	const page = await here.open(t, '?r=' + id);
 	const source = await sourceOf(page);
-	assert.match(source, /data, trainings3:\/\/shards [0-9a-f]{16} 12 samples, \d+ shards, /);
-	assert.match(source, /data, validations3:\/\/shards [0-9a-f]{16} 5 samples, \d+ shards, /);
+	assert.match(source, /Data, trainings3:\/\/shards [0-9a-f]{16} 12 samples, \d+ shards, /);
+	assert.match(source, /Data, validations3:\/\/shards [0-9a-f]{16} 5 samples, \d+ shards, /);
 	assert.doesNotMatch(await page.content(), /AKIATEST|wJalr/);
 });
 
@@ -92,7 +92,7 @@ test('an experiment is renamed, deleted with its runs and restored from the tras
 	const names = async () => (await here.ask('GET', 'experiments')).experiments.map((e) => e.name);
 	assert.ok(!(await names()).some((n) => n === 'after' || n === 'before'));
 	await page.goto(here.server.url + '?trash');
-	await page.click('button[aria-label="restore after"]', WAIT);
+	await page.click('button[aria-label="Restore after"]', WAIT);
 	await page.click('.nav .places a[title="Experiments"]');
 	await page.click('main .box a:text-is("after")', WAIT);
 	await says(page, '.grid .body .row', /inside/);

@@ -124,7 +124,7 @@ test('the NaN and the failure are marked and neither hide nor flatten other runs
 	assert.ok(top1.lo > 0.5, `the diverged run does not scale the axis: ${top1.lo}`);
 	assert.ok(top1.marks.some((m) => m.id === nan && m.kind === 'arrow-bottom' && m.text === '0.1'));
 	assert.ok(top1.marks.some((m) => m.text === '1 run outside'));
-	await p.click('button:has-text("full range")');
+	await p.click('button:has-text("Full range")');
 	await charted(p, 'epoch/top1', (d) => d.lo < 0.2);
 	await p.waitForURL(/[?&]full/);
 });
@@ -309,8 +309,8 @@ for (const colorScheme of ['light', 'dark'])
 test('a link shows another reader the same view', async (t) => {
 	const { page: p } = await page(t);
 	await p.selectOption('.goal select', 'epoch/val_loss');
-	await p.click('button:has-text("log y")');
-	await p.click('button:has-text("time")');
+	await p.click('button:has-text("Log y")');
+	await p.click('button:has-text("Time")');
 	await p.click('.grid .body .row .eye');
 	await charted(p, 'train/loss', (d) => d.lines.length === 11 && d.to < 300 && d.to > 100);
 	await p.waitForURL(/[?&]o=/);

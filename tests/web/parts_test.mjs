@@ -79,7 +79,7 @@ test('a server with a newer page makes the page offer a reload', async (t) => {
 	await page.waitForSelector('.lost:has-text("newer version")', WAIT);
 	await page.unroute(RUN);
 	await page.unroute(here.server.url);
-	await page.click('.lost button:has-text("reload")');
+	await page.click('.lost button:has-text("Reload")');
 	await page.waitForSelector('.runpage h1', WAIT);
 });
 

@@ -747,12 +747,12 @@ test('a formula over a run: the grammar of the server, missing values, errors', 
 	for (const [text, v] of right) assert.ok(Math.abs(of(text) - v) < 1e-12, `${text}: ${of(text)}`);
 	assert.ok(Number.isNaN(of('params.model + 1')));
 	for (const missing of ['params.nothing', 'val/loss + 1', 'a +']) assert.equal(of(missing), undefined, missing);
-	const wrong = { '': /^the formula is incomplete: expected a name or a number at character 1$/,
-		'a +': /^the formula is incomplete: expected a name or a number at character 4$/,
-		'a b': /^expected an operator at character 3$/, '(a': /expected \)/, 'sin(a)': /unknown function/,
-		'min(a)': /expected a comma/, '"a': /not closed/, '""': /name is empty/,
-		'a + *': /expected a name or/,
-		['('.repeat(300) + 'a']: /too deep/ };
+	const wrong = { '': /^The formula is incomplete: expected a name or a number at character 1$/,
+		'a +': /^The formula is incomplete: expected a name or a number at character 4$/,
+		'a b': /^Expected an operator at character 3$/, '(a': /^Expected \)/, 'sin(a)': /^Unknown function/,
+		'min(a)': /^Expected a comma/, '"a': /not closed/, '""': /name is empty/,
+		'a + *': /^Expected a name or/,
+		['('.repeat(300) + 'a']: /^Too deep/ };
 	for (const [text, why] of Object.entries(wrong)) assert.match(p.formulaOf(text), why, text);
 	assert.deepEqual(p.metricsOfColumn('f:train/loss.max - params.lr * val/loss'), ['train/loss', 'val/loss']);
 	const list = [run('a', { params: { lr: '3' } }), run('b', { params: { lr: '10' } }), run('c')];

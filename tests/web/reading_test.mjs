@@ -87,7 +87,7 @@ test('the enlarged chart and a tap on a phone read values', async (t) => {
 	const page = await here.open(t, '?e=fashion');
 	await charted(page, LOSS, (d) => d.lines.length === 12);
 	await page.hover(plot(LOSS));
-	await page.click(`button[aria-label="enlarge ${LOSS}"]`);
+	await page.click(`button[aria-label="Enlarge ${LOSS}"]`);
 	await charted(page, LOSS, (d) => d.box.width > 900);
 	await page.mouse.move(...await place(page, LOSS, 0.5, 0.9));
 	const s = await until(() => tip(page), (x) => x?.rows.length === 12);
@@ -120,7 +120,7 @@ test('keys move from point to point and from run to run; Enter opens the run', a
 	const page = await here.open(t, '?e=keys');
 	await charted(page, 'loss', (d) => d.lines.length === 2);
 	await page.keyboard.press('?');
-	await says(page, '.keys', /↑ ↓from run to run, by value/);
+	await says(page, '.keys', /↑ ↓From run to run, by value/);
 	await page.keyboard.press('Escape');
 	await page.focus(plot('loss'));
 	await page.keyboard.press('Home');

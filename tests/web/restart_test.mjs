@@ -26,11 +26,11 @@ async function readRanks(figure, page) {
 	await page.keyboard.press('Home');
 	await until(() => figure.locator('.readout').textContent(),
 		(text) => text === 'step 1: rank 1 0.7, rank 0 0.5, rank 2 0.5', 'the values at the first step');
-	await figure.locator('button', { hasText: 'table' }).press('Enter');
+	await figure.locator('button', { hasText: 'Table' }).press('Enter');
 	const rows = await figure.locator('.values tbody tr').evaluateAll((list) =>
 		list.map((r) => [...r.children].slice(0, 4).map((c) => c.textContent)));
 	assert.deepEqual(rows, [0.5, 0.7, 0.5].map((v, i) => ['rank ' + i, ...Array(3).fill(String(v))]));
-	assert.equal(await figure.locator('.values thead th').first().textContent(), 'rank');
+	assert.equal(await figure.locator('.values thead th').first().textContent(), 'Rank');
 	await page.keyboard.press('Escape');
 }
 
@@ -64,7 +64,7 @@ test('notes are rendered as Markdown, ranks are compared step by step', async (t
 		.map((y) => c.getContext('2d').getImageData(c.width / 2, c.height * y, 1, 1).data[3]));
 	await until(inks, (ink) => ink[1] > 50 && !ink[0] && !ink[2], 'only the slow rank has ink');
 	await page.click('.tabs a:text-is("System")');
-	await page.click('.group button:has-text("by rank")');
+	await page.click('.group button:has-text("By rank")');
 	const drawn = await charted(page, 'phase/forward', (d) => d.lines.length === 3);
 	assert.deepEqual(drawn.names, ['rank 0', 'rank 1', 'rank 2']);
 	assert.deepEqual(drawn.lines.map((l) => [l.points, l.top]), [[40, 0.5], [40, 0.7], [40, 0.5]]);

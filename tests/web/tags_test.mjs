@@ -24,24 +24,24 @@ test('a tag is added, changed and removed', async (t) => {
 	const page = await here.open(t, '?r=' + id);
 	await says(page, '.tags', /stagedraft/);
 	assert.ok(!/mlflow/.test(await page.textContent('.tags')));
-	await page.click('.tags button[aria-label="add a tag"]');
+	await page.click('.tags button[aria-label="Add a tag"]');
 	await page.fill('.tagform input[name=key]', 'team/x y');
 	await page.keyboard.press('Tab');
 	await page.keyboard.type('vision');
 	await page.keyboard.press('Enter');
 	await tagged(id, (g) => g['team/x y'] === 'vision' && g.stage === 'draft');
 	await until(() => shown(page), (l) => JSON.stringify(l) === '[["stage","draft"],["team/x y","vision"]]');
-	await page.click('button[aria-label="change stage"]');
+	await page.click('button[aria-label="Change stage"]');
 	await page.fill('.tagform input[name=value]', 'final');
-	await page.click('.tagform button:has-text("save")');
+	await page.click('.tagform button:has-text("Save")');
 	await tagged(id, (g) => g.stage === 'final');
-	await page.click('button[aria-label="remove team/x y"]');
+	await page.click('button[aria-label="Remove team/x y"]');
 	await tagged(id, (g) => g['team/x y'] === undefined && g['mlflow.user'] === 'somebody');
 	await until(() => shown(page), (l) => JSON.stringify(l) === '[["stage","final"]]');
-	await page.click('.tags button[aria-label="add a tag"]');
+	await page.click('.tags button[aria-label="Add a tag"]');
 	for (const [key, wrong] of [['mlflow.x', /belong to MLflow/], ['  ', /needs a name/]]) {
 		await page.fill('.tagform input[name=key]', key);
-		await page.click('.tagform button:has-text("save")');
+		await page.click('.tagform button:has-text("Save")');
 		await says(page, '.tagform .problem', wrong);
 	}
 	await page.keyboard.press('Escape');
@@ -58,7 +58,7 @@ test('a refused change is shown at once, then rolled back with a message', async
 		await r.fulfill({ status: 507, contentType: 'application/json',
 			body: '{"error":{"code":"full","message":"the disk is full"}}' });
 	});
-	await page.click('button[aria-label="change stage"]', WAIT);
+	await page.click('button[aria-label="Change stage"]', WAIT);
 	await page.fill('.tagform input[name=value]', 'final');
 	await page.keyboard.press('Enter');
 	await until(() => shown(page), (l) => l[0]?.[1] === 'final');
@@ -113,12 +113,12 @@ test('parent and child runs', async (t) => {
 	await page.keyboard.press('+');
 	await until(rows, order);
 	await page.click(`[data-run="${trial.id}"] a`);
-	await says(page, '.family', /belongs to search.*fold/);
+	await says(page, '.family', /Belongs to search.*fold/);
 	await page.click('.family a:has-text("search")');
 	await says(page, 'h1', /search/);
 	await says(page, '.family', /trial/);
 	assert.ok(!/fold/.test(await page.textContent('.family')), 'children, not grandchildren');
-	await page.click('.family a:has-text("compare these 2")');
+	await page.click('.family a:has-text("Compare these 2")');
 	await page.waitForFunction(() => document.querySelectorAll('.grid .body .row').length === 2, null, WAIT);
 });
 
@@ -141,7 +141,7 @@ test('a run is renamed, deleted and restored', async (t) => {
 	await until(names, (n) => n === 'second');
 	await says(page, '.banner', /better is deleted/);
 	assert.equal((await here.ask('GET', 'runs/' + id)).deleted, true);
-	await page.click('.banner button:has-text("undo")');
+	await page.click('.banner button:has-text("Undo")');
 	await until(names, (n) => n === 'better,second');
 	await page.waitForSelector('.banner', { ...WAIT, state: 'detached' });
 	assert.equal((await here.ask('GET', 'runs/' + id)).deleted, false);

@@ -48,9 +48,9 @@ test('media over steps: a slider, the charts\' cursor, changes between steps', a
 	await until(() => page.$$eval(`${card('seen/weights')} svg rect`, (l) => l.length), (n) => n === 3);
 	await until(() => page.evaluate((q) => Number(document.querySelector(q)?.dataset.ridges ?? 0),
 		`${card('seen/weights')} canvas`), (n) => n > 1, 'a ridge for each step');
-	await says(page, card('seen/weights'), /middle .* at step 0, .* at step 30/);
-	await page.click(`${card('seen/weights')} button:text-is("table")`);
-	await says(page, '.values caption', /^histograms: 4 steps/);
+	await says(page, card('seen/weights'), /Middle .* at step 0, .* at step 30/);
+	await page.click(`${card('seen/weights')} button:text-is("Table")`);
+	await says(page, '.values caption', /^Histograms: 4 steps/);
 	await page.keyboard.press('Escape');
 	await says(page, `${card('seen/cells')} td:last-child`, /^0\.1$/);
 	assert.equal(await page.$eval(`${card('seen/picture')} img`, (i) => i.complete && i.naturalWidth), 1);
@@ -61,7 +61,7 @@ test('media of several runs: names, true sizes, aligned tables, all steps in a g
 	const page = await here.open(t, '?e=told');
 	await page.setViewportSize({ width: 1440, height: 900 });
 	await charted(page, 'train/loss', (d) => d.lines.length === 2);
-	await page.click('button[aria-expanded]:has-text("media")');
+	await page.click('button[aria-expanded]:has-text("Media")');
 	await page.waitForSelector(`${card('seen/large')} img`, WAIT);
 	const keys = await page.$$eval('[data-media] .whose .key',
 		(l) => l.map((e) => e.getBoundingClientRect().width));
@@ -113,7 +113,7 @@ test('a video, an HTML document in a sandbox, a figure of Plotly', async (t) => 
 	await says(page, figure, /a curve.*does not draw traces of type pie/s);
 	await until(() => page.$eval(`${figure} path[stroke-width]`, (e) => e.getAttribute('d')),
 		(d) => /^M.*L.*L/.test(d));
-	await page.click(`${figure} button:text-is("table")`);
+	await page.click(`${figure} button:text-is("Table")`);
 	await says(page, '.values', /roc.*0.*30.*roc.*1.*1.*roc.*2.*4/s);
 	await page.keyboard.press('Escape');
 	await clean(page);
@@ -141,7 +141,7 @@ test('the console: its end first, search, colours, a link from a line to its tim
 	await until(() => page.$eval('.console .marked', (e) => e.dataset.line).catch(() => ''), (n) => n === '700');
 	const lines = await page.$$eval('.console .line', (l) => l.length);
 	assert.ok(lines > 300, `${lines} lines around it`);
-	await page.click('.console button:text-is("first line")');
+	await page.click('.console button:text-is("First line")');
 	await says(page, '.console .line:first-child', /line 0$/);
 });
 
@@ -164,7 +164,7 @@ test('weights and checkpoints are listed as files of the run, reachable by keybo
 	await page.focus('section[aria-label=Files] button:text-is("step-30/")');
 	await page.keyboard.press('Enter');
 	await says(page, 'section[aria-label=Files]', /model\.safetensors 4.0 KiB/);
-	await page.focus('section[aria-label=Files] button[aria-label="the folder above"]');
+	await page.focus('section[aria-label=Files] button[aria-label="The folder above"]');
 	await page.keyboard.press('Enter');
 	await says(page, 'section[aria-label=Files]', /^Files checkpoints…step-30\//);
 });
@@ -182,12 +182,12 @@ test('side by side shows exactly what differs, down to one line and one package'
 		(l) => l.map((e) => e.textContent).sort());
 	assert.equal(edits.length, 2);
 	assert.match(edits.join('|'), /rate = 0\.[12].*rate = 0\.[12]/);
-	await page.click('text=differences only');
+	await page.click('text=Differences only');
 	assert.deepEqual(await names('Params'), ['lr', 'model']);
 	assert.deepEqual(await names('Packages'), ['numpy', 'requests']);
 	await page.reload();
 	await says(page, '.side tbody[aria-label=Metrics]', /train\/loss/);
-	await page.click('text=table and charts');
+	await page.click('text=Table and charts');
 	await charted(page, 'train/loss', (d) => d.lines.length === 2);
 });
 

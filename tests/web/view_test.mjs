@@ -45,7 +45,7 @@ test('x is the time since the start in hours and days, or the clock', async (t) 
 	const d = await charted(page, 'train/loss', (c) => c.lines.length === 1);
 	assert.ok(d.ticks.some((x) => /^\d+ h$|^\d+ d( \d+ h)?$/.test(x)) && !d.ticks.some((x) => /min/.test(x)),
 		d.ticks.join());
-	await page.click('[role=group][aria-label="x axis"] button:has-text("clock")');
+	await page.click('[role=group][aria-label="X axis"] button:has-text("Clock")');
 	const c = await charted(page, 'train/loss', (x) => x.from > 1e9);
 	assert.ok(c.from >= start && c.to <= start + 2 * DAY_S + 1, `${c.from} ${c.to}`);
 	assert.ok(c.ticks.includes('Mar 2') || c.ticks.some((x) => /^\w{3} \d+$/.test(x)), c.ticks.join());
@@ -133,7 +133,7 @@ test('a reload keeps searches, open parts, the brush and the table\'s height', a
 	await charted(page, 'train/loss', (d) => d.lines.length > 0);
 	assert.ok(await page.$eval('[data-chart]', (e) => e.getBoundingClientRect().top + scrollY) < 1500,
 		'on a phone the charts follow a few cards');
-	await page.click('.cards button:has-text("all 40 runs")');
+	await page.click('.cards button:has-text("All 40 runs")');
 	await until(() => page.locator('.cards .card').count(), (n) => n === 40);
 });
 
@@ -166,7 +166,7 @@ test('groups: a line with a band for the seeds of each setting, kept in the addr
 	await repeats('grouped');
 	const page = await here.open(t, '?e=grouped');
 	await charted(page, 'loss', (d) => d.lines.length === 12);
-	await page.click('button:text-is("group by")');
+	await page.click('button:text-is("Group by")');
 	await page.click('.picker label:has-text("lr")');
 	const d = await charted(page, 'loss', (c) => c.lines.length === 3);
 	assert.deepEqual([...d.names].sort(), ['lr 1 (4)', 'lr 2 (4)', 'lr 3 (4)']);
@@ -174,9 +174,9 @@ test('groups: a line with a band for the seeds of each setting, kept in the addr
 	assert.ok(Math.abs(one.top - 14.5) < 1e-9 && Math.abs(one.bottom - 11.5) < 1e-9, JSON.stringify(one));
 	assert.ok(d.hi >= 35.9 && d.lo <= 10, `the band is within the axis: ${d.lo} ${d.hi}`);
 	await page.keyboard.press('Escape');
-	await page.selectOption('select[aria-label="band"]', 'se');
+	await page.selectOption('select[aria-label="Band"]', 'se');
 	await charted(page, 'loss', (c) => c.hi < 36);
-	await page.selectOption('select[aria-label="line"]', 'median');
+	await page.selectOption('select[aria-label="Line"]', 'median');
 	await page.waitForURL(/by=lr&band=se&median/);
 	await page.reload();
 	await charted(page, 'loss', (c) => c.lines.length === 3 && c.hi < 36);
@@ -187,7 +187,7 @@ test('group rows: n, mean, deviation as the server computes them; a hidden run c
 	const { groups } = await here.ask('GET', 'runs?experiment=rows&group_by=params.lr');
 	const page = await here.open(t, '?e=rows&g=val/acc');
 	await page.click('button:text-is("Group by all but seed")');
-	const full = async (name) => /mean (\S+), standard deviation (\S+), of (\d+) runs/.exec(await page.getAttribute(
+	const full = async (name) => /Mean (\S+), standard deviation (\S+), of (\d+) runs/.exec(await page.getAttribute(
 		`[data-group="${name}"] .c-m`, 'title')).slice(1).map(Number);
 	await page.waitForSelector('[data-group="lr 3"] .c-m', WAIT);
 	for (const g of groups) {
@@ -254,16 +254,16 @@ test('scatter and axes describe what they show, offer tables, and take ranges by
 	for (const of of ['scatter', 'parallel'])
 		assert.match(await page.$eval(`[data-${of}]`, (e) =>
 			document.getElementById(e.getAttribute('aria-describedby')).textContent), /^12 /);
-	await page.click('.scatter button:text-is("table")');
-	await says(page, '.values caption', /the scatter: 12 runs/);
+	await page.click('.scatter button:text-is("Table")');
+	await says(page, '.values caption', /^Scatter: 12 runs/);
 	assert.deepEqual(await page.$$eval('.values tr', (l) => l.slice(0, 3).map((r) =>
-		[...r.cells].map((c) => c.textContent))), [['run', 'lr', 'acc'], ['s11', '12', '0.55'],
+		[...r.cells].map((c) => c.textContent))), [['Run', 'lr', 'acc'], ['s11', '12', '0.55'],
 		['s10', '11', '0.5']]);
 	await page.keyboard.press('Enter'); // on "close", which has the focus
 	await page.waitForSelector('.values', { state: 'detached' });
-	assert.equal(await page.evaluate(() => document.activeElement.textContent), 'table');
-	await page.click('.parallel button:text-is("table")');
-	await says(page, '.values caption', /params and goal: 12 runs/);
+	assert.equal(await page.evaluate(() => document.activeElement.textContent), 'Table');
+	await page.click('.parallel button:text-is("Table")');
+	await says(page, '.values caption', /^Params and goal: 12 runs/);
 	assert.equal(await page.locator('.values tbody tr').count(), 12);
 	await page.keyboard.press('Escape');
 	await page.mouse.move(0, 0); // otherwise a row under the pointer is highlighted
@@ -277,9 +277,9 @@ test('scatter and axes describe what they show, offer tables, and take ranges by
 	await page.focus('[data-parallel]');
 	await press('ArrowRight', 'ArrowUp', ' ', 'ArrowDown', 'ArrowDown', ' ');
 	await says(page, '.parallel .options', /3 runs within/);
-	await says(page, '.parallel [aria-live]', /^axis lr.*; s\d+: lr \d+, noise \d+, acc 0\.\d+$/);
+	await says(page, '.parallel [aria-live]', /^Axis lr.*; s\d+: lr \d+, noise \d+, acc 0\.\d+$/);
 	await page.keyboard.press('Delete');
-	await says(page, '.parallel .options', /drag along an axis/);
+	await says(page, '.parallel .options', /Drag along an axis/);
 });
 
 test('a panel takes the focus and returns it; a closed filter stays closed', async (t) => {
@@ -289,11 +289,11 @@ test('a panel takes the focus and returns it; a closed filter stays closed', asy
 	const page = await here.open(t, '?e=keys&r=' + runs[0].id);
 	const focused = (what) => until(() => page.evaluate(() => document.activeElement.getAttribute('aria-label')
 		?? document.activeElement.textContent), (s) => s === what, what);
-	await page.focus('button[aria-label="change team"]');
+	await page.focus('button[aria-label="Change team"]');
 	await page.keyboard.press('Enter');
 	await focused('Value');
 	await page.keyboard.press('Escape');
-	await focused('change team');
+	await focused('Change team');
 	await page.goto(here.server.url + '?e=keys');
 	await drawn(page);
 	await page.focus('.head button:text-is("Columns")');
@@ -319,7 +319,7 @@ test('panels: several metrics or a pattern in one chart, one metric over another
 			(i) => 2 / (i + 1)),
 			lr: steps(50, (i) => i / 10) }, { params: { name } });
 	const page = await here.open(t, '?e=panels');
-	await page.click('button:text-is("add a panel")');
+	await page.click('button:text-is("Add panel")');
 	await page.fill('.panel .pattern', 'LOSS$');
 	await page.keyboard.press('Enter');
 	const d = await charted(page, 'panel /LOSS$/', (c) => c.lines.length === 4);
@@ -336,7 +336,7 @@ test('panels: several metrics or a pattern in one chart, one metric over another
 	const rows = (await readFile(await download.path(), 'utf8')).trim().split('\n');
 	assert.equal(rows[0], 'run,metric,lr,value');
 	assert.equal(rows.length, 101);
-	await page.click('.panel button[aria-label="remove the panel"]');
+	await page.click('.panel button[aria-label="Remove the panel"]');
 	await until(() => page.locator('.panel').count(), (n) => n === 0);
 });
 
@@ -385,20 +385,20 @@ test('a saved view opens alike for others; it can be the experiment\'s default; 
 	assert.equal(await second.textContent('.grid .body .row[aria-rowindex="2"] a'), 'v3');
 	assert.equal(await second.evaluate(() => location.search), await first.evaluate(() => location.search));
 
-	await first.click('[aria-label="open the experiment with high rates"]');
-	await first.waitForSelector('[aria-label="open the experiment with high rates"][aria-pressed="true"]', WAIT);
+	await first.click('[aria-label="Open the experiment with high rates"]');
+	await first.waitForSelector('[aria-label="Open the experiment with high rates"][aria-pressed="true"]', WAIT);
 	const third = await here.open(t, '?e=views');
 	await charted(third, 'train/loss', (d) => d.lines.length === 3 && d.from === 2);
 	await third.click('.head button:text-is("Views")');
-	await third.click('.picker a:text-is("without a view")');
+	await third.click('.picker a:text-is("Without a view")');
 	await charted(third, 'train/loss', (d) => d.lines.length === 4 && d.from === 1);
 	await third.reload();
 	await charted(third, 'train/loss', (d) => d.lines.length === 4 && d.from === 1);
 
-	await first.click('[aria-label="delete high rates"]');
+	await first.click('[aria-label="Delete high rates"]');
 	await first.waitForSelector('.savedline', { ...WAIT, state: 'detached' });
-	await first.click('.picker [role=status] button:text-is("undo")');
-	await first.waitForSelector('[aria-label="open the experiment with high rates"][aria-pressed="true"]', WAIT);
+	await first.click('.picker [role=status] button:text-is("Undo")');
+	await first.waitForSelector('[aria-label="Open the experiment with high rates"][aria-pressed="true"]', WAIT);
 	const lost = await here.open(t, '?v=999');
 	await says(lost, '.banner', /no view 999/);
 });
@@ -411,8 +411,8 @@ test('y limits are kept in the address; a chart is saved as an equal SVG', async
 	const card = 'figure:has([data-chart="train/loss"])';
 	await page.hover(card);
 	await page.click(`${card} .limits button`);
-	await page.fill('[aria-label="y to"]', '2');
-	await page.press('[aria-label="y to"]', 'Enter');
+	await page.fill('[aria-label="Y axis: To"]', '2');
+	await page.press('[aria-label="Y axis: To"]', 'Enter');
 	const d = await charted(page, 'train/loss', (c) => c.hi === 2);
 	assert.ok(d.marks.some((m) => /outside|above/.test(m.kind) || m.y === 9), JSON.stringify(d.marks));
 	await page.waitForURL(/y=~2~train\/loss/);

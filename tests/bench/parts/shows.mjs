@@ -85,7 +85,7 @@ function slid(page, moves) {
 			slider.dispatchEvent(new Event('input', { bubbles: true }));
 			const there = () => {
 				const img = card.querySelector('img');
-				return img?.alt === `step ${to}` && img.complete && img.naturalWidth > 0;
+				return img?.alt === `Step ${to}` && img.complete && img.naturalWidth > 0;
 			};
 			while (!there()) await frame();
 			await frame();

@@ -74,8 +74,8 @@ const buttons: Chapter = {
 			</button></Forced>]))),
 	...Object.fromEntries(KINDS.map(([name, kind]) => [`${name} disabled`, () =>
 		<button type="button" class={kind} disabled>Compare</button>])),
-	pressed: () => <button type="button" aria-pressed>log y</button>,
-	'not pressed': () => <button type="button" aria-pressed={false}>log y</button>,
+	pressed: () => <button type="button" aria-pressed>Log y</button>,
+	'not pressed': () => <button type="button" aria-pressed={false}>Log y</button>,
 	segmented: () => <span class="segmented"><button type="button" aria-pressed>step</button>
 		<button type="button" aria-pressed={false}>epoch</button>
 		<button type="button" aria-pressed={false} disabled>time</button></span>,
@@ -129,15 +129,15 @@ const panels: Chapter = {
 	'bare opener': () => <Opener word="More" icon="more" bare open={shut()} panel={() => null} />,
 	'menu open': () => <Right><Pressed><Menu label="More" items={[{ word: 'Archive', icon: 'archive', act: nothing },
 		{ word: 'Delete', icon: 'trash', act: nothing, danger: true }]} /></Pressed></Right>,
-	chooser: () => <Chooser name="colour" now="epoch/top1" list={choices} choose={nothing} />,
-	'chooser open': () => <Pressed><Chooser name="colour" now="epoch/top1" list={choices} choose={nothing} /></Pressed>,
+	chooser: () => <Chooser name="Colour" now="epoch/top1" list={choices} choose={nothing} />,
+	'chooser open': () => <Pressed><Chooser name="Colour" now="epoch/top1" list={choices} choose={nothing} /></Pressed>,
 	'chooser of several open': () => <Pressed><Chooser name="x" now="two" list={choices} choose={nothing}
 		on={['train/loss']} /></Pressed>,
 	'copy open': () => <Right><CopyText label="Copy" table={() => ({ head: ['a'], numbers: [true],
 		rows: [[{ text: '1', best: true }]] })}
 		close={nothing} /></Right>,
 	'values open wide': () => <Right><span class="numbers" style={{ transform: 'translateX(0)', height: '420px',
-		width: '600px' }}><DataTable name="train/loss" caption="last values" head={['run', 'step', 'value']}
+		width: '600px' }}><DataTable name="train/loss" caption="Last values" head={['Run', 'Step', 'Value']}
 		rows={[['resnet', '300', '0.4182'], ['a-name-that-is-long-enough-to-be-cut-somewhere', '1,200', '12.5']]}
 		row={(r) => ({ id: r[0]!, name: r[0]!, href: '#', cells: r.slice(1) })} close={nothing} /></span></Right>,
 };
@@ -176,7 +176,7 @@ const texts: Chapter = {
 		<dd>0.1</dd></div><div><dt>batch_size</dt><dd>256</dd></div></dl></section>,
 	'failure wide': () => <section class="box failure"><h2><Shape kind="failed" /> failed at step 318</h2>
 		<pre>torch.cuda.OutOfMemoryError: CUDA out of memory</pre></section>,
-	'table wide': () => <table><thead><tr><th>metric</th><th>last</th></tr></thead><tbody><tr><td>train/loss</td>
+	'table wide': () => <table><thead><tr><th>Metric</th><th>Last</th></tr></thead><tbody><tr><td>train/loss</td>
 		<td class="num">0.4182</td></tr><tr><td>epoch/top1</td><td class="num good">93.20</td></tr></tbody></table>,
 	'markdown wide': () => <Markdown imageOf={() => null} text={'# Heading\nText with **weight**, `code` and '
 		+ '[a link](https://example.org).\n\n- one\n- two\n\n> quoted\n\n| a | b |\n|---|--:|\n| 1 | 2 |\n\n    code\n'} />,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Defects that a new user met: notes, failures, order of metrics, system series by rank, long names, formulas, the number
-// of charted runs.
+// Defects that a new user met: notes, failures, order of metrics, system series by rank, long names, formulas, the
+// number of charted runs.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { charted, drawn, loaded, says, until } from '../browser.mjs';

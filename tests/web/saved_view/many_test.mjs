@@ -50,7 +50,7 @@ test('runs are deleted together by keyboard, undone at once, later restored from
 	await press(page, 'Enter');
 	await listed(page, 'a,b');
 	await says(page, '.banner', /^2 runs are deleted\./);
-	await page.focus('.banner button:text-is("undo")');
+	await page.focus('.banner button:text-is("Undo")');
 	await press(page, 'Enter');
 	await listed(page, 'a,b,c,d');
 	for (const n of ['c', 'd']) assert.equal((await here.ask('GET', 'runs/' + ids[n])).deleted, false);
@@ -81,7 +81,7 @@ test('runs move to another experiment and back; a live run or one with artifacts
 		['to/there', 'to/there', 'from']);
 	const { runs } = await here.ask('GET', 'runs?experiment=to/there');
 	assert.equal(runs.length, 2);
-	await page.click('.banner button:text-is("undo")');
+	await page.click('.banner button:text-is("Undo")');
 	await until(() => names(page), (n) => n.split(',').length === 4);
 	assert.equal(await there(ids.a), 'from');
 });
@@ -95,7 +95,7 @@ test('runs are archived, shown on request, and unarchived', async (t) => {
 	await page.click('.bulk button[aria-label="More actions"]', WAIT);
 	await page.click('.bulk button:text-is("Archive")');
 	await listed(page, 'a,b');
-	await page.click('.facts button:text-is("show 1 archived")');
+	await page.click('.facts button:text-is("Show 1 archived")');
 	await listed(page, 'a,b,c');
 	await page.waitForURL(/[?&]arch/);
 	await page.reload();
@@ -126,7 +126,7 @@ test('rows are pinned, one is the baseline, some are listed alone: by keys, kept
 	await page.waitForURL(/[?&]base=/);
 	await page.reload();
 	await listed(page, 'b,c,a,d');
-	await page.click('.facts button:has-text("baseline b")');
+	await page.click('.facts button:has-text("Baseline b")');
 	await listed(page, 'c,a,b,d');
 	await page.focus(`[data-run="${ids.d}"] [role=rowheader]`);
 	await press(page, 'Space');
@@ -190,12 +190,12 @@ test('the overview: failed runs, the best by goal, a description; archive and un
 	await page.click('[aria-label=Archive] button:has-text("Archive")');
 	await page.waitForSelector('[aria-label=Archive] a:text-is("over/one")', WAIT);
 	await clean(page);
-	await page.click('.banner button:text-is("undo")');
+	await page.click('.banner button:text-is("Undo")');
 	await page.waitForSelector(line, WAIT);
 	await page.click('button[aria-label="More for over/one"]');
 	await page.click('[role=dialog] button:text-is("Delete")');
 	await says(page, '.banner', /over\/one is deleted, with its runs/);
-	await page.click('.banner button:text-is("undo")');
+	await page.click('.banner button:text-is("Undo")');
 	await page.waitForSelector(line, WAIT);
 });
 

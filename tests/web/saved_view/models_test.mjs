@@ -58,7 +58,7 @@ test('models and versions: run, metric, what each changed; aliases are set, move
 	assert.equal(run, 'seconddigits');
 	assert.equal(value, '0.938');
 	assert.equal(step, '+0.063 better', 'compared with the best, version 1');
-	assert.match(changes, /^commit 0123456789 → fedcba9876; lr 0\.1 → 0\.05 side by side$/);
+	assert.match(changes, /^commit 0123456789 → fedcba9876; lr 0\.1 → 0\.05 Side by side$/);
 	assert.equal(description, 'the good one');
 	assert.deepEqual(rows[1].slice(2, 6), ['firstdigits', '0.875', '', '']);
 	assert.deepEqual(rows[3].slice(3, 5), ['', ''], 'without a value there is no difference');
@@ -66,14 +66,14 @@ test('models and versions: run, metric, what each changed; aliases are set, move
 	assert.equal(rows[4][4], '−0.031 worsesince 2');
 	assert.match(rows[4][5], /^opt left out \(sgd\); wd 1, new/);
 
-	await page.click('button[aria-label^="measured by"]');
+	await page.click('button[aria-label^="Measured by"]');
 	await page.click('.picker button:text-is("val/loss")');
 	await until(() => cells(page), (r) => r[2]?.[4] === '−0.063 better');
 	await until(() => page.url(), (u) => decodeURIComponent(u).includes('val/loss'));
 	await page.reload();
 	await until(() => cells(page), (r) => r[4]?.[4] === '+0.031 worsesince 2');
 
-	await page.click('[aria-label="an alias for version 4"]');
+	await page.click('[aria-label="An alias for version 4"]');
 	await page.fill('.rename input', 'no spaces?');
 	await page.keyboard.press('Enter');
 	await says(page, '.rename .problem', /alias/);
@@ -82,13 +82,13 @@ test('models and versions: run, metric, what each changed; aliases are set, move
 	await until(() => cells(page), (r) => /^champion/.test(r[4]?.[1]) && !/champion/.test(r[2][1]));
 	const { model_version } = await mlflow('registered-models/alias?name=digits+%3Ci%3E&alias=champion');
 	assert.equal(model_version.version, '4');
-	await page.click('[aria-label="take the alias champion from version 4"]');
+	await page.click('[aria-label="Take the alias champion from version 4"]');
 	await until(() => cells(page), (r) => !/champion/.test(r[4]?.[1]));
 
 	await page.click('tr[data-version="2"] a:text-is("second")');
 	await says(page, '.overview', /Registered as\s*digits <i> version 2/);
 	await page.click('.overview a:text-is("digits <i>")');
-	await page.click('[aria-label="versions 1 and 2 side by side"]', WAIT);
+	await page.click('[aria-label="Versions 1 and 2 side by side"]', WAIT);
 	await says(page, 'main', /lr\s*0\.05\s*0\.1/);
 	await page.goto(here.server.url + '?models=nothing');
 	await says(page, 'main', /cannot be shown.*nothing not found/s);

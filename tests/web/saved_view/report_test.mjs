@@ -59,7 +59,7 @@ test('written, frozen, exported: a frozen panel keeps its numbers, a live one fo
 	await charted(page, 'kept (2)', (d) => d.lines.length === 2);
 	await charted(page, 'train/loss (3)', (d) => d.lines.length === 2);
 	assert.equal(await page.locator('.reporttext img').count(), 0, 'HTML in a text stays text');
-	await page.click('[aria-label="freeze kept (2)"]');
+	await page.click('[aria-label="Freeze kept (2)"]');
 	await page.waitForSelector('[data-frozen=true]', WAIT);
 	const then = await restNumbers();
 	const kept = await asked(ids);
@@ -76,7 +76,7 @@ test('written, frozen, exported: a frozen panel keeps its numbers, a live one fo
 	await charted(page, 'train/loss (3)', (d) => d.to === 900);
 
 	const [download] = await Promise.all([page.waitForEvent('download'),
-		page.click('button:text-is("save as HTML")')]);
+		page.click('button:text-is("Save as HTML")')]);
 	const file = await download.path();
 	assert.equal(download.suggestedFilename(), 'first-week.html');
 	const html = await readFile(file, 'utf8');
@@ -150,18 +150,18 @@ test('earlier versions are shown unchanged, and one is restored', async (t) => {
 	const made = await here.ask('POST', 'reports', { experiment: 'week', name: 'plan', text: 'one' });
 	await here.ask('PATCH', 'reports/' + made.id, { text: 'two\n\n```panel\nmetric: x\nmetrics: no/such\n```' });
 	const page = await here.open(t, `?report=${made.id}`);
-	await says(page, '.reporttext', /two.*not understood: metric: x.*no points of these metrics/s);
+	await says(page, '.reporttext', /two.*Not understood: metric: x.*no points of these metrics/s);
 	await page.selectOption('main select', '1');
 	await says(page, '.reporttext', /not the newest.*one/s);
 	await page.waitForURL(/edition=1/);
 	assert.equal(await page.locator('button:text-is("Edit")').count(), 0);
-	await page.click('button:text-is("restore this version")');
+	await page.click('button:text-is("Restore this version")');
 	await says(page, '.reporttext', /version 3.*one/s);
 	await page.goBack();
 	await page.goto(here.server.url + '?report');
-	await page.click('[aria-label="delete plan"]');
+	await page.click('[aria-label="Delete plan"]');
 	await says(page, '[role=status]', /plan is deleted/);
-	await page.click('[role=status] button:text-is("undo")');
+	await page.click('[role=status] button:text-is("Undo")');
 	await page.click('main td a:text-is("plan")');
 	await says(page, '.reporttext', /one/);
 	await page.goto(here.server.url + '?report=999999');

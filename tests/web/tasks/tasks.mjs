@@ -14,13 +14,13 @@ export const tasks = [
 		await k.lines('train/loss', 4);
 	} },
 	{ name: 'the standard error around the mean of a group', part: 'groups', at: '?e=sweep&by=lr', async act(k) {
-		await k.reach('select[aria-label="band"]');
+		await k.reach('select[aria-label="Band"]');
 		await k.press('ArrowDown', 'ArrowDown');
 		await k.address(/band=se/);
 	} },
 	{ name: 'any two columns as points, with the Pareto front', part: 'why', at: '?e=sweep', async act(k) {
-		await k.enter('section[aria-label="scatter"] h2 button');
-		await k.enter('.scatter button[aria-label^="colour:"]');
+		await k.enter('section[aria-label="Scatter"] h2 button');
+		await k.enter('.scatter button[aria-label^="Colour:"]');
 		await k.whole();
 		await k.type('wd');
 		await k.press('Enter');
@@ -30,8 +30,8 @@ export const tasks = [
 	} },
 	{ name: 'what points show, in words and as a table', part: 'why', at: '?e=sweep&sc=p:lr', async act(k) {
 		await k.says('.scatter .said', /^12 points\. (Cannot tell|Higher).*Best acc/);
-		await k.enter('.scatter button:text-is("table")');
-		await k.says('.values caption', /the scatter: 12 runs/);
+		await k.enter('.scatter button:text-is("Table")');
+		await k.says('.values caption', /^Scatter: 12 runs/);
 		await k.whole();
 		await k.press('Escape');
 		await k.gone('.values');
@@ -50,31 +50,31 @@ export const tasks = [
 		await k.says('.parallel .said', /^12 lines\./);
 	} },
 	{ name: 'which params matter, and which are undecided', part: 'why', at: '?e=sweep', async act(k) {
-		await k.enter('section[aria-label="importance"] h2 button');
-		await k.says('.importance', /share of the variance|Needs \d+ runs/);
+		await k.enter('section[aria-label="Importance"] h2 button');
+		await k.says('.importance', /Share of the variance|Needs \d+ runs/);
 	} },
 	{ name: 'a pivot of two params, its best runs in the charts', part: 'why', at: '?e=sweep', async act(k) {
-		await k.enter('section[aria-label="pivot"] h2 button');
+		await k.enter('section[aria-label="Pivot"] h2 button');
 		await k.says('.pivot', /± .* n 3/);
 		await k.enter('.pivot td.best button');
 		await k.lines('train/loss', 3);
 	} },
 	{ name: 'runs within a range of parallel axes', part: 'why', at: '?e=sweep&br=0~0.5~lr', async act(k) {
-		await k.enter('section[aria-label="params and goal"] h2 button');
+		await k.enter('section[aria-label="Params and goal"] h2 button');
 		await k.says('.parallel .options', /6 runs within/);
 		await k.enter('.parallel button:has-text("only these")');
 		await k.lines('train/loss', 6);
 	} },
 	{ name: 'two metrics in one chart', part: 'panels', at: '?e=sweep', async act(k) {
-		await k.enter('button:text-is("add a panel")');
-		await k.enter('.panel button[aria-label^="metrics:"]');
+		await k.enter('button:text-is("Add panel")');
+		await k.enter('.panel button[aria-label^="Metrics:"]');
 		await k.whole();
 		await k.press('Escape');
 		await k.reach('.panel .pattern');
 		await k.type('loss$');
 		await k.press('Enter');
 		await k.address(/pn=/);
-		await k.says('.panel', /metrics|pattern/);
+		await k.says('.panel', /Metrics|pattern/);
 	} },
 	{ name: 'a formula as a chart', part: 'panels', at: '?e=sweep&pn=', async act(k) {
 		await k.reach('.panel .pattern');
@@ -83,19 +83,19 @@ export const tasks = [
 		await k.lines('panel = train/loss * 2', 12);
 	} },
 	{ name: 'curves over the time of day', part: 'panels', at: '?e=sweep', async act(k) {
-		await k.enter('[aria-label="x axis"] button:text-is("clock")');
+		await k.enter('[aria-label="X axis"] button:text-is("Clock")');
 		await k.address(/x=clock/);
 	} },
 	{ name: 'the values of a chart as a table', part: 'panels', at: '?e=sweep', async act(k) {
-		await k.enter('figure:has([data-chart="train/loss"]) button:text-is("table")');
+		await k.enter('figure:has([data-chart="train/loss"]) button:text-is("Table")');
 		await k.says('.values caption', /train\/loss: 12 lines/);
 		await k.whole();
 		await k.press('Escape');
 		await k.gone('.values');
 	} },
 	{ name: 'the ends of the y axis', part: 'panels', at: '?e=sweep', async act(k) {
-		await k.enter('figure:has([data-chart="train/loss"]) .limits button:text-is("y")');
-		await k.reach('[aria-label="y to"]');
+		await k.enter('figure:has([data-chart="train/loss"]) .limits button:text-is("Y axis")');
+		await k.reach('[aria-label="Y axis: To"]');
 		await k.whole();
 		await k.type('0.5');
 		await k.press('Tab');
@@ -150,9 +150,9 @@ export const tasks = [
 			await k.says(`${card} .readout`, /^step 1: rank 1 0\.7, /);
 			await k.says(`${card} .said`, /^20 ranks\. Highest mean: rank 1/);
 			await k.says(`${card} figcaption`, /the 12 highest and the 4 lowest of 20 ranks/);
-			await k.enter(`${card} button:text-is("table")`);
+			await k.enter(`${card} button:text-is("Table")`);
 			await k.says('.values caption', /phase\/forward by rank: 20 lines/);
-			await k.says('.values thead', /^ranklowesthighest1581215/);
+			await k.says('.values thead', /^RankLowestHighest1581215/);
 		} },
 	{ name: 'when a rank was slower than the others', part: 'run page', at: '?e=ranks&r=RANKED&t=timeline',
 		async act(k) {
@@ -161,8 +161,8 @@ export const tasks = [
 		await k.says('.ranks .readout', /^rank 1, step 1: .* 40 % more than the usual rank$/);
 		await k.reach('.ranks input[type=checkbox]');
 		await k.press('Space');
-		await k.enter('.ranks button:text-is("table")');
-		await k.says('.ranks .values caption', /own time .*: 20 ranks/);
+		await k.enter('.ranks button:text-is("Table")');
+		await k.says('.ranks .values caption', /Own time .*: 20 ranks/);
 		await k.says('.ranks .values tbody tr:nth-child(2)', /^rank 1700 ms700 ms40 %100 %$/);
 	} },
 	{ name: 'a run as the baseline of the others', part: 'table', at: '?e=sweep', async act(k) {
@@ -177,7 +177,7 @@ export const tasks = [
 			await k.press('ArrowDown', 'b');
 		}
 		await k.address(/base=/);
-		await k.says('.facts', /baseline/);
+		await k.says('.facts', /Baseline/);
 	} },
 	{ name: 'a column computed by a formula', part: 'table', at: '?e=sweep&c=p:lr', async act(k) {
 		await (k.narrow ? k.tool('Columns') : k.enter('.head button:text-is("Columns")'));
@@ -192,7 +192,7 @@ export const tasks = [
 	{ name: 'a column moved', part: 'table', at: '?e=sweep&c=p:lr&c=p:wd', async act(k) {
 		if (k.narrow) {
 			await k.tool('Columns');
-			await k.enter('[aria-label="earlier: wd"]');
+			await k.enter('[aria-label="Earlier: wd"]');
 			await k.press('Escape');
 			await k.says('.cards .what', /^wd [02]lr/);
 		} else {
@@ -235,7 +235,7 @@ export const tasks = [
 	} },
 	{ name: 'the keys', part: 'keys', at: '?e=sweep', async act(k) {
 		await k.press('?');
-		await k.says('.keys', /only this run in the charts/);
+		await k.says('.keys', /Only this run in the charts/);
 		await k.press('Escape');
 		await k.gone('.keys');
 	} },

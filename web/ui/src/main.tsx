@@ -23,15 +23,15 @@ function Banner() {
 	const alarm = (text: ComponentChildren) => <p class="banner" role="alert">{text}</p>;
 	const again = (word: string) => <button type="button" onClick={() => location.reload()}>{word}</button>;
 	if (s.signedOut.value)
-		return alarm(<>{parts(Str.YouAreSignedOutTheSession, again(Str.signIn))}
+		return alarm(<>{parts(Str.YouAreSignedOutTheSession, again(Str.SignIn))}
 			</>);
 	if (s.away.value) return alarm(Str.TheServerDoesNotAnswer);
 	if (s.problem.value !== null) return alarm(<>{s.problem.value} {again(Str.TryAgain)}</>);
 	const done = s.done.value;
 	return done && (
 		<p class="banner told" role="status">{done.text} <button type="button"
-			onClick={() => void s.undoLast()}>{Str.undo}</button>
-			<button type="button" class="quiet" aria-label={Str.close}
+			onClick={() => void s.undoLast()}>{Str.Undo}</button>
+			<button type="button" class="quiet" aria-label={Str.Close}
 				onClick={() => (s.done.value = null)}>✕</button></p>
 	);
 }

@@ -70,7 +70,7 @@ class Parser {
 
 	quoted(param: boolean): Value {
 		const end = this.text.indexOf('"', this.at + 1);
-		if (end <= this.at + 1) this.fail(end < 0 ? Str.aQuoteIsNotClosed : Str.aNameIsEmpty);
+		if (end <= this.at + 1) this.fail(end < 0 ? Str.AQuoteIsNotClosed : Str.ANameIsEmpty);
 		const key = this.text.slice(this.at + 1, end);
 		this.at = end + 1;
 		const what = param ? null : this.take(/\.(?:first|last|min|max)\b/y)?.slice(1) ?? 'last';
@@ -82,22 +82,22 @@ class Parser {
 		const a = this.sum();
 		const one = ONE[name];
 		if (one) {
-			this.expect(')', Str.expected);
+			this.expect(')', Str.Expected);
 			return (of) => one(a(of));
 		}
-		this.expect(',', Str.expectedACommaThisFunction);
+		this.expect(',', Str.ExpectedACommaThisFunction);
 		const b = this.sum();
-		this.expect(')', Str.expected);
+		this.expect(')', Str.Expected);
 		return (of) => TWO[name]!(a(of), b(of));
 	}
 
 	nameOrCall(): Value {
-		const where = this.text[this.at] === undefined ? Str.theFormulaIsIncomplete : '';
-		const name = this.take(NAME) ?? this.fail(filled(Str.xExpectedANameOrA, where));
+		const name = this.take(NAME) ?? this.fail(this.text[this.at] === undefined ? Str.TheFormulaIsIncomplete
+			: Str.ExpectedANameOrA);
 		if (this.next() === '(') {
 			const known = { ...ONE, ...TWO };
 			if (!(name in known))
-				this.fail(filled(Str.unknownFunctionExpected, Object.keys(known).join(', ')));
+				this.fail(filled(Str.UnknownFunctionExpected, Object.keys(known).join(', ')));
 			return this.call(name);
 		}
 		if (name === PARAM && this.text[this.at] === '"') return this.quoted(true);
@@ -112,7 +112,7 @@ class Parser {
 		if (c === '(') {
 			this.at++;
 			const inner = this.sum();
-			this.expect(')', Str.expected);
+			this.expect(')', Str.Expected);
 			return inner;
 		}
 		if (c === '"') return this.quoted(false);
@@ -122,7 +122,7 @@ class Parser {
 
 	/** -a ^ b is -(a ^ b), as in Python; a ^ -b is accepted. */
 	power(): Value {
-		if (++this.nested > NESTED_MAX) this.fail(Str.tooDeep);
+		if (++this.nested > NESTED_MAX) this.fail(Str.TooDeep);
 		let out: Value;
 		if (this.next() === '-') {
 			this.at++;
@@ -171,7 +171,7 @@ export function formulaOf(text: string): Formula | string {
 	let made: Formula | string;
 	try {
 		const value = p.sum();
-		if (p.next() !== '') p.fail(Str.expectedAnOperator);
+		if (p.next() !== '') p.fail(Str.ExpectedAnOperator);
 		made = { names: p.names, value };
 	} catch (e) {
 		if (!(e instanceof SyntaxError)) throw e;

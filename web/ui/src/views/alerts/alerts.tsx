@@ -13,17 +13,17 @@ import { Icon } from '../base/icon.tsx';
 import { Header } from '../header/header.tsx';
 import '../base/later.ts';
 
-const KINDS: [RuleKind | 'below', string][] = [['metric', Str.aMetricRisesAbove], ['below', Str.aMetricFallsBelow],
-	['nan', Str.aMetricIsNaNOrInfinite], ['failed', Str.aRunFailsOrIsKilled],
-	['silent', Str.aRunSendsNoDataFor], ['done', Str.aRunFinishes]];
+const KINDS: [RuleKind | 'below', string][] = [['metric', Str.AMetricRisesAbove], ['below', Str.AMetricFallsBelow],
+	['nan', Str.AMetricIsNaNOrInfinite], ['failed', Str.ARunFailsOrIsKilled],
+	['silent', Str.ARunSendsNoDataFor], ['done', Str.ARunFinishes]];
 
 function ruleText(r: RuleWish): string {
 	const where = r.experiment === null ? Str.inEveryExperiment : '';
 	if (r.kind === 'metric') return (r.above !== null ? filled(Str.xAboveX, r.metric, r.above)
 		: filled(Str.xBelowX, r.metric, r.below)) + where;
-	if (r.kind === 'nan') return filled(Str.xNotFiniteX, r.metric || Str.anyMetric, where);
-	if (r.kind === 'silent') return filled(Str.silentForXSX, r.seconds, where);
-	return (r.kind === 'done' ? Str.finished : Str.failedOrKilled) + where;
+	if (r.kind === 'nan') return filled(Str.xNotFiniteX, r.metric || Str.AnyMetric, where);
+	if (r.kind === 'silent') return filled(Str.SilentForXSX, r.seconds, where);
+	return (r.kind === 'done' ? Str.Finished : Str.FailedOrKilled) + where;
 }
 
 type Act = (what: () => Promise<void>) => void;
@@ -52,10 +52,10 @@ function RuleForm({ act }: { act: Act }) {
 				onChange={(e) => (kind.value = e.currentTarget.value as RuleKind)}>
 				{KINDS.map(([k, text]) => <option key={k} value={k}>{text}</option>)}</select>
 			{(ofMetric || kind.value === 'nan') && <input aria-label={Str.Metric} value={metric.value}
-				placeholder={ofMetric ? Str.metric : Str.anyMetric} list="alertkeys"
+				placeholder={ofMetric ? Str.Metric : Str.AnyMetric} list="alertkeys"
 				onInput={(e) => (metric.value = e.currentTarget.value)} />}
 			{bounded && <input aria-label={ofMetric ? Str.Bound : Str.Seconds} inputMode="decimal"
-				placeholder={ofMetric ? Str.value : Str.seconds} value={bound.value}
+				placeholder={ofMetric ? Str.Value : Str.Seconds} value={bound.value}
 				onInput={(e) => (bound.value = e.currentTarget.value)} />}
 			<datalist id="alertkeys">{s.metricKeys.value.slice(0, 200).map((k) =>
 				<option key={k} value={k} />)}</datalist>

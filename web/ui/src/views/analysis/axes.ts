@@ -30,7 +30,7 @@ function titleOf(id: string): string {
 		: `${s.shortKey(m.key)} ${m.what}`;
 	if (id.startsWith(DERIVED)) return id.slice(DERIVED.length);
 	if (/^[pt]:/.test(id)) return id.slice(2).replace(/_/g, ' ');
-	return { time: Str.duration, start: Str.started }[id] ?? id;
+	return { time: Str.Duration, start: Str.Started }[id] ?? id;
 }
 
 export function axisOf(id: string, list: readonly Run[]): Axis {
@@ -68,11 +68,11 @@ export function axisChoices(): Choice[] {
 		.map((w) => ({ id: `m:${w}:${k}`, label: `${k} ${w}` })));
 	const g = s.goal.value;
 	return [
-		...g ? [{ id: 'm:best:' + g.key, label: filled(Str.goalX, g.key) }] : [],
+		...g ? [{ id: 'm:best:' + g.key, label: filled(Str.GoalX, g.key) }] : [],
 		...params.map((k) => ({ id: 'p:' + k, label: k })),
-		{ id: 'time', label: Str.duration }, { id: 'start', label: Str.started }, { id: 'status',
-			label: Str.status },
-		...s.tagKeys.value.map((k) => ({ id: 't:' + k, label: filled(Str.tagX, k) })),
+		{ id: 'time', label: Str.Duration }, { id: 'start', label: Str.Started }, { id: 'status',
+			label: Str.Status },
+		...s.tagKeys.value.map((k) => ({ id: 't:' + k, label: filled(Str.TagX, k) })),
 		...(s.view.value.columns ?? []).filter((id) => id.startsWith(DERIVED))
 			.map((id) => ({ id, label: id.slice(DERIVED.length) })), ...metrics,
 	];

@@ -77,8 +77,8 @@ function Table({ list }: { list: readonly Found[] }) {
 	const top = Math.max(0.05, ...list.map((f) => f.high));
 	return (
 		<table>
-			<thead><tr><th>{Str.param}</th><th>{Str.shareOfTheVariance}</th><th>{Str.n90Interval}</th><th>
-				<span class="unseen">{Str.asABar}</span></th></tr></thead>
+			<thead><tr><th>{Str.Param}</th><th>{Str.ShareOfTheVariance}</th><th>{Str.n90Interval}</th><th>
+				<span class="unseen">{Str.AsABar}</span></th></tr></thead>
 			<tbody>{list.map((f) => (
 				<tr key={f.name} class={f.sure ? '' : 'unsure'}>
 					<td>{f.name}</td>
@@ -121,7 +121,7 @@ export function Importance() {
 			{few ? <p>{q.names.length
 				? filled(Str.NeedsXRunsXNow, RUNS_MIN, q.target.length)
 				: Str.NoParamDiffersBetween}</p>
-				: !list ? <p class="dim" role="status">{parts(Str.lookingX,
+				: !list ? <p class="dim" role="status">{parts(Str.LookingX,
 					Math.round(share * 100))}</p> : <>
 					<p class="dim">{explanation(q.target.length)}</p>
 					<Table list={list} /></>}

@@ -71,7 +71,7 @@ function Brushed({ ids, clear }: { ids: readonly string[]; clear: () => void }) 
 	return (
 		<><b>{count(ids.length, Str.run)}</b> {Str.withinTheBrushes}
 			<button type="button" disabled={!ids.length} onClick={show}>
-				{parts(Str.showXInTheCharts, most ? filled(Str.xOfThem, SHOW_MAX)
+				{parts(Str.ShowXInTheCharts, most ? filled(Str.xOfThem, SHOW_MAX)
 					: Str.onlyThese)}</button>
 			<button type="button" onClick={clear}>{Str.Clear}</button></>
 	);
@@ -120,10 +120,10 @@ function Axes({ now }: { now: readonly string[] }) {
 		s.go({ axes: now.includes(id) ? now.filter((a) => a !== id) : [...now, id] });
 	return (
 		<>
-			<Chooser name={Str.axes} now={String(now.length)} list={axisChoices()} on={now}
+			<Chooser name={Str.Axes} now={String(now.length)} list={axisChoices()} on={now}
 				choose={toggle} />
 			{s.view.value.axes && <button type="button" class="quiet"
-				onClick={() => s.go({ axes: null })}>{Str.defaultAxes}</button>}
+				onClick={() => s.go({ axes: null })}>{Str.DefaultAxes}</button>}
 		</>
 	);
 }
@@ -140,7 +140,7 @@ export function Parallel() {
 	useParallel(box, { brushed, axes, chosen });
 	const lit = s.lit.value === null ? undefined : s.runs.value.find((r) => r.id === s.lit.value);
 	const axis = chosen.value === null ? undefined : axes.value[chosen.value];
-	const spoken = [axis && filled(Str.axisX, axis.title), lit
+	const spoken = [axis && filled(Str.AxisX, axis.title), lit
 		&& `${s.nameOf(lit.id, lit)}: ${placeOf(axes.value, lit)}`]
 		.filter(Boolean).join('; ');
 	const label = filled(Str.ParamsAndGoalOfXUp, count(s.rows.value.length, Str.run));
@@ -150,8 +150,8 @@ export function Parallel() {
 				<Axes now={axes.value.map((a) => a.id)} />
 				{Object.keys(brushes).length > 0
 					? <Brushed ids={brushed.value} clear={() => s.go({ brushes: {} })} />
-					: <span class="dim">{Str.dragAlongAnAxisToPick}</span>}
-				<TableOf name={Str.paramsAndGoal} axes={() => axes.value} />
+					: <span class="dim">{Str.DragAlongAnAxisToPick}</span>}
+				<TableOf name={Str.ParamsAndGoal} axes={() => axes.value} />
 			</p>
 			<div class="plot" ref={box} tabIndex={0} role="group" data-parallel
 				aria-label={label} aria-describedby="parallel-said" />

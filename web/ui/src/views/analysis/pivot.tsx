@@ -124,11 +124,11 @@ export function Pivot() {
 	return (
 		<div class="card pivot">
 			<p class="options">
-				<Chooser name={Str.rows} now={label(c.rows)} list={list}
+				<Chooser name={Str.Rows} now={label(c.rows)} list={list}
 					choose={(rows) => go({ rows })} />
-				<Chooser name={Str.columns} now={label(c.columns)} list={list}
+				<Chooser name={Str.Columns} now={label(c.columns)} list={list}
 					choose={(columns) => go({ columns })} />
-				<Chooser name={Str.cells} now={label(c.value)} list={list}
+				<Chooser name={Str.Cells} now={label(c.value)} list={list}
 					choose={(value) => go({ value })} />
 				<Opener word={Str.Copy} open={copying} panel={(close) => <CopyText
 					label={Str.CopyThePivot}

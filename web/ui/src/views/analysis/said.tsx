@@ -97,7 +97,7 @@ export function TableOf({ name, axes }: { name: string; axes: () => readonly Axi
 		const row = (r: Run) => ({ id: r.id, name: s.nameOf(r.id, r), href: s.runAddress(r.id),
 			cells: own.map((a) => textOf(a, r)) });
 		return <DataTable name={name} caption={`${name}: ${count(s.rows.value.length, Str.run)}`} row={row}
-			head={['run', ...own.map((a) => a.title)]} rows={s.rows.value} close={close} />;
+			head={[Str.Run, ...own.map((a) => a.title)]} rows={s.rows.value} close={close} />;
 	};
-	return <span class="numbers"><Opener word={Str.table} open={open} panel={table} /></span>;
+	return <span class="numbers"><Opener word={Str.Table} open={open} panel={table} /></span>;
 }

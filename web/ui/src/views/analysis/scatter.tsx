@@ -97,14 +97,14 @@ function Options({ c }: { c: Choice }) {
 	};
 	return (
 		<>
-			<Chooser name={Str.x} now={label(c.x)} list={list} choose={(x) => go({ x })} />
-			<Chooser name={Str.y} now={label(c.y)} list={list} choose={(y) => go({ y })} />
-			<Chooser name={Str.colour} now={c.colour ? label(c.colour) : Str.theRunsOwn}
-				list={[{ id: '', label: Str.theRunsOwn }, ...list]} choose={(colour) => go({
+			<Chooser name={Str.XAxis} now={label(c.x)} list={list} choose={(x) => go({ x })} />
+			<Chooser name={Str.YAxis} now={label(c.y)} list={list} choose={(y) => go({ y })} />
+			<Chooser name={Str.Colour} now={c.colour ? label(c.colour) : Str.TheRunsOwn}
+				list={[{ id: '', label: Str.TheRunsOwn }, ...list]} choose={(colour) => go({
 					colour })} />
 			{(['x', 'y'] as const).map((a) => <button key={a} type="button" aria-pressed={c.log.includes(a)}
-				onClick={() => toggle(a)}>{parts(Str.logOfX, a)}</button>)}
-			<button type="button" aria-pressed={c.front} title={Str.runsThatNoOtherBeats}
+				onClick={() => toggle(a)}>{parts(Str.LogOfX, a)}</button>)}
+			<button type="button" aria-pressed={c.front} title={Str.RunsThatNoOtherBeats}
 				onClick={() => go({ front: !c.front })}>{Str.ParetoFront}</button>
 		</>
 	);
@@ -113,11 +113,11 @@ function Options({ c }: { c: Choice }) {
 /** Number of selected runs and the actions for them. */
 function Picked({ picked }: { picked: Signal<string[]> }) {
 	const ids = picked.value;
-	if (!ids.length) return <span class="dim">{Str.dragARectangleToPick}</span>;
+	if (!ids.length) return <span class="dim">{Str.DragARectangleToPick}</span>;
 	return (
 		<><b>{count(ids.length, Str.run)}</b>
 			<button type="button" onClick={() => s.setShown(new Set(ids.slice(0, SHOW_MAX)))}>
-				{parts(Str.showXInTheCharts, ids.length > SHOW_MAX ? filled(Str.xOfThem, SHOW_MAX)
+				{parts(Str.ShowXInTheCharts, ids.length > SHOW_MAX ? filled(Str.xOfThem, SHOW_MAX)
 					: Str.onlyThese)}</button>
 			<button type="button" onClick={() => (picked.value = [])}>{Str.Clear}</button></>
 	);
@@ -142,7 +142,7 @@ export function Scatter() {
 	const lit = s.lit.value === null ? undefined : s.runs.value.find((r) => r.id === s.lit.value);
 	return (
 		<div class="card chart scatter">
-			<p class="options"><Options c={c} /> <TableOf name={Str.theScatter} axes={() => axes.value} />
+			<p class="options"><Options c={c} /> <TableOf name={Str.Scatter} axes={() => axes.value} />
 				<Picked picked={picked} /></p>
 			<div class="plot" ref={box} tabIndex={0} role="group" data-scatter
 				aria-label={label} aria-describedby="scatter-said" />

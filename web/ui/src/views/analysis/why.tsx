@@ -52,15 +52,15 @@ export function Why() {
 	return (
 		<>
 			{runs > 1 && differ > 0 && <>
-				<Part name={Str.paramsAndGoal} count={runs} open={parallel}
+				<Part name={Str.ParamsAndGoal} count={runs} open={parallel}
 					toggle={() => s.go({ parallel: !parallel })}>{() => <Parallel />}</Part>
-				<Part name={Str.scatter} count={Str.anyTwoColumns} open={scatter !== null}
+				<Part name={Str.Scatter} count={Str.anyTwoColumns} open={scatter !== null}
 					toggle={() => s.go({ scatter: scatter ? null : emptyScatter })}>{() =>
 						<Scatter />}</Part>
-				<Part name={Str.pivot} count={Str.twoParamsAsRowsAndColumns} open={pivot !== null}
+				<Part name={Str.Pivot} count={Str.twoParamsAsRowsAndColumns} open={pivot !== null}
 					toggle={() => s.go({ pivot: pivot ? null : emptyPivot })}>{() =>
 						<Pivot />}</Part>
-				{s.goal.value && <Part name={Str.importance} count={filled(Str.ofXParamsForTheGoal,
+				{s.goal.value && <Part name={Str.Importance} count={filled(Str.ofXParamsForTheGoal,
 					differ)}
 					open={importance}
 					toggle={() => s.go({ importance: !importance })}>{() => <Importance />}</Part>}

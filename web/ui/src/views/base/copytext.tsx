@@ -34,7 +34,7 @@ export function CopyText({ label, table, close }: Options) {
 	const said = useSignal('');
 	const take = async (form: (t: TextTable) => string) => {
 		text.value = form(table());
-		said.value = (await copy(text.value)) ? Str.Copied : Str.theTextIsSelectedCtrl;
+		said.value = (await copy(text.value)) ? Str.Copied : Str.TheTextIsSelectedCtrl;
 	};
 	return (
 		<Panel label={label} close={close}>

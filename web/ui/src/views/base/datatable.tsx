@@ -27,9 +27,9 @@ interface Options<T> {
 
 export function DataTable<T>({ name, caption, head, rows, row, close }: Options<T>) {
 	return (
-		<Panel label={filled(Str.ValuesOfX, name)} close={close}>
-			<button type="button" class="quiet" onClick={close}>{Str.close}</button>
-			<div class="values" tabIndex={0} role="region" aria-label={filled(Str.ValuesOfX, name)}><table>
+		<Panel label={filled(Str.ValuesX, name)} close={close}>
+			<button type="button" class="quiet" onClick={close}>{Str.Close}</button>
+			<div class="values" tabIndex={0} role="region" aria-label={filled(Str.ValuesX, name)}><table>
 				<caption>{caption}{rows.length > ROWS_MAX && filled(Str.xOfThemHere,
 					ROWS_MAX)}</caption>
 				<thead><tr>{head.map((h, i) => <th key={i} scope="col">{h}</th>)}</tr></thead>

@@ -11,7 +11,7 @@ function LostPart({ of }: { of: Part<unknown> }) {
 	return <p class="lost" role="alert">{of.lost.value === 'newer'
 		? Str.TheServerHasANewerVersion
 		: Str.APartOfThisPageCould} <button type="button" onClick={() => of.again()}>
-		{of.lost.value === 'newer' ? Str.reload : Str.TryAgain}</button></p>;
+		{of.lost.value === 'newer' ? Str.Reload : Str.TryAgain}</button></p>;
 }
 
 interface Lazy<P> {

@@ -124,12 +124,12 @@ function Caption({ metric, note, smooth, chart, lines }: CaptionOptions) {
 			{note && <span class="dim">{note}</span>}
 			{smooth && <span class="dim">{parts(Str.smoothedXRawValuesPale, v.smooth)}</span>}
 			{s.zoomOf(metric)
-				&& <button type="button" class="quiet" onClick={s.resetZoom}>{Str.resetZoom}</button>}
+				&& <button type="button" class="quiet" onClick={s.resetZoom}>{Str.ResetZoom}</button>}
 			<span class="grow" />
 			<span class="acts">
-				<button type="button" class="quiet" aria-pressed={big} aria-label={filled(Str.enlargeX,
+				<button type="button" class="quiet" aria-pressed={big} aria-label={filled(Str.EnlargeX,
 					metric)}
-					title={big ? Str.backToItsPlace : Str.enlarge}
+					title={big ? Str.BackToItsPlace : Str.Enlarge}
 					onClick={() => (large.value = big ? null : metric)}>{big ? '⤡' : '⤢'}</button>
 				<ChartTools of={metric} name={metric} chart={chart} metric={metric}
 					lines={() => lines.value} formatX={(x) => formatX(metric, x)} />
@@ -157,7 +157,7 @@ export function ChartCard({ metric, note }: { metric: string; note?: string }) {
 				chart={chart} lines={lines} />
 			<div class="plot" ref={box} tabIndex={0} role="group" data-chart={metric}
 				aria-label={summary(metric, lines.value)} />
-			{none && <p class="nothing">{Str.noPointsOfTheShownRuns}</p>}
+			{none && <p class="nothing">{Str.NoPointsOfTheShownRuns}</p>}
 		</figure>
 	);
 }

@@ -33,18 +33,21 @@ function values(key: string | null, scale: boolean): [string, Run][] {
 		(_, i) => list[Math.round((i * (list.length - 1)) / (SCALE_SHOWN - 1))]!);
 }
 
+const MEANINGS = {
+	hue: { by: Str.ColourBy, hint: Str.WhatTheColourOfALine, automatic: Str.ColourAutomatic },
+	dash: { by: Str.DashBy, hint: Str.WhatTheDashOfALine, automatic: Str.DashAutomatic },
+};
+
 /** The param shown by colours or dashes. */
 function Meaning({ what, of, chosen }: { what: 'hue' | 'dash'; of: string | null; chosen: string | null }) {
-	const word = what === 'hue' ? 'colour' : 'dash';
+	const words = MEANINGS[what];
 	const params = s.split.value.differ;
 	if (!params.length) return null;
 	return (
-		<select aria-label={filled(Str.xBy, word)} title={filled(Str.whatTheXOfALine, word)} value={chosen
-			?? ''}
+		<select aria-label={words.by} title={words.hint} value={chosen ?? ''}
 			onChange={(e) => s.go({ [what]: e.currentTarget.value || null })}>
 			<option value="">
-				{of === null || chosen !== null ? filled(Str.xAutomatic, word) : of.replace(/_/g,
-					' ')}</option>
+				{of === null || chosen !== null ? words.automatic : of.replace(/_/g, ' ')}</option>
 			{params.map((k) => <option key={k} value={k}>{k.replace(/_/g, ' ')}</option>)}
 		</select>
 	);
@@ -56,12 +59,12 @@ function Legend() {
 	const { hue, dash } = s.view.value;
 	return (
 		<span class="looks wide">
-			<Meaning what={Str.hue} of={hueParam} chosen={hue} />
+			<Meaning what="hue" of={hueParam} chosen={hue} />
 			{values(hueParam, scale).map(([v, r]) => (
 				<span key={v} title={`${hueParam} ${v}`}>
 					<Key look={{ ...byRun.get(r.id)!, dash: [] }} on />{paramText(v)}</span>
 			))}
-			<Meaning what={Str.dash} of={dashParam} chosen={dash} />
+			<Meaning what="dash" of={dashParam} chosen={dash} />
 			{values(dashParam, false).map(([v, r]) => (
 				<span key={v} title={`${dashParam} ${v}`}>
 					<Key look={{ ...DIM, dash: byRun.get(r.id)?.dash ?? [] }} on />{v}</span>
@@ -79,41 +82,42 @@ function Deferred({ of }: { of: () => ComponentChildren }) {
 	return <>{begun.value && of()}</>;
 }
 
-const AXIS_HINTS: Record<string, string> =
-	{ time: Str.sinceTheStartOfEachRun, clock: Str.dateAndTimeOfDay };
+/** Words and tooltips of the x axis. */
+const AXES: Record<'step' | 'epoch' | 'time' | 'clock', [string, string?]> = { step: [Str.Step], epoch: [Str.Epoch],
+	time: [Str.Time, Str.SinceTheStartOfEachRun], clock: [Str.Clock, Str.DateAndTimeOfDay] };
 
 export function Toolbar() {
 	const v = s.view.value;
 	const hasEpoch = s.runs.value.some((r) => s.stepsPerEpoch(r) !== null);
-	const axis = (x: 'step' | 'epoch' | 'time' | 'clock', off = false) => (
+	const axis = (x: keyof typeof AXES, off = false) => (
 		<button type="button" aria-pressed={v.x === x} disabled={off}
-			title={off ? Str.needsTheParamStepsPer : AXIS_HINTS[x]}
+			title={off ? Str.NeedsTheParamStepsPer : AXES[x][1]}
 			onClick={() => s.go({ x, zoom: null, epochZoom: null, ...x === 'clock' && { logX: false } })}>
-			{x}</button>
+			{AXES[x][0]}</button>
 	);
 	return (
 		<div class="toolbar" role="toolbar" aria-label={Str.Charts}>
-			<span class="segmented" role="group" aria-label={Str.xAxis}>
+			<span class="segmented" role="group" aria-label={Str.XAxis}>
 				{axis('step')}{axis('epoch', !hasEpoch)}{axis('time')}{axis('clock')}</span>
 			{v.x !== 'clock' && <button type="button" aria-pressed={v.logX}
-				title={Str.xByFactorsWhatIsEarly}
-				onClick={() => s.go({ logX: !v.logX })}>{Str.logX}</button>}
+				title={Str.XByFactorsWhatIsEarly}
+				onClick={() => s.go({ logX: !v.logX })}>{Str.LogX}</button>}
 			<button type="button" aria-pressed={v.log}
-				onClick={() => s.go({ log: !v.log })}>{Str.logY}</button>
-			<button type="button" aria-pressed={v.full} title={Str.letRunsThatFellOutStretch}
-				onClick={() => s.go({ full: !v.full })}>{Str.fullRange}</button>
-			<label class="smooth">{Str.smooth}
+				onClick={() => s.go({ log: !v.log })}>{Str.LogY}</button>
+			<button type="button" aria-pressed={v.full} title={Str.LetRunsThatFellOutStretch}
+				onClick={() => s.go({ full: !v.full })}>{Str.FullRange}</button>
+			<label class="smooth">{Str.Smooth}
 				<input type="range" min="0" max="0.99" step="0.01" value={v.smooth}
 					onInput={(e) => s.go({ smooth: Number(e.currentTarget.value) })} />
 				<output>{v.smooth || Str.off}</output>
 			</label>
 			{(v.zoom || v.epochZoom) && <button type="button"
-				onClick={s.resetZoom}>{Str.resetZoom}</button>}
+				onClick={s.resetZoom}>{Str.ResetZoom}</button>}
 			{v.page === 'compare' && s.split.value.differ.length > 0 && <Grouping />}
 			<span class="grow" />
 			{!s.isGrouped.value && <Deferred of={() => <Legend />} />}
 			<input class="find" type="search" placeholder={Str.FindAChart} aria-label={Str.FindAChart}
-				value={v.find} title={Str.everyWordMustOccurIn}
+				value={v.find} title={Str.EveryWordMustOccurIn}
 				onInput={(e) => s.go({ find: e.currentTarget.value })} />
 		</div>
 	);

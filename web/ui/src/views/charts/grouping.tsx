@@ -9,7 +9,7 @@ import { parts, Str } from '../../strings/en.ts';
 import { Panel } from '../base/bits.tsx';
 import '../base/later.ts';
 
-const BANDS: [Band, string][] = [['minmax', Str.minToMax], ['std', Str.std], ['se', Str.stdError],
+const BANDS: [Band, string][] = [['minmax', Str.MinToMax], ['std', Str.std], ['se', Str.stdError],
 	['t95', Str.n95Interval]];
 const MIDDLES: [Middle, string][] = [['mean', 'mean'], ['median', 'median']];
 const LISTED = 100;
@@ -35,7 +35,7 @@ function Fields({ close }: { close: () => void }) {
 				{k.startsWith(TAG_FIELD) && <span class="dim"> {Str.tag}</span>}</label></li>
 			))}</ul>
 			{group.length > 0 && <button type="button" onClick={() => s.go({
-				group: [] })}>{Str.noGroups}</button>}
+				group: [] })}>{Str.NoGroups}</button>}
 		</Panel>
 	);
 }
@@ -65,19 +65,19 @@ export function Grouping() {
 	return (
 		<span class="grouping">
 			{repeats.length > 0 && <button type="button" aria-pressed={on}
-				title={Str.repeatsOfTheSameSetting}
+				title={Str.RepeatsOfTheSameSetting}
 				onClick={() => s.go({ group: on ? [] : repeats })}>{Str.GroupByAllButSeed}</button>}
 			<span class="pop">
 				<button type="button" aria-expanded={open.value} aria-pressed={group.length > 0 && !on}
-					title={Str.oneLineAndOneRowFor}
-					onClick={() => (open.value = !open.value)}>{parts(Str.groupByX,
+					title={Str.OneLineAndOneRowFor}
+					onClick={() => (open.value = !open.value)}>{parts(Str.GroupByX,
 						group.length > 0 && !on
 						? ' ' + group.map(fieldText).join(', ').slice(0, 24) : '')}</button>
 				{open.value && <Fields close={() => (open.value = false)} />}
 			</span>
-			{group.length > 0 && <Choice label={Str.line} title={Str.whatTheLineOfAGroup} value={middle}
+			{group.length > 0 && <Choice label={Str.Line} title={Str.WhatTheLineOfAGroup} value={middle}
 				list={MIDDLES} set={(to) => s.go({ middle: to })} />}
-			{group.length > 0 && <Choice label={Str.band} title={Str.whatIsDrawnAroundAGroups}
+			{group.length > 0 && <Choice label={Str.Band} title={Str.WhatIsDrawnAroundAGroups}
 				value={band}
 				list={BANDS} set={(to) => s.go({ band: to })} />}
 		</span>

@@ -141,19 +141,19 @@ function Choices({ p, change }: CardOptions) {
 		change({ ...p, metrics: (on.includes(k) ? on.filter((o) => o !== k) : [...on, k]).join() });
 	return (
 		<>
-			<Chooser name={Str.metrics} now={on.length ? String(on.length) : Str.Choose} list={list} on={on}
+			<Chooser name={Str.Metrics} now={on.length ? String(on.length) : Str.Choose} list={list} on={on}
 				choose={toggle} />
 			<input aria-label={Str.PatternOfMetricsOrAFormula} class="pattern"
-				placeholder={Str.orAPatternLossErrorA} title={Str.aFormulaBetweenBlanks}
+				placeholder={Str.OrAPatternLossErrorA} title={Str.AFormulaBetweenBlanks}
 				value={formula ? p.metrics
 					: patternOf(p.metrics) === null ? '' : p.metrics.slice(1, -1)}
 				onChange={(e) => {
 					e.currentTarget.closest('.panel')!.scrollIntoView({ block: 'nearest' });
 					change({ ...p, metrics: panelWords(e.currentTarget.value) });
 				}} />
-			<Chooser name={Str.over} now={p.x || s.view.value.x} choose={(x) => change({ ...p, x })}
-				list={[{ id: '', label: Str.theViewsAxis }, ...list]} />
-			<button type="button" class="quiet" aria-label={Str.removeThePanel}
+			<Chooser name={Str.Over} now={p.x || s.view.value.x} choose={(x) => change({ ...p, x })}
+				list={[{ id: '', label: Str.TheViewsAxis }, ...list]} />
+			<button type="button" class="quiet" aria-label={Str.RemoveThePanel}
 				onClick={() => change(null)}>✕</button>
 		</>
 	);
@@ -171,7 +171,7 @@ function Card({ p, change }: CardOptions) {
 	});
 	const chart = useChart({ box, p, keys, lines });
 	const title = titleOf(p);
-	const wrong = patternOf(p.metrics) === '' ? Str.thisPatternCannotBeRead : Str.noMetricIsChosen;
+	const wrong = patternOf(p.metrics) === '' ? Str.ThisPatternCannotBeRead : Str.NoMetricIsChosen;
 	const refused = s.refusedFormulas.value[p.metrics];
 	return (
 		<figure class="card chart panel" data-panel={p.metrics}>
@@ -198,9 +198,9 @@ export function Panels() {
 		<section class="group panels" aria-label={Str.Panels}>
 			{list.length > 0 && <div class="charts">{list.map((p, i) => (
 				<Card key={i + p.x} p={p} change={(to) => change(i, to)} />))}</div>}
-			<button type="button" title={Str.severalMetricsInOneChart}
+			<button type="button" title={Str.SeveralMetricsInOneChart}
 				onClick={() => s.go({ panels: [...list, { metrics: '',
-					x: '' }] })}>{Str.addAPanel}</button>
+					x: '' }] })}>{Str.AddPanel}</button>
 		</section>
 	);
 }

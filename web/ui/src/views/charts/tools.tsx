@@ -42,16 +42,16 @@ function LimitsPanel({ of, close }: { of: string; close: () => void }) {
 		s.go({ limits: to[0] === null && to[1] === null ? others : { ...others, [of]: to } });
 	};
 	const field = (label: string, at: 0 | 1) => (
-		<label>{label} <input type="text" inputMode="decimal" placeholder={Str.automatic} value={now[at] ?? ''}
-			aria-label={filled(Str.yX, label)}
+		<label>{label} <input type="text" inputMode="decimal" placeholder={Str.Automatic} value={now[at] ?? ''}
+			aria-label={filled(Str.YAxisX, label)}
 			onChange={(e) => set(at ? [now[0], numberOf(e.currentTarget.value)]
 				: [numberOf(e.currentTarget.value), now[1]])} /></label>
 	);
 	const wrong = now[0] !== null && now[1] !== null && now[0] >= now[1];
 	return (
-		<Panel label={filled(Str.yAxisOfX, of)} close={close}>
-			<span class="options">{field(Str.from, 0)}{field(Str.to, 1)}
-				<button type="button" onClick={() => set([null, null])}>{Str.automatic}</button></span>
+		<Panel label={filled(Str.YAxisOfX, of)} close={close}>
+			<span class="options">{field(Str.From, 0)}{field(Str.To, 1)}
+				<button type="button" onClick={() => set([null, null])}>{Str.Automatic}</button></span>
 			{wrong && <span class="problem" role="alert">{Str.TheLowerLimitMustBeBelow}</span>}
 		</Panel>
 	);
@@ -64,17 +64,18 @@ export function ChartTools(o: Options) {
 	const adding = useSignal(false);
 	const reading = useSignal(false);
 	const button = (kind: 'png' | 'svg', title: string) => (
-		<button type="button" class="quiet" title={filled(Str.saveAsX, title)}
+		<button type="button" class="quiet" title={filled(Str.SaveAsX, title)}
 			aria-label={filled(Str.xSaveXAsX, kind.toUpperCase(), o.name, title)}
 			onClick={() => void save(o, kind).catch(s.report)}>{kind.toUpperCase()}</button>
 	);
 	const on = s.view.value.limits[o.of] !== undefined;
 	return (
 		<>
-			<span class="numbers"><Opener word={Str.table} open={reading} panel={(close) =>
+			<span class="numbers"><Opener word={Str.Table} open={reading} panel={(close) =>
 				<Values name={o.name} of={o.metric} lines={o.lines()} formatX={o.formatX}
 					close={close} />} /></span>
-			<span class={'limits' + (on ? ' on' : '')}><Opener word={on ? Str.ySet : Str.y} open={open}
+			<span class={'limits' + (on ? ' on' : '')}><Opener open={open}
+				word={on ? Str.YAxisSet : Str.YAxis}
 				panel={(close) => <LimitsPanel of={o.of} close={close} />} /></span>
 			{s.session.value?.mayWrite && o.metric && <Opener word={Str.AddToReport} open={adding}
 				panel={(close) => <AddToReport metric={o.metric} close={close} />} />}

@@ -43,5 +43,5 @@ export function Values({ of, name, lines, formatX, each = 'run', close }: Option
 	const row = (l: ChartLine) => ({ id: l.id, name: l.name, cells: [said(end(l, Math.min)), said(end(l, Math.max)),
 		...at.map((x) => said(valueAt(l, x)))] });
 	return <DataTable name={name} caption={`${name}: ${count(lines.length, Str.line)}`}
-		head={[each, Str.lowest, Str.highest, ...at.map(formatX)]} rows={lines} row={row} close={close} />;
+		head={[each, Str.Lowest, Str.Highest, ...at.map(formatX)]} rows={lines} row={row} close={close} />;
 }

@@ -32,7 +32,7 @@ function Away() {
 	const n = s.runs.value.filter(s.isArchived).length;
 	const { archived } = s.view.value;
 	return n > 0 || archived ? <button type="button" class="quiet" aria-pressed={archived}
-		onClick={() => s.go({ archived: !archived })}>{parts(Str.xXArchived, archived ? Str.hide : Str.show,
+		onClick={() => s.go({ archived: !archived })}>{parts(Str.xXArchived, archived ? Str.Hide : Str.Show,
 			n)}</button> : null;
 }
 
@@ -59,8 +59,8 @@ function Choices({ list }: { list: readonly Run[] }) {
 				class="quiet" aria-pressed={v.only}
 				onClick={s.toggleOnly}>{v.only ? Str.ShowAllRuns : Str.HideTheOthers}</button>}
 			{v.baseline !== null && <button type="button" class="quiet"
-				title={Str.measureByTheBestRunAgain}
-				onClick={() => s.go({ baseline: null })}>{parts(Str.baselineX,
+				title={Str.MeasureByTheBestRunAgain}
+				onClick={() => s.go({ baseline: null })}>{parts(Str.BaselineX,
 					s.baseline.value?.name)}</button>}
 			{shown !== null && !v.only && <button type="button" class="quiet"
 				onClick={() => s.setShown(null)}>{Str.ResetSelection}</button>}

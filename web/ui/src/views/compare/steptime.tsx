@@ -53,7 +53,7 @@ export function StepTime() {
 			{open.value && (
 				<div class="card steptime">
 					{bySample && <label><input type="checkbox" checked={each.value}
-						onChange={() => (each.value = !each.value)} /> {Str.perSample}</label>}
+						onChange={() => (each.value = !each.value)} /> {Str.PerSample}</label>}
 					{list.map((x) => <RunBar key={x.r.id} of={x} per={per(x.r)} whole={whole} />)}
 					{all.length > FIRST && <p class="dim">
 						{parts(Str.xShownInTheCharts, count(all.length - FIRST,

@@ -25,7 +25,7 @@ function Line({ kind, id, name, children }: LineOptions) {
 		<tr>
 			<td>{children} {wrong.value && <span class="problem" role="alert">{wrong.value}</span>}</td>
 			<td>{s.session.value?.mayWrite === true && <button type="button" class="quiet"
-				aria-label={filled(Str.restoreX, name)}
+				aria-label={filled(Str.RestoreX, name)}
 					onClick={() => void back()}>{Str.Restore}</button>}</td>
 		</tr>
 	);

@@ -6,26 +6,26 @@ import { useFocus } from '../base/focus.ts';
 import '../base/later.ts';
 
 const KEYS: [string, [string, string][]][] = [
-	[Str.everywhere, [['/', Str.theFilter], ['?', Str.theseKeys], [Str.Escape, Str.close]]],
-	[Str.table, [
-		['↑ ↓ j k', Str.nextOrPreviousRun], [Str.HomeEnd, Str.nextOrPreviousCell], [Str.Page, Str.byPage],
-		[Str.Enter, Str.openTheRunOnAHeader], [Str.ShiftEnter, Str.onAHeaderSecondSort],
-		['m', Str.onAHeaderItsMenu], [Str.Space, Str.showOrHideInTheCharts],
-		[Str.ShiftSpace, Str.allUpToTheLastOne], ['x', Str.select], ['X', Str.selectAllUpToTheLast],
-		['o', Str.onlyThisRunInTheCharts], ['p', Str.pin],
-		['b', Str.useAsBaseline], ['+ −', Str.showOrHideNestedRuns],
-		[Str.Alt, Str.onAHeaderMoveTheColumn], [Str.AltShift, Str.onAHeaderResizeTheColumn],
+	[Str.Everywhere, [['/', Str.TheFilter], ['?', Str.TheseKeys], [Str.Escape, Str.Close]]],
+	[Str.Table, [
+		['↑ ↓ j k', Str.NextOrPreviousRun], [Str.HomeEnd, Str.NextOrPreviousCell], [Str.Page, Str.ByPage],
+		[Str.Enter, Str.OpenTheRunOnAHeader], [Str.ShiftEnter, Str.OnAHeaderSecondSort],
+		['m', Str.OnAHeaderItsMenu], [Str.Space, Str.ShowOrHideInTheCharts],
+		[Str.ShiftSpace, Str.AllUpToTheLastOne], ['x', Str.Select], ['X', Str.SelectAllUpToTheLast],
+		['o', Str.OnlyThisRunInTheCharts], ['p', Str.Pin],
+		['b', Str.UseAsBaseline], ['+ −', Str.ShowOrHideNestedRuns],
+		[Str.Alt, Str.OnAHeaderMoveTheColumn], [Str.AltShift, Str.OnAHeaderResizeTheColumn],
 	]],
-	[Str.charts, [
-		[Str.HomeEnd, Str.theCursorWithShiftBy], ['+', Str.zoomIn],
-		[Str.minusEscape, Str.theWholeRange], ['↑ ↓', Str.fromRunToRunByValue], [Str.Enter, Str.openTheRun],
+	[Str.Charts, [
+		[Str.HomeEnd, Str.TheCursorWithShiftBy], ['+', Str.ZoomIn],
+		[Str.minusEscape, Str.TheWholeRange], ['↑ ↓', Str.FromRunToRunByValue], [Str.Enter, Str.OpenTheRun],
 	]],
-	[Str.paramsAndGoalScatter, [
-		[Str.arrows, Str.fromRunToRunBetweenAxes], [Str.Enter, Str.openTheRun],
-		[Str.Space, Str.startOrEndARangeAt], [Str.Delete, Str.removeTheRangeOfTheAxis],
+	[Str.ParamsAndGoalScatter, [
+		[Str.Arrows, Str.FromRunToRunBetweenAxes], [Str.Enter, Str.OpenTheRun],
+		[Str.Space, Str.StartOrEndARangeAt], [Str.Delete, Str.RemoveTheRangeOfTheAxis],
 	]],
-	[Str.aRun, [['n', Str.theNextRunOfTheTable], ['N', Str.theOneBefore]]],
-	[Str.console, [['↑ ↓', Str.nextOrPreviousLineWith], [Str.Enter, Str.thisTimeInTheCharts]]],
+	[Str.ARun, [['n', Str.TheNextRunOfTheTable], ['N', Str.TheOneBefore]]],
+	[Str.Console, [['↑ ↓', Str.NextOrPreviousLineWith], [Str.Enter, Str.ThisTimeInTheCharts]]],
 ];
 
 export function Keys({ close }: { close: () => void }) {
@@ -34,7 +34,7 @@ export function Keys({ close }: { close: () => void }) {
 	return (
 		<div class="keys" role="dialog" aria-modal="true" aria-label={Str.Keys} tabIndex={-1} ref={box}
 			onKeyDown={(e) => e.key === 'Escape' && close()}>
-			<button type="button" class="quiet" aria-label={Str.close} onClick={close}>✕</button>
+			<button type="button" class="quiet" aria-label={Str.Close} onClick={close}>✕</button>
 			{KEYS.map(([where, list]) => (
 				<section key={where}><h2>{where}</h2><dl>{list.map(([key, does]) => (
 					<div key={key}><dt><kbd>{key}</kbd></dt><dd>{does}</dd></div>))}</dl></section>

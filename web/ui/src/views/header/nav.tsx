@@ -91,7 +91,7 @@ function Experiments() {
 					title={e.name}
 					class={e.name === s.experiment.value ? 'here' : ''}
 					onClick={followed(() => open(e.name))}><span>{e.name}</span>
-					{e.running && <i class="live" title={Str.running} />}
+					{e.running && <i class="live" title={Str.Running} />}
 					<small>{e.runs}</small></a></li>
 			))}</ul>
 			{words.value !== '' && !list.length && <p

@@ -148,7 +148,7 @@ function View({ trace }: { trace: Trace }) {
 			<p class="told" role="status">{row && x ? said(row, x) : ''}</p>
 			<PhaseLegend names={phases} />
 			{trace.rows.some((r) => r.rank > 0) && <Critical steps={trace.critical} />}
-			<p class="dim">{Str.dragOrArrowsMoveCtrl}</p>
+			<p class="dim">{Str.DragOrArrowsMoveCtrl}</p>
 		</>
 	);
 }
@@ -162,7 +162,7 @@ export function TraceView({ run }: { run: string }) {
 			here = false;
 		};
 	}, [run]);
-	if (trace.value === undefined) return <p class="dim">{Str.readingTheTrace}</p>;
+	if (trace.value === undefined) return <p class="dim">{Str.ReadingTheTrace}</p>;
 	if (!trace.value?.rows.length) return <p>{Str.NoneOfTheseStepsWasRecorded}</p>;
 	return <View trace={trace.value} />;
 }

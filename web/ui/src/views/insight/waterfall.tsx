@@ -65,11 +65,11 @@ function Steps({ why }: { why: Why }) {
 	const whole = Math.max(...why.runs.map((r) => r.seconds));
 	return (
 		<table>
-			<thead><tr><th>{Str.run}</th><th>{Str.changed}</th><th class="num">{Str.perSample}</th><th
-				class="num">{Str.speed}</th>
-				<th class="num">{Str.total}</th><th
-					class="bar">{Str.byPhase}</th><th>{Str.difference}</th>
-				<th class="num">{Str.goal}</th></tr></thead>
+			<thead><tr><th>{Str.Run}</th><th>{Str.Changed}</th><th class="num">{Str.PerSample}</th><th
+				class="num">{Str.Speed}</th>
+				<th class="num">{Str.Total}</th><th
+					class="bar">{Str.ByPhase}</th><th>{Str.Difference}</th>
+				<th class="num">{Str.Goal}</th></tr></thead>
 			<tbody>{why.runs.map((r, i) => {
 				const p = why.pairs[i - 1];
 				return (

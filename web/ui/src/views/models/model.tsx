@@ -26,11 +26,11 @@ function Aliases({ name, line, act }: { name: string; line: VersionLine; act: Ac
 	const mayWrite = s.session.value?.mayWrite === true;
 	return (
 		<td>{aliases.map((a) => <span key={a} class="alias">{a}{mayWrite && <button type="button" class="quiet"
-			aria-label={filled(Str.takeTheAliasXFromVersion, a, version)}
+			aria-label={filled(Str.TakeTheAliasXFromVersion, a, version)}
 			onClick={() => void act(() => dropAlias(name, a))}>✕</button>}</span>)}
 			{mayWrite && (naming.value ? <NameForm was="" close={() => (naming.value = false)}
 				save={(alias) => setAlias(name, alias, version).then(() => act(async () => {}))} />
-				: <button type="button" class="quiet" aria-label={filled(Str.anAliasForVersionX,
+				: <button type="button" class="quiet" aria-label={filled(Str.AnAliasForVersionX,
 					version)}
 					onClick={() => (naming.value = true)}>+</button>)}</td>
 	);
@@ -52,7 +52,7 @@ function changeText({ name, was, now }: Change): string {
 }
 
 const sideLabel = (a: VersionLine, b: VersionLine) =>
-	filled(Str.versionsXAndXSideBy, a.version.version, b.version.version);
+	filled(Str.VersionsXAndXSideBy, a.version.version, b.version.version);
 
 function Changes({ line, before }: { line: VersionLine; before: VersionLine | undefined }) {
 	const list = line.changes;
@@ -66,7 +66,7 @@ function Changes({ line, before }: { line: VersionLine; before: VersionLine | un
 			: <span class="dim">{Str.theSameParamsAndCommit}</span>}
 			{before.run!.experiment === line.run!.experiment && before.run!.id !== line.run!.id
 				&& <>{' '}<a href={s.addressOf(to)} aria-label={sideLabel(before, line)}
-					onClick={followed(() => s.go(to, true))}>{Str.sideBySide}</a></>}</td>
+					onClick={followed(() => s.go(to, true))}>{Str.SideBySide}</a></>}</td>
 	);
 }
 
@@ -86,7 +86,7 @@ function Row({ m, line, before, decimals, act }: { m: Model; line: VersionLine; 
 	const { version, stage, created, user, description, status } = line.version;
 	return (
 		<tr class="version" data-version={version}>
-			<td data-name={Str.version}>{version}{stage !== 'None' && <p class="dim told">{stage}</p>}
+			<td data-name={Str.Version}>{version}{stage !== 'None' && <p class="dim told">{stage}</p>}
 				{status !== 'READY' && <p class="bad told">{status}</p>}</td>
 			<Aliases name={m.name} line={line} act={act} />
 			<Source line={line} />
@@ -106,11 +106,11 @@ function Versions({ m, act }: { m: Model; act: Act }) {
 	if (!lines.length) return <Empty title={Str.NoVersionsYet} />;
 	return (
 		<div class="box scroll"><table>
-			<thead><tr><th>{Str.version}</th><th class="left">{Str.aliases}</th><th
-				class="left">{Str.run}</th>
-				<th>{m.goal?.key ?? Str.metric}</th><th>{Str.difference}</th>
-				<th class="left">{Str.changedSinceThePrevious}</th>
-				<th class="left">{Str.description}</th><th>{Str.registered}</th></tr></thead>
+			<thead><tr><th>{Str.Version}</th><th class="left">{Str.Aliases}</th><th
+				class="left">{Str.Run}</th>
+				<th>{m.goal?.key ?? Str.Metric}</th><th>{Str.Difference}</th>
+				<th class="left">{Str.ChangedSinceThePrevious}</th>
+				<th class="left">{Str.Description}</th><th>{Str.Registered}</th></tr></thead>
 			<tbody>{lines.map((l, i) => <Row key={l.version.version} m={m} line={l} before={lines[i + 1]}
 				decimals={decimals} act={act} />)}</tbody>
 		</table></div>
@@ -128,9 +128,9 @@ function MetricChooser({ m }: { m: Model }) {
 	const { goal } = m;
 	if (!choices.length || !goal) return null;
 	return (
-		<p class="options"><Chooser name={Str.measuredBy} now={goal.key} list={choices}
+		<p class="options"><Chooser name={Str.MeasuredBy} now={goal.key} list={choices}
 			choose={(key) => s.go({ goal: key, dir: directionOf(key) })} />{' '}
-			<button type="button" title={Str.betterIsHigherOrLower} onClick={() => s.go({ goal: goal.key,
+			<button type="button" title={Str.BetterIsHigherOrLower} onClick={() => s.go({ goal: goal.key,
 				dir: goal.dir === 'max' ? 'min' : 'max' })}>
 				{goal.dir === 'max' ? Str.MaxUp : Str.MinDown}</button></p>
 	);
@@ -158,7 +158,7 @@ export function OneModel({ name }: { name: string }) {
 	}, [goal, dir]);
 	const m = model.value;
 	const all = <a class="aside" href={s.addressOf(pageOf(''))} onClick={followed(() => s.go(pageOf(''), true))}>
-		{Str.allModels}</a>;
+		{Str.AllModels}</a>;
 	if (!m && wrong.value)
 		return <Empty title={Str.ThisModelCannotBeShown}><p>{wrong.value}</p><p>{all}</p></Empty>;
 	if (!m) return <div class="wait" aria-busy="true" />;
@@ -168,7 +168,7 @@ export function OneModel({ name }: { name: string }) {
 			{wrong.value && <p class="problem" role="alert">{wrong.value}</p>}
 			{m.description && <Markdown text={m.description} imageOf={() => null}
 				meanwhile={<p>{m.description}</p>} />}
-			{m.versions.length > 0 && <p class="dim">{Str.loadedAs} <code>{addressIn(m)}</code></p>}
+			{m.versions.length > 0 && <p class="dim">{Str.LoadedAs} <code>{addressIn(m)}</code></p>}
 			<MetricChooser m={m} />
 			<Versions m={m} act={act} />
 			{m.more && <p class="dim">{parts(Str.OlderVersionsAreLeft, m.versions.length)}</p>}

@@ -25,7 +25,7 @@ function Line({ m }: { m: ModelHead }) {
 		<tr>
 			<td><a href={s.addressOf(to)} onClick={followed(() => s.go(to, true))}>{m.name}</a>
 				{m.description && <p class="dim told">{m.description}</p>}</td>
-			<td class="num" data-name={Str.newestVersion}>{m.newest || ''}</td>
+			<td class="num" data-name={Str.NewestVersion}>{m.newest || ''}</td>
 			<td>{names.map((n) => <span key={n} class="alias">{n}</span>)}</td>
 			<td class="num">{when(m.changed)}</td>
 		</tr>
@@ -44,7 +44,7 @@ function AllModels() {
 	const words = useSignal('');
 	const timer = useRef(0);
 	useEffect(() => {
-		document.title = Str.modelsDptrack;
+		document.title = Str.ModelsDptrack;
 		void loadModels('');
 		return () => clearTimeout(timer.current);
 	}, []);
@@ -61,9 +61,9 @@ function AllModels() {
 					timer.current = window.setTimeout(() => void loadModels(words.value), FIND_MS);
 				}} /></p>}
 			{found.models.length ? <div class="box scroll"><table>
-				<thead><tr><th>{Str.name}</th><th>{Str.newestVersion}</th><th
-					class="left">{Str.aliases}</th>
-					<th>{Str.lastChange}</th></tr></thead>
+				<thead><tr><th>{Str.Name}</th><th>{Str.NewestVersion}</th><th
+					class="left">{Str.Aliases}</th>
+					<th>{Str.LastChange}</th></tr></thead>
 				<tbody>{found.models.map((m) => <Line key={m.name} m={m} />)}</tbody>
 			</table></div> : <None words={words.value} />}
 			{found.more && <p class="dim">{Str.ThereAreMoreSearchTo}</p>}

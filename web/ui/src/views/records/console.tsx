@@ -111,12 +111,12 @@ function Lines({ r, lines, all, found, marked, onLine }: LinesOptions) {
 				: '')}
 				data-line={line.n}>
 				<button type="button" class="quiet" tabIndex={line === stop?.line ? 0 : -1}
-					title={Str.thisTimeInTheCharts} onClick={() => {
+					title={Str.ThisTimeInTheCharts} onClick={() => {
 						onLine(line);
 						void showTime(r, line.time);
 					}}>{clockText(line.time / 1000)}</button>
 				<span><Words text={line.text} />{over > 0 && <span class="dim"
-					title={Str.printedOverAsProgress}> ⟲ {over}</span>}</span>
+					title={Str.PrintedOverAsProgress}> ⟲ {over}</span>}</span>
 			</div>
 		))}</>
 	);
@@ -205,7 +205,7 @@ function PartSelect({ of, choose }: { of: ConsoleText; choose: (p: ConsolePart) 
 	const idOf = (p: { rank: number; segment: number }) => `${p.rank} ${p.segment}`;
 	const segments = new Set(of.parts.map((p) => p.segment)).size > 1;
 	return (
-		<select aria-label={Str.rank} value={idOf(of)}
+		<select aria-label={Str.Rank} value={idOf(of)}
 			onChange={(e) => choose(of.parts.find((p) => idOf(p) === e.currentTarget.value)!)}>
 			{of.parts.map((p) => <option key={idOf(p)} value={idOf(p)}>
 				{p.rank < 0 ? Str.wholeRun : filled(Str.rankX, p.rank)}{segments ? filled(Str.segmentX,
@@ -238,19 +238,19 @@ function Bar({ r, reader, words, all, jump }: BarOptions) {
 				reader.found.value = null;
 				jump(-PIECE);
 			}} />
-			<input type="search" placeholder={filled(Str.searchX, count(loaded.total, Str.line))}
+			<input type="search" placeholder={filled(Str.SearchX, count(loaded.total, Str.line))}
 				aria-label={Str.SearchTheConsole} value={words.value} onInput={(e) => {
 					words.value = e.currentTarget.value;
 					clearTimeout(timer.current);
 					timer.current = window.setTimeout(() => void reader.search(words.value),
 						SEARCH_MS);
 				}} />
-			<button type="button" onClick={() => jump(0)}>{Str.firstLine}</button>
-			<button type="button" onClick={() => jump(-PIECE)}>{Str.lastLine}</button>
+			<button type="button" onClick={() => jump(0)}>{Str.FirstLine}</button>
+			<button type="button" onClick={() => jump(-PIECE)}>{Str.LastLine}</button>
 			<button type="button" disabled={!place.value} onClick={() => void toPlace()}
-				title={Str.theLinesOfTheTimeAt}>{Str.atTheCursor}</button>
+				title={Str.TheLinesOfTheTimeAt}>{Str.AtCursor}</button>
 			<label><input type="checkbox" checked={all.value}
-				onChange={() => (all.value = !all.value)} /> {Str.overwrittenLines}</label>
+				onChange={() => (all.value = !all.value)} /> {Str.OverwrittenLines}</label>
 			<span class="problem" role="status">{reader.wrong.value}</span>
 		</p>
 	);
@@ -315,7 +315,7 @@ function Body({ r, reader }: { r: RunDetail; reader: Reader }) {
 		<div class="card console">
 			<Bar r={r} reader={reader} words={words} all={all} jump={jump} />
 			{found && <p class="dim" role="status">{parts(Str.xWithXAClickOn, found.length >= FOUND_MAX
-				? filled(Str.theFirstXLines, FOUND_MAX) : count(found.length,
+				? filled(Str.TheFirstXLines, FOUND_MAX) : count(found.length,
 				Str.line), words.value)}</p>}
 			<div class="screen" ref={box} tabIndex={0} role="log" aria-label={filled(Str.ConsoleOfX,
 				r.name)}

@@ -47,7 +47,7 @@ function Picture({ m }: { m: Media }) {
 	const scale = tiny ? Math.max(1, Math.floor(ENLARGED / m.width)) : 1;
 	return <a href={contentAddress(m)} target="_blank" rel="noreferrer"><img src={contentAddress(m)} loading="lazy"
 		class={tiny ? 'small' : ''} width={m.width * scale || undefined} height={m.height * scale || undefined}
-		alt={filled(Str.stepX, m.step)} /></a>;
+		alt={filled(Str.StepX, m.step)} /></a>;
 }
 
 function Bars({ h }: { h: Histogram }) {
@@ -73,7 +73,7 @@ function HistogramOf({ m, all }: { m: Media; all: readonly Media[] }) {
 
 /** A document in a frame without origin; its scripts reach no address. */
 function FrameOf({ m }: { m: Media }) {
-	return <iframe src={contentAddress(m) + '?view=frame'} title={filled(Str.stepX, m.step)}
+	return <iframe src={contentAddress(m) + '?view=frame'} title={filled(Str.StepX, m.step)}
 		sandbox="allow-scripts"
 		loading="lazy" referrerpolicy="no-referrer" />;
 }
@@ -89,7 +89,7 @@ function TextOf({ m, before }: { m: Media; before: Media | null }) {
 			<div class="text" tabIndex={0}>{value === null ? '…'
 				: changes.value && was !== null ? <Words from={was} to={value} /> : value}</div>
 			{before && <label class="dim"><input type="checkbox" checked={changes.value}
-				onChange={() => (changes.value = !changes.value)} /> {parts(Str.whatChangedSinceStep,
+				onChange={() => (changes.value = !changes.value)} /> {parts(Str.WhatChangedSinceStep,
 					before.step)}</label>}
 			<Wrong text={wrong} />
 		</>
@@ -106,7 +106,7 @@ function TableOf({ m }: { m: Media }) {
 	const kinds = head?.map((_, i) => kind(i)) ?? [];
 	return (
 		<>
-			<div class="long" tabIndex={0} role="region" aria-label={filled(Str.tableAtStepX,
+			<div class="long" tabIndex={0} role="region" aria-label={filled(Str.TableAtStepX,
 				m.step)}><table>
 				<thead><tr>{head?.map((c, i) =>
 					<th key={i} scope="col" class={kinds[i]}>{c}</th>)}</tr></thead>
@@ -114,7 +114,7 @@ function TableOf({ m }: { m: Media }) {
 					<tr key={n}>{row.map((c, i) =>
 						<td key={i} class={kinds[i]}>{c}</td>)}</tr>))}</tbody>
 			</table></div>
-			{body.length > ROWS_MAX && <p class="dim">{parts(Str.theFirstXOfXRows, ROWS_MAX,
+			{body.length > ROWS_MAX && <p class="dim">{parts(Str.TheFirstXOfXRows, ROWS_MAX,
 				body.length)}</p>}
 			<Wrong text={wrong} />
 		</>
@@ -136,8 +136,8 @@ export function Content({ m, before, all }: Options) {
 	case 'text': return m.type.startsWith('text/html') ? <FrameOf m={m} /> : <TextOf m={m} before={before} />;
 	case 'table': return <TableOf m={m} />;
 	case 'audio': return m.type.startsWith('video/')
-		? <video controls preload="metadata" src={contentAddress(m)} aria-label={filled(Str.stepX, m.step)} />
-		: <audio controls preload="none" src={contentAddress(m)} aria-label={filled(Str.stepX, m.step)} />;
+		? <video controls preload="metadata" src={contentAddress(m)} aria-label={filled(Str.StepX, m.step)} />
+		: <audio controls preload="none" src={contentAddress(m)} aria-label={filled(Str.StepX, m.step)} />;
 	default: return null;
 	}
 }

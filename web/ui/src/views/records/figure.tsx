@@ -120,10 +120,10 @@ function Numbers({ f }: { f: Figure }) {
 			cells: [name(f.names.y, t.ys[r]!), row.map(short).join('  ')] }))
 		: t.xs.map((x, i) => ({ id: `${n} ${i}`, name: t.name,
 			cells: [f.dates ? when(x) : name(f.names.x, x), name(f.names.y, t.ys[i] ?? NaN)] }))));
-	return <span class="numbers"><Opener word={Str.table} open={open} panel={(close) => <DataTable name={Str.figure}
-		caption={`${f.title || 'figure'}: ${count(rows.length, Str.row)}`} close={close}
+	return <span class="numbers"><Opener word={Str.Table} open={open} panel={(close) => <DataTable name={Str.Figure}
+		caption={`${f.title || Str.Figure}: ${count(rows.length, Str.row)}`} close={close}
 		rows={rows.slice(0, ROWS_MAX)} row={(r) => r}
-		head={[Str.trace, f.x || 'x', f.y || 'y']} />} /></span>;
+		head={[Str.Trace, f.x || 'x', f.y || 'y']} />} /></span>;
 }
 
 /** The drawing, with a key of its traces. */
@@ -131,7 +131,7 @@ function Drawing({ f }: { f: Figure }) {
 	const c = scales(f);
 	const bars = f.traces.filter((t) => t.mark === 'bar');
 	const words = f.traces.map((t) => `${t.name}, ${count(t.xs.length, Str.point)}`).join('; ');
-	const label = `${f.title || Str.figure}: ${words}`;
+	const label = `${f.title || Str.Figure}: ${words}`;
 	return (
 		<>
 			<svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label={label}>
@@ -156,7 +156,7 @@ export function FigureOf({ f, json }: { f: Figure; json: string }) {
 			{f.left.length > 0 && <p class="dim">
 				{parts(Str.ThisPageDoesNotDrawTraces, f.left.join(', '))}</p>}
 			<p class="legend">{any && <Numbers f={f} />}
-				<a href={json} download={(f.title || 'figure') + '.json'}>{Str.JSON}</a></p>
+				<a href={json} download={(f.title || Str.Figure) + '.json'}>{Str.JSON}</a></p>
 		</div>
 	);
 }

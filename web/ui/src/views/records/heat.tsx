@@ -111,16 +111,16 @@ function TableOf({ name, rows }: { name: string; rows: readonly Row[] }) {
 	const places = (of: Histogram) => [0, 0.25, 0.5, 0.75, 1].map((q) => short(quantile(of, q)));
 	const row = ({ step, of }: Row) => ({ id: String(step), name: String(step),
 		cells: [short(of.counts.reduce((a, n) => a + n, 0)), ...places(of)] });
-	return <span class="numbers"><Opener word={Str.table} open={open} panel={(close) => <DataTable name={name}
+	return <span class="numbers"><Opener word={Str.Table} open={open} panel={(close) => <DataTable name={name}
 		caption={`${name}: ${count(rows.length, Str.step)}`} rows={rows} row={row} close={close}
-		head={[Str.step, Str.values, Str.lowest, Str.quarter, Str.middle, Str.threeQuarters,
-			Str.highest]} />} /></span>;
+		head={[Str.Step, Str.Values, Str.Lowest, Str.Quarter, Str.Middle, Str.ThreeQuarters,
+			Str.Highest]} />} /></span>;
 }
 
 /** Change of the median. */
 function movedText(rows: readonly Row[]): string {
 	const [first, last] = [rows[0]!, rows.at(-1)!];
-	return filled(Str.middleXAtStepX, short(quantile(first.of, 0.5)), first.step)
+	return filled(Str.MiddleXAtStepX, short(quantile(first.of, 0.5)), first.step)
 		+ (first === last ? '' : filled(Str.xAtStepX, short(quantile(last.of, 0.5)), last.step));
 }
 
@@ -148,11 +148,11 @@ export function Heat({ list, step }: { list: readonly Media[]; step: number }) {
 		<>
 			<button type="button" class="quiet" aria-pressed={asRidges.value}
 				onClick={() => (asRidges.value = !asRidges.value)}>{Str.Ridges}</button>
-			{rows.length > 0 && <TableOf name={Str.histograms} rows={rows} />}
+			{rows.length > 0 && <TableOf name={Str.Histograms} rows={rows} />}
 			<canvas ref={canvas} role="img" class={asRidges.value ? 'ridges' : ''}
 				key={String(asRidges.value)}
-				aria-label={filled(Str.histogramsOfXSteps, list.length)} />
-			{got.value.length > 0 && <span class="dim">{parts(Str.stepsXToXValuesX, chosen[0]!.step,
+				aria-label={filled(Str.HistogramsOfXSteps, list.length)} />
+			{got.value.length > 0 && <span class="dim">{parts(Str.StepsXToXValuesX, chosen[0]!.step,
 				chosen.at(-1)!.step, short(lo), short(hi), ' ' + movedText(rows))}</span>}
 		</>
 	);

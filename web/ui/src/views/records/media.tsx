@@ -63,7 +63,7 @@ function Slider({ name, steps, at }: SliderOptions) {
 	return (
 		<>
 			<input type="range" min="0" max={steps.length - 1} step="1" value={at.value}
-				aria-label={filled(Str.stepOfX, name)}
+				aria-label={filled(Str.StepOfX, name)}
 				aria-valuetext={filled(Str.stepX, steps[at.value])} onInput={(e) =>
 					move(Number(e.currentTarget.value))} />
 			<span class="dim">{parts(Str.stepXXOfX, <b>{steps[at.value]}</b>, at.value + 1,
@@ -134,7 +134,7 @@ function StepGrid({ name, runs, items, steps, at }: GridOptions) {
 	return (
 		<div class="stepgrid" tabIndex={0} role="region" aria-label={filled(Str.xRunsAndSteps, name)}>
 			<table>
-				<thead><tr><th scope="col">{Str.run}</th>{columns.map((c) => (
+				<thead><tr><th scope="col">{Str.Run}</th>{columns.map((c) => (
 					<th key={c} scope="col"><button type="button" class="quiet"
 						aria-pressed={steps[at.value] === c}
 						onClick={() => (at.value = steps.indexOf(c))}>{parts(Str.stepX,

@@ -39,7 +39,7 @@ function Parts({ r, put, fail }: DocumentOptions) {
 function History({ r }: { r: Report }) {
 	const newest = r.editions.at(-1)?.edition;
 	return (
-		<label>{Str.version} <select value={r.edition} onChange={(e) => {
+		<label>{Str.Version} <select value={r.edition} onChange={(e) => {
 			const n = Number(e.currentTarget.value);
 			s.go({ edition: n === newest ? null : n }, true);
 		}}>{[...r.editions].reverse().map((x) => (
@@ -62,16 +62,16 @@ function Tools({ r, put, fail, editing, naming, article, restore }: ToolOptions)
 	return (
 		<p class="options">
 			<a class="button" href={s.addressOf(all)}
-				onClick={followed(() => s.go(all, true))}>{Str.allReports}</a>
+				onClick={followed(() => s.go(all, true))}>{Str.AllReports}</a>
 			<History r={r} />
-			{restore && <button type="button" onClick={restore}>{Str.restoreThisVersion}</button>}
+			{restore && <button type="button" onClick={restore}>{Str.RestoreThisVersion}</button>}
 			{put && <button type="button" onClick={() => (editing.value = true)}>{Str.Edit}</button>}
 			{put && <button type="button" onClick={() => (naming.value = true)}>{Str.Rename}</button>}
-			{put && live.length > 0 && <button type="button" title={Str.keepWhatEveryPanelShows}
-				onClick={() => freeze(r, live).then(put).catch(fail)}>{Str.freezeAll}</button>}
-			<button type="button" title={Str.oneFileThatOpensWithout}
+			{put && live.length > 0 && <button type="button" title={Str.KeepWhatEveryPanelShows}
+				onClick={() => freeze(r, live).then(put).catch(fail)}>{Str.FreezeAll}</button>}
+			<button type="button" title={Str.OneFileThatOpensWithout}
 				onClick={() => article() && saveOffline(article()!, r.name).catch(fail)}>
-				{Str.saveAsHTML}</button>
+				{Str.SaveAsHTML}</button>
 		</p>
 	);
 }

@@ -37,7 +37,7 @@ function AddPanel({ add }: { add: (block: string) => void }) {
 			e.preventDefault();
 			if (metric.value.trim()) add(block());
 		}}>
-			<input aria-label={Str.MetricsOfThePanel} placeholder={Str.metricsTrainLossValLoss}
+			<input aria-label={Str.MetricsOfThePanel} placeholder={Str.MetricsTrainLossValLoss}
 				list="reportkeys" value={metric.value}
 				onInput={(e) => (metric.value = e.currentTarget.value)} />
 			<datalist id="reportkeys">{s.metricKeys.value.map((k) =>
@@ -47,7 +47,7 @@ function AddPanel({ add }: { add: (block: string) => void }) {
 				<option value="filter">{Str.RunsOfAFilter}</option>
 				<option value="shown">{parts(Str.TheXChartedRuns, charted.length)}</option></select>
 			{which.value === 'filter' && <input aria-label={Str.FilterOfThePanel} value={filter.value}
-				placeholder={Str.filterParamsLr01Empty}
+				placeholder={Str.FilterParamsLr01Empty}
 				onInput={(e) => (filter.value = e.currentTarget.value)} />}
 			<button type="submit">{Str.AddPanel}</button>
 		</form>

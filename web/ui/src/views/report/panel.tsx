@@ -118,14 +118,14 @@ function Legend({ d, metrics }: { d: PanelData; metrics: readonly string[] }) {
 		<span key={l.id}><Key look={lookOf(l)} on /> {l.name}</span>))}</p>;
 }
 
-const HEADS = [Str.run, Str.metric, Str.points, Str.last, Str.min, Str.max];
+const HEADS = [Str.Run, Str.Metric, Str.Points, Str.Last, Str.Min, Str.Max];
 
 const text = (v: number | null) => (v === null ? '–' : String(v));
 
 /** In full precision. */
 function Numbers({ d }: { d: PanelData }) {
 	return (
-		<details class="numbers"><summary>{parts(Str.theNumbersOfX, count(d.series.length, Str.line))}</summary>
+		<details class="numbers"><summary>{parts(Str.TheNumbersOfX, count(d.series.length, Str.line))}</summary>
 			<div class="scroll"><table>
 				<thead><tr>{HEADS.map((h) => <th key={h} scope="col">{h}</th>)}</tr></thead>
 				<tbody>{rowsOf(d).map((r) => (
@@ -172,9 +172,9 @@ function useNow(p: ReportPanel, frozen: PanelData | null, experiment: string) {
 
 /** Reason for an empty panel, or ''. */
 function nothing(p: ReportPanel, d: PanelData | null): string {
-	if (!p.metrics.length) return Str.thisPanelHasNoMetrics;
-	if (!d) return p.frozen === null ? '' : Str.theFrozenDataOfThisPanel;
-	return d.series.length ? '' : d.runs.length ? Str.itsRunsHaveNoPointsOf : Str.noRunsFound;
+	if (!p.metrics.length) return Str.ThisPanelHasNoMetrics;
+	if (!d) return p.frozen === null ? '' : Str.TheFrozenDataOfThisPanel;
+	return d.series.length ? '' : d.runs.length ? Str.ItsRunsHaveNoPointsOf : Str.NoRunsFound;
 }
 
 export function PanelFigure({ p, frozen, experiment, name, toggle }: Options) {
@@ -188,12 +188,12 @@ export function PanelFigure({ p, frozen, experiment, name, toggle }: Options) {
 				{d?.more && <span class="dim">{Str.notAllRunsOrMetricsAre}</span>}
 				<span class="grow" />
 				{toggle && <button type="button" class="quiet" data-here onClick={toggle}
-					aria-label={`${p.frozen === null ? Str.freeze : Str.unfreeze} ${name}`}
-					title={p.frozen === null ? Str.keepItsCurrentData
-						: Str.showLiveDataAgain}>
-					{p.frozen === null ? Str.freeze : Str.unfreeze}</button>}
+					aria-label={`${p.frozen === null ? Str.Freeze : Str.Unfreeze} ${name}`}
+					title={p.frozen === null ? Str.KeepItsCurrentData
+						: Str.ShowLiveDataAgain}>
+					{p.frozen === null ? Str.Freeze : Str.Unfreeze}</button>}
 			</figcaption>
-			{p.wrong.length > 0 && <p class="problem" role="alert">{parts(Str.notUnderstoodX,
+			{p.wrong.length > 0 && <p class="problem" role="alert">{parts(Str.NotUnderstoodX,
 				p.wrong.join('; '))}</p>}
 			{d && !why && <><Plot p={p} d={d} name={name} /><Legend d={d} metrics={p.metrics} />
 				<Numbers d={d} />

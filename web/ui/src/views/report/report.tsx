@@ -27,7 +27,7 @@ function NewReport({ experiment, fail }: { experiment: string; fail: (e: Error) 
 			e.preventDefault();
 			if (name.value.trim()) void make();
 		}}>
-			<input aria-label={Str.NameOfTheReport} placeholder={filled(Str.aNewReportOfX, experiment)}
+			<input aria-label={Str.NameOfTheReport} placeholder={filled(Str.ANewReportOfX, experiment)}
 				value={name.value} onInput={(e) => (name.value = e.currentTarget.value)} />
 			<button type="submit" disabled={!name.value.trim()}>{Str.NewReport}</button>
 		</form>
@@ -38,7 +38,7 @@ function Line({ r, remove }: { r: ReportHead; remove: (() => void) | null }) {
 	return (
 		<tr><td><a href={s.addressOf(pageOf(r.id))} onClick={followed(() => open(r.id))}>{r.name}</a></td>
 			<td>{r.experiment}</td><td class="num">{r.edition}</td><td class="num">{when(r.changed)}</td>
-			<td>{remove && <button type="button" class="quiet" aria-label={filled(Str.deleteX, r.name)}
+			<td>{remove && <button type="button" class="quiet" aria-label={filled(Str.DeleteX, r.name)}
 				onClick={remove}>{Str.Delete}</button>}</td></tr>
 	);
 }
@@ -47,7 +47,7 @@ function List({ experiment }: { experiment: string | null }) {
 	const wrong = useSignal('');
 	const undo = useSignal<{ name: string; again: () => Promise<Report> } | null>(null);
 	useEffect(() => {
-		document.title = Str.reportsDptrack;
+		document.title = Str.ReportsDptrack;
 		void loadReports(experiment);
 	}, [experiment]);
 	const fail = (e: Error) => (wrong.value = e.message);
@@ -71,11 +71,11 @@ function List({ experiment }: { experiment: string | null }) {
 			{wrong.value && <p class="problem" role="alert">{wrong.value}</p>}
 			{undo.value && <p class="dim" role="status">{parts(Str.xIsDeleted, undo.value.name)} <button
 				type="button"
-				onClick={() => void again()}>{Str.undo}</button></p>}
+				onClick={() => void again()}>{Str.Undo}</button></p>}
 			{list.length ? <div class="box scroll"><table>
-				<thead><tr><th>{Str.name}</th><th>{Str.experiment}</th><th>{Str.version}</th>
-					<th>{Str.lastChange}</th>
-					<th><span class="unseen">{Str.changes}</span></th></tr></thead>
+				<thead><tr><th>{Str.Name}</th><th>{Str.Experiment}</th><th>{Str.Version}</th>
+					<th>{Str.LastChange}</th>
+					<th><span class="unseen">{Str.Changes}</span></th></tr></thead>
 				<tbody>{list.map((r) => <Line key={r.id} r={r}
 					remove={mayWrite ? () => void remove(r) : null} />)}</tbody></table></div>
 				: <Empty title={Str.NoReportsYet}><p>{Str.AReportIsATextIn}</p></Empty>}

@@ -78,7 +78,7 @@ function CompareThem({ r, count, more }: { r: Run; count: number; more: boolean 
 	const to = { page: 'compare', run: null, filter: childrenOf(r.id) } as const;
 	return (
 		<p><a href={s.addressOf(to)} onClick={followed(() => s.go(to, true))}>
-			{parts(Str.compareX, more ? Str.allOfThem : count === 1 ? Str.it : filled(Str.theseX,
+			{parts(Str.CompareX, more ? Str.allOfThem : count === 1 ? Str.it : filled(Str.theseX,
 				count))}</a></p>
 	);
 }
@@ -92,7 +92,7 @@ export function Family({ r }: { r: Run }) {
 	return (
 		<section class="box family">
 			<h2>{Str.NestedRuns} {any && g && <span class="dim">{parts(Str.byX, g.key)}</span>}</h2>
-			{up !== null && <p>{Str.belongsTo} <Parent run={parent} id={up} /></p>}
+			{up !== null && <p>{Str.BelongsTo} <Parent run={parent} id={up} /></p>}
 			{any && (
 				<ul class="files">
 					{[...children].sort(byGoal).map((c) => <Child key={c.id} r={c} />)}

@@ -40,13 +40,13 @@ export function Folder({ title, top, load, name, children }: FolderOptions) {
 		<section class="box artifacts" aria-label={title}>
 			<h2>{title} {folder.value && <span class="dim">{folder.value}</span>}</h2>
 			<ul class="files">
-				{folder.value && <li><button type="button" class="quiet" aria-label={Str.theFolderAbove}
+				{folder.value && <li><button type="button" class="quiet" aria-label={Str.TheFolderAbove}
 					onClick={() => void open(above(folder.value))}>…</button></li>}
 				{files.value.map((f) => <li key={f.path}>{f.folder
 					? <button type="button" class="quiet"
 						onClick={() => void open(f.path)}>{last(f)}/</button>
 					: <>{name(f, last(f))} <span class="dim">{bytes(f.bytes ?? 0)}</span></>}</li>)}
-				{!files.value.length && <li class="dim">{Str.nothing}</li>}
+				{!files.value.length && <li class="dim">{Str.Nothing}</li>}
 			</ul>
 			{children}
 			{wrong.value && <span class="problem" role="alert">{wrong.value}</span>}

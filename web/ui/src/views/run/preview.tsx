@@ -85,7 +85,7 @@ function Page({ address, name, run, f }: { address: string; name: string; run: s
 	return (
 		<>
 			<p><label><input type="checkbox" checked={source.value}
-				onChange={() => (source.value = !source.value)} /> {Str.source}</label></p>
+				onChange={() => (source.value = !source.value)} /> {Str.Source}</label></p>
 			{source.value ? <TextFile run={run} f={f} key={f.path} />
 				: <iframe src={address + '?view=frame'} title={name} sandbox="allow-scripts"
 					referrerpolicy="no-referrer" />}
@@ -97,10 +97,10 @@ export function Preview({ run, f, close }: { run: string; f: Artifact; close: ()
 	const address = artifactAddress(run, f.path);
 	const name = f.path.split('/').pop()!;
 	return (
-		<div class="preview" role="region" aria-label={filled(Str.previewOfX, name)} tabIndex={0}>
+		<div class="preview" role="region" aria-label={filled(Str.PreviewOfX, name)} tabIndex={0}>
 			<p><b>{name}</b> <span class="dim">{bytes(f.bytes ?? 0)}</span>{' '}
-				<a href={address} download>{Str.download}</a>
-				<button type="button" class="quiet" aria-label={Str.closeThePreview}
+				<a href={address} download>{Str.Download}</a>
+				<button type="button" class="quiet" aria-label={Str.CloseThePreview}
 					onClick={close}>✕</button></p>
 			{/\.html?$/i.test(f.path) ? <Page address={address} name={name} run={run} f={f} />
 				: PICTURES.test(f.path) ? <img src={address} alt={name} />

@@ -35,7 +35,7 @@ export function RankBars({ ranks }: { ranks: readonly RankPhases[] }) {
 				);
 			})}
 			{list.length < ranks.length
-				&& <p class="dim">{parts(Str.theSlowestXOfX, BARS_MAX, count(ranks.length,
+				&& <p class="dim">{parts(Str.TheSlowestXOfX, BARS_MAX, count(ranks.length,
 					Str.rank))}</p>}
 			<PhaseLegend names={PHASE_KEYS.filter((k) => ranks.some((r) => (r.seconds[k] ?? 0) > 0))} />
 		</div>

@@ -101,8 +101,8 @@ function Readout({ at, list, metric }: { at: Signal<number | null>; list: readon
 function Table({ metric, all }: { metric: string; all: Signal<Series[]> }) {
 	const open = useSignal(false);
 	const name = filled(Str.xByRank, metric);
-	return <span class="numbers"><Opener word={Str.table} open={open} panel={(close) =>
-		<Values name={name} of={metric} each={Str.rank} lines={all.value.map(lineOf)} formatX={stepText}
+	return <span class="numbers"><Opener word={Str.Table} open={open} panel={(close) =>
+		<Values name={name} of={metric} each={Str.Rank} lines={all.value.map(lineOf)} formatX={stepText}
 			close={close} />} /></span>;
 }
 
@@ -137,7 +137,7 @@ function RankChart(o: Options) {
 					<span class="dim">{parts(Str.theXHighestAndTheX, HIGH, LOW, all)}</span>
 				)}
 				{zoom.value && <button type="button" class="quiet"
-					onClick={() => (zoom.value = null)}>{Str.resetZoom}</button>}
+					onClick={() => (zoom.value = null)}>{Str.ResetZoom}</button>}
 				<span class="grow" />
 				<span class="acts"><Table metric={o.metric} all={series} /></span>
 			</figcaption>
@@ -175,7 +175,7 @@ export function RankCharts({ r }: { r: RunDetail }) {
 					{rest > AT_ONCE ? filled(Str.ShowXMoreOfX, AT_ONCE, rest)
 						: filled(Str.ShowXMore, rest)}</button>
 			)}
-			{keys.value?.length === 0 && <p class="nothing">{Str.nothingWasRecordedBy}</p>}
+			{keys.value?.length === 0 && <p class="nothing">{Str.NothingWasRecordedBy}</p>}
 		</section>
 	);
 }

@@ -15,12 +15,12 @@ import { theme } from '../base/theme.ts';
 
 /** Measures: the series that each consists of, with their signs. */
 const MEASURES: { id: string; label: string; sign: Record<string, number> }[] = [
-	{ id: 'own', label: Str.ownTimeStepTimeMinus,
+	{ id: 'own', label: Str.OwnTimeStepTimeMinus,
 		sign: { 'phase/step': 1, 'phase/comm_exposed': -1 } },
 	...['step', 'data_wait', 'h2d', 'forward', 'backward', 'comm_exposed', 'optimizer', 'other'].map((n) => ({
 		id: n, label: n.replace(/_/g, ' '), sign: { ['phase/' + n]: 1 },
 	})),
-	{ id: 'memory', label: Str.peakMemory, sign: { 'memory/peak_bytes': 1 } },
+	{ id: 'memory', label: Str.PeakMemory, sign: { 'memory/peak_bytes': 1 } },
 ];
 /** Maximum of cells over all ranks. */
 const CELLS_MAX = 24000;
@@ -106,8 +106,8 @@ function step(key: string, [r, c]: [number, number], h: Heat): [number, number] 
 function Readout({ at, o }: { at: [number, number] | null; o: MapOptions }) {
 	const full = Math.round(fullOf(o.h) * 100);
 	const colours = o.against
-		? filled(Str.warmSlowerThanTheUsual, full)
-		: Str.theDarkerTheMore;
+		? filled(Str.WarmSlowerThanTheUsual, full)
+		: Str.TheDarkerTheMore;
 	return <p class="readout" aria-live="polite">
 		{at ? words(o.h, o.measure, at) : <span class="dim">{colours}</span>}</p>;
 }
@@ -120,8 +120,8 @@ function Table({ rows, measure }: { rows: readonly RankRow[]; measure: string })
 	const row = (r: RankRow) => ({ id: String(r.rank), name: filled(Str.rankX, r.rank), cells: [say(measure,
 		r.mean),
 		say(measure, r.highest), Number.isFinite(r.more) ? percent(r.more) : '–', percent(r.slow)] });
-	const head = [Str.rank, Str.mean, Str.highest, Str.moreThanTheUsualRank, Str.ofTheTimeByOver5];
-	return <span class="numbers"><Opener word={Str.table} open={open} panel={(close) =>
+	const head = [Str.Rank, Str.Mean, Str.Highest, Str.MoreThanTheUsualRank, Str.OfTheTimeByOver5];
+	return <span class="numbers"><Opener word={Str.Table} open={open} panel={(close) =>
 		<DataTable name={Str.RanksOverSteps} head={head} rows={rows} row={row} close={close}
 			caption={`${measureOf(measure).label}: ${count(rows.length, Str.rank)}`} />} /></span>;
 }
@@ -198,7 +198,7 @@ export function Ranks({ r }: { r: RunDetail }) {
 					{MEASURES.map((x) => <option key={x.id} value={x.id}>{x.label}</option>)}
 				</select>
 				<label><input type="checkbox" checked={against.value}
-					onChange={turn} /> {Str.againstTheUsualRank}</label>
+					onChange={turn} /> {Str.AgainstTheUsualRank}</label>
 				{rows.length > 0 && <Table rows={rows} measure={measure.value} />}
 				{slow && (
 					<span class={slow.slow > 0.5 ? 'warn' : 'dim'}>
@@ -207,7 +207,7 @@ export function Ranks({ r }: { r: RunDetail }) {
 			</p>
 			{h.ranks.length ? <Map h={h} measure={measure.value} against={against.value}
 				slow={slow?.rank ?? null} />
-				: <p class="dim">{Str.noPoints}</p>}
+				: <p class="dim">{Str.NoPoints}</p>}
 		</section>
 	);
 }

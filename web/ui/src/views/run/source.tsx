@@ -7,9 +7,9 @@ import { parts, Str } from '../../strings/en.ts';
 const DIGITS = 10;
 const DIGEST = 16;
 const TAGS: [string, string][] = [
-	['mlflow.source.name', Str.source], ['mlflow.source.type', Str.kindOfSource],
-	['mlflow.project.entryPoint', Str.entryPoint], ['mlflow.source.git.branch', Str.branch],
-	['mlflow.source.git.repoURL', Str.repository], ['mlflow.databricks.notebookPath', Str.notebook],
+	['mlflow.source.name', Str.Source], ['mlflow.source.type', Str.KindOfSource],
+	['mlflow.project.entryPoint', Str.EntryPoint], ['mlflow.source.git.branch', Str.Branch],
+	['mlflow.source.git.repoURL', Str.Repository], ['mlflow.databricks.notebookPath', Str.Notebook],
 ];
 
 interface Fact {
@@ -24,10 +24,10 @@ function factsOf(r: RunDetail): Fact[] {
 	const add = (name: string, full: string | undefined, text = full) => {
 		if (full) out.push({ name, text: text!, full });
 	};
-	add(Str.user, r.tags['mlflow.user'] || r.user);
+	add(Str.User, r.tags['mlflow.user'] || r.user);
 	for (const [tag, name] of TAGS) add(name, r.tags[tag]);
 	const commit = r.tags['mlflow.source.git.commit'];
-	add(Str.commit, commit, commit?.slice(0, DIGITS));
+	add(Str.Commit, commit, commit?.slice(0, DIGITS));
 	return out;
 }
 
@@ -70,7 +70,7 @@ export function Source({ r }: { r: RunDetail }) {
 				))}
 				{inputs.map((i) => (
 					<div key={i.name + i.digest}>
-						<dt>{parts(Str.dataX, i.context && ', ' + i.context)}</dt>
+						<dt>{parts(Str.DataX, i.context && ', ' + i.context)}</dt>
 						<dd title={`${placeOf(i.source)}\n${i.digest}`}>
 							{remote(placeOf(i.source)) || i.name} <span class="dim">
 								{i.digest.slice(0, DIGEST)}</span>

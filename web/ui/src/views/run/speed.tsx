@@ -22,9 +22,9 @@ function LeafRow({ leaf }: { leaf: Leaf }) {
 			<p><b>{title}</b>{leaf.sentence.slice(title.length)}</p>
 			<meter value={leaf.share} aria-label={filled(Str.xShareOfTheTime, title)} />
 			<dl class="pairs">
-				<div><dt>{Str.found}</dt><dd>{leaf.evidence}</dd></div>
-				<div><dt>{Str.usual}</dt><dd>{leaf.usual}</dd></div>
-				<div><dt>{Str.next}</dt><dd>{leaf.action}</dd></div>
+				<div><dt>{Str.Found}</dt><dd>{leaf.evidence}</dd></div>
+				<div><dt>{Str.Usual}</dt><dd>{leaf.usual}</dd></div>
+				<div><dt>{Str.Next}</dt><dd>{leaf.action}</dd></div>
 			</dl>
 		</li>
 	);
@@ -58,7 +58,7 @@ function useDiagnosis(id: string): Diagnosis | null {
 function TraceLink({ r }: { r: RunDetail }) {
 	if (!r.params.trace_steps) return null;
 	return (
-		<p><a href={traceAddress(r.id)} download={`${r.name}.trace.json`}>{parts(Str.traceOfStepsX,
+		<p><a href={traceAddress(r.id)} download={`${r.name}.trace.json`}>{parts(Str.TraceOfStepsX,
 			r.params.trace_steps)}</a> <span class="dim">{Str.forUiPerfettoDev}</span></p>
 	);
 }

@@ -52,9 +52,9 @@ function Tag({ k, v, change, remove }: { k: string; v: string; change?: () => vo
 		<>
 			<dt>{k}</dt>
 			<dd><span>{v}</span>{change && <span class="acts">
-				<button type="button" class="quiet" aria-label={filled(Str.changeX, k)}
+				<button type="button" class="quiet" aria-label={filled(Str.ChangeX, k)}
 					onClick={change}>{Str.Edit}</button>
-				<button type="button" class="quiet" aria-label={filled(Str.removeX, k)}
+				<button type="button" class="quiet" aria-label={filled(Str.RemoveX, k)}
 					onClick={remove}>{Str.Remove}</button>
 			</span>}</dd>
 		</>
@@ -100,7 +100,7 @@ export function Tags({ r }: { r: Run }) {
 	return (
 		<section class="box tags">
 			<h2>{Str.Tags} {mayWrite && draft.value?.was !== null && (
-				<button type="button" class="quiet" aria-label={Str.addATag}
+				<button type="button" class="quiet" aria-label={Str.AddATag}
 					onClick={begin(null)}>{Str.Add}</button>
 			)}</h2>
 			{draft.value?.was === null && form()}

@@ -37,7 +37,7 @@ export function Versus({ r }: { r: RunDetail }) {
 	if (!runs.length) return null;
 	return (
 		<>
-			<p><label>{Str.comparedWith} <select value={from.value}
+			<p><label>{Str.ComparedWith} <select value={from.value}
 				onChange={(e) => (from.value = e.currentTarget.value)}>
 				<option value="">…</option>
 				{runs.map((o) => <option key={o.id} value={o.id}>{s.nameOf(o.id, o)}</option>)}

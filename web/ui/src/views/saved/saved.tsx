@@ -22,14 +22,14 @@ function Acts({ v, act, remove, rename }: LineOptions & { rename: () => void }) 
 	return (
 		<span class="savedacts">
 			<button type="button" class="quiet" aria-pressed={v.preferred}
-				aria-label={filled(Str.openTheExperimentWith, v.name)}
-				title={v.preferred ? Str.theExperimentOpensWith
-					: Str.letTheExperimentOpen}
+				aria-label={filled(Str.OpenTheExperimentWith, v.name)}
+				title={v.preferred ? Str.TheExperimentOpensWith
+					: Str.LetTheExperimentOpen}
 				onClick={() => act(() => preferView(v, !v.preferred))}>
 				{v.preferred ? '★' : '☆'}</button>
-			<button type="button" class="quiet" aria-label={filled(Str.renameX, v.name)}
+			<button type="button" class="quiet" aria-label={filled(Str.RenameX, v.name)}
 				onClick={rename}>{Str.Rename}</button>
-			<button type="button" class="quiet" aria-label={filled(Str.deleteX, v.name)}
+			<button type="button" class="quiet" aria-label={filled(Str.DeleteX, v.name)}
 				onClick={remove}>✕</button>
 		</span>
 	);
@@ -49,8 +49,8 @@ function Line(o: LineOptions) {
 				onClick={followed(() => s.openSaved(v))}>{v.name}</a>
 			{!mayWrite && v.preferred && <span class="dim">★</span>}
 			{here && isChanged(v) && mayWrite && <button type="button"
-				title={Str.theSavedViewBecomesWhat}
-				onClick={() => o.act(() => replaceView(v))}>{Str.update}</button>}
+				title={Str.TheSavedViewBecomesWhat}
+				onClick={() => o.act(() => replaceView(v))}>{Str.Update}</button>}
 			{mayWrite && <Acts {...o} rename={() => (naming.value = true)} />}
 		</li>
 	);
@@ -67,7 +67,7 @@ function SaveForm({ act }: Pick<LineOptions, 'act'>) {
 				name.value = '';
 			});
 		}}>
-			<input aria-label={Str.NameOfTheView} placeholder={Str.saveThisViewAs} value={name.value}
+			<input aria-label={Str.NameOfTheView} placeholder={Str.SaveThisViewAs} value={name.value}
 				onInput={(e) => (name.value = e.currentTarget.value)} />
 			<button type="submit" disabled={name.value.trim() === ''}>{Str.Save}</button>
 		</form>
@@ -94,12 +94,12 @@ export function SavedViews({ close }: { close: () => void }) {
 			{s.session.value?.mayWrite && <SaveForm act={act} />}
 			{said.value && <p class="problem" role="alert">{said.value}</p>}
 			{undo.value && <p class="dim" role="status">{parts(Str.xIsDeleted, undo.value.name)} <button
-				type="button" onClick={() => act(undo.value!.again)}>{Str.undo}</button></p>}
+				type="button" onClick={() => act(undo.value!.again)}>{Str.Undo}</button></p>}
 			<ul class="files">{list?.map((v) => (
 				<Line key={v.id} v={v} act={act} remove={() => remove(v)} />))}</ul>
 			{list && !list.length && <p class="dim">{Str.NoViewOfThisExperiment}</p>}
 			{(now || list?.some((v) => v.preferred)) && <a href={s.addressOf(plain)}
-				onClick={followed(() => s.go(plain))}>{Str.withoutAView}</a>}
+				onClick={followed(() => s.go(plain))}>{Str.WithoutAView}</a>}
 		</Panel>
 	);
 }

@@ -39,9 +39,9 @@ export function CodeDiff({ list }: { list: readonly Side[] }) {
 		<section class="box" aria-label={Str.CodeThatDiffers}>
 			<h2>{Str.UncommittedCode}</h2>
 			<p class="options">
-				<Which label={Str.from} list={list} at={a.value} set={(i) => (a.value = i)} /> →
-				<Which label={Str.to} list={list} at={b.value} set={(i) => (b.value = i)} />
-				{commits.size > 1 && <span class="warn">{Str.theirCommitsDifferToo}</span>}
+				<Which label={Str.From} list={list} at={a.value} set={(i) => (a.value = i)} /> →
+				<Which label={Str.To} list={list} at={b.value} set={(i) => (b.value = i)} />
+				{commits.size > 1 && <span class="warn">{Str.TheirCommitsDifferToo}</span>}
 			</p>
 			{texts[0] === texts[1] ? <p class="dim">{Str.BothRanTheSameCode}</p> : <Lines from={texts[0]!}
 				to={texts[1]!} />}

@@ -35,13 +35,13 @@ const words = signal('');
 function Heads({ runs }: { runs: readonly Run[] }) {
 	const without = (id: string) => s.setShown(new Set(runs.map((r) => r.id).filter((o) => o !== id)));
 	return (
-		<tr><th scope="col"><span class="unseen">{Str.name}</span></th>{runs.map((r, i) => (
+		<tr><th scope="col"><span class="unseen">{Str.Name}</span></th>{runs.map((r, i) => (
 			<th key={r.id} scope="col"><Key look={s.looks.value.byRun.get(r.id)} on />
 				<a href={s.runAddress(r.id)} onClick={followed(() => s.openRun(r.id))}><Name
 					text={s.nameOf(r.id, r)} /></a>
 				{i === 0 && <span class="dim"> {Str.first}</span>}
 				{runs.length > 2 && <button type="button" class="quiet"
-					aria-label={filled(Str.withoutX, s.nameOf(r.id, r))}
+					aria-label={filled(Str.WithoutX, s.nameOf(r.id, r))}
 					onClick={() => without(r.id)}>✕</button>}
 			</th>
 		))}</tr>
@@ -64,7 +64,7 @@ function Part({ title, rows, runs, more }: PartOptions) {
 	return (
 		<tbody aria-label={title}>
 			<tr class="part"><th scope="rowgroup" colSpan={runs.length + 1}>{title} <span class="dim">
-				{found.length === 0 && !words.value ? filled(Str.theSameInAllX, count(rows.length,
+				{found.length === 0 && !words.value ? filled(Str.TheSameInAllX, count(rows.length,
 					Str.name))
 					: same && !whole.value ? filled(Str.xTheSame, same)
 						: ''} {more}</span></th></tr>
@@ -106,7 +106,7 @@ function Parts({ list, runs }: { list: readonly Side[]; runs: readonly Run[] }) 
 			<Part title={Str.Environment} rows={of((x) => x.run.environment)} runs={runs} />
 			<Part title={Str.DataSets} rows={of(inputsOf)} runs={runs} />
 			<Part title={Str.Files} rows={fileRows(list.map((x) => x.files))} runs={runs}
-				more={list.some((x) => x.more) ? Str.notAllFoldersWereRead : undefined} />
+				more={list.some((x) => x.more) ? Str.NotAllFoldersWereRead : undefined} />
 		</>
 	);
 }
@@ -115,12 +115,12 @@ function Controls({ n }: { n: number }) {
 	return (
 		<p class="options">
 			<label><input type="checkbox" checked={!whole.value}
-				onChange={() => (whole.value = !whole.value)} /> {Str.differencesOnly}</label>
+				onChange={() => (whole.value = !whole.value)} /> {Str.DifferencesOnly}</label>
 			<input type="search" placeholder={Str.FindAName} aria-label={Str.FindAName} value={words.value}
 				onInput={(e) => (words.value = e.currentTarget.value)} />
 			<span class="dim">{parts(Str.xSideBySideMetricsBest, count(n, Str.run))}</span>
 			<a class="button" href={s.addressOf({ page: 'compare' })}
-				onClick={followed(() => s.go({ page: 'compare' }, true))}>{Str.tableAndCharts}</a>
+				onClick={followed(() => s.go({ page: 'compare' }, true))}>{Str.TableAndCharts}</a>
 		</p>
 	);
 }
@@ -137,7 +137,7 @@ export function SideBySide() {
 	if (runs.length < 2) return <><main><Empty title={Str.ChooseTwoRunsOrMore}>
 		<p>{Str.TheChartedRunsAreCompared}</p>
 		<p><a class="button" href={s.addressOf({ page: 'compare' })}
-			onClick={followed(() => s.go({ page: 'compare' }, true))}>{Str.tableAndCharts}</a></p>
+			onClick={followed(() => s.go({ page: 'compare' }, true))}>{Str.TableAndCharts}</a></p>
 	</Empty></main><Header /></>;
 	return (
 		<><main class="side">

@@ -147,7 +147,7 @@ export function Cards() {
 					divide={i > 0 && i === s.fallenFrom.value} />
 			))}
 			{list.length > FEW_FROM && <li><button type="button" onClick={() => (whole.value = few)}>
-				{few ? filled(Str.allXRuns, list.length) : filled(Str.theFirstXRuns,
+				{few ? filled(Str.AllXRuns, list.length) : filled(Str.TheFirstXRuns,
 					FEW)}</button></li>}
 			{!few && more > 0 && <li class="dim">
 				{parts(Str.xFilterToSeeX, count(more, Str.moreRun), more === 1 ? Str.it

@@ -26,14 +26,14 @@ const ONROW = 46;
 function cursorColumn(): Column {
 	const text = reading;
 	return {
-		id: 'cursor', title: Str.AtCursor, hint: Str.valueAtTheCursor, number: true,
+		id: 'cursor', title: Str.AtCursor, hint: Str.ValueAtTheCursor, number: true,
 		sortable: false, width: 74, cell: text, full: text,
 	};
 }
 
 function statusColumn(): Column {
 	return {
-		id: 'status', title: Str.Status, hint: Str.howTheRunEndedAndWhat, number: false,
+		id: 'status', title: Str.Status, hint: Str.HowTheRunEndedAndWhat, number: false,
 		sortable: true,
 		width: widthOf(Str.Status,
 			sample(s.rows.value, (r) => statements(r).map((t) => t.text + 'xxxx').join('')), 280),
@@ -51,7 +51,7 @@ function statusColumn(): Column {
 
 function notesColumn(): Column {
 	return {
-		id: 'notes', title: Str.Notes, hint: Str.firstWordsTheWholeNote, number: false,
+		id: 'notes', title: Str.Notes, hint: Str.FirstWordsTheWholeNote, number: false,
 		sortable: true,
 		width: 100, cell: (r) => firstWords(r.notes), full: (r) => r.notes,
 	};
@@ -71,7 +71,7 @@ function timeColumn(id: 'time' | 'start'): Column {
 function phaseColumn(): Column {
 	const text = (r: Run) => (phasesOf(r) ?? []).map((p) => `${p.name} ${Math.round(p.share * 100)}%`).join(', ');
 	return {
-		id: 'phase', title: Str.Phases, hint: Str.shareOfEachPhaseInThe, number: false,
+		id: 'phase', title: Str.Phases, hint: Str.ShareOfEachPhaseInThe, number: false,
 		sortable: false, width: 88, cell: (r) => <PhaseBar run={r} />, full: text,
 	};
 }
@@ -82,7 +82,7 @@ function nameColumn(): Column {
 		indent = Math.max(indent, INDENT + Math.min(n.depth, DEEPEST) * INDENT + 7);
 	const wanted = LEAD + indent + widthOf(Str.Run, sample(s.rows.value, (r) => r.name), NAME_WANTED);
 	return {
-		id: 'name', title: Str.Run, hint: Str.nameEnterOpensTheRun, number: false, sortable: true,
+		id: 'name', title: Str.Run, hint: Str.NameEnterOpensTheRun, number: false, sortable: true,
 		width: Math.min(LEAD + indent + NAME_MAX, wanted) + ONROW, wanted: wanted + ONROW,
 		cell: (r) => s.nameOf(r.id, r), full: (r) => r.name,
 	};
@@ -162,7 +162,7 @@ export const pickable = computed<{ id: string; label: string }[]>(() => [
 		.map((id) => ({ id, label: '= ' + id.slice(DERIVED.length) })),
 	...s.paramKeys.value.map((k) => ({ id: 'p:' + k, label: k })),
 	...['status', 'delta', 'cursor', 'time', 'start', 'phase', 'notes'].map((id) => ({ id, label: id })),
-	...s.tagKeys.value.map((k) => ({ id: 't:' + k, label: filled(Str.tagX, k) })),
+	...s.tagKeys.value.map((k) => ({ id: 't:' + k, label: filled(Str.TagX, k) })),
 	...s.metricKeys.value.flatMap((k) => (['best', 'last', 'min', 'max', 'first'] as const)
 		.map((w) => ({ id: `m:${w}:${k}`, label: `${k} ${w}` }))),
 ]);

@@ -56,7 +56,7 @@ function numberColumn(of: Column, valueOf: (r: Run) => number | null | undefined
 			return !t.n ? <span class="none">–</span> : <>{text(t.mean, d)}
 				<span class="dim">{deviation(t)}{short(t, g)}</span></>;
 		},
-		full: (g) => filled(Str.meanXStandardDeviation, sum(g).mean, sum(g).std, sum(g).n),
+		full: (g) => filled(Str.MeanXStandardDeviation, sum(g).mean, sum(g).std, sum(g).n),
 		value: (g) => sum(g).mean,
 	};
 }
@@ -147,8 +147,8 @@ export const groupColumns = computed<GroupColumn[]>(() => {
 function groupOf(of: Column): GroupColumn {
 	const c = groupColumn(of);
 	if (of.id !== 'name') return c;
-	const wanted = 80 + widthOf(Str.run, s.runGroups.value.map((g) => g.name + ' 00'), 520);
-	return { ...c, of: { ...of, title: Str.group, hint: Str.theValuesThatItsRuns,
+	const wanted = 80 + widthOf(Str.Group, s.runGroups.value.map((g) => g.name + ' 00'), 520);
+	return { ...c, of: { ...of, title: Str.Group, hint: Str.TheValuesThatItsRuns,
 		width: Math.min(300, wanted), wanted } };
 }
 

@@ -107,9 +107,9 @@ function NameCell({ g }: { g: Group }) {
 	const hidden = g.all.length - g.runs.length;
 	return (
 		<>
-			<span class="eye" title={open ? Str.foldItsRunsAway : Str.listItsRuns}
+			<span class="eye" title={open ? Str.FoldItsRunsAway : Str.ListItsRuns}
 				onClick={() => toggleOpen(g.name)}>{open ? '▾' : '▸'}</span>
-			<span class="eye" title={g.runs.length ? Str.hideItInTheChartsSpace : Str.showItSpace}
+			<span class="eye" title={g.runs.length ? Str.HideInTheChartsSpace : Str.ShowInTheChartsSpace}
 				onClick={() => toggleShown(g)}><Key look={lookAt(g.at)} on={g.runs.length > 0} /></span>
 			<b class="cut"><span>{g.name}</span></b>
 			<span class="dim">{hidden ? filled(Str.xOfX, g.runs.length, g.all.length)

@@ -50,9 +50,9 @@ function Move({ id, label }: { id: string; label: string }) {
 	};
 	return (
 		<span class="move">
-			<button type="button" class="quiet" aria-label={filled(Str.earlierX, label)}
+			<button type="button" class="quiet" aria-label={filled(Str.EarlierX, label)}
 				onClick={move(-1)}>↑</button>
-			<button type="button" class="quiet" aria-label={filled(Str.laterX, label)}
+			<button type="button" class="quiet" aria-label={filled(Str.LaterX, label)}
 				onClick={move(1)}>↓</button>
 		</span>
 	);
@@ -76,7 +76,7 @@ export function Picker({ close }: { close: () => void }) {
 	return (
 		<Panel label={Str.Columns} close={close}>
 			<input type="search" placeholder={filled(Str.FindAmongXColumnsOrA, pickable.value.length)}
-				aria-label={Str.FindAColumn} title={Str.orAFormulaParamsLrParams}
+				aria-label={Str.FindAColumn} title={Str.OrAFormulaParamsLrParams}
 				value={words.value} onInput={(e) => (words.value = e.currentTarget.value)}
 				onKeyDown={(e) => {
 					const whole = formula && typeof formulaOf(formula) !== 'string';
@@ -96,7 +96,7 @@ export function Picker({ close }: { close: () => void }) {
 					))}
 				</div>
 			</div>
-			<button type="button" onClick={() => s.go({ columns: null })}>{Str.defaultColumns}</button>
+			<button type="button" onClick={() => s.go({ columns: null })}>{Str.DefaultColumns}</button>
 		</Panel>
 	);
 }

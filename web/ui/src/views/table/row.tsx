@@ -93,7 +93,7 @@ function level(r: Run): number | undefined {
 function Fold({ r }: { r: Run }) {
 	const own = nesting.value?.get(r.id);
 	const folded = isFolded(r.id);
-	const title = filled(Str.xTheXBelowAndOn, folded ? Str.show : Str.hide, own?.below);
+	const title = filled(Str.xTheXBelowAndOn, folded ? Str.Show : Str.Hide, own?.below);
 	return !own ? null : (
 		<span class="fold" style={{ paddingLeft: Math.min(own.depth, DEEPEST) * INDENT + 'px' }}>
 			{own.below > 0 && <span class="eye" title={title} onClick={() => toggleFold(r.id)}>
@@ -132,7 +132,7 @@ function NameCell({ r, shown }: { r: Run; shown: boolean }) {
 			{!nesting.value && parent !== null
 				&& <span class="child" title={filled(Str.BelongsToX, s.nameOf(parent))}>↳</span>}
 			<span class="onrow">
-				<span class="only" title={Str.OnlyThisRunInTheCharts}
+				<span class="only" title={Str.OnlyThisRunInTheChartsO}
 					onClick={() => s.showOnly(r.id)}><Icon name="eye" /></span>
 				<span class={pinned ? 'only on' : 'only'}
 					title={pinned ? Str.UnpinP : Str.PinOnTopPBMakes}

@@ -13,7 +13,7 @@ export function paramColumn(key: string): Column {
 	const list = s.rows.value;
 	const numeric = list.every((r) => r.params[key] === undefined || !Number.isNaN(Number(r.params[key])));
 	return {
-		id: 'p:' + key, title: key.replace(/_/g, ' '), hint: filled(Str.paramX, key), number: numeric,
+		id: 'p:' + key, title: key.replace(/_/g, ' '), hint: filled(Str.ParamX, key), number: numeric,
 			sortable: true,
 		width: widthOf(key.replace(/_/g, ' ').slice(0, 18), sample(list, (r) => paramText(r.params[key] ?? '')),
 			150),
@@ -25,7 +25,7 @@ export function paramColumn(key: string): Column {
 export function tagColumn(key: string): Column {
 	const text = (r: Run) => s.tagsOf(r)[key] ?? '';
 	return {
-		id: 't:' + key, title: key, hint: filled(Str.tagX, key), number: false, sortable: true,
+		id: 't:' + key, title: key, hint: filled(Str.TagX, key), number: false, sortable: true,
 		width: widthOf(key.slice(0, 18), sample(s.rows.value, text), 150), cell: text, full: text,
 	};
 }
@@ -68,7 +68,7 @@ export function derivedColumn(id: string): Column {
 	const d = decimalsFor(values);
 	return {
 		id, title: text, number: true, sortable: true,
-		hint: typeof formula === 'string' ? formula : filled(Str.formulaX, text),
+		hint: typeof formula === 'string' ? formula : filled(Str.FormulaX, text),
 		width: widthOf(text.slice(0, 24), values.map((v) => fixed(v, d)), 150),
 		cell: (r) => {
 			const v = of(r);
@@ -95,7 +95,7 @@ export function deltaColumn(): Column | null {
 	const word = base ? Str.baseline : Str.best;
 	return {
 		id: 'delta', title: points ? Str.deltaPoints : 'Δ ' + word, number: true, sortable: false, width: 74,
-		hint: filled(Str.differenceToXSX, base ? base.name : Str.theBestRun, g.key)
+		hint: filled(Str.DifferenceToXSX, base ? base.name : Str.theBestRun, g.key)
 			+ (points ? Str.inHundredths : ''),
 		cell: (r) => {
 			const v = delta(r);
