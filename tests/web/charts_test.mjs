@@ -171,7 +171,7 @@ test('a non-finite value is reported and keeps the run in the comparison', async
 	await says(page, '.facts', /1 diverged/);
 	const d = await charted(page, KEY, (c) => c.lines.length === 2);
 	assert.deepEqual(d.marks.filter((m) => m.kind === 'flag-nan').map((m) => m.text).sort(),
-		['NaN from 51', 'not finite 50']);
+		['NaN from step 51', 'not finite at step 50']);
 	assert.equal(await page.locator('.row.fallen').count(), 1);
 });
 

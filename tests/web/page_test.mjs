@@ -101,7 +101,7 @@ test('the spike of one step is drawn at full range and described in words', asyn
 	assert.ok(Math.abs(l.top - 4.85) < 1e-6 && l.topX === 337, JSON.stringify(l));
 	assert.ok(d.hi >= 4.85 && l.topPixel >= 0);
 	assert.ok(d.marks.some((m) => m.id === id && /4\.85/.test(m.text)));
-	assert.match(await p.textContent(`[data-run="${id}"] .c-status`), /spike 4\.85 at 337/);
+	assert.match(await p.textContent(`[data-run="${id}"] .c-status`), /spike 4\.85 at step 337/);
 	await p.click(`[data-run="${id}"] .c-status button`);
 	await charted(p, 'train/loss', (z) => z.from > 250 && z.to < 420 && z.from < 337 && z.to > 337);
 	await p.waitForURL(/[?&]z=/);

@@ -3,7 +3,7 @@
 // number of charted runs.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { charted, drawn, loaded, says, until } from '../browser.mjs';
+import { charted, clean, drawn, loaded, says, until } from '../browser.mjs';
 import { stage } from '../stage.mjs';
 
 const WAIT = { timeout: 30000 };
@@ -132,6 +132,84 @@ test('an invalid formula adds no column, by Enter or by the button', async (t) =
 	await page.fill('.picker input[type=search]', '= params.lr * 2');
 	await page.keyboard.press('Enter');
 	await until(heads, (n) => n === before + 1);
+});
+
+/** Five runs with a goal, one of which failed, one diverged and one has a spike. */
+async function pitfalls(experiment) {
+	const curve = (n, at = () => 0) => Array.from({ length: n }, (_, i) => [i, 2 - i / 500 + at(i)]);
+	const top = (n, v) => Array.from({ length: n }, (_, i) => [i * 60, v + i / 100]);
+	const made = (name, n, goal, o = {}) => run(experiment, name, { 'train/loss': curve(n, o.at), 'val/top1':
+		top(Math.ceil(n / 60), goal) }, { params: { lr: String(goal), wd: String(goal / 3) }, ...o });
+	return { best: await made('best', 300, 0.8), second: await made('second', 300, 0.7),
+		spiky: await made('spiky', 300, 0.6, { at: (i) => (i === 150 ? 90 : 0) }),
+		failed: await made('lost', 200, 0.75, { status: 'failed' }),
+		nan: await made('gone', 300, 0.5, { at: (i) => (i > 250 ? 1e6 : 0) }) };
+}
+
+test('a row shows by signs after the name what is wrong; they lead to charts and reasons', async (t) => {
+	const ids = await pitfalls('signs');
+	const page = await here.open(t, '?e=signs');
+	await drawn(page);
+	const signs = (id) => page.$$eval(`[data-run="${id}"] .first .mark`, (l) => l.map((e) => e.title));
+	await until(() => signs(ids.failed), (l) => /failed at step 200/.test(l[0]));
+	await until(() => signs(ids.spiky), (l) => /spike/.test(l[0]));
+	assert.deepEqual([await signs(ids.best), await signs(ids.second)], [[], []]);
+	await page.click(`[data-run="${ids.spiky}"] .first .mark`);
+	await charted(page, 'train/loss', (c) => c.from > 100 && c.to < 200);
+	await page.click(`[data-run="${ids.failed}"] .first .mark`);
+	await says(page, '.failure h2', /failed at step 200/);
+});
+
+test('a failure is flagged at its step in every chart, in the words of the table', async (t) => {
+	const ids = await pitfalls('flagged');
+	const page = await here.open(t, '?e=flagged');
+	for (const key of ['train/loss', 'val/top1']) {
+		const { marks } = await charted(page, key, (c) => c.marks.some((m) => m.kind === 'flag-failed'));
+		const { x, text } = marks.find((m) => m.kind === 'flag-failed');
+		assert.deepEqual([x, text], [200, 'failed at step 200'], key);
+	}
+	const alone = await here.open(t, `?e=flagged&r=${ids.failed}`);
+	await charted(alone, 'val/top1', (c) => c.marks.some((m) => m.kind === 'flag-failed' && m.x === 200));
+});
+
+test('a run\'s page names its charts in full, its place, its status and the time of its points', async (t) => {
+	const ids = await pitfalls('page');
+	const page = await here.open(t, '?e=page&r=' + ids.second);
+	await page.setViewportSize({ width: 1280, height: 800 });
+	await page.waitForSelector('[data-chart="val/top1"]', WAIT);
+	const names = await page.$$eval('.overview .chart figcaption b', (l) =>
+		l.map((e) => [e.textContent, e.scrollWidth <= e.clientWidth, e.getBoundingClientRect().width > 40]));
+	assert.deepEqual(names, [['train/loss', true, true], ['val/top1', true, true]]);
+	await says(page, '.runfacts', /val\/top1 0\.74, 2nd of \d runs \(\d failed or diverged\)/);
+	await says(page, '.runfacts', / · 5 min · /);
+	await says(page, 'h1 .says', /^finished/);
+});
+
+test('table and charts scroll together: the parallel plot is seen in full', async (t) => {
+	await pitfalls('whole');
+	const page = await here.open(t, '?e=whole&par');
+	await page.setViewportSize({ width: 1280, height: 800 });
+	await page.waitForSelector('.parallel .plot', WAIT);
+	await page.$eval('.parallel .plot', (e) => e.scrollIntoView({ block: 'center' }));
+	const box = (selector) => page.$eval(selector, (e) => e.getBoundingClientRect().toJSON());
+	const [{ top, bottom }, { bottom: tools }] = [await box('.parallel .plot'), await box('.toolbar')];
+	assert.ok(top >= tools && bottom <= 800, `${top} to ${bottom} below ${tools}`);
+	await says(page, '.parallel .options', /grey: \d runs? failed or diverged/);
+});
+
+test('on a phone runs are selected by boxes on their cards, and the bar acts on them', async (t) => {
+	const ids = [];
+	for (const name of ['one', 'two', 'three']) ids.push(await run('phone', name, { loss: [[1, 1], [2, 0.5]] }));
+	const page = await here.open(t, '?e=phone');
+	await page.setViewportSize({ width: 390, height: 844 });
+	await page.waitForSelector('.cards .pick', WAIT);
+	for (const name of ['one', 'three']) await page.click(`.cards [aria-label="Select ${name}"]`);
+	await says(page, '.bulk', /2 selected/);
+	await clean(page);
+	await page.click('.bulk [aria-label="More actions"]');
+	await page.click('.bulk button:text-is("Delete")');
+	await page.click('[role=dialog] button:has-text("Delete 2 runs")');
+	await until(() => page.locator('.cards .pick').count(), (n) => n === 1);
 });
 
 test('"Show 100" goes once 100 runs are charted', async (t) => {

@@ -48,6 +48,8 @@ export interface Run {
 export interface RunDetail extends Run {
 	environment: Record<string, string>;
 	ranks: number[];
+	/** Milliseconds from its first to its last point; null without any. */
+	span: number | null;
 	segments: { segment: number; first_step: number | null }[];
 	/** User, as MLflow's client recorded it, or ''. */
 	user: string;

@@ -59,6 +59,9 @@ interface Drag {
 	to: number;
 }
 
+/** Opacity of lines that are in the background but within the brushes; they are grey. */
+const GREY = 0.75;
+
 /** Returns true if a line passes all brushes. */
 export function isBrushed(axes: readonly ParallelAxis[], l: ParallelLine): boolean {
 	return axes.every(({ brush }, i) => !brush
@@ -134,8 +137,12 @@ export class ParallelChart extends Chart<ParallelData, ParallelEvents> {
 		const d = this.data;
 		if (!d || this.el.clientWidth < 60) return;
 		const g = blank(this.base, this.el.clientWidth, this.el.clientHeight);
-		g.globalAlpha = 0.16;
-		for (const l of d.lines) if (this.isBack(l)) this.trace(g, l, 1);
+		for (const l of d.lines) {
+			if (!this.isBack(l)) continue;
+			const near = isBrushed(d.axes, l);
+			g.globalAlpha = near ? GREY : 0.16;
+			this.trace(g, near ? { ...l, colour: this.theme.dim } : l, 1);
+		}
 		g.globalAlpha = d.lines.length > 60 ? 0.6 : 0.9;
 		for (const l of d.lines) if (!this.isBack(l)) this.trace(g, l, 1.4);
 		g.globalAlpha = 1;

@@ -45,6 +45,14 @@ export async function getText(run: string, path: string): Promise<{ text: string
 	return { text: await r.text(), cut: whole > TEXT_BYTES };
 }
 
+function spanOf(r: Json): number | null {
+	const all = Object.values((r.metrics ?? {}) as Record<string, Json>);
+	const times = (key: string) => all.map((m) => numOrNull(m[key])).filter((v): v is number => v !== null);
+	const [first, last] = [times('first_time'), times('last_time')];
+	return first.length && last.length ? 1000 * (last.reduce((a, b) => Math.max(a, b)) - first.reduce((a, b) =>
+		Math.min(a, b))) : null;
+}
+
 export async function getRun(id: string): Promise<RunDetail> {
 	const r = await request('runs/' + encodeURIComponent(id));
 	const segments = ((r.segments ?? []) as Json[]).map((s) => ({
@@ -56,7 +64,8 @@ export async function getRun(id: string): Promise<RunDetail> {
 	const inputs = ((r.inputs ?? []) as Json[]).map((i) => ({ name: String(i.name), digest: String(i.digest),
 		context: String(i.context), source: String(i.source), profile: String(i.profile ?? '') }));
 	return {
-		...runOf(r), environment: textMap(r.environment), user: String(r.user ?? ''), inputs, ranks, segments,
+		...runOf(r), environment: textMap(r.environment), span: spanOf(r),
+		user: String(r.user ?? ''), inputs, ranks, segments,
 		artifacts: artifactsOf(r.artifacts), problems,
 	};
 }

@@ -12,9 +12,10 @@ const RIGHT = 10;
 /** Minimum pixels between ticks; long x labels need more. */
 const APART_X = 56;
 const APART_Y = 32;
+const TICKS_Y = 10;
 
 function ticksY(d: LineData, range: Range, height: number): number[] {
-	const most = height / APART_Y;
+	const most = Math.min(TICKS_Y, height / APART_Y);
 	if (d.log) return logTicks(range.lo, range.hi, most);
 	return d.bytes ? byteTicks(range.lo, range.hi, most) : evenTicks(range.lo, range.hi, most);
 }

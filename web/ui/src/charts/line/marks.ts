@@ -105,16 +105,21 @@ export function drawFlags(g: CanvasRenderingContext2D, p: Pane, rows: number, on
 		({ left: Math.max(b.left, Math.min(p.x(f.flag.x) - 4, p.width - f.width - 2)), width: f.width }));
 	const row = packRows(boxes, Math.max(1, rows));
 	const marks: Mark[] = [];
-	list.forEach(({ line, flag, words }, i) => {
-		if (only !== null && line.id !== only) return;
+	const yOf = (i: number) => b.top - 8 - Math.max(0, row[i]!) * LANE;
+	const drawn = (id: string) => only === null || id === only;
+	list.forEach(({ line, flag }, i) => {
+		if (!drawn(line.id)) return;
 		const x = p.x(flag.x);
-		const y = b.top - 8 - Math.max(0, row[i]!) * LANE;
 		const down = flag.y !== null && isInside(p, flag.x, flag.y) ? p.y(flag.y) : b.top + b.height;
 		g.strokeStyle = line.colour;
 		g.lineWidth = 1;
-		segment(g, [x, row[i]! < 0 ? b.top : y + 6], [x, down], [1, 3]);
-		if (row[i]! >= 0) halo(g, p.theme, words, { x: boxes[i]!.left, y, colour: line.colour });
+		segment(g, [x, row[i]! < 0 ? b.top : yOf(i) + 6], [x, down], [1, 3]);
 		marks.push({ id: line.id, kind: 'flag-' + flag.kind, x: flag.x, y: flag.y, text: flag.text });
+	});
+	// the words cover the dotted lines of other flags
+	list.forEach(({ line, words }, i) => {
+		if (drawn(line.id) && row[i]! >= 0)
+			halo(g, p.theme, words, { x: boxes[i]!.left, y: yOf(i), colour: line.colour });
 	});
 	return marks;
 }

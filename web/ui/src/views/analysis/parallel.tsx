@@ -143,6 +143,7 @@ export function Parallel() {
 	const spoken = [axis && filled(Str.AxisX, axis.title), lit
 		&& `${s.nameOf(lit.id, lit)}: ${placeOf(axes.value, lit)}`]
 		.filter(Boolean).join('; ');
+	const lost = s.rows.value.filter(fellOut).length;
 	const label = filled(Str.ParamsAndGoalOfXUp, count(s.rows.value.length, Str.run));
 	return (
 		<div class="card chart parallel">
@@ -151,6 +152,8 @@ export function Parallel() {
 				{Object.keys(brushes).length > 0
 					? <Brushed ids={brushed.value} clear={() => s.go({ brushes: {} })} />
 					: <span class="dim">{Str.DragAlongAnAxisToPick}</span>}
+				{lost > 0 && <span class="dim">{parts(Str.greyXFailedOrDiverged,
+					count(lost, Str.run))}</span>}
 				<TableOf name={Str.ParamsAndGoal} axes={() => axes.value} />
 			</p>
 			<div class="plot" ref={box} tabIndex={0} role="group" data-parallel

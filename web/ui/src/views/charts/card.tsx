@@ -129,8 +129,8 @@ function Caption({ metric, note, smooth, chart, lines }: CaptionOptions) {
 			<span class="acts">
 				<button type="button" class="quiet" aria-pressed={big} aria-label={filled(Str.EnlargeX,
 					metric)}
-					title={big ? Str.BackToItsPlace : Str.Enlarge}
-					onClick={() => (large.value = big ? null : metric)}>{big ? '⤡' : '⤢'}</button>
+					title={big ? Str.CloseEscape : Str.Enlarge}
+					onClick={() => (large.value = big ? null : metric)}>{big ? '✕' : '⤢'}</button>
 				<ChartTools of={metric} name={metric} chart={chart} metric={metric}
 					lines={() => lines.value} formatX={(x) => formatX(metric, x)} />
 			</span>

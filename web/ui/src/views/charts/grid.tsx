@@ -34,21 +34,22 @@ function values(key: string | null, scale: boolean): [string, Run][] {
 }
 
 const MEANINGS = {
-	hue: { by: Str.ColourBy, hint: Str.WhatTheColourOfALine, automatic: Str.ColourAutomatic },
-	dash: { by: Str.DashBy, hint: Str.WhatTheDashOfALine, automatic: Str.DashAutomatic },
+	hue: { by: Str.ColourBy, hint: Str.WhatTheColourOfALine, of: Str.ColourX, automatic: Str.ColourAutomatic },
+	dash: { by: Str.DashBy, hint: Str.WhatTheDashOfALine, of: Str.DashX, automatic: Str.DashAutomatic },
 };
 
 /** The param shown by colours or dashes. */
 function Meaning({ what, of, chosen }: { what: 'hue' | 'dash'; of: string | null; chosen: string | null }) {
 	const words = MEANINGS[what];
+	const named = (k: string) => filled(words.of, k.replace(/_/g, ' '));
 	const params = s.split.value.differ;
 	if (!params.length) return null;
 	return (
 		<select aria-label={words.by} title={words.hint} value={chosen ?? ''}
 			onChange={(e) => s.go({ [what]: e.currentTarget.value || null })}>
 			<option value="">
-				{of === null || chosen !== null ? words.automatic : of.replace(/_/g, ' ')}</option>
-			{params.map((k) => <option key={k} value={k}>{k.replace(/_/g, ' ')}</option>)}
+				{of === null || chosen !== null ? words.automatic : named(of)}</option>
+			{params.map((k) => <option key={k} value={k}>{named(k)}</option>)}
 		</select>
 	);
 }
@@ -98,7 +99,9 @@ export function Toolbar() {
 	return (
 		<div class="toolbar" role="toolbar" aria-label={Str.Charts}>
 			<span class="segmented" role="group" aria-label={Str.XAxis}>
-				{axis('step')}{axis('epoch', !hasEpoch)}{axis('time')}{axis('clock')}</span>
+				{axis('step')}
+				{(hasEpoch || v.x === 'epoch') && axis('epoch', !hasEpoch)}
+				{axis('time')}{axis('clock')}</span>
 			{v.x !== 'clock' && <button type="button" aria-pressed={v.logX}
 				title={Str.XByFactorsWhatIsEarly}
 				onClick={() => s.go({ logX: !v.logX })}>{Str.LogX}</button>}

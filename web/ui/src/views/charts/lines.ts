@@ -31,7 +31,11 @@ function nearestValue(ys: readonly number[], v: number): number {
 /** Position of an alert in the chart's unit, found by value so that it fits every axis. */
 function flagX(a: Alert, t: Series, unit: string): number | null {
 	if (a.kind === 'nan' && t.badX !== null) return t.badX;
-	if (a.kind === 'failed') return t.xs[lastPoint(t.ys)] ?? null;
+	if (a.kind === 'failed') {
+		const last = t.xs[lastPoint(t.ys)] ?? null;
+		// other series may be longer
+		return last !== null && unit === 'step' ? Math.max(last, a.step ?? last) : last;
+	}
 	if (unit === 'step' || a.value === null) return unit === 'step' ? a.step : null;
 	const i = nearestValue(t.ys, a.value);
 	return i < 0 ? null : t.xs[i]!;
@@ -44,12 +48,14 @@ function flagsOf(r: Run, key: string, t: Series, unit: string): Flag[] {
 		if (a.kind === 'diverged' && r.alerts.some((b) => b.kind === 'nan' && b.key === key)) continue;
 		const x = flagX(a, t, unit);
 		if (x === null) continue;
-		const at = ' ' + (unit === 'step' && a.step !== null ? a.step : formatX(key, x));
+		const at = unit === 'step' ? filled(Str.stepX, a.step ?? formatX(key, x))
+			: unit === 'epoch' ? filled(Str.epochX, formatX(key, x)) : formatX(key, x);
 		const i = t.xs.indexOf(x);
 		const y = a.kind === 'failed' ? t.ys[i] ?? null : a.value !== null && Number.isFinite(a.value) ? a.value
 			: null;
-		const text = a.kind === 'spike' && a.value !== null ? filled(Str.spikeX, short(a.value))
-			: a.kind === 'nan' ? (recovered(a) ? Str.notFinite : Str.NaNFrom) + at : a.kind + at;
+		const text = a.kind === 'spike' && a.value !== null ? filled(Str.spikeXAtX, short(a.value), at)
+			: a.kind === 'nan' ? filled(recovered(a) ? Str.notFiniteAtX : Str.NaNFromX, at)
+				: filled(Str.xAtX, a.kind, at);
 		out.push({ x, y, kind: a.kind, text });
 	}
 	return out;
@@ -125,7 +131,8 @@ export function rangeOf(key: string, lines: readonly ChartLine[]): [number, numb
 		const first = logX ? l.xs.find((x) => x > 0) : l.xs[0];
 		if (first === undefined) continue;
 		from = Math.min(from, first);
-		to = Math.max(to, l.xs[l.xs.length - 1]!, l.badX ?? -Infinity);
+		to = Math.max(to, l.xs[l.xs.length - 1]!, l.badX ?? -Infinity,
+			...l.flags.map((f) => (f.kind === 'failed' ? f.x : -Infinity)));
 	}
 	if (zoom) to = Math.min(to, zoom[1]);
 	if (!(from <= to)) return logX ? [1, 10] : [0, 1];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Line below a run's name: its position among the runs, times and progress.
 import { count, duration, ordinal, short, when } from '../../base/format.ts';
-import { bestOf } from '../../base/goal.ts';
+import { bestOf, fellOut } from '../../base/goal.ts';
 import { progressOf } from '../../base/progress.ts';
 import { runTime } from '../../base/rank.ts';
 import type { Run, RunDetail } from '../../base/types.ts';
@@ -16,10 +16,17 @@ function standing(r: Run): string {
 	if (!g || !r.metrics[g.key]) return '';
 	const v = bestOf(r.metrics[g.key], g.dir);
 	const rank = s.rows.value.findIndex((x) => x.id === r.id);
-	const of = s.rows.value.length;
+	const lost = s.rows.value.filter(fellOut).length;
+	const of = s.rows.value.length - lost;
 	const ahead = top && top.id === r.id ? Str.theBest
-		: rank >= 0 && s.view.value.sort === null ? ordinal(rank + 1) : '';
-	return `${g.key} ${v === null ? '–' : short(v)}${ahead && of > 1 ? filled(Str.xOfXRuns, ahead, of) : ''}`;
+		: rank >= 0 && rank < of && s.view.value.sort === null ? ordinal(rank + 1) : '';
+	return `${g.key} ${v === null ? '–' : short(v)}${ahead && of > 1 ? filled(lost ? Str.xOfXRunsXFailed
+		: Str.xOfXRuns, ahead, of, lost) : ''}`;
+}
+
+/** An imported or replayed run may be written faster than its points' times go. */
+function longest(ran: number | undefined, span: number | null): number | undefined {
+	return span === null ? ran : Math.max(ran ?? 0, span);
 }
 
 /** Progress and estimated time left. */
@@ -39,7 +46,7 @@ function RolledBack({ r }: { r: RunDetail }) {
 }
 
 export function Facts({ r }: { r: RunDetail }) {
-	const t = runTime(r);
+	const t = longest(runTime(r), r.span);
 	const step = lastStep(r);
 	const ranks = new Set(r.ranks).size;
 	const failedAt = r.alerts.some((a) => a.kind === 'failed' && a.step !== null);

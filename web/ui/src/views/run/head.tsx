@@ -10,7 +10,7 @@ import { filled, Str } from '../../strings/en.ts';
 import { followed, Key, NameForm, Opener } from '../base/bits.tsx';
 import { Menu, type MenuItem } from '../base/menu.tsx';
 import { Says } from '../base/jump.tsx';
-import { statements } from '../base/says.ts';
+import { statements, type Statement } from '../base/says.ts';
 import { Register } from './register.tsx';
 
 /** The previous or next run in table order. */
@@ -36,6 +36,13 @@ function Others({ id }: { id: string }) {
 		href={s.runAddress(to.id)} aria-label={word} title={`${word}: ${s.nameOf(to.id, to)}`}
 		onClick={followed(() => s.openRun(to.id))}>{sign}</a>;
 	return <>{way(Str.PreviousRun, '‹', besides(id, -1))}{way(Str.NextRun, '›', besides(id, 1))}</>;
+}
+
+/** What is said of a run, and first its status. */
+function withStatus(r: Run): Statement[] {
+	const list = statements(r);
+	return r.status !== 'finished' || r.deleted || list.some((t) => t.alert === null || t.kind === 'failed') ? list
+		: [{ kind: r.status, text: r.status, alert: null }, ...list];
 }
 
 export function Head({ r }: { r: RunDetail }) {
@@ -75,7 +82,7 @@ export function Head({ r }: { r: RunDetail }) {
 				{naming.value
 					? <NameForm was={r.name} save={name} close={() => (naming.value = false)} />
 						: r.name}
-				<Says r={r} list={statements(r)} /></h1>
+				<Says r={r} list={withStatus(r)} /></h1>
 			{baseline && <span class="tagged">{Str.Baseline}</span>}
 			{wrong.value && <span class="say problem" role="alert">{wrong.value}</span>}
 			<span class="buttons">

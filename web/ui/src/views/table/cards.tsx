@@ -17,6 +17,7 @@ import { colourOf } from '../base/theme.ts';
 import { linesOf } from '../charts/lines.ts';
 import type { Column } from './column.ts';
 import { columns } from './columns.tsx';
+import { Pick } from './row.tsx';
 import { visibleRows } from './rows.ts';
 import '../base/later.ts';
 
@@ -111,6 +112,7 @@ function Card({ r, scale, params, divide }: { r: Run; scale: Scale; params: read
 	};
 	return (
 		<li class={'card run' + (divide ? ' divide' : '') + (fellOut(r) ? ' fallen' : '')}>
+			<Pick r={r} tab={0} />
 			<button type="button" class="eye" aria-pressed={s.isShown(r.id)}
 				aria-label={filled(Str.xInTheCharts, r.name)}
 				onClick={() => s.toggleShown(r.id)}><Key look={look} on={s.isShown(r.id)} /></button>

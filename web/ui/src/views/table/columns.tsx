@@ -80,7 +80,8 @@ function nameColumn(): Column {
 	let indent = s.haveParents.value ? 14 : 0;
 	for (const n of nesting.value?.values() ?? [])
 		indent = Math.max(indent, INDENT + Math.min(n.depth, DEEPEST) * INDENT + 7);
-	const wanted = LEAD + indent + widthOf(Str.Run, sample(s.rows.value, (r) => r.name), NAME_WANTED);
+	const wanted = LEAD + indent + widthOf(Str.Run, sample(s.rows.value, (r) => r.name
+		+ 'xx'.repeat(statements(r).filter((t) => t.alert).length)), NAME_WANTED);
 	return {
 		id: 'name', title: Str.Run, hint: Str.NameEnterOpensTheRun, number: false, sortable: true,
 		width: Math.min(LEAD + indent + NAME_MAX, wanted) + ONROW, wanted: wanted + ONROW,
@@ -157,11 +158,17 @@ export const shownMetrics = computed<string[]>(() => {
 });
 
 /** All available columns, in groups. */
+const FIXED = [
+	{ id: 'status', label: Str.Status }, { id: 'delta', label: Str.Difference },
+	{ id: 'cursor', label: Str.AtCursor }, { id: 'time', label: Str.Duration },
+	{ id: 'start', label: Str.Started }, { id: 'phase', label: Str.Phases }, { id: 'notes', label: Str.Notes },
+];
+
 export const pickable = computed<{ id: string; label: string }[]>(() => [
 	...(s.view.value.columns ?? []).filter((id) => id.startsWith(DERIVED))
 		.map((id) => ({ id, label: '= ' + id.slice(DERIVED.length) })),
 	...s.paramKeys.value.map((k) => ({ id: 'p:' + k, label: k })),
-	...['status', 'delta', 'cursor', 'time', 'start', 'phase', 'notes'].map((id) => ({ id, label: id })),
+	...FIXED,
 	...s.tagKeys.value.map((k) => ({ id: 't:' + k, label: filled(Str.TagX, k) })),
 	...s.metricKeys.value.flatMap((k) => (['best', 'last', 'min', 'max', 'first'] as const)
 		.map((w) => ({ id: `m:${w}:${k}`, label: `${k} ${w}` }))),

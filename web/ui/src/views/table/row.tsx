@@ -5,8 +5,10 @@ import { parentOf } from '../../base/nest.ts';
 import * as s from '../../state/index.ts';
 import { fellOut } from '../../base/goal.ts';
 import { filled, Str } from '../../strings/en.ts';
-import { followed, Key, Name } from '../base/bits.tsx';
+import { followed, Key, Name, Shape } from '../base/bits.tsx';
 import { Icon } from '../base/icon.tsx';
+import { jumpTo } from '../base/jump.tsx';
+import { statements, type Statement } from '../base/says.ts';
 import { dragEdge, dragHead, size, wasDragged } from './arrange.ts';
 import { twoLines, type Column } from './column.ts';
 import { active, expanded, menuOf, openMenu, sortBy, sortThen } from './focus.ts';
@@ -103,9 +105,9 @@ function Fold({ r }: { r: Run }) {
 }
 
 /** The check box of a run; with Shift it selects all up to the last one. */
-function Pick({ r }: { r: Run }) {
+export function Pick({ r, tab = -1 }: { r: Run; tab?: number }) {
 	const on = s.selected.value.has(r.id);
-	return <input type="checkbox" class="pick" tabIndex={-1} checked={on} aria-label={filled(Str.SelectX,
+	return <input type="checkbox" class="pick" tabIndex={tab} checked={on} aria-label={filled(Str.SelectX,
 		s.nameOf(r.id, r))}
 		title={Str.SelectXShiftSelectsA} onClick={(e) => {
 			const box = e.currentTarget;
@@ -114,6 +116,16 @@ function Pick({ r }: { r: Run }) {
 			// the browser has toggled it too
 			queueMicrotask(() => (box.checked = s.selected.value.has(r.id)));
 		}} />;
+}
+
+/** What is wrong with a run, as signs after its name: a failure leads to its reason, others to the charts. */
+function Marks({ r }: { r: Run }) {
+	const act = (t: Statement) => (t.kind === 'failed' ? s.openRun(r.id) : jumpTo(r, t.alert!));
+	const title = (t: Statement) => (t.kind === 'failed' ? filled(Str.xWhyItFailedIsOn, t.text) : t.text);
+	return <>{statements(r).map((t) => t.alert && (
+		<span key={t.kind} class={'eye mark say ' + t.kind} title={title(t)} onClick={() => act(t)}>
+			<Shape kind={t.kind} /></span>
+	))}</>;
 }
 
 /** First cell: the check box, the run's key, which toggles it in the charts, and its name, a link. */
@@ -129,6 +141,7 @@ function NameCell({ r, shown }: { r: Run; shown: boolean }) {
 				<Key look={s.looks.value.byRun.get(r.id)} on={shown} /></span>
 			<a href={s.runAddress(r.id)} tabIndex={-1}
 				onClick={followed(() => s.openRun(r.id))}><Name text={s.nameOf(r.id, r)} /></a>
+			<Marks r={r} />
 			{!nesting.value && parent !== null
 				&& <span class="child" title={filled(Str.BelongsToX, s.nameOf(parent))}>↳</span>}
 			<span class="onrow">
