@@ -180,6 +180,45 @@ static void every_cut_is_refused(void **state)
 	}
 }
 
+static struct dataset *open_planned(struct err *err)
+{
+	struct dataset *d = NULL;
+
+	formats_open(&d, &(struct dataset_opts){ .path = dir, .planned = true }, err);
+	return d;
+}
+
+/* A plan reads labels, but of pictures in gzip files only the header: a cut after it stops a run alone. */
+static void plans_read_no_pictures(void **state)
+{
+	struct idx_spec s = { dir, { 37, 11 }, 5, 4, 1, 1 };
+	const char *images = idx_name(0, 0, 1), *labels = idx_name(0, 1, 1);
+	struct err err = ERR_INIT;
+	struct dataset *d;
+	size_t n, n_labels;
+	uint8_t *b, *l;
+
+	(void)state;
+	idx_make(&s);
+	b = slurp(images, &n);
+	l = slurp(labels, &n_labels);
+	idx_write_file(dir, images, b, n - 20, 0);
+	open_bad(images, "truncated: its gzip data stops after");
+	d = open_planned(&err);
+	if (!d)
+		fail_msg("%s", err.text);
+	assert_int_equal(d->n_samples[SPLIT_TRAIN], 37);
+	assert_int_equal(d->n_samples[SPLIT_VAL], 11);
+	assert_true(d->height == 5 && d->width == 4 && d->channels == 1 && d->classes == 10);
+	dataset_close(d);
+	idx_write_file(dir, labels, l, n_labels - 20, 0);
+	assert_null(open_planned(&err));
+	assert_non_null(strstr(err.text, labels));
+	free(b);
+	free(l);
+	idx_clean(dir);
+}
+
 /* A flipped bit anywhere in gzip'd data, its checksum or its length is detected, except for the few padding bits of its
  * last byte. */
 static void every_flipped_gzip_bit_is_noticed(void **state)
@@ -420,6 +459,7 @@ int main(void)
 		cmocka_unit_test(plain_wins_over_gzip_and_test_files_are_optional),
 		cmocka_unit_test(two_gzip_members_are_one_file),
 		cmocka_unit_test(every_cut_is_refused),
+		cmocka_unit_test(plans_read_no_pictures),
 		cmocka_unit_test(every_flipped_gzip_bit_is_noticed),
 		cmocka_unit_test(false_headers),
 		cmocka_unit_test(huge_claims_are_not_allocated),

@@ -60,6 +60,7 @@ static struct program_opts make_program_opts(const struct rank *r, const struct 
 			     .file = cfg->offload_dir != NULL },
 		.offload_dir = cfg->offload_dir,
 		.sizes_only = r->sizes_only,
+		.known_model = r->known_model,
 		.env = rank_env(r),
 		.comm = r->comm,
 		.devices = r->devices,

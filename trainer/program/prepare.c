@@ -241,8 +241,11 @@ static void plan_feed(struct prepared *p)
 
 static int build_whole_model(struct prepared *p, const struct prepare_shapes *shapes, struct err *err)
 {
-	int rc = program_model(&p->model, &p->opts, 1, shapes->n_train ? PROGRAM_STEP : PROGRAM_EVAL, err);
+	int rc = 0;
 
+	p->model = p->opts.known_model;
+	if (!p->model)
+		rc = program_model(&p->model, &p->opts, 1, shapes->n_train ? PROGRAM_STEP : PROGRAM_EVAL, err);
 	p->opts.sharing.model = p->model;
 	return rc;
 }
@@ -425,7 +428,8 @@ void prepare_done(struct prepared *p)
 	for (int i = 0; i < p->n_programs; i++)
 		program_free(p->program[i], &p->opts);
 	p->n_programs = 0;
-	graph_free(p->model);
+	if (p->model != p->opts.known_model)
+		graph_free(p->model);
 	p->model = NULL;
 	for (int s = 0; s < SPACE_COUNT; s++)
 		if (is_file_slab(p, (enum space)s))

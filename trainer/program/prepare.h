@@ -12,7 +12,7 @@
 
 struct prepared {
 	struct program_opts opts;
-	struct graph *model; /* has every persistent tensor, whole (program_model) */
+	struct graph *model; /* has every persistent tensor, whole (program_model); borrowed if opts.known_model */
 	struct program *program[PROGRAMS_MAX]; /* training programs first */
 	int n_programs;
 	struct plan plan;

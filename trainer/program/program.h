@@ -40,6 +40,7 @@ struct program_opts {
 	struct offload_opts offload;	     /* averages is set for each program */
 	const char *offload_dir;	     /* folder of the offload file; NULL: memory */
 	bool sizes_only;		     /* a plan of which only sizes are read: nothing is placed */
+	struct graph *known_model;	     /* see struct rank */
 	bool accumulate;		     /* some step has several micro-batches */
 	struct kernel_env env;		     /* environment of kernels without communication */
 	struct comm *comm;		     /* communicator of all ranks; NULL: none (a plan) */

@@ -31,6 +31,9 @@ struct rank {
 	const char *described; /* GPU of a plan that is not in this machine (backend_opts); NULL: the local one */
 	bool by_rule; /* kernels are never chosen by timing: --deterministic, or a plan */
 	bool sizes_only; /* a plan of which only sizes are read */
+	/* the model (program_model) of an earlier plan that differs in batch sizes and recomputation only; borrowed.
+	 * NULL: programs make their own */
+	struct graph *known_model;
 };
 
 struct rank rank_of(const struct run_config *cfg, const struct rank_context *seat); /* borrows both; opens nothing */

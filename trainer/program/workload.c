@@ -128,6 +128,7 @@ static int open_data_folder(struct subject_opening *opening, struct err *err)
 				  .parts = count_data_parts(cfg),
 				  .cache = cfg->cache,
 				  .peers = opening->peers,
+				  .planned = cfg->command == COMMAND_PLAN,
 				  .cache_decoded = cfg->cache_decoded,
 				  .memory_bytes = (uint64_t)machine_available_bytes(),
 				  .val_path = cfg->val_path,

@@ -60,6 +60,7 @@ struct planned_program {
 	struct program_shape shape;
 	struct program_sums sums; /* its seconds are unset */
 	struct work_list list;
+	struct graph *model; /* NULL: an earlier program has it */
 };
 
 struct costing_node costing_node(const struct node *n)
@@ -279,6 +280,24 @@ static int open_costing_rank(struct costing *w, int precision, struct err *err)
 	return rc;
 }
 
+/* Batch sizes and recomputation do not change the model. */
+static struct graph *find_known_model(const struct costing *w, const struct program_shape *o)
+{
+	for (int i = 0; i < w->n_programs; i++) {
+		const struct program_shape *k = &w->program[i].shape;
+
+		if (w->program[i].model && k->layers == o->layers && k->precision == o->precision &&
+		    k->pipeline == o->pipeline)
+			return w->program[i].model;
+	}
+	return NULL;
+}
+
+static int64_t count_epoch_samples(const struct dataset *d)
+{
+	return d->part ? d->epoch_samples : d->n_samples[SPLIT_TRAIN];
+}
+
 /* Plans a program of ret->shape and sums it. */
 static int plan_program(struct costing *w, struct planned_program *ret, struct err *err)
 {
@@ -303,14 +322,21 @@ static int plan_program(struct costing *w, struct planned_program *ret, struct e
 	cfg.precision = o->precision;
 	cfg.activation_checkpointing = o->recompute;
 	cfg.deterministic = cfg.sync_bn = false;
+	/* the first program is measured: without a program of the smaller batch that ends an epoch */
+	cfg.drop_last |= count_epoch_samples(s.data) >= cfg.global_batch_size;
 	cfg.activation_offload = cfg.param_offload = cfg.optim_offload = false;
 	s.config.layers = o->layers ? o->layers : s.config.layers;
 	r.cfg = &cfg;
 	r.seat = &seat;
+	r.known_model = find_known_model(w, o);
 	rc = planning_make(&c, &p, &r, &s, err);
 	if (rc)
 		return rc;
 	rc = sum_program(&ret->sums, &ret->list, &p, err);
+	if (!r.known_model) {
+		ret->model = p.model;
+		p.model = NULL;
+	}
 	prepare_done(&p);
 	return rc;
 }
@@ -336,6 +362,7 @@ static int plan_sums(struct costing *w, const struct program_shape *o, struct pr
 			rc = err_nomem(err, "plan");
 		if (rc) {
 			free(fresh.list.work);
+			graph_free(fresh.model);
 			return rc;
 		}
 		found = &w->program[w->n_programs - 1];
@@ -506,8 +533,10 @@ void costing_set_machine(struct costing *w, const struct hardware *h)
 
 void costing_free(struct costing *w)
 {
-	for (int i = 0; w && i < w->n_programs; i++)
+	for (int i = 0; w && i < w->n_programs; i++) {
 		free(w->program[i].list.work);
+		graph_free(w->program[i].model);
+	}
 	if (w)
 		free(w->program);
 	for (int i = 0; w && i < PRECISIONS; i++)

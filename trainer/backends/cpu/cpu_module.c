@@ -71,6 +71,8 @@ static int cpu_open(const struct backend_opts *o, void **ret_module, struct err 
 	m->tiles = cpu_tiles_detect(m->isa);
 	m->plain_dots = block_asks_plain_dots();
 	rc = dnn_new(&m->dnn, err);
+	if (!rc && m->dry)
+		dnn_plan_only(m->dnn);
 	if (!rc)
 		m->widens = m->isa < CPU_AVX512 || !dnn_takes_bf16(m->dnn);
 	if (!rc && !m->deterministic)

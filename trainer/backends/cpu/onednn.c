@@ -228,6 +228,11 @@ int dnn_new(struct dnn **ret, struct err *err)
 	return dnn_fail(err, "opening the processor as a device", st);
 }
 
+void dnn_plan_only(struct dnn *d)
+{
+	d->plans = true;
+}
+
 void dnn_free(struct dnn *d)
 {
 	if (!d)

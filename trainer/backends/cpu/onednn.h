@@ -21,6 +21,9 @@ struct dnn_conv_spec {
 
 int dnn_new(struct dnn **ret, struct err *err);
 void dnn_free(struct dnn *d);
+/* Convolutions and products that are made from now on have sizes and names, but cannot run: code for them is not
+ * generated. */
+void dnn_plan_only(struct dnn *d);
 void dnn_version(char *text, size_t n); /* "oneDNN 2.6.3" */
 bool dnn_takes_bf16(struct dnn *d);	/* found by trying, not from the processor */
 

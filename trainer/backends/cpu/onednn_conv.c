@@ -237,8 +237,6 @@ static dnnl_status_t make_conv_memories(struct dnn_conv *c)
 		st = memory_make(&c->out, query_conv_desc(c, q[2]), c->dnn);
 	if (st == dnnl_success)
 		st = memory_make(&c->scratch, query_conv_desc(c, dnnl_query_scratchpad_md), c->dnn);
-	c->packed_bytes = dnnl_memory_desc_get_size(weights_desc(c));
-	c->scratch_bytes = dnnl_memory_desc_get_size(query_conv_desc(c, dnnl_query_scratchpad_md));
 	return st;
 }
 
@@ -277,11 +275,23 @@ static dnnl_primitive_desc_t find_conv_pd(struct dnn *d, const struct dnn_conv_s
 	return pd;
 }
 
+/* Generates code for the convolution and for the layout of its weights. */
+static dnnl_status_t make_conv_primitives(struct dnn_conv *c, const struct dnn_conv_spec *spec)
+{
+	dnnl_status_t st = dnnl_primitive_create(&c->prim, c->pd);
+
+	if (st == dnnl_success)
+		st = make_conv_memories(c);
+	if (st == dnnl_success)
+		st = make_weight_reorder(c, spec);
+	return st;
+}
+
 int dnn_conv_new(struct dnn_conv **ret, struct dnn *d, const struct dnn_conv_spec *spec, const char *impl,
 		 struct err *err)
 {
 	struct dnn_conv *c = calloc(1, sizeof(*c));
-	dnnl_status_t st;
+	dnnl_status_t st = dnnl_success;
 
 	if (!c)
 		return err_set(err, ERR_NOMEM, "oneDNN: out of memory");
@@ -299,11 +309,10 @@ int dnn_conv_new(struct dnn_conv **ret, struct dnn *d, const struct dnn_conv_spe
 			       (long long)spec->stride);
 	}
 	snprintf(c->impl, sizeof(c->impl), "%s", pd_impl(c->pd));
-	st = dnnl_primitive_create(&c->prim, c->pd);
-	if (st == dnnl_success)
-		st = make_conv_memories(c);
-	if (st == dnnl_success)
-		st = make_weight_reorder(c, spec);
+	c->packed_bytes = dnnl_memory_desc_get_size(weights_desc(c));
+	c->scratch_bytes = dnnl_memory_desc_get_size(query_conv_desc(c, dnnl_query_scratchpad_md));
+	if (!d->plans)
+		st = make_conv_primitives(c, spec);
 	if (st == dnnl_success) {
 		*ret = c;
 		return 0;

@@ -68,6 +68,7 @@ struct dnn {
 	dnnl_engine_t engine;
 	dnnl_stream_t stream;
 	dnnl_primitive_attr_t attr; /* user-mode scratchpad */
+	bool plans; /* see dnn_plan_only */
 };
 
 /* Iterates over the implementations of one operation. */

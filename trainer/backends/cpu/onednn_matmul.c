@@ -167,10 +167,10 @@ static dnnl_status_t make_matmul_memories(struct dnn_matmul *m, bool bias)
 		st = memory_make(&m->out, query_matmul_desc(m, dnnl_query_dst_md), m->dnn);
 	if (st == dnnl_success)
 		st = memory_make(&m->scratch, query_matmul_desc(m, dnnl_query_scratchpad_md), m->dnn);
-	m->scratch_bytes = dnnl_memory_desc_get_size(query_matmul_desc(m, dnnl_query_scratchpad_md));
 	return st;
 }
 
+/* Finds the implementation and generates its code. */
 static int make_matmul_primitive(struct dnn_matmul *m, const struct dnn_matmul_spec *spec, const char *impl,
 				 struct err *err)
 {
@@ -187,6 +187,9 @@ static int make_matmul_primitive(struct dnn_matmul *m, const struct dnn_matmul_s
 			       spec->bf16 ? "bf16" : "f32", impl ? "named " : "of any name", impl ? impl : "",
 			       (long long)spec->m, (long long)spec->n, (long long)spec->k);
 	snprintf(m->impl, sizeof(m->impl), "%s", pd_impl(m->pd));
+	m->scratch_bytes = dnnl_memory_desc_get_size(query_matmul_desc(m, dnnl_query_scratchpad_md));
+	if (m->dnn->plans)
+		return 0;
 	st = dnnl_primitive_create(&m->prim, m->pd);
 	if (st == dnnl_success)
 		st = make_matmul_memories(m, spec->bias);

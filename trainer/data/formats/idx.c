@@ -39,6 +39,7 @@ struct idx_source { /* a mapped file, and the decoder's state for gzip */
 	z_stream zs;
 	int64_t produced;
 	bool ended; /* the last gzip member is complete */
+	bool header_only; /* read no elements of a gzip file */
 };
 
 /* Parses the type and the dimensions from the n bytes at h. */
@@ -173,7 +174,7 @@ static int open_gzip_idx(struct idx_file *f, struct idx_source *s, struct err *e
 	}
 	if (!rc)
 		rc = parse_idx_header(f, s->path, h, got, err);
-	if (!rc)
+	if (!rc && !s->header_only)
 		rc = inflate_idx_body(f, s, err);
 	inflateEnd(&s->zs);
 	return rc;
@@ -203,10 +204,11 @@ static void idx_file_close(struct idx_file *f)
 	memset(f, 0, sizeof(*f));
 }
 
-/* ERR_USAGE, in one line, for any defect of the file. Allocates no more than the file can fill. */
-static int idx_file_open(struct idx_file *ret, const char *path, struct err *err)
+/* ERR_USAGE, in one line, for any defect of the file. Allocates no more than the file can fill. header_only: a gzip
+ * file is neither read nor checked after its header, and has no data. */
+static int idx_file_open(struct idx_file *ret, const char *path, bool header_only, struct err *err)
 {
-	struct idx_source s = { .path = path };
+	struct idx_source s = { .path = path, .header_only = header_only };
 	struct idx_file f = { .ndim = 0 };
 	int rc = file_map_open(&s.file, path, err);
 
@@ -238,6 +240,7 @@ static int idx_file_open(struct idx_file *ret, const char *path, struct err *err
 struct idx {
 	struct dataset base;
 	struct idx_file images[SPLIT_COUNT], labels[SPLIT_COUNT];
+	bool planned; /* as in struct dataset_opts */
 };
 
 struct idx_names { /* of the four files in the folder; "": missing */
@@ -302,12 +305,12 @@ static bool idx_probe(const char *path)
 	return *n.images[SPLIT_TRAIN] || *n.labels[SPLIT_TRAIN] || *n.images[SPLIT_VAL] || *n.labels[SPLIT_VAL];
 }
 
-static int open_idx_in_dir(struct idx_file *f, const char *dir, const char *name, struct err *err)
+static int open_idx_in_dir(struct idx_file *f, const struct idx *d, const char *name, bool header_only, struct err *err)
 {
 	char path[4096 + NAME_BYTES];
 
-	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	return idx_file_open(f, path, err);
+	snprintf(path, sizeof(path), "%s/%s", d->base.path, name);
+	return idx_file_open(f, path, header_only, err);
 }
 
 /* Checks the dimensions of a split's images. Validation images must have the size of the training images. */
@@ -377,11 +380,11 @@ static int open_idx_split(struct idx *d, enum split s, const struct idx_names *n
 		return err_set(err, ERR_USAGE, "%.200s: no file of %s %s (%s-%s-ubyte or the same with .gz)", dir,
 			       s == SPLIT_TRAIN ? "training" : "test", images ? "labels" : "images",
 			       s == SPLIT_TRAIN ? "train" : "t10k", images ? "labels-idx1" : "images-idx3");
-	rc = open_idx_in_dir(&d->images[s], dir, n->images[s], err);
+	rc = open_idx_in_dir(&d->images[s], d, n->images[s], d->planned, err);
 	if (!rc)
 		rc = check_idx_images(d, s, n, err);
 	if (!rc)
-		rc = open_idx_in_dir(&d->labels[s], dir, n->labels[s], err);
+		rc = open_idx_in_dir(&d->labels[s], d, n->labels[s], false, err);
 	return rc ? rc : check_idx_labels(d, s, n, classes, err);
 }
 
@@ -438,6 +441,7 @@ static int idx_open(struct dataset **ret, const struct dataset_opts *o, struct e
 	}
 	d->base.ops = &dataset_idx;
 	d->base.dtype = DTYPE_U8;
+	d->planned = o->planned;
 	rc = find_idx_names(o->path, &names, err);
 	for (int s = 0; s < SPLIT_COUNT && !rc; s++)
 		rc = open_idx_split(d, (enum split)s, &names, o->classes, err);
@@ -445,7 +449,8 @@ static int idx_open(struct dataset **ret, const struct dataset_opts *o, struct e
 		idx_close(&d->base);
 		return rc;
 	}
-	describe_idx(d);
+	if (!d->planned)
+		describe_idx(d);
 	data_account_walk(&d->base.account, o->path, &(struct data_account_rule){ decide_idx_fate, &names });
 	*ret = &d->base;
 	return 0;

@@ -26,9 +26,12 @@ static bool absorb_residual_add(struct graph *g, struct node *n, int residual)
 {
 	struct bn_attr *a = n->attr;
 	struct tensor *y = n->out[0], *other;
-	struct node *add = graph_user(g, y, OP_add);
+	struct node *add;
 
-	if (a->relu || a->residual || y->keep || !add || add->phase != PHASE_FORWARD || graph_count_uses(g, y) != 1)
+	if (a->relu || a->residual || y->keep)
+		return false;
+	add = graph_user(g, y, OP_add);
+	if (!add || add->phase != PHASE_FORWARD || graph_count_uses(g, y) != 1)
 		return false;
 	other = add->in[add->in[0] == y ? 1 : 0];
 	if (!is_ready_before(other, n))
@@ -98,10 +101,13 @@ static bool absorb_bn_relu(struct graph *g, struct node *n)
 {
 	struct bn_attr *a = n->attr;
 	struct tensor *y = n->out[0];
-	struct node *relu = graph_user(g, y, OP_relu);
 	struct bn_backward b = { 0 };
+	struct node *relu;
 
-	if (a->relu || y->keep || !relu || graph_count_uses(g, y) != 1)
+	if (a->relu || y->keep)
+		return false;
+	relu = graph_user(g, y, OP_relu);
+	if (!relu || graph_count_uses(g, y) != 1)
 		return false;
 	if (relu->out[0]->grad && !find_bn_backward(g, n, relu, &b))
 		return false;
@@ -131,10 +137,14 @@ static bool bn_fuse_grad_stats(struct graph *g, struct node *n)
 {
 	struct bn_attr *a = n->attr;
 	struct tensor *dy = n->in[GRAD_DY];
-	struct node *join = dy->producer, *dx = graph_user(g, n->in[GRAD_STAT], OP_bn_grad_apply);
-	bool dx_reads = dx && dx->in[0] == dy;
+	struct node *join = dy->producer, *dx;
+	bool dx_reads;
 
-	if (n->in[GRAD_DY2] || !join || join->op->id != OP_add || graph_count_uses(g, dy) != 1 + dx_reads)
+	if (n->in[GRAD_DY2] || !join || join->op->id != OP_add)
+		return false;
+	dx = graph_user(g, n->in[GRAD_STAT], OP_bn_grad_apply);
+	dx_reads = dx && dx->in[0] == dy;
+	if (graph_count_uses(g, dy) != 1 + dx_reads)
 		return false;
 	n->in[GRAD_DY] = join->in[0];
 	n->in[GRAD_DY2] = join->in[1];
