@@ -21,7 +21,7 @@
 
 #if defined(__x86_64__)
 #pragma GCC push_options
-#pragma GCC target("avx2,fma,bmi,bmi2")
+#pragma GCC target("avx2,fma,f16c,bmi,bmi2")
 #define CPU_SUFFIX _avx2
 #define CPU_HAS_AVX2 1
 #include "trainer/backends/cpu/simd.h"

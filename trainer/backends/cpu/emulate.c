@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* emulate.c: f16 on processors without f16 arithmetic: the op's own kernel runs on f32 copies, and results are rounded
  * to f16. It is meant for correctness, not for speed: each run converts every operand, and packs it if the kernel
- * requires that, on one thread. */
-#include "trainer/backends/cpu/cpu.h"
+ * requires that. */
+#include "trainer/backends/cpu/widen.h"
 
 #include "trainer/graph/pass.h"
-#include "trainer/ops/cast/float16.h"
 #include "trainer/ops/ops.h"
 
 #define OPERANDS_MAX 64
@@ -29,6 +28,8 @@ struct input_packing { /* one input for which the kernel requires its own layout
 };
 
 struct emulated {
+	const struct cpu_module *module;
+	int threads;
 	const struct kernel *inner;
 	void *state;
 	struct node node; /* the node with shadows for tensors */
@@ -171,6 +172,8 @@ static int emulate_prepare(const struct kernel_env *env, struct node *n, void **
 	if (rc)
 		return rc;
 	e = state;
+	e->module = env->module;
+	e->threads = env->threads;
 	e->inner = inner_kernels[n->op->id];
 	make_shadows(e, n);
 	e->node.workspace_bytes = 0;
@@ -188,18 +191,6 @@ static int emulate_prepare(const struct kernel_env *env, struct node *n, void **
 	place_f16_copies(e, n);
 	*ret_state = e;
 	return 0;
-}
-
-static void widen_f16(const struct operand *o, const void *from, float *to)
-{
-	for (int64_t i = 0; i < o->count; i++)
-		to[i] = f16_to_float(((const uint16_t *)from)[i]);
-}
-
-static void round_to_f16(const struct operand *o, const float *from, void *to)
-{
-	for (int64_t i = 0; i < o->count; i++)
-		((uint16_t *)to)[i] = f16_from_float(from[i]);
 }
 
 static int run_packs(const struct emulated *e, const struct kernel_args *args, void **in, struct err *err)
@@ -235,7 +226,7 @@ static int emulate_run(void *state, const struct kernel_args *args, struct err *
 	for (int i = 0; i < n->n_in; i++) {
 		in[i] = e->operand[i].f16 ? w + e->operand[i].at : args->in[i];
 		if (e->operand[i].f16)
-			widen_f16(&e->operand[i], args->in[i], in[i]);
+			widen_f16(e->module, e->threads, args->in[i], in[i], e->operand[i].count);
 	}
 	for (int k = 0; k < n->n_out; k++) {
 		const struct operand *o = &e->operand[n->n_in + k];
@@ -249,7 +240,7 @@ static int emulate_run(void *state, const struct kernel_args *args, struct err *
 		const struct operand *o = &e->operand[e->twin[k] >= 0 ? e->twin[k] : n->n_in + k];
 
 		if (o->f16)
-			round_to_f16(o, out[k], args->out[k]);
+			widen_to_f16(e->module, e->threads, out[k], args->out[k], o->count);
 	}
 	return rc;
 }

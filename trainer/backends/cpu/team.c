@@ -4,6 +4,7 @@
 #include <omp.h>
 #include <stdlib.h>
 #if defined(__x86_64__)
+#include <cpuid.h>
 #include <immintrin.h>
 #endif
 
@@ -52,13 +53,24 @@ const char *cpu_isa_name(enum cpu_isa isa)
 	return isa_names[isa];
 }
 
+#if defined(__x86_64__)
+/* Older compilers have no name for this feature in __builtin_cpu_supports. */
+static bool detect_f16c(void)
+{
+	unsigned r[4];
+
+	return __get_cpuid(1, &r[0], &r[1], &r[2], &r[3]) && r[2] & bit_F16C;
+}
+#endif
+
 enum cpu_isa cpu_isa_detect(void)
 {
 	enum cpu_isa isa = CPU_BASE;
 
 #if defined(__x86_64__)
 	__builtin_cpu_init();
-	if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2"))
+	if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2") &&
+	    detect_f16c())
 		isa = CPU_AVX2;
 	if (isa == CPU_AVX2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
 	    __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* widen.h: bf16 operands as f32 ones. If the library has no bf16 products for the processor, it computes with f32
- * copies of the operands, and results are rounded. This is as exact as bf16 products with f32 sums, and no faster than
- * f32. Independent of products and convolutions. */
+/* widen.h: bf16 and f16 operands as f32 ones. If the library has no bf16 products for the processor, it computes with
+ * f32 copies of the operands, and results are rounded. This is as exact as bf16 products with f32 sums, and no faster
+ * than f32. Independent of products and convolutions. */
 #ifndef DPT_BACKENDS_CPU_WIDEN_H
 #define DPT_BACKENDS_CPU_WIDEN_H
 
@@ -32,5 +32,10 @@ void widen_out(const struct widen_copies *c, const struct widen_operands *o, voi
 
 /* Rounds n values of f32 to what bf16 can hold. */
 void widen_round(const struct widen_copies *c, void *f32, int64_t n);
+
+/* Converts n values, rounded to nearest even; finite values out of range become infinities, NaN stays NaN. The parts
+ * of up to `threads` threads. */
+void widen_f16(const struct cpu_module *m, int threads, const void *f16, float *f32, int64_t n);
+void widen_to_f16(const struct cpu_module *m, int threads, const float *f32, void *f16, int64_t n);
 
 #endif
