@@ -144,7 +144,8 @@ test('six runs of each of three values have six colours, whatever their dash', (
 	assert.equal(new Set(colours).size, twelve.length);
 	const models = ['a', 'b', 'c'];
 	const list = models.flatMap((model, m) => Array.from({ length: 6 }, (_, i) =>
-		run(model + i, { n: 6 * m + i, params: { model, strategy: ['ddp', 'fsdp'][i % 2], seed: String(i) } })));
+		run(model + i, { n: 6 * m + i,
+			params: { model, strategy: ['ddp', 'fsdp'][i % 2], seed: String(i) } })));
 	const looks = p.assignLooks(list).byRun;
 	for (const model of models)
 		for (const theme of ['light', 'dark'])
