@@ -30,11 +30,11 @@ CASES = [
 ]
 
 
-def launch(flags, runs, slow=()):
+def launch(flags, runs, slow=(), pace=None):
     """Starts the launchers of both machines; steps of the slow ones take long."""
     port = free_port()
     return [start(*COMMON, *flags, "--nnodes", 2, "--node-rank", i, "--master-addr", "127.0.0.1", "--master-port", port, "--runs-dir", runs,
-                  env={**KEY, **(PACE if i in slow else {})}) for i in range(2)]
+                  env={**KEY, **((pace or PACE) if i in slow else {})}) for i in range(2)]
 
 
 def given_up(name, flags, runs, slow, asked):
@@ -60,7 +60,8 @@ def case(tmp, name, flags, ranks, slow, asked):
 def heard_late(tmp):
     """Machine 0 waits in the last sum of step 1 for machine 1, whose launcher is suspended until that step is over: neither leaves step 1."""
     name, runs = "heard late", os.path.join(tmp, "heard-late")
-    job = launch(["--heartbeat-timeout", 300], runs, (1,))
+    # small pictures: machine 0 reaches the sum within seconds on a busy machine, too
+    job = launch(["--heartbeat-timeout", 300, "--image-size", 16], runs, (1,), {"DPTRAIN_TEST_PACE": "1.5e7"})
     said = read_until(name, job[0], "recorded in")
     job[1].send_signal(signal.SIGSTOP)
     late = threading.Timer(100, job[1].send_signal, [signal.SIGCONT])  # where step 1 never ends
