@@ -6,7 +6,6 @@
 #include "tracker/event/extension.h"
 #include "tracker/event/record.h"
 #include "tracker/event/tensorboard.h"
-#include "tracker/event/wire.h"
 
 #define FORMAT_VERSION 1u
 #define SCALAR_BYTES_MAX 128u /* payload of a scalar without its key */

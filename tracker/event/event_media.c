@@ -10,7 +10,6 @@
 #include "tracker/event/extension.h"
 #include "tracker/event/record.h"
 #include "tracker/event/tensorboard.h"
-#include "tracker/event/wire.h"
 
 #define BIN_BYTES 24u
 

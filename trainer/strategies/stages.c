@@ -4,7 +4,6 @@
 
 #include <stdlib.h>
 
-#include "trainer/graph/op.h"
 #include "trainer/ops/ops.h"
 
 #define FLOPS_PER_BYTE 8.0 /* a core computes about that many operations while a byte comes from memory */
