@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # One folder and one paragraph per op: sources of every program, of the cpu module (op_cpu), and test cases (op_cases).
 # cuda/local.mk compiles the kernels of the cuda module (op_cuda).
-libtrainer_la_SOURCES += trainer/ops/ops.h trainer/ops/ops.def trainer/ops/ops.c trainer/ops/casts.def
+libtrainer_la_SOURCES += trainer/ops/ops.h trainer/ops/ops.def trainer/ops/ops.c trainer/ops/ops_shared.c trainer/ops/casts.def
 op_cpu =
 op_cuda =
 op_cases = trainer/ops/cases.h trainer/ops/cases.c

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ops_shared.c: what several ops share: helpers of the ref kernels, and the nodes of an optimiser. */
+#include "trainer/ops/ops.h"
+
+/* ---- ref kernels ---- */
+
+static int check_ref_dtype(const struct node *n, const struct tensor *t, struct err *err)
+{
+	if (!t || !dtype_is_float(t->dtype) || t->dtype == DTYPE_F64)
+		return 0;
+	return err_set(err, ERR_UNSUPPORTED, "%s (%s): the ref backend computes in f64, not %s: use --precision fp64",
+		       n->name, n->op->name, dtype_name(t->dtype));
+}
+
+int ref_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+{
+	int rc = 0;
+
+	(void)env;
+	for (int i = 0; i < n->n_in && !rc; i++)
+		rc = check_ref_dtype(n, n->in[i], err);
+	for (int i = 0; i < n->n_out && !rc; i++)
+		rc = check_ref_dtype(n, n->out[i], err);
+	if (!rc)
+		*ret_state = n;
+	return rc;
+}
+
+void ref_release(void *state)
+{
+	(void)state;
+}
+
+typedef double pair __attribute__((vector_size(16), aligned(8), may_alias)); /* a vector size that every processor
+									      * supports */
+
+/* Eight partial sums: the compiler may not reorder a floating-point sum, and a single dependency chain would be eight
+ * times slower. */
+double ref_dot(const double *a, const double *b, int64_t n)
+{
+	pair sum[4] = { { 0 } };
+	double rest = 0;
+	int64_t i = 0;
+
+	for (; i + 8 <= n; i += 8)
+#pragma GCC unroll 4
+		for (int k = 0; k < 4; k++)
+			sum[k] += *(const pair *)(a + i + 2 * k) * *(const pair *)(b + i + 2 * k);
+	for (; i < n; i++)
+		rest += a[i] * b[i];
+	for (int k = 0; k < 8; k++)
+		rest += sum[k / 2][k % 2];
+	return rest;
+}
+
+void ref_axpy(double *y, double factor, const double *x, int64_t n)
+{
+	int64_t i = 0;
+
+	for (; i + 2 <= n; i += 2)
+		*(pair *)(y + i) += factor * *(const pair *)(x + i);
+	for (; i < n; i++)
+		y[i] += factor * x[i];
+}
+
+/* ---- ops of optimisers ---- */
+
+#define UPDATE_INPUTS_MAX (UPDATE_MOMENTS_MAX + 5)
+
+struct node *update_add(struct graph *g, struct tensor *p, struct tensor *step, const struct update_spec *s)
+{
+	struct tensor *in[UPDATE_INPUTS_MAX] = { p, p->grad }, *out[1 + UPDATE_MOMENTS_MAX] = { p };
+	int n = 2;
+
+	for (int i = 0; i < s->moments; i++)
+		out[1 + i] = in[n++] = s->moment[i];
+	in[n++] = step;
+	for (int i = 0; i < s->sums; i++)
+		in[n++] = s->sum[i];
+	return graph_node(g, &(struct node_spec){ .op = s->op,
+						  .name = graph_printf(g, "%s.%s", p->name, s->op->name),
+						  .in = in,
+						  .out = out,
+						  .n_in = n,
+						  .n_out = 1 + s->moments,
+						  .attr = s->attr,
+						  .attr_bytes = s->attr_bytes });
+}
+
+int update_shape(struct graph *g, struct node *n)
+{
+	const struct shape *shape = &n->in[0]->shape;
+	bool ok = shape_equal(shape, &n->in[1]->shape) && (!n->out[0] || n->out[0] == n->in[0]);
+
+	for (int i = 1; i < n->n_out; i++)
+		ok = ok && n->out[i] == n->in[i + 1] && (!n->out[i] || shape_equal(shape, &n->out[i]->shape));
+	return graph_expect(g, n, ok, "parameter, gradient and moments differ in shape");
+}
+
+int update_inplace(const struct node *n, int out)
+{
+	(void)n;
+	return out == 0 ? 0 : out + 1;
+}
