@@ -107,6 +107,8 @@ static int open_lock_file(struct cache *c, struct err *err)
 	rc = st.st_size < LOCK_BYTES ? posix_fallocate(c->lock_fd, 0, LOCK_BYTES) : 0; /* a hole may be fatal later */
 	if (rc)
 		return refuse_cache(c, strerror(rc), err);
+	if (st.st_size < LOCK_BYTES + (off_t)HAD_BYTES) /* room for marks while the disk has it: see mark_had_block */
+		(void)!fallocate(c->lock_fd, 0, LOCK_BYTES, (off_t)HAD_BYTES);
 	c->shared = mmap(NULL, LOCK_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, c->lock_fd, 0);
 	if (c->shared == MAP_FAILED) {
 		c->shared = NULL;
@@ -389,7 +391,8 @@ bool cache_had(const struct cache *c, const struct cache_block *b)
 	return pread(c->lock_fd, &had, 1, find_had_byte(b)) == 1 && had;
 }
 
-/* Fails silently on a full disk: the block counts as new then. */
+/* Fails silently where the disk had no room for all marks when the cache was made, and is full now: the block counts as
+ * new then. */
 static void mark_had_block(struct cache *c, const struct cache_block *b)
 {
 	const char had = 1;
