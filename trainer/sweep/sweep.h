@@ -120,7 +120,7 @@ pid_t trial_start(char *const argv[], const char *log, struct err *err);
  * ERR_BUSY after wait_s seconds. */
 int trial_wait(const char *log, double wait_s, struct err *err);
 
-/* Copies the last line of the log; "" if there is none. */
+/* Copies the last line of the log; "" for an empty or unreadable one. */
 void trial_last_words(const char *log, char *ret, size_t n);
 
 #endif

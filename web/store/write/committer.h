@@ -44,8 +44,8 @@ const char *committer_holder(const struct committer *w); /* this process's name 
 const char *committer_store_id(const struct committer *w);
 
 /* ---- waiter.c ----
- * Who waits for the writer's thread: one answer in the caller's storage, and callbacks for committed changes (the list
- * behind store_watch). Private to web/store. */
+ * Waiting for the writer's thread: one answer in the caller's storage, and callbacks for committed changes (the list of
+ * store_watch). Private to web/store. */
 
 struct waiter {
 	pthread_mutex_t lock;

@@ -41,9 +41,9 @@ function Source({ line }: { line: VersionLine }) {
 	if (line.run)
 		return <td title={source}><a href={s.runAddress(line.run.id)}
 			onClick={followed(() => s.openRun(line.run!.id))}>{line.run.name}</a>
-			<p class="dim told">{line.run.experiment}</p></td>;
+			<p class="dim detail">{line.run.experiment}</p></td>;
 	const gone = run && filled(Str.xNotFound, run.slice(0, ID_DIGITS));
-	return <td class="dim told" title={source}>{gone || source}</td>;
+	return <td class="dim detail" title={source}>{gone || source}</td>;
 }
 
 function changeText({ name, was, now }: Change): string {
@@ -77,7 +77,8 @@ function Step({ line, dir, decimals }: { line: VersionLine; dir: Direction; deci
 	const word = Number.isNaN(step) || step === 0 ? '' : better ? Str.better : Str.worse;
 	return (
 		<td class={'num step ' + word}>{signed(step, decimals)} {word}
-			{since !== line.version.version - 1 && <p class="dim told">{parts(Str.sinceX, since)}</p>}</td>
+			{since !== line.version.version - 1
+				&& <p class="dim detail">{parts(Str.sinceX, since)}</p>}</td>
 	);
 }
 
@@ -86,15 +87,15 @@ function Row({ m, line, before, decimals, act }: { m: Model; line: VersionLine; 
 	const { version, stage, created, user, description, status } = line.version;
 	return (
 		<tr class="version" data-version={version}>
-			<td data-name={Str.Version}>{version}{stage !== 'None' && <p class="dim told">{stage}</p>}
-				{status !== 'READY' && <p class="bad told">{status}</p>}</td>
+			<td data-name={Str.Version}>{version}{stage !== 'None' && <p class="dim detail">{stage}</p>}
+				{status !== 'READY' && <p class="bad detail">{status}</p>}</td>
 			<Aliases name={m.name} line={line} act={act} />
 			<Source line={line} />
 			<td class="num" data-name={m.goal?.key}>{fixed(line.value, decimals)}</td>
 			<Step line={line} dir={m.goal?.dir ?? 'max'} decimals={decimals} />
 			<Changes line={line} before={before} />
 			<td class="wide">{description}</td>
-			<td class="num">{when(created)}{user && <p class="dim told">{user}</p>}</td>
+			<td class="num">{when(created)}{user && <p class="dim detail">{user}</p>}</td>
 		</tr>
 	);
 }

@@ -24,7 +24,7 @@ function Line({ m }: { m: ModelHead }) {
 	return (
 		<tr>
 			<td><a href={s.addressOf(to)} onClick={followed(() => s.go(to, true))}>{m.name}</a>
-				{m.description && <p class="dim told">{m.description}</p>}</td>
+				{m.description && <p class="dim detail">{m.description}</p>}</td>
 			<td class="num" data-name={Str.NewestVersion}>{m.newest || ''}</td>
 			<td>{names.map((n) => <span key={n} class="alias">{n}</span>)}</td>
 			<td class="num">{when(m.changed)}</td>

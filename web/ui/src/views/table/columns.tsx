@@ -157,13 +157,14 @@ export const shownMetrics = computed<string[]>(() => {
 	return [...new Set(s.goal.value ? [s.goal.value.key, ...keys] : keys)];
 });
 
-/** All available columns, in groups. */
+/** Columns that every experiment has. */
 const FIXED = [
 	{ id: 'status', label: Str.Status }, { id: 'delta', label: Str.Difference },
 	{ id: 'cursor', label: Str.AtCursor }, { id: 'time', label: Str.Duration },
 	{ id: 'start', label: Str.Started }, { id: 'phase', label: Str.Phases }, { id: 'notes', label: Str.Notes },
 ];
 
+/** All available columns, in groups. */
 export const pickable = computed<{ id: string; label: string }[]>(() => [
 	...(s.view.value.columns ?? []).filter((id) => id.startsWith(DERIVED))
 		.map((id) => ({ id, label: '= ' + id.slice(DERIVED.length) })),
