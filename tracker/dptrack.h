@@ -49,7 +49,7 @@ enum dptrack_code {
 };
 
 struct dptrack_error {
-	int code;       /* enum dptrack_code */
+	int code;	/* enum dptrack_code */
 	char text[504]; /* one line: what, where, what to do */
 };
 
@@ -69,15 +69,15 @@ enum dptrack_role {
 
 /* Every member is optional: a zeroed struct opens a new run with one rank. */
 struct dptrack_run_opts {
-	const char *runs_dir;   /* NULL: $DPTRACK_RUNS_DIR, or "runs"; created if absent */
+	const char *runs_dir;	/* NULL: $DPTRACK_RUNS_DIR, or "runs"; created if absent */
 	const char *experiment; /* NULL: "default" */
-	const char *run_name;   /* NULL: a name derived from the id */
+	const char *run_name;	/* NULL: a name derived from the id */
 
 	/* NULL: a new run with a random id. Otherwise 32 lower-case hex digits: join that run as one more process. Rank
 	 * 0 draws the id, with dptrack_draw_id or by opening, and passes it to the others; all use the same runs_dir,
 	 * experiment and run_name. With reopen: continue that run, which is found by its id alone. */
 	const char *run_id;
-	int rank;       /* from 0 */
+	int rank;	/* from 0 */
 	int world_size; /* 0: 1 */
 	enum dptrack_role role;
 
@@ -165,7 +165,7 @@ int dptrack_flush(struct dptrack_run *run, double wait_s);
 const char *dptrack_run_id(const struct dptrack_run *run);   /* 32 lower-case hex digits */
 const char *dptrack_run_name(const struct dptrack_run *run); /* as given or derived from the id */
 const char *dptrack_run_dir(const struct dptrack_run *run);  /* the run's folder */
-int dptrack_run_segment(const struct dptrack_run *run);      /* from 0 */
+int dptrack_run_segment(const struct dptrack_run *run);	     /* from 0 */
 
 /* Draws a run id: 32 random lower-case hex digits and a NUL, for a launcher to pass to its ranks as run_id. Returns 0
  * or DPTRACK_IO. */
@@ -214,7 +214,7 @@ int dptrack_segment_param(struct dptrack_run *run, const char *key, const char *
 
 /* Sets a tag, or the note of the run. */
 int dptrack_tag(struct dptrack_run *run, const char *key, const char *value); /* the last value is kept */
-int dptrack_note(struct dptrack_run *run, const char *markdown);              /* the last one is kept; at most 64 KiB */
+int dptrack_note(struct dptrack_run *run, const char *markdown);	      /* the last one is kept; at most 64 KiB */
 
 /* Records a fact about the machine or program of this process: "host", "cpu", "git_commit", … */
 int dptrack_environment(struct dptrack_run *run, const char *key, const char *value);
@@ -281,8 +281,7 @@ int dptrack_input(struct dptrack_run *run, const struct dptrack_input_opts *inpu
 enum dptrack_level { DPTRACK_INFO = 1, DPTRACK_WARNING = 2, DPTRACK_ERROR = 3 };
 
 /* Sends an alert: a title of at most 250 bytes and a text (may be NULL) of at most 8000. */
-int dptrack_alert(struct dptrack_run *run, enum dptrack_level level, int64_t step, const char *title,
-		  const char *text);
+int dptrack_alert(struct dptrack_run *run, enum dptrack_level level, int64_t step, const char *title, const char *text);
 
 /* Returns the number of points lost so far: full queue, refused keys. */
 uint64_t dptrack_dropped(const struct dptrack_run *run);

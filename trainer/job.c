@@ -149,13 +149,13 @@ static int meet_nodes(const struct run_config *cfg, int least, int count, struct
 {
 	char host[256];
 	struct node_group_opts o = { .count = count,
-				.least = least,
-				.self = config_given(cfg, FLAG_node_rank) ? (int)cfg->node_rank : -1,
-				.host = host,
-				.port = (int)cfg->master_port,
-				.key = job_key(cfg, "dptrain"),
-				.nproc = (int)cfg->nproc_per_node,
-				.wait_s = cfg->rdzv_timeout };
+				     .least = least,
+				     .self = config_given(cfg, FLAG_node_rank) ? (int)cfg->node_rank : -1,
+				     .host = host,
+				     .port = (int)cfg->master_port,
+				     .key = job_key(cfg, "dptrain"),
+				     .nproc = (int)cfg->nproc_per_node,
+				     .wait_s = cfg->rdzv_timeout };
 	int rc = 0;
 
 	if (o.self >= o.count)
@@ -164,8 +164,8 @@ static int meet_nodes(const struct run_config *cfg, int least, int count, struct
 	if (cfg->rdzv_endpoint && cfg->master_addr)
 		return err_set(err, ERR_USAGE, "--rdzv-endpoint and --master-addr contradict: give one of them");
 	if (!cfg->rdzv_endpoint && (!cfg->master_addr || o.self < 0))
-		return err_set(err, ERR_USAGE, "--nnodes %d: add %s (or --rdzv-endpoint HOST:PORT on all)",
-			       o.count, cfg->master_addr ? "--node-rank" : "--master-addr ADDRESS --node-rank N");
+		return err_set(err, ERR_USAGE, "--nnodes %d: add %s (or --rdzv-endpoint HOST:PORT on all)", o.count,
+			       cfg->master_addr ? "--node-rank" : "--master-addr ADDRESS --node-rank N");
 	if (cfg->rdzv_endpoint)
 		rc = split_endpoint(cfg->rdzv_endpoint, host, sizeof(host), &o.port, err);
 	else

@@ -105,7 +105,7 @@ static int run_data_command(struct job *job, struct err *err)
 	int rc;
 
 	buf_init(&text, TEXT_MAX);
-	rc = cfg->command == COMMAND_SHARD   ? shard_main(cfg, &text, err)
+	rc = cfg->command == COMMAND_SHARD     ? shard_main(cfg, &text, err)
 	     : cfg->command == COMMAND_INSPECT ? inspect_data(cfg, &text, err)
 					       : describe_tokenize(cfg, &text, err);
 	if (rc) {
@@ -159,11 +159,11 @@ static int run_in_children(struct job *job, struct err *err)
 			     links ? "--link with a list" : "--compare-with", place.source);
 	else if (!rc && links && (against || cfg->bandwidth || cfg->calibrate || cfg->loader || cfg->profile))
 		rc = err_set(err, ERR_USAGE, "--link with a list measures steps: omit %s",
-			     against		? "--compare-with" :
-			     cfg->bandwidth	? "--bandwidth" :
-			     cfg->calibrate	? "--calibrate" :
-			     cfg->loader	? "--loader" :
-						  "--profile");
+			     against	      ? "--compare-with"
+			     : cfg->bandwidth ? "--bandwidth"
+			     : cfg->calibrate ? "--calibrate"
+			     : cfg->loader    ? "--loader"
+					      : "--profile");
 	if (rc)
 		return rc;
 	return links ? bench_links_main(job, err) : bench_compare_main(job, err);
@@ -203,7 +203,7 @@ static int run_and_judge(struct job *job, const struct rank_env *place, struct e
 /* Returns the function of a command that needs no ranks, or starts them in processes of its own; NULL: another one. */
 static int (*find_command(const struct run_config *cfg))(struct job *job, struct err *err)
 {
-	static int (*const alone[COMMAND_COUNT])(struct job *job, struct err *err) = {
+	static int (*const alone[COMMAND_COUNT])(struct job * job, struct err * err) = {
 		[COMMAND_BACKENDS] = print_backends, [COMMAND_TOKENIZE] = run_data_command,
 		[COMMAND_SHARD] = run_data_command,  [COMMAND_INSPECT] = run_data_command,
 		[COMMAND_SAMPLE] = run_sample,	     [COMMAND_SWEEP] = run_sweep,
@@ -247,7 +247,7 @@ static int run_with_ranks(struct job *job, struct err *err)
 
 static int run_command(struct job *job, struct err *err)
 {
-	int (*run)(struct job *job, struct err *err);
+	int (*run)(struct job * job, struct err * err);
 
 	if (job->cfg->help || job->cfg->version)
 		return print_help_or_version(job->cfg, err);

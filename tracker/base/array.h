@@ -14,23 +14,23 @@
  *		return err_nomem(err, NULL);
  *
  * Arrays that share one capacity: reserve each with a copy of it, then set it. */
-#define array_reserve(items, cap, want)                                                                          \
-	({                                                                                                       \
-		size_t array_cap = (size_t) * (cap);                                                             \
-		void *array_new = array_grow(*(items), &array_cap, (size_t)(want), sizeof(**(items)));           \
-		bool array_fits = array_new && (size_t)(__typeof__(*(cap)))array_cap == array_cap;               \
-                                                                                                                 \
-		if (array_new)                                                                                   \
-			*(items) = array_new;                                                                    \
-		if (array_fits)                                                                                  \
-			*(cap) = (__typeof__(*(cap)))array_cap;                                                  \
-		array_fits;                                                                                      \
+#define array_reserve(items, cap, want)                                                                                \
+	({                                                                                                             \
+		size_t array_cap = (size_t) * (cap);                                                                   \
+		void *array_new = array_grow(*(items), &array_cap, (size_t)(want), sizeof(**(items)));                 \
+		bool array_fits = array_new && (size_t)(__typeof__(*(cap)))array_cap == array_cap;                     \
+                                                                                                                       \
+		if (array_new)                                                                                         \
+			*(items) = array_new;                                                                          \
+		if (array_fits)                                                                                        \
+			*(cap) = (__typeof__(*(cap)))array_cap;                                                        \
+		array_fits;                                                                                            \
 	})
 
 /* Appends an item, which may be a compound literal; n is the address of their number. Returns false when out of memory.
  *
  *	if (!array_push(&l->items, &l->n, &l->cap, (struct item){ key, value })) */
-#define array_push(items, n, cap, ...) \
+#define array_push(items, n, cap, ...)                                                                                 \
 	(array_reserve(items, cap, *(n) + 1) && ((*(items))[(*(n))++] = (__VA_ARGS__), true))
 
 /* The function of array_reserve: returns the array with room for `want` items of item_bytes, or NULL when out of

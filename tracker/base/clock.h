@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-double clock_mono_s(void);   /* seconds since an arbitrary start; never steps back */
+double clock_mono_s(void); /* seconds since an arbitrary start; never steps back */
 int64_t clock_mono_ns(void);
 double clock_thread_s(void); /* CPU seconds of this thread */
 double clock_wall_s(void);   /* seconds since 1970 UTC */

@@ -11,24 +11,24 @@
 
 enum err_code {
 	ERR_OK = 0,
-	ERR_USAGE = -1,   /* bad flag, value or input file: exit code 2 */
-	ERR_NOENT = -2,   /* the named item does not exist */
-	ERR_EXISTS = -3,  /* the item to create exists already, or contradicts an existing one */
+	ERR_USAGE = -1,	 /* bad flag, value or input file: exit code 2 */
+	ERR_NOENT = -2,	 /* the named item does not exist */
+	ERR_EXISTS = -3, /* the item to create exists already, or contradicts an existing one */
 	ERR_NOMEM = -4,
-	ERR_IO = -5,      /* the system refused a read, write, open, … */
-	ERR_NOSPC = -6,   /* the system refused a read, write, open, … */
+	ERR_IO = -5,	  /* the system refused a read, write, open, … */
+	ERR_NOSPC = -6,	  /* the system refused a read, write, open, … */
 	ERR_CORRUPT = -7, /* bytes of an input do not follow their format */
-	ERR_LIMIT = -8,   /* a maximum of schema/event/limits.def is exceeded */
+	ERR_LIMIT = -8,	  /* a maximum of schema/event/limits.def is exceeded */
 	ERR_UNSUPPORTED = -9,
-	ERR_PEER = -10,   /* another rank or host failed */
-	ERR_BUSY = -11,   /* held by another process */
+	ERR_PEER = -10, /* another rank or host failed */
+	ERR_BUSY = -11, /* held by another process */
 	ERR_CANCELED = -12,
-	ERR_GONE = -13,   /* existed, and was removed for good */
+	ERR_GONE = -13,	   /* existed, and was removed for good */
 	ERR_DAMAGED = -14, /* data of the store is lost or damaged: not the fault of the client */
 };
 
 struct err {
-	int code;       /* enum err_code; 0: no failure */
+	int code;	/* enum err_code; 0: no failure */
 	char text[504]; /* one line: what, where, what to do; never ends in a newline */
 	char field[80]; /* the wrong member or argument of a request ("points[3].key"); "": none */
 };

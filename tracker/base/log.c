@@ -53,14 +53,14 @@ static void log_line(const char *kind, const char *fmt, va_list ap)
 		return; /* stderr is gone */
 }
 
-#define LOG_FUNCTION(name, kind)         \
-	void name(const char *fmt, ...)  \
-	{                                \
-		va_list ap;              \
-					 \
-		va_start(ap, fmt);       \
-		log_line(kind, fmt, ap); \
-		va_end(ap);              \
+#define LOG_FUNCTION(name, kind)                                                                                       \
+	void name(const char *fmt, ...)                                                                                \
+	{                                                                                                              \
+		va_list ap;                                                                                            \
+                                                                                                                       \
+		va_start(ap, fmt);                                                                                     \
+		log_line(kind, fmt, ap);                                                                               \
+		va_end(ap);                                                                                            \
 	}
 
 LOG_FUNCTION(log_error, "error: ")

@@ -35,7 +35,7 @@ static void mix_sha_block(uint32_t h[8], const unsigned char *p)
 
 	for (i = 0; i < 16; i++)
 		w[i] = (uint32_t)p[4 * i] << 24 | (uint32_t)p[4 * i + 1] << 16 | (uint32_t)p[4 * i + 2] << 8 |
-			p[4 * i + 3];
+		       p[4 * i + 3];
 	for (; i < 64; i++)
 		w[i] = w[i - 16] + w[i - 7] +
 		       (rotate_right(w[i - 15], 7) ^ rotate_right(w[i - 15], 18) ^ w[i - 15] >> 3) +
@@ -45,7 +45,7 @@ static void mix_sha_block(uint32_t h[8], const unsigned char *p)
 		t1 = a[7] + (rotate_right(a[4], 6) ^ rotate_right(a[4], 11) ^ rotate_right(a[4], 25)) +
 		     ((a[4] & a[5]) ^ (~a[4] & a[6])) + K[i] + w[i];
 		t2 = (rotate_right(a[0], 2) ^ rotate_right(a[0], 13) ^ rotate_right(a[0], 22)) +
-			((a[0] & a[1]) ^ (a[0] & a[2]) ^ (a[1] & a[2]));
+		     ((a[0] & a[1]) ^ (a[0] & a[2]) ^ (a[1] & a[2]));
 		memmove(a + 1, a, 7 * sizeof a[0]);
 		a[4] += t1;
 		a[0] = t1 + t2;
@@ -78,7 +78,7 @@ struct sha_halves {
 INSTRUCTIONS static struct sha_halves load_sha_state(const uint32_t h[8])
 {
 	return (struct sha_halves){ _mm_set_epi32((int)h[0], (int)h[1], (int)h[4], (int)h[5]),
-				_mm_set_epi32((int)h[2], (int)h[3], (int)h[6], (int)h[7]) };
+				    _mm_set_epi32((int)h[2], (int)h[3], (int)h[6], (int)h[7]) };
 }
 
 INSTRUCTIONS static void store_sha_state(uint32_t h[8], const struct sha_halves *s)

@@ -11,7 +11,7 @@
 #include "tracker/base/clock.h"
 #include "tracker/base/log.h"
 
-#define QUIET_S 2.0    /* what is done by then needs no progress */
+#define QUIET_S 2.0 /* what is done by then needs no progress */
 #define REFRESH_S 0.2
 #define LOG_LINE_S 30.0 /* between the lines of a log */
 #define COLUMNS_MAX 1000

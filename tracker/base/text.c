@@ -138,8 +138,7 @@ bool text_iso_time(const char *text, double *ret_s)
 		return false;
 	if (*at == 'T' || *at == ' ') {
 		at++;
-		if (!read_digits(&at, 2, 0, 23, &tm.tm_hour) || *at++ != ':' ||
-		    !read_digits(&at, 2, 0, 59, &tm.tm_min))
+		if (!read_digits(&at, 2, 0, 23, &tm.tm_hour) || *at++ != ':' || !read_digits(&at, 2, 0, 59, &tm.tm_min))
 			return false;
 		if (*at == ':' && (at++, !read_digits(&at, 2, 0, 60, &tm.tm_sec)))
 			return false;

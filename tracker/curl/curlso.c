@@ -75,9 +75,9 @@ static const struct library library = { "libcurl.so.4", "HTTP needs libcurl (Deb
 static void load_multi_functions(struct curlso *c)
 {
 	const struct library_function wanted[] = {
-		{ "curl_multi_init", &c->multi_init },	       { "curl_multi_cleanup", &c->multi_cleanup },
-		{ "curl_multi_add_handle", &c->multi_add },    { "curl_multi_remove_handle", &c->multi_remove },
-		{ "curl_multi_perform", &c->multi_perform },   { "curl_multi_poll", &c->multi_poll },
+		{ "curl_multi_init", &c->multi_init },		 { "curl_multi_cleanup", &c->multi_cleanup },
+		{ "curl_multi_add_handle", &c->multi_add },	 { "curl_multi_remove_handle", &c->multi_remove },
+		{ "curl_multi_perform", &c->multi_perform },	 { "curl_multi_poll", &c->multi_poll },
 		{ "curl_multi_info_read", &c->multi_info_read }, { "curl_multi_wakeup", &c->multi_wakeup },
 	};
 
@@ -89,11 +89,11 @@ int curlso_load(struct curlso *ret, struct err *err)
 {
 	struct curlso c = { .multi_init = NULL };
 	const struct library_function wanted[] = {
-		{ "curl_global_init", &c.global_init },       { "curl_easy_init", &c.easy_init },
-		{ "curl_easy_setopt", &c.easy_setopt },       { "curl_easy_perform", &c.easy_perform },
-		{ "curl_easy_getinfo", &c.easy_getinfo },     { "curl_easy_strerror", &c.easy_strerror },
-		{ "curl_easy_reset", &c.easy_reset },         { "curl_easy_cleanup", &c.easy_cleanup },
-		{ "curl_slist_append", &c.slist_append },     { "curl_slist_free_all", &c.slist_free_all },
+		{ "curl_global_init", &c.global_init },	  { "curl_easy_init", &c.easy_init },
+		{ "curl_easy_setopt", &c.easy_setopt },	  { "curl_easy_perform", &c.easy_perform },
+		{ "curl_easy_getinfo", &c.easy_getinfo }, { "curl_easy_strerror", &c.easy_strerror },
+		{ "curl_easy_reset", &c.easy_reset },	  { "curl_easy_cleanup", &c.easy_cleanup },
+		{ "curl_slist_append", &c.slist_append }, { "curl_slist_free_all", &c.slist_free_all },
 	};
 	int rc = library_load(&library, wanted, COUNT(wanted), err);
 
@@ -123,6 +123,6 @@ bool curlso_header(const char *line, size_t n, const char *name, char ret[CURLSO
 bool curlso_for_good(int code)
 {
 	return code == CURLSO_URL_MALFORMAT || code == CURLSO_UNSUPPORTED_PROTOCOL ||
-		code == CURLSO_TOO_MANY_REDIRECTS || code == CURLSO_PEER_FAILED_VERIFICATION ||
-		code == CURLSO_CACERT_BADFILE;
+	       code == CURLSO_TOO_MANY_REDIRECTS || code == CURLSO_PEER_FAILED_VERIFICATION ||
+	       code == CURLSO_CACERT_BADFILE;
 }

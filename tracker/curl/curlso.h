@@ -45,9 +45,9 @@ enum curlso_option {
 };
 
 enum curlso_info {
-	CURLSO_RESPONSE_CODE = 0x200002,     /* long */
+	CURLSO_RESPONSE_CODE = 0x200002,    /* long */
 	CURLSO_PRETRANSFER_TIME = 0x600035, /* int64_t, microseconds */
-	CURLSO_RETRY_AFTER = 0x600039,       /* int64_t, seconds */
+	CURLSO_RETRY_AFTER = 0x600039,	    /* int64_t, seconds */
 };
 
 enum {

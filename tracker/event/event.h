@@ -28,8 +28,8 @@ enum limit {
 #undef LIMIT
 };
 
-#define EVENT_RANK_RUN (-1)          /* a series of the whole run */
-#define EVENT_RANK_LAUNCHER (-2)     /* header.rank of the launcher's journal */
+#define EVENT_RANK_RUN (-1)	 /* a series of the whole run */
+#define EVENT_RANK_LAUNCHER (-2) /* header.rank of the launcher's journal */
 /* not in the record: the journal's rank if it is above 0, else the whole run */
 #define EVENT_RANK_DEFAULT (INT_MIN)
 
@@ -50,34 +50,34 @@ enum event_status {
 enum event_type { EVENT_TYPE_TEXT, EVENT_TYPE_F64, EVENT_TYPE_I64, EVENT_TYPE_BOOL };
 
 enum event_kind {
-	EVENT_SCALAR,       /* key, value, rank; step and wall_time of the event */
-	EVENT_HEADER,       /* header: the first record of one of our journals */
-	EVENT_PARAM,        /* key, type, text | value | integer, segment, changed; also from other writers' hparams */
-	EVENT_TAG,          /* key, text */
-	EVENT_ENV,          /* key, text */
-	EVENT_NOTE,         /* text (markdown) */
-	EVENT_STATUS,       /* status, text = reason */
-	EVENT_HEARTBEAT,    /* integer = count */
-	EVENT_FILE_VERSION, /* text, such as "brain.Event:2"; not reported with a header */
-	EVENT_SESSION,      /* integer = SessionLog status: 1 start, 2 stop, 3 checkpoint */
+	EVENT_SCALAR,	     /* key, value, rank; step and wall_time of the event */
+	EVENT_HEADER,	     /* header: the first record of one of our journals */
+	EVENT_PARAM,	     /* key, type, text | value | integer, segment, changed; also from other writers' hparams */
+	EVENT_TAG,	     /* key, text */
+	EVENT_ENV,	     /* key, text */
+	EVENT_NOTE,	     /* text (markdown) */
+	EVENT_STATUS,	     /* status, text = reason */
+	EVENT_HEARTBEAT,     /* integer = count */
+	EVENT_FILE_VERSION,  /* text, such as "brain.Event:2"; not reported with a header */
+	EVENT_SESSION,	     /* integer = SessionLog status: 1 start, 2 stop, 3 checkpoint */
 	EVENT_HPARAMS_START, /* value = start time in seconds, text = group name; its EVENT_PARAM items follow */
-	EVENT_HPARAMS_END,  /* value = end time in seconds (0: unknown), status */
-	EVENT_TEXT,         /* key, text: first string of a text summary; raw, rank */
-	EVENT_CONSOLE,      /* text = lines, for console_next (event_encode.h); wall_time is the first one's */
-	EVENT_CODE,         /* key, text: what ran: "commit", "diff", "packages", … */
-	EVENT_ALERT,        /* integer = level, key = title, text; step of the event */
-	EVENT_INPUT,        /* input: a data set that the run reads */
-	EVENT_FILE,         /* key = name, text = SHA-256, integer = bytes: a file stored with the run */
+	EVENT_HPARAMS_END,   /* value = end time in seconds (0: unknown), status */
+	EVENT_TEXT,	     /* key, text: first string of a text summary; raw, rank */
+	EVENT_CONSOLE,	     /* text = lines, for console_next (event_encode.h); wall_time is the first one's */
+	EVENT_CODE,	     /* key, text: what ran: "commit", "diff", "packages", … */
+	EVENT_ALERT,	     /* integer = level, key = title, text; step of the event */
+	EVENT_INPUT,	     /* input: a data set that the run reads */
+	EVENT_FILE,	     /* key = name, text = SHA-256, integer = bytes: a file stored with the run */
 	/* key = tag, text = plugin name (may be empty): histogram, image, graph, … not interpreted; raw, rank */
 	EVENT_OTHER,
 };
 
 /* The writer of the journal; texts point into the payload. */
 struct event_header {
-	unsigned format; /* 1 */
+	unsigned format;	     /* 1 */
 	struct event_text run_id;    /* checked: 32 lower-case hex digits */
 	struct event_text writer_id; /* checked: 32 lower-case hex digits */
-	int rank;                    /* from 0, or EVENT_RANK_LAUNCHER */
+	int rank;		     /* from 0, or EVENT_RANK_LAUNCHER */
 	int world_size;
 	struct event_text experiment;
 	struct event_text run_name;
@@ -86,7 +86,7 @@ struct event_header {
 	int64_t first_epoch;
 	struct event_text host;
 	int64_t pid;
-	bool ordered;                /* points keep their order across series */
+	bool ordered; /* points keep their order across series */
 	struct event_text version;
 };
 
@@ -108,19 +108,19 @@ struct event_item {
 	int64_t integer;
 	enum event_type type;
 	enum event_status status;
-	int rank;     /* EVENT_RANK_DEFAULT, EVENT_RANK_RUN or a rank */
-	bool segment; /* a param of the segment */
-	bool changed; /* a param that replaces its earlier value */
-	struct event_span raw; /* the Summary.Value unchanged, for event_media.h; may be empty */
+	int rank;			   /* EVENT_RANK_DEFAULT, EVENT_RANK_RUN or a rank */
+	bool segment;			   /* a param of the segment */
+	bool changed;			   /* a param that replaces its earlier value */
+	struct event_span raw;		   /* the Summary.Value unchanged, for event_media.h; may be empty */
 	const struct event_header *header; /* inside struct event */
 	struct event_input input;
 };
 
 /* Caller's storage; needs no _done. Read only wall_time, step and ours. */
 struct event {
-	double wall_time; /* seconds since 1970 UTC; 0 when absent */
-	int64_t step;     /* 0 when absent */
-	bool ours;        /* has an extension field of ours at top level */
+	double wall_time;			/* seconds since 1970 UTC; 0 when absent */
+	int64_t step;				/* 0 when absent */
+	bool ours;				/* has an extension field of ours at top level */
 	struct event_span top, summary, params; /* what remains to be walked */
 	struct event_header header;
 };

@@ -29,7 +29,7 @@ struct encode_scalar {
 
 void encode_header(struct buf *b, double wall_time, const struct event_header *h); /* the first record */
 void encode_file_version(struct buf *b, double wall_time); /* first record of a file that is not one of our journals */
-void encode_session_start(struct buf *b, double wall_time, int64_t step);          /* SessionLog START */
+void encode_session_start(struct buf *b, double wall_time, int64_t step); /* SessionLog START */
 void encode_scalar(struct buf *b, const struct encode_scalar *s);
 void encode_param(struct buf *b, double wall_time, const struct encode_param *p);
 void encode_tag(struct buf *b, double wall_time, struct event_text key, struct event_text value);
@@ -66,9 +66,9 @@ void encode_hparams_end(struct buf *b, double wall_time, enum event_status statu
 
 /* A line of console output. */
 struct console_line {
-	int stream;  /* 1 standard output, 2 standard error */
-	int64_t ms;  /* after the wall time of the record */
-	bool again;  /* the next line of the stream overwrites it */
+	int stream;		/* 1 standard output, 2 standard error */
+	int64_t ms;		/* after the wall time of the record */
+	bool again;		/* the next line of the stream overwrites it */
 	struct event_text text; /* points into the message */
 };
 

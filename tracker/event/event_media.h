@@ -17,12 +17,12 @@ enum media_kind media_content(struct event_span value, struct buf *to);
 
 struct media {
 	enum media_kind kind;
-	struct event_span bytes;  /* image, audio: the encoded file */
-	uint64_t width, height;   /* image: pixels; table: columns, rows */
-	struct event_span strings; /* text, table: for media_string */
-	struct event_span bins;   /* histogram: rows of three little-endian doubles: left, right, count; or */
+	struct event_span bytes;	  /* image, audio: the encoded file */
+	uint64_t width, height;		  /* image: pixels; table: columns, rows */
+	struct event_span strings;	  /* text, table: for media_string */
+	struct event_span bins;		  /* histogram: rows of three little-endian doubles: left, right, count; or */
 	struct event_span limits, counts; /* the older form: right edges and counts, */
-	double min, max;          /* include the outer edges */
+	double min, max;		  /* include the outer edges */
 };
 
 /* 0 or ERR_CORRUPT. */

@@ -20,7 +20,7 @@
 
 enum record_state {
 	RECORD_OK,
-	RECORD_MORE,        /* the bytes end inside the record; rec.frame_bytes is its size, 0 if unknown */
+	RECORD_MORE,	    /* the bytes end inside the record; rec.frame_bytes is its size, 0 if unknown */
 	RECORD_BAD_LENGTH,  /* the length's checksum is wrong */
 	RECORD_BAD_PAYLOAD, /* the payload's checksum is wrong; rec is filled */
 };

@@ -70,7 +70,7 @@ enum {
 
 /* The one number or text in a TensorProto (tensor.proto); only the size of larger tensors. */
 struct tensorproto {
-	unsigned dtype;    /* TB_DT_… */
+	unsigned dtype;	   /* TB_DT_… */
 	uint64_t elements; /* UINT64_MAX: overflow */
 	struct event_span content;
 	bool has_number;

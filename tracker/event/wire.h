@@ -14,7 +14,7 @@ enum wire_type { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE_GROUP =
 struct wire_field {
 	unsigned number;
 	enum wire_type type;
-	uint64_t value;          /* varint, fixed64, fixed32: raw bits; else 0 */
+	uint64_t value;		 /* varint, fixed64, fixed32: raw bits; else 0 */
 	struct event_span bytes; /* WIRE_BYTES */
 };
 

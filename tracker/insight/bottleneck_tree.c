@@ -12,21 +12,21 @@
 #include "tracker/insight/run_change.h"
 #include "tracker/insight/spread.h"
 
-#define SLOW_LINK_GBS 0.5      /* a slower all-reduce is limited by the link */
+#define SLOW_LINK_GBS 0.5 /* a slower all-reduce is limited by the link */
 #define BUCKET_USUAL_MB 25.0
-#define BUCKETS 8	       /* buckets of a model whose gradients are smaller than the usual bucket */
-#define FIXED_LEAST 0.15       /* share of a step that is large if independent of the batch (4 x batch gains 11 %) */
-#define NODE_CALL_S 1.3e-6	       /* per node with tiny tensors: a graph of 700 on cores of 2020 to 2025 */
-#define CLOCK_LEAST 1.08       /* the clock of shared machines varies by 5 % within minutes */
+#define BUCKETS 8	   /* buckets of a model whose gradients are smaller than the usual bucket */
+#define FIXED_LEAST 0.15   /* share of a step that is large if independent of the batch (4 x batch gains 11 %) */
+#define NODE_CALL_S 1.3e-6 /* per node with tiny tensors: a graph of 700 on cores of 2020 to 2025 */
+#define CLOCK_LEAST 1.08   /* the clock of shared machines varies by 5 % within minutes */
 #define SHARE_MOST 0.99
-#define WAIT_LEAST 0.02           /* smaller shares of time count as no wait */
-#define SHOWN_LEAST 0.005	       /* share that is not printed as 0 % */
-#define CORES_SPARE 0.5	       /* below this number of spare cores, concurrent work slows down */
+#define WAIT_LEAST 0.02	  /* smaller shares of time count as no wait */
+#define SHOWN_LEAST 0.005 /* share that is not printed as 0 % */
+#define CORES_SPARE 0.5	  /* below this number of spare cores, concurrent work slows down */
 
 struct tree_walk {
 	const struct bottleneck_run *run;
-	double seconds;  /* time of a step, including the time between steps */
-	double *values;  /* space for all steps */
+	double seconds; /* time of a step, including the time between steps */
+	double *values; /* space for all steps */
 	struct bottleneck_report *report;
 };
 
@@ -269,8 +269,7 @@ static double compute_hideable_share(const struct tree_walk *w)
 static enum bottleneck_leaf choose_communication_leaf(const struct tree_walk *w)
 {
 	const struct bottleneck_run *run = w->run;
-	const bool one = run->bucket_cap_mb > BUCKET_USUAL_MB &&
-		run->parameters * 4 <= run->bucket_cap_mb * 1048576;
+	const bool one = run->bucket_cap_mb > BUCKET_USUAL_MB && run->parameters * 4 <= run->bucket_cap_mb * 1048576;
 
 	if (one && compute_hideable_share(w) > phase_share(w, STEP_TIME_comm_exposed) / 2)
 		return BOTTLENECK_bucket;
@@ -449,10 +448,10 @@ static void diagnose_cpu(struct tree_walk *w)
 {
 	const struct bottleneck_run *run = w->run;
 	double wanted = run->threads * run->local_world;
-	enum bottleneck_leaf leaf = is_throttled(run)				 ? BOTTLENECK_cpu_quota :
-			      wanted > run->cores			 ? BOTTLENECK_threads :
-			      are_cores_taken(run)				 ? BOTTLENECK_cpu_taken :
-									   BOTTLENECK_crowding;
+	enum bottleneck_leaf leaf = is_throttled(run)	   ? BOTTLENECK_cpu_quota
+				    : wanted > run->cores  ? BOTTLENECK_threads
+				    : are_cores_taken(run) ? BOTTLENECK_cpu_taken
+							   : BOTTLENECK_crowding;
 	struct bottleneck_finding *f =
 		add_tree_finding(w, leaf, leaf == BOTTLENECK_cpu_quota ? run->throttled : run->run_wait, -1);
 
@@ -619,8 +618,8 @@ static void format_finding(struct bottleneck_finding *f)
 		snprintf(gain, sizeof(gain), "without it up to %.2fx as fast", f->gain);
 	else if (f->flags[0])
 		snprintf(gain, sizeof(gain), "dptrain doctor --try measures what the action gains");
-	snprintf(f->sentence, sizeof(f->sentence), "%s: %.0f %% of the time%s; %s", find_title(f->leaf),
-		 100 * f->share, between, gain);
+	snprintf(f->sentence, sizeof(f->sentence), "%s: %.0f %% of the time%s; %s", find_title(f->leaf), 100 * f->share,
+		 between, gain);
 }
 
 static void format_findings(struct bottleneck_report *r)

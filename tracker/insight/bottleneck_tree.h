@@ -37,13 +37,12 @@ struct bottleneck_run {
 	const struct bottleneck_rank *ranks;
 	size_t n_ranks;
 	/* the configuration */
-	double workers, threads, local_world, cores, batch_size, parameters, bucket_cap_mb,
-		eval_steps, save_steps;
+	double workers, threads, local_world, cores, batch_size, parameters, bucket_cap_mb, eval_steps, save_steps;
 	double nodes; /* operators that a step calls */
 	/* Mean seconds per step: comm_total of the rank that the others wait for; evaluation; checkpoints (copying and
 	 * waiting). */
 	double comm_total, evaluation, checkpoint;
-	double bare;       /* seconds of a cached step: without data loading or pauses */
+	double bare;	   /* seconds of a cached step: without data loading or pauses */
 	double saving_cpu; /* seconds per step on a core, of the thread that writes checkpoints */
 	/* The loader, per step: seconds of its threads, their seconds on a core, batches ready. */
 	double load, load_cpu, ready;
@@ -51,26 +50,26 @@ struct bottleneck_run {
 	 * throttled by the control group; waiting for memory. */
 	double run_wait, taken, steal, throttled, memory_wait;
 	double major_faults; /* per step */
-	double clock;        /* slowdown of a fixed loop against the best clock; 1: none */
+	double clock;	     /* slowdown of a fixed loop against the best clock; 1: none */
 };
 
 struct bottleneck_finding {
-	const char *leaf; /* or its branch */
+	const char *leaf;	 /* or its branch */
 	double share, low, high; /* of the wall time that removing it would save; low and high NaN: too few steps */
-	double gain;             /* speed-up factor without it; NaN: unknown from the share */
+	double gain;		 /* speed-up factor without it; NaN: unknown from the share */
 	char evidence[240];
 	const char *usual;
 	char action[240];
-	char flags[80]; /* flags of dptrain for the action; "": none can be tried */
+	char flags[80];	    /* flags of dptrain for the action; "": none can be tried */
 	char sentence[160]; /* title, share, interval and gain in words, for every display of the finding */
 };
 
 struct bottleneck_report {
 	const char *verdict; /* the first finding's leaf, or "healthy" */
 	struct bottleneck_finding findings[BOTTLENECK_LEAVES];
-	size_t n;            /* largest share first */
-	char sentence[160];  /* the first finding's, or "healthy: …" */
-	char bound[160];     /* the composition of the computing time */
+	size_t n;	    /* largest share first */
+	char sentence[160]; /* the first finding's, or "healthy: …" */
+	char bound[160];    /* the composition of the computing time */
 };
 
 /* Returns a bottleneck_run with all numbers unknown. */

@@ -9,14 +9,14 @@
 
 #include "tracker/base/array.h"
 
-#define RECENT_LEAST 20	   /* steps before a spike can be found */
+#define RECENT_LEAST 20	    /* steps before a spike can be found */
 #define SPIKE_DEVIATIONS 10 /* robust standard deviations above the median */
-#define SPIKE_RISE 0.2	   /* and fraction of the median */
-#define SPIKE_FIRST 0.05   /* and fraction of the first losses: late in training small rises do not matter */
-#define SPIKE_LEAST 0.01   /* and nats, for runs that begin with trained weights */
-#define RISE_DEVIATIONS 5  /* for validation: the lowest of many noisy values is 2 to 3 deviations below their mean */
-#define RISE_LEAST 0.01	   /* fraction of the lowest loss */
-#define AFTER_LEAST 3	   /* validations after the lowest */
+#define SPIKE_RISE 0.2	    /* and fraction of the median */
+#define SPIKE_FIRST 0.05    /* and fraction of the first losses: late in training small rises do not matter */
+#define SPIKE_LEAST 0.01    /* and nats, for runs that begin with trained weights */
+#define RISE_DEVIATIONS 5   /* for validation: the lowest of many noisy values is 2 to 3 deviations below their mean */
+#define RISE_LEAST 0.01	    /* fraction of the lowest loss */
+#define AFTER_LEAST 3	    /* validations after the lowest */
 
 bool learning_spikes(struct learning_usual *u, double loss, double *ret_usual)
 {

@@ -39,7 +39,7 @@ struct learning_series {
 	bool by_epoch;
 };
 
-void learning_see(unsigned *seen, const char *key); /* call it for all series of a run; *seen starts at 0 */
+void learning_see(unsigned *seen, const char *key);	    /* call it for all series of a run; *seen starts at 0 */
 const struct learning_series *learning_pick(unsigned seen); /* NULL: no validation series */
 const struct learning_series *learning_validates(const char *key); /* the pair of a validation series, or NULL */
 
@@ -56,8 +56,8 @@ int learning_validation(struct learning *l, int64_t step, double loss, struct er
 void learning_training(struct learning *l, int64_t step, double loss);
 
 struct learning_overfit {
-	int64_t step, last;	     /* step of the lowest validation loss; of the last one */
-	double lowest, now;	     /* validation loss at that step; mean of the later half of the losses after it */
+	int64_t step, last;	       /* step of the lowest validation loss; of the last one */
+	double lowest, now;	       /* validation loss at that step; mean of the later half of the losses after it */
 	double training, training_now; /* mean training loss up to that step; over that half */
 };
 

@@ -229,7 +229,7 @@ void change_of(struct change_side a, struct change_side b, const struct change_p
 
 /* ---- the sentence ---- */
 
-#define WHOLE_SHARE 0.9   /* a share of the difference that is reported as all of it */
+#define WHOLE_SHARE 0.9 /* a share of the difference that is reported as all of it */
 #define NAMED_SHARE 0.1 /* smaller shares are not reported */
 
 enum { PARTS_NAMED = 3 };
@@ -301,13 +301,12 @@ void change_text_change(struct buf *out, const struct change *c, const char *a, 
 		buf_addf(out, "no significant difference between %s and %s: %.2fx (%.2f-%.2f)", a, b, c->factor, c->low,
 			 c->high);
 	} else if (c->basis == CHANGE_TOO_FEW) {
-		buf_addf(out, "too few steps to compare %s and %s: each side needs %d independent steps",
-			 a, b, CHANGE_EFFECTIVE_LEAST);
+		buf_addf(out, "too few steps to compare %s and %s: each side needs %d independent steps", a, b,
+			 CHANGE_EFFECTIVE_LEAST);
 	} else {
 		buf_addf(out, "a sample took %s %.2f times as long as %s", a, c->factor, b);
 		describe_phases(out, c);
-		buf_adds(out,
-			 "; the spread of equal runs is unknown, so this may be chance: repeat both with "
+		buf_adds(out, "; the spread of equal runs is unknown, so this may be chance: repeat both with "
 			      "another --seed, or use dptrain bench --compare-with");
 	}
 }

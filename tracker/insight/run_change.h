@@ -22,31 +22,31 @@ struct change_side {
 
 /* Spread of equal runs, added group by group. Zeroed: empty. */
 struct change_pool {
-	double log_squares;           /* squared deviations of log(seconds) from the group's mean */
-	double within;                /* sum of the runs' own variances, over runs */
-	double squares[STEP_TIME_PHASES];  /* of phase / mean seconds of the group */
-	double df;                    /* runs minus groups */
+	double log_squares;		  /* squared deviations of log(seconds) from the group's mean */
+	double within;			  /* sum of the runs' own variances, over runs */
+	double squares[STEP_TIME_PHASES]; /* of phase / mean seconds of the group */
+	double df;			  /* runs minus groups */
 	size_t runs;
 };
 
 void change_pool_add(struct change_pool *pool, struct change_side group);
 
 enum change_basis {
-	CHANGE_REPEATS,  /* repeats on both sides */
-	CHANGE_POOLED,   /* one side has a single run: spread of other repeats */
-	CHANGE_ALONE,    /* one run per side, and the spread of equal runs is unknown: no interval */
-	CHANGE_TOO_FEW,  /* too few effective steps: no interval */
+	CHANGE_REPEATS, /* repeats on both sides */
+	CHANGE_POOLED,	/* one side has a single run: spread of other repeats */
+	CHANGE_ALONE,	/* one run per side, and the spread of equal runs is unknown: no interval */
+	CHANGE_TOO_FEW, /* too few effective steps: no interval */
 };
 
 struct change_part {
-	double seconds;   /* per sample: B's minus A's */
+	double seconds;	  /* per sample: B's minus A's */
 	double low, high; /* NaN: no interval */
 };
 
 struct change {
 	enum change_basis basis;
-	double seconds[2];        /* per sample, A and B: geometric means of the runs */
-	double factor, low, high; /* A's seconds / B's: above 1, B is faster; low and high NaN: no interval */
+	double seconds[2];	      /* per sample, A and B: geometric means of the runs */
+	double factor, low, high;     /* A's seconds / B's: above 1, B is faster; low and high NaN: no interval */
 	double steps_low, steps_high; /* interval from the steps of these runs alone; NaN: too few */
 	struct change_part whole;
 	struct change_part phase[STEP_TIME_PHASES]; /* their seconds sum to the whole's */

@@ -11,11 +11,11 @@
 struct diagnosis_facts {
 	double workers, threads, batch_size, parameters, bucket_cap_mb; /* params of the same names */
 	double global_batch_size, steps_per_epoch, eval_steps, save_steps;
-	double cores;       /* of one machine */
-	double nodes;       /* of the program that a step runs */
+	double cores;	    /* of one machine */
+	double nodes;	    /* of the program that a step runs */
 	double local_world; /* ranks on the first machine */
-	int world;          /* ranks, at least 1 */
-	bool evaluates;     /* has val/seconds or epoch/eval_seconds */
+	int world;	    /* ranks, at least 1 */
+	bool evaluates;	    /* has val/seconds or epoch/eval_seconds */
 };
 
 struct diagnosis_facts diagnosis_unknown(void);
@@ -55,7 +55,7 @@ struct system_stats_point {
 };
 
 int system_stats_new(struct system_stats **ret, int ranks, struct err *err); /* ERR_NOMEM */
-void system_stats_free(struct system_stats *v);                              /* NULL is fine */
+void system_stats_free(struct system_stats *v);				     /* NULL is fine */
 
 int system_stats_series(const char *key); /* "system/loop_us"; -1: not used */
 const char *system_stats_key(int series);
@@ -73,8 +73,8 @@ struct diagnosis_input {
 	const struct diagnosis_facts *facts;
 	const struct steps *steps;
 	const struct step_time_step *rows; /* of steps_take; warm-up is skipped */
-	const struct step_time *pace;      /* of these */
-	struct system_stats *vitals;        /* NULL: no system statistics */
+	const struct step_time *pace;	   /* of these */
+	struct system_stats *vitals;	   /* NULL: no system statistics */
 };
 
 /* Diagnoses a run. ERR_NOMEM; ERR_USAGE: no counted steps, or none with phases. */

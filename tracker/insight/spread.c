@@ -75,8 +75,8 @@ double t_distribution_quantile(double confidence, double df)
 
 /* ---- the stationary bootstrap ---- */
 
-#define SIGNIFICANT 2.0    /* Politis & White's c: autocorrelations below c * sqrt(log10(n) / n) count as zero */
-#define WEIGHT_LEAST 1e-3  /* lags with less weight are skipped */
+#define SIGNIFICANT 2.0	  /* Politis & White's c: autocorrelations below c * sqrt(log10(n) / n) count as zero */
+#define WEIGHT_LEAST 1e-3 /* lags with less weight are skipped */
 
 struct lags {
 	const double *x;

@@ -10,7 +10,7 @@ struct spread {
 	double mean;
 	double variance;  /* of the mean, as the stationary bootstrap estimates it */
 	double effective; /* number of independent values with the same information; at most n */
-	double block;     /* mean length of a block; there are n / block degrees of freedom */
+	double block;	  /* mean length of a block; there are n / block degrees of freedom */
 };
 
 /* Estimates the variance of the mean with the stationary bootstrap (Politis & Romano 1994, lemma 1: closed form, no

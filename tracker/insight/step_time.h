@@ -25,13 +25,13 @@ struct step_time_step {
 };
 
 struct step_time {
-	size_t steps, warmup; /* counted; skipped as warm-up before them */
-	double samples;       /* of the counted steps */
-	double seconds;       /* per sample: all seconds divided by all samples. NaN without steps */
+	size_t steps, warmup;		/* counted; skipped as warm-up before them */
+	double samples;			/* of the counted steps */
+	double seconds;			/* per sample: all seconds divided by all samples. NaN without steps */
 	double phase[STEP_TIME_PHASES]; /* parts of seconds, with that sum */
-	double variance;      /* of log(seconds), estimated from the steps of this run; NaN: too few */
-	double effective;     /* number of independent steps with the same information */
-	double block;         /* mean block length of the bootstrap */
+	double variance;		/* of log(seconds), estimated from the steps of this run; NaN: too few */
+	double effective;		/* number of independent steps with the same information */
+	double block;			/* mean block length of the bootstrap */
 };
 
 /* settled: the last step at which the number of loader threads changed, INT64_MIN for none. ERR_NOMEM. */
@@ -40,8 +40,8 @@ int step_time_of(const struct step_time_step *steps, size_t n, int64_t settled, 
 #define WARMUP_BATCH 5 /* values of one median */
 
 /* The rule as text. */
-#define WARMUP_RULE                                                                                              \
-	"the first step, steps until the number of loader threads is stable, and what MSER-5 finds on medians of 5 " \
+#define WARMUP_RULE                                                                                                    \
+	"the first step, steps until the number of loader threads is stable, and what MSER-5 finds on medians of 5 "   \
 	"steps in the first half of the run"
 
 /* Returns how many of the n values at the beginning differ from the rest. The cut d, a multiple of WARMUP_BATCH and at

@@ -36,7 +36,7 @@ struct steps;
 
 struct steps_opts {
 	int64_t first, last; /* steps; of more than STEPS_MAX the last ones are kept */
-	int ranks;           /* 0 .. ranks-1; at least 1 */
+	int ranks;	     /* 0 .. ranks-1; at least 1 */
 };
 
 struct steps_point {
@@ -52,11 +52,11 @@ struct steps_point {
 struct steps_batch {
 	double global;
 	int64_t steps_per_epoch; /* 0: unknown */
-	double last;             /* 0: unknown */
+	double last;		 /* 0: unknown */
 };
 
 int steps_new(struct steps **ret, const struct steps_opts *o, struct err *err); /* ERR_NOMEM */
-void steps_free(struct steps *s);                                               /* NULL is fine */
+void steps_free(struct steps *s);						/* NULL is fine */
 
 int64_t steps_first(const struct steps *s);
 size_t steps_span(const struct steps *s);

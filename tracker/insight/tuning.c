@@ -5,10 +5,10 @@
 
 #include <math.h>
 
-#define MEAN_DECAY 0.8	  /* decay of the running mean */
-#define EXPLODED_TIMES 4  /* times the lowest mean */
-#define FELL_LEAST 0.01	  /* fraction of the first loss */
-#define SAFETY 10	  /* the recommended rate is the rate of the lowest loss divided by this */
+#define MEAN_DECAY 0.8	 /* decay of the running mean */
+#define EXPLODED_TIMES 4 /* times the lowest mean */
+#define FELL_LEAST 0.01	 /* fraction of the first loss */
+#define SAFETY 10	 /* the recommended rate is the rate of the lowest loss divided by this */
 
 bool lr_range_add(struct lr_range_test *r, double lr, double loss)
 {
@@ -60,12 +60,12 @@ bool lr_range_answer(const struct lr_range_test *r, struct lr_range_answer *ret)
 		fall = fmin(change, fall);
 	}
 	*ret = (struct lr_range_answer){ .lr = r->lr[lowest] / SAFETY,
-				      .lowest = r->lr[lowest],
-				      .steepest = r->lr[steepest],
-				      .first = smooth_loss(r, 0, half),
-				      .least = smooth_loss(r, lowest, half),
-				      .exploded = r->exploded,
-				      .open = !(r->exploded > 0) && lowest + 2 * half >= r->n };
+					 .lowest = r->lr[lowest],
+					 .steepest = r->lr[steepest],
+					 .first = smooth_loss(r, 0, half),
+					 .least = smooth_loss(r, lowest, half),
+					 .exploded = r->exploded,
+					 .open = !(r->exploded > 0) && lowest + 2 * half >= r->n };
 	return ret->least < ret->first - FELL_LEAST * fabs(ret->first);
 }
 
@@ -131,9 +131,8 @@ static void describe_noise(struct buf *out, const struct batch_search *s, int64_
 	const double samples = (double)size * s->ranks;
 
 	if (isnan(s->noise)) {
-		buf_addf(out,
-			 "; the critical batch size is unknown: the gradient is mostly noise, or "
-			 "the run was too short (--max-steps)");
+		buf_addf(out, "; the critical batch size is unknown: the gradient is mostly noise, or "
+			      "the run was too short (--max-steps)");
 		return;
 	}
 	buf_addf(out, "; the critical batch size is %.3g samples", s->noise);

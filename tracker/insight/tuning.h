@@ -24,12 +24,12 @@ struct lr_range_test {
 bool lr_range_add(struct lr_range_test *r, double lr, double loss);
 
 struct lr_range_answer {
-	double lr;	/* recommended: a tenth of `lowest` */
-	double lowest;	/* the rate at which the smoothed loss was lowest */
-	double steepest; /* the rate of the fastest fall, over the rate's logarithm */
+	double lr;	     /* recommended: a tenth of `lowest` */
+	double lowest;	     /* the rate at which the smoothed loss was lowest */
+	double steepest;     /* the rate of the fastest fall, over the rate's logarithm */
 	double first, least; /* the smoothed loss at the beginning; at `lowest` */
-	double exploded; /* 0: the loss did not explode */
-	bool open;	/* the loss was lowest at the end: higher rates may be better */
+	double exploded;     /* 0: the loss did not explode */
+	bool open;	     /* the loss was lowest at the end: higher rates may be better */
 };
 
 /* Returns false if no rate lowered the loss. */

@@ -22,9 +22,9 @@ struct object_client {
 	pthread_mutex_t lock; /* protects all members below */
 	struct settings_place place;
 	struct identity identity;
-	unsigned number;  /* of the identity, counted up */
-	bool stale;	  /* the identity must be loaded again */
-	double renew_s;	  /* wall clock: when to load another one; 0: never */
+	unsigned number; /* of the identity, counted up */
+	bool stale;	 /* the identity must be loaded again */
+	double renew_s;	 /* wall clock: when to load another one; 0: never */
 	uint64_t jitter_draws;
 	void *idle[CLIENT_IDLE]; /* libcurl's handles, with their connections */
 	int n_idle;
@@ -35,11 +35,11 @@ struct object_call {
 	const void *bytes; /* the body of the request; NULL: none */
 	size_t n;
 	const char *type;
-	const char *header; /* one more header line, or NULL */
+	const char *header;  /* one more header line, or NULL */
 	uint64_t begin, end; /* range [begin, end) of an object; end 0: everything from begin on */
 	const char *match;   /* If-Match; NULL */
 	int (*piece)(void *user, const void *bytes, size_t n); /* receives the body of a successful answer; NULL:
-							        * collected in text */
+								* collected in text */
 	void *user;
 	/* State of the last answer; `got` is the sum of all attempts. */
 	long status;

@@ -215,8 +215,7 @@ static int classify_status(struct call_attempt *t, struct err *err)
 	object_code(call->text.data ? call->text.data : "", call->text.len, code);
 	if (s >= 200 && s < 300 && strcmp(code, "InternalError") && strcmp(code, "SlowDown"))
 		return 0;
-	snprintf(call->why, sizeof(call->why), "the server answered status %ld%s%.100s", s, code[0] ? ", " : "",
-		 code);
+	snprintf(call->why, sizeof(call->why), "the server answered status %ld%s%.100s", s, code[0] ? ", " : "", code);
 	if (s == 408 || s == 429 || s >= 500 || (s >= 200 && s < 300))
 		return ERR_BUSY;
 	if (object_learn(t->c, &refusal)) {

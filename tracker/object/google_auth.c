@@ -165,7 +165,7 @@ enum google_source { GOOGLE_ANONYMOUS, GOOGLE_HMAC, GOOGLE_ACCOUNT_KEY, GOOGLE_U
 struct google_auth {
 	enum google_source source;
 	char file[PATH_BYTES];
-	json_t *root; /* of the file */
+	json_t *root;		 /* of the file */
 	const char *id, *secret; /* HMAC: variables */
 };
 
@@ -239,8 +239,8 @@ static bool find_gcloud_file(char ret[PATH_BYTES])
 
 	if (config)
 		return snprintf(ret, PATH_BYTES, "%s/application_default_credentials.json", config) < PATH_BYTES;
-	return home && snprintf(ret, PATH_BYTES, "%s/.config/gcloud/application_default_credentials.json", home) <
-			       PATH_BYTES;
+	return home &&
+	       snprintf(ret, PATH_BYTES, "%s/.config/gcloud/application_default_credentials.json", home) < PATH_BYTES;
 }
 
 static int find_hmac_keys(struct google_auth *a, struct err *err)
@@ -279,9 +279,9 @@ static int find_google_source(struct google_auth *a, struct err *err)
 	if (file) {
 		snprintf(a->file, sizeof(a->file), "%s", file);
 		rc = load_credentials_file(a, err);
-		return rc == ERR_NOENT ? err_set(err, ERR_USAGE,
-						 "GOOGLE_APPLICATION_CREDENTIALS=%.300s: no such file", file)
-				       : rc;
+		return rc == ERR_NOENT
+			       ? err_set(err, ERR_USAGE, "GOOGLE_APPLICATION_CREDENTIALS=%.300s: no such file", file)
+			       : rc;
 	}
 	a->source = GOOGLE_METADATA;
 	if (settings_env("GCE_METADATA_HOST"))

@@ -39,8 +39,8 @@ static int refuse_other_sources(const struct settings *s, struct err *err)
 		if (settings_get(s, way[i], value))
 			return err_set(err, ERR_USAGE,
 				       "AWS profile %.100s gets its keys from %s, which is not supported: "
-				       "run eval \"$(aws configure export-credentials --format env)\"", s->profile,
-				       way[i]);
+				       "run eval \"$(aws configure export-credentials --format env)\"",
+				       s->profile, way[i]);
 	if (settings_env("AWS_WEB_IDENTITY_TOKEN_FILE"))
 		return err_set(err, ERR_USAGE,
 			       "AWS_WEB_IDENTITY_TOKEN_FILE is not supported: "
@@ -159,8 +159,7 @@ static int load_instance_keys(struct identity *ret, const struct curlso *so, str
 	base = base ? base : INSTANCES;
 	n = (int)strlen(base) - (base[strlen(base) - 1] == '/');
 	snprintf(url, sizeof(url), "%.*s/latest/api/token", n, base);
-	if (request_metadata(so,
-			     &(struct auth_request){ .url = url, .header = TOKEN_TTL, .put = true }, text) != 200)
+	if (request_metadata(so, &(struct auth_request){ .url = url, .header = TOKEN_TTL, .put = true }, text) != 200)
 		return ERR_NOENT;
 	snprintf(header, sizeof(header), "X-aws-ec2-metadata-token: %s", text->data);
 	snprintf(url, sizeof(url), "%.*s" ROLES, n, base);

@@ -32,11 +32,11 @@ int object_head(struct object_client *c, const char *key, struct object_facts *r
 int object_get(struct object_client *c, const struct object_get *g, struct object_facts *ret, struct err *err)
 {
 	struct object_call call = { .ask = { .method = "GET", .key = g->key },
-			     .begin = g->begin,
-			     .end = g->n ? g->begin + g->n : 0,
-			     .match = g->etag,
-			     .piece = g->piece,
-			     .user = g->user };
+				    .begin = g->begin,
+				    .end = g->n ? g->begin + g->n : 0,
+				    .match = g->etag,
+				    .piece = g->piece,
+				    .user = g->user };
 	int rc = client_call(c, &call, err);
 
 	if (!rc && g->n && call.got != g->n)
@@ -52,9 +52,9 @@ int object_put(struct object_client *c, const struct object_put *p, struct err *
 {
 	const bool google = !strcmp(client_scheme(c), OBJECT_GS);
 	struct object_call call = { .ask = { .method = "PUT", .key = p->key, .payload = p->sha256 },
-			     .bytes = p->n ? p->bytes : "",
-			     .n = p->n,
-			     .type = p->type };
+				    .bytes = p->n ? p->bytes : "",
+				    .n = p->n,
+				    .type = p->type };
 	int rc;
 
 	if (p->fresh)

@@ -49,7 +49,7 @@ void object_url(struct object_client *c, char ret[OBJECT_URL_BYTES]);
 
 struct object_facts {
 	uint64_t bytes;
-	char etag[OBJECT_ETAG_BYTES]; /* as the server sends it, with quotes */
+	char etag[OBJECT_ETAG_BYTES];		  /* as the server sends it, with quotes */
 	char generation[OBJECT_GENERATION_BYTES]; /* Google's number of the version; "": none */
 };
 
@@ -86,7 +86,7 @@ struct object_entry {
 
 struct object_list {
 	const char *prefix;
-	const char *delimiter; /* "/"; NULL: none */
+	const char *delimiter;							/* "/"; NULL: none */
 	int (*each)(void *user, const struct object_entry *e, struct err *err); /* a nonzero return stops the listing
 										 * and is returned */
 	void *user;

@@ -190,7 +190,7 @@ bool settings_get(const struct settings *s, const char *name, char ret[AWS_PROFI
 
 	format_config_section(s, section);
 	return find_profile_value(&s->credentials, &(struct aws_profile_place){ .section = s->profile, .name = name },
-				ret) ||
+				  ret) ||
 	       find_profile_value(&s->config, &(struct aws_profile_place){ .section = section, .name = name }, ret);
 }
 
@@ -214,8 +214,7 @@ int settings_load(struct settings *s, struct err *err)
 		rc = load_settings_file(&s->config, "AWS_CONFIG_FILE", "config", err);
 	if (!rc && profile && !has_named_profile(s))
 		rc = err_set(err, ERR_USAGE,
-			     "AWS_PROFILE=%.100s: no such profile in ~/.aws/credentials or ~/.aws/config",
-			     profile);
+			     "AWS_PROFILE=%.100s: no such profile in ~/.aws/credentials or ~/.aws/config", profile);
 	return rc;
 }
 
@@ -269,17 +268,14 @@ int settings_place_at(struct settings_place *p, const char *setting, const char 
 
 	if ((strncmp(endpoint, "http://", 7) && strncmp(endpoint, "https://", 8)) || n >= sizeof(p->url) ||
 	    endpoint[strcspn(endpoint, "@?# \t\r\n")])
-		return err_set(
-			err, ERR_USAGE,
-			"%s: \"%.*s\" is not an http:// or https:// URL of a server", setting,
-			strchr(endpoint, '@') ? 0 : (int)strcspn(endpoint, "?#"), endpoint);
+		return err_set(err, ERR_USAGE, "%s: \"%.*s\" is not an http:// or https:// URL of a server", setting,
+			       strchr(endpoint, '@') ? 0 : (int)strcspn(endpoint, "?#"), endpoint);
 	scheme = (size_t)(host + 3 - endpoint);
 	while (n > scheme && endpoint[n - 1] == '/')
 		n--;
 	snprintf(p->host, sizeof(p->host), "%.*s", (int)strcspn(endpoint + scheme, "/"), endpoint + scheme);
 	if (scheme + strlen(p->host) != n)
-		return err_set(err, ERR_USAGE,
-			       "%s: \"%.200s\": a path is not allowed", setting, endpoint);
+		return err_set(err, ERR_USAGE, "%s: \"%.200s\": a path is not allowed", setting, endpoint);
 	snprintf(p->url, sizeof(p->url), "%.*s", (int)n, endpoint);
 	snprintf(p->path, sizeof(p->path), "/%s", bucket);
 	return 0;

@@ -79,8 +79,8 @@ struct identity {
 	char id[256], secret[256];
 	char token[AWS_PROFILE_VALUE_BYTES]; /* session token of temporary keys; "": none */
 	char who[256];			     /* the account, for messages; "": unknown */
-	double until_s;			 /* expiry, wall clock; 0: never */
-	bool given;			 /* the keys come from a container or instance and can be renewed */
+	double until_s;			     /* expiry, wall clock; 0: never */
+	bool given;			     /* the keys come from a container or instance and can be renewed */
 };
 
 /* The message of ERR_USAGE lists the sources that were searched. May wait some seconds for a container's or an

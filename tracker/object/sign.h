@@ -22,11 +22,11 @@ struct sign_header {
 
 struct sign_request {
 	const char *method;
-	const char *path, *query; /* encoded as below; "/…" and "" */
+	const char *path, *query;	  /* encoded as below; "/…" and "" */
 	const struct sign_header *header; /* all signed headers by name, including host and x-amz-date */
 	int n_headers;
-	const char *payload;		 /* SHA-256 of the body in hex, or UNSIGNED-PAYLOAD */
-	const char *date;		 /* of sign_date */
+	const char *payload; /* SHA-256 of the body in hex, or UNSIGNED-PAYLOAD */
+	const char *date;    /* of sign_date */
 };
 
 void sign_date(time_t when, char ret[SIGN_DATE_BYTES]); /* "20130524T000000Z" */

@@ -16,8 +16,8 @@
 struct object_upload {
 	struct object_client *c;
 	char key[OBJECT_KEY_MAX + 1], id[ID_BYTES];
-	bool open;	      /* the upload must be aborted */
-	pthread_mutex_t lock; /* protects the members below */
+	bool open;			/* the upload must be aborted */
+	pthread_mutex_t lock;		/* protects the members below */
 	char (*tag)[OBJECT_ETAG_BYTES]; /* etag of part number + 1; "": missing */
 	int tags, room;
 };
@@ -35,9 +35,9 @@ static int read_upload_id(void *user, const char *path, const char *text)
 static int begin_upload(struct object_upload *u, const char *type, struct err *err)
 {
 	struct uri_pair query = { "uploads", "" };
-	struct object_call call = {
-		.ask = { .method = "POST", .key = u->key, .query = &query, .n_query = 1 }, .bytes = "", .type = type
-	};
+	struct object_call call = { .ask = { .method = "POST", .key = u->key, .query = &query, .n_query = 1 },
+				    .bytes = "",
+				    .type = type };
 	int rc = client_call(u->c, &call, err);
 
 	if (!rc)
@@ -146,7 +146,7 @@ int object_upload_end(struct object_upload *u, struct err *err)
 {
 	struct uri_pair query = { "uploadId", u->id };
 	struct object_call call = { .ask = { .method = "POST", .key = u->key, .query = &query, .n_query = 1 },
-			     .type = "application/xml" };
+				    .type = "application/xml" };
 	char code[OBJECT_CODE_BYTES];
 	struct buf list;
 	int rc;

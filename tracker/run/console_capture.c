@@ -13,7 +13,7 @@
 struct partial_line {
 	char text[LIMIT_line_bytes];
 	size_t n;
-	bool returned;    /* after a carriage return: following text overwrites the line, unless it ends here */
+	bool returned;	 /* after a carriage return: following text overwrites the line, unless it ends here */
 	int64_t kept_ms; /* time of the last recorded state */
 };
 
@@ -21,7 +21,7 @@ struct console_capture {
 	pthread_mutex_t lock;
 	struct partial_line stream[2];
 	struct buf lines;
-	int64_t first_ms;  /* time of the first line */
+	int64_t first_ms; /* time of the first line */
 	uint64_t dropped; /* lines lost since the last notice */
 };
 

@@ -23,9 +23,9 @@ struct journal {
 	char path[4096];
 	int fd;
 	struct buf buf;
-	size_t done;    /* bytes of buf that are written */
+	size_t done;	/* bytes of buf that are written */
 	uint64_t bytes; /* in the file before buf */
-	bool broken;    /* this file cannot be continued */
+	bool broken;	/* this file cannot be continued */
 };
 
 /* The part of the file's name before its time, by role. */

@@ -11,7 +11,7 @@
 #define LANES 256u
 #define CHUNK_POINTS 1024u
 #define POOL_CHUNKS_MAX 64u  /* kept for reuse: bursts of 65,536 points do not allocate */
-#define WAKE_CHUNKS 8u       /* chunks granted since the last wait that wake the writer early */
+#define WAKE_CHUNKS 8u	     /* chunks granted since the last wait that wake the writer early */
 #define CACHE_LINE_BYTES 128 /* pairs of lines are prefetched together */
 
 struct point_chunk {

@@ -94,12 +94,12 @@ static int open_run_folder(struct dptrack_run *run, const struct dptrack_run_opt
 		return err_set(err, ERR_IO, "cannot get random bytes");
 	names_from_id(made, run->id);
 	rc = run_folder_open(&run->folder, run->arena,
-			 &(struct run_folder_opts){ .runs_dir = run_folders_dir(o->runs_dir),
-						.experiment = choose_experiment(o),
-						.run_name = o->run_name ? o->run_name : made,
-						.run_id = run->id,
-						.must_exist = o->reopen || (o->run_id && o->segment > 0) },
-			 err);
+			     &(struct run_folder_opts){ .runs_dir = run_folders_dir(o->runs_dir),
+							.experiment = choose_experiment(o),
+							.run_name = o->run_name ? o->run_name : made,
+							.run_id = run->id,
+							.must_exist = o->reopen || (o->run_id && o->segment > 0) },
+			     err);
 	if (rc)
 		return rc;
 	run->segment = o->segment;
@@ -168,7 +168,7 @@ static void start_uplink(struct dptrack_run *run, const struct dptrack_run_opts 
 		warn_post(run->warn, WARN_SERVER, "the run is not sent to a server: %s", err.text);
 	else
 		journal_uploader_advance(run->uplink, journal_path(run->journal), journal_writer_id(run->journal),
-			       journal_bytes(run->journal));
+					 journal_bytes(run->journal));
 }
 
 static void adopt_journal(void *user, const char *path, const char *writer_id, uint64_t bytes)
@@ -264,12 +264,12 @@ static int find_run_on_disk(struct dptrack_found *ret, const struct dptrack_run_
 		rc = err_set(err, ERR_USAGE, "the run's name is required to find it in an experiment");
 	if (!rc)
 		rc = run_folder_find(&f, ret->id, arena,
-				 &(struct run_folder_opts){ .runs_dir = run_folders_dir(o->runs_dir),
-							.experiment = choose_experiment(o),
-							.run_name = o->run_name,
-							.run_id = o->run_id,
-							.must_exist = o->run_id != NULL },
-				 err);
+				     &(struct run_folder_opts){ .runs_dir = run_folders_dir(o->runs_dir),
+								.experiment = choose_experiment(o),
+								.run_name = o->run_name,
+								.run_id = o->run_id,
+								.must_exist = o->run_id != NULL },
+				     err);
 	if (rc)
 		return rc;
 	if ((size_t)snprintf(ret->dir, sizeof(ret->dir), "%s", f.dir) >= sizeof(ret->dir))

@@ -156,8 +156,7 @@ int dptrack_code(struct dptrack_run *run, const char *name, const char *value)
 	return warn_if_refused(run, "a part of the code", name, rc);
 }
 
-int dptrack_alert(struct dptrack_run *run, enum dptrack_level level, int64_t step, const char *title,
-		  const char *text)
+int dptrack_alert(struct dptrack_run *run, enum dptrack_level level, int64_t step, const char *title, const char *text)
 {
 	char head[LIMIT_alert_title_bytes + 1], body[LIMIT_alert_text_bytes + 1];
 	struct encode_alert a = { .level = (int)level, .step = step };

@@ -16,15 +16,15 @@
 /* ---- names ---- */
 
 static const char *const adjectives[32] = {
-	"amber",  "bold", "brisk", "calm",  "clear",  "crisp", "deep",   "eager", "early", "fair",  "fresh",
-	"gentle", "keen", "light", "lively", "lucid", "mellow", "merry", "mild",  "nimble", "plain", "proud",
-	"quick",  "quiet", "rapid", "silent", "solid", "steady", "sunny", "swift", "warm",  "wise",
+	"amber",  "bold",  "brisk", "calm",   "clear", "crisp",	 "deep",  "eager", "early",  "fair",  "fresh",
+	"gentle", "keen",  "light", "lively", "lucid", "mellow", "merry", "mild",  "nimble", "plain", "proud",
+	"quick",  "quiet", "rapid", "silent", "solid", "steady", "sunny", "swift", "warm",   "wise",
 };
 
 static const char *const nouns[32] = {
-	"alder", "badger", "beech", "birch", "brook", "cedar", "comet", "crane", "dune",  "falcon", "fern",
-	"finch", "fjord",  "grove", "heron", "iris",  "lake",  "larch", "lynx",  "maple", "marsh",  "meadow",
-	"otter", "pine",   "plover", "raven", "ridge", "river", "robin", "spruce", "swan", "willow",
+	"alder", "badger", "beech",  "birch", "brook", "cedar", "comet", "crane",  "dune",  "falcon", "fern",
+	"finch", "fjord",  "grove",  "heron", "iris",  "lake",	"larch", "lynx",   "maple", "marsh",  "meadow",
+	"otter", "pine",   "plover", "raven", "ridge", "river", "robin", "spruce", "swan",  "willow",
 };
 
 int names_draw_id(char ret[NAMES_ID_BYTES])
@@ -44,8 +44,7 @@ void names_from_id(char ret[FILE_NAME_BYTES], const char *id)
 
 	memcpy(digits, id, 8);
 	bits = strtoul(digits, NULL, 16);
-	snprintf(ret, FILE_NAME_BYTES, "%s-%s-%lu", adjectives[bits & 31], nouns[bits >> 5 & 31],
-		 (bits >> 10) % 100);
+	snprintf(ret, FILE_NAME_BYTES, "%s-%s-%lu", adjectives[bits & 31], nouns[bits >> 5 & 31], (bits >> 10) % 100);
 }
 
 void names_host(char ret[FILE_NAME_BYTES])
@@ -103,8 +102,8 @@ static bool is_journal_name(const char *name)
 }
 
 /* Visits the journals in dir; returns true if one belongs to the run. */
-static bool visit_journals(const char *dir, const char *run_id,
-			   void (*visit)(void *user, const struct journal_file *f), void *user)
+static bool visit_journals(const char *dir, const char *run_id, void (*visit)(void *user, const struct journal_file *f),
+			   void *user)
 {
 	char path[4096];
 	DIR *d = opendir(dir);
@@ -159,7 +158,7 @@ static void report_journal(void *user, const struct journal_file *f)
 }
 
 void run_folder_journals(const char *dir, const char *run_id,
-		     void (*found)(void *user, const char *path, const char *writer_id, uint64_t bytes), void *user)
+			 void (*found)(void *user, const char *path, const char *writer_id, uint64_t bytes), void *user)
 {
 	visit_journals(dir, run_id, report_journal, &(struct journal_callback){ found, user });
 }
@@ -212,9 +211,9 @@ static int locate_run_folder(struct run_folder *ret, struct arena *arena, const 
 
 struct newest_search {
 	const struct run_folder_opts *opts; /* run_name NULL: any name, in any experiment */
-	char id[NAMES_ID_BYTES];	/* of the current folder; "" if its run has another name */
-	double started_s;			/* start of that run's first journal */
-	char best_id[NAMES_ID_BYTES];	/* "": none found */
+	char id[NAMES_ID_BYTES];	    /* of the current folder; "" if its run has another name */
+	double started_s;		    /* start of that run's first journal */
+	char best_id[NAMES_ID_BYTES];	    /* "": none found */
 	char best_dir[4096];
 	double best_s;
 };
@@ -279,7 +278,7 @@ static int find_latest(struct newest_search *n, const struct run_folder_opts *op
 }
 
 int run_folder_find(struct run_folder *ret, char *ret_id, struct arena *arena, const struct run_folder_opts *opts,
-		struct err *err)
+		    struct err *err)
 {
 	struct run_folder f = { .newest_segment = -1 };
 	struct newest_search n;

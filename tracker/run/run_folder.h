@@ -39,7 +39,7 @@ int run_folder_open(struct run_folder *ret, struct arena *arena, const struct ru
  * ignored). Newest: its first journal was started last. With run_id and must_exist finds the run of that id. ret_id:
  * NAMES_ID_BYTES. Returns ERR_NOENT if no run matches. Creates nothing. */
 int run_folder_find(struct run_folder *ret, char *ret_id, struct arena *arena, const struct run_folder_opts *opts,
-		struct err *err);
+		    struct err *err);
 
 /* Calls found for each journal of the run in dir, with the file's size. */
 void run_folder_journals(const char *dir, const char *run_id,

@@ -35,10 +35,10 @@ struct dptrack_run {
 	struct journal_uploader *uplink;
 	struct writer *writer;
 	pthread_mutex_t files_lock;
-	struct file_uploader *courier; /* protected by files_lock; NULL: no file yet, or no server */
+	struct file_uploader *courier;	/* protected by files_lock; NULL: no file yet, or no server */
 	struct system_sampler *sampler; /* NULL: dptrack_system was not called */
-	char gpu[48];		 /* UUID of the GPU for the sampler; "": none */
-	_Atomic(int64_t) newest_step; /* the largest step logged; -1: none */
+	char gpu[48];			/* UUID of the GPU for the sampler; "": none */
+	_Atomic(int64_t) newest_step;	/* the largest step logged; -1: none */
 	_Atomic(uint64_t) dropped;
 };
 
@@ -100,9 +100,9 @@ struct buf *journal_buf(struct journal *j);
 int journal_write(struct journal *j, struct err *err);
 int journal_dup(const struct journal *j); /* another descriptor of the current file, for a sync; the caller closes it */
 
-const char *journal_path(const struct journal *j);      /* of the current file; changes when a new one begins */
+const char *journal_path(const struct journal *j);	/* of the current file; changes when a new one begins */
 const char *journal_writer_id(const struct journal *j); /* also changes then */
-uint64_t journal_bytes(const struct journal *j);        /* whole records in the current file */
+uint64_t journal_bytes(const struct journal *j);	/* whole records in the current file */
 
 /* ---- keys.c ----
  * The names of a run's series, each stored once. Looking up a known key takes no lock. Keys are valid until
@@ -115,7 +115,7 @@ struct key {
 
 struct keys;
 
-struct keys *keys_new(void);    /* NULL: out of memory */
+struct keys *keys_new(void);	/* NULL: out of memory */
 void keys_free(struct keys *k); /* NULL is fine */
 
 /* Returns the key of a text, adding it if new. Any thread. 0; ERR_USAGE (*ret_why has the reason), ERR_LIMIT or
@@ -163,7 +163,7 @@ enum warn_kind { WARN_QUEUE, WARN_KEY, WARN_PARAM, WARN_CUT, WARN_MEDIA, WARN_FI
 struct warn;
 
 struct warn *warn_new(void (*callback)(void *user, const char *text), void *user); /* NULL: out of memory */
-void warn_free(struct warn *w);                                                    /* NULL is fine */
+void warn_free(struct warn *w);							   /* NULL is fine */
 
 /* Stores the newest text of each kind until it is delivered. */
 void warn_post(struct warn *w, enum warn_kind kind, const char *fmt, ...) __attribute__((format(printf, 3, 4)));

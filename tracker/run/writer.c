@@ -141,8 +141,8 @@ static int syncer_stop(struct syncer *s, int fd, struct err *err)
 #define RETRY_S 1.0 /* while the disk refuses writes */
 #define HEARTBEAT_S 10.0
 #define DROPPED_S 1.0
-#define GIVE_UP_S 5.0         /* time limit for the last writes */
-#define HANG_S 20             /* a network disk that never answers must not prevent the program's end */
+#define GIVE_UP_S 5.0 /* time limit for the last writes */
+#define HANG_S 20     /* a network disk that never answers must not prevent the program's end */
 #define WRITE_BYTES (256u << 10)
 
 struct writer {
@@ -150,9 +150,9 @@ struct writer {
 	pthread_t thread;
 	/* shared, protected by lock */
 	pthread_mutex_t lock;
-	pthread_cond_t progress; /* flush_done, flush_refused or finished changed */
+	pthread_cond_t progress;			     /* flush_done, flush_refused or finished changed */
 	uint64_t flush_requested, flush_done, flush_refused; /* refused: by the disk */
-	bool stop, finished; /* the thread must end; it has done everything */
+	bool stop, finished;				     /* the thread must end; it has done everything */
 	enum event_status status;
 	/* used by the thread only */
 	bool draining; /* points taken from the log queue are not all encoded */

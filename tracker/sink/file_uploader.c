@@ -19,7 +19,7 @@
 
 struct queued_file {
 	struct queued_file *next;
-	char *name;  /* after the path, in the same allocation */
+	char *name; /* after the path, in the same allocation */
 	char path[];
 };
 

@@ -21,11 +21,11 @@
 struct http {
 	struct curlso so;
 	void *easy;
-	char *url;   /* has no trailing slash */
-	char *shown; /* the same for messages, without user and password */
+	char *url;	     /* has no trailing slash */
+	char *shown;	     /* the same for messages, without user and password */
 	char *authorization; /* whole header line, or NULL */
-	char *ca;             /* file of certificates to trust, or NULL */
-	bool trusting;        /* accept any certificate */
+	char *ca;	     /* file of certificates to trust, or NULL */
+	bool trusting;	     /* accept any certificate */
 	_Atomic(int) canceled;
 	/* of the current request */
 	const struct http_request *req;
@@ -247,10 +247,10 @@ static int perform_request(struct http *h, const char *url, struct curl_slist *h
 	code = h->so.easy_perform(h->easy);
 	if (code == CURLSO_ABORTED)
 		return err_set(err, ERR_CANCELED, "%s: timed out", h->shown);
-	if (code == CURLSO_TIMED_OUT &&
-	    h->so.easy_getinfo(h->easy, CURLSO_PRETRANSFER_TIME, &sent) == CURLSO_OK && sent > 0)
-		return err_set(err, ERR_PEER, "%s: no answer for %ld s: the server is stopped or overloaded",
-			       h->shown, STALLED_S);
+	if (code == CURLSO_TIMED_OUT && h->so.easy_getinfo(h->easy, CURLSO_PRETRANSFER_TIME, &sent) == CURLSO_OK &&
+	    sent > 0)
+		return err_set(err, ERR_PEER, "%s: no answer for %ld s: the server is stopped or overloaded", h->shown,
+			       STALLED_S);
 	if (code)
 		return err_set(err, ERR_PEER, "%s: %s", h->shown,
 			       h->message[0] ? h->message : h->so.easy_strerror(code));

@@ -10,14 +10,14 @@
 struct http;
 
 struct http_request {
-	const char *method;       /* "GET", "POST", … */
-	const char *path;         /* appended to the server's URL; begins with '/', already escaped */
-	const void *body;         /* NULL: none */
+	const char *method; /* "GET", "POST", … */
+	const char *path;   /* appended to the server's URL; begins with '/', already escaped */
+	const void *body;   /* NULL: none */
 	size_t body_bytes;
-	const char *content_type; /* of the body; NULL: application/octet-stream */
+	const char *content_type;   /* of the body; NULL: application/octet-stream */
 	const char *const *headers; /* whole lines, terminated by NULL; NULL: none */
-	bool gzip;                /* compress the body */
-	double deadline_s;        /* on clock_mono_s's clock; 0: only the limit for a stalled connection (30 s) */
+	bool gzip;		    /* compress the body */
+	double deadline_s;	    /* on clock_mono_s's clock; 0: only the limit for a stalled connection (30 s) */
 	/* NULL: the reply's body is collected in reply.body (64 MiB at most). Otherwise called for each piece of a 2xx
 	 * reply; a nonzero return ends the transfer. */
 	int (*piece)(void *user, const void *bytes, size_t n);
@@ -39,7 +39,7 @@ void http_trust(struct http *h);
 
 /* Omits the path from messages, for an address whose path is a password. */
 void http_hide_path(struct http *h);
-void http_close(struct http *h);            /* NULL is fine */
+void http_close(struct http *h);	    /* NULL is fine */
 const char *http_url(const struct http *h); /* for messages: without user and password */
 
 /* Returns 0 for any reply, whatever its status: *ret is filled, http_reply_done frees it. ERR_PEER: no reply, err has

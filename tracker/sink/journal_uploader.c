@@ -21,9 +21,9 @@
 struct spooled_journal {
 	struct sender *sender; /* used by the thread only */
 	char writer_id[33];
-	uint64_t bytes;   /* in the file */
+	uint64_t bytes;	  /* in the file */
 	uint64_t durable; /* acknowledged by the server */
-	bool adopted;     /* written by another process; may end in an incomplete record */
+	bool adopted;	  /* written by another process; may end in an incomplete record */
 };
 
 struct journal_uploader {

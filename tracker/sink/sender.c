@@ -166,8 +166,7 @@ static enum sender_step classify_journal_reply(struct sender *s, const struct ht
 		s->interval_s = parse_send_interval(reply);
 		if (moved)
 			return SENDER_SENT;
-		err_set(err, ERR_PEER, "the server stays at byte %llu of %s",
-			(unsigned long long)durable, s->path);
+		err_set(err, ERR_PEER, "the server stays at byte %llu of %s", (unsigned long long)durable, s->path);
 		return SENDER_RETRY;
 	}
 	http_reply_reason(reply, reason, sizeof(reason));

@@ -80,10 +80,10 @@ uint64_t sender_durable(const struct sender *s); /* acknowledged bytes */
 double sender_interval_s(const struct sender *s);
 
 enum sender_step {
-	SENDER_SENT,    /* the server's offset advanced, or it returned where to continue */
-	SENDER_RETRY,   /* no answer, or a temporary refusal; err has the reason */
+	SENDER_SENT,	/* the server's offset advanced, or it returned where to continue */
+	SENDER_RETRY,	/* no answer, or a temporary refusal; err has the reason */
 	SENDER_REFUSED, /* a refusal that a retry will not change soon (401, 404, …) */
-	SENDER_LOCAL,   /* the file is unreadable, or has no whole record at the offset */
+	SENDER_LOCAL,	/* the file is unreadable, or has no whole record at the offset */
 };
 
 /* Makes one request. retry_after_s (may be NULL) receives the server's Retry-After, else 0. */

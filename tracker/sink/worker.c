@@ -2,7 +2,6 @@
 /* worker.c: the thread of a sender; one lock and one condition for the thread and its owner. */
 #include "tracker/sink/worker.h"
 
-
 #include "tracker/base/clock.h"
 #include "tracker/base/thread.h"
 #include "tracker/sink/http_client.h"

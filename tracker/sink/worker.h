@@ -11,9 +11,9 @@
 struct http;
 
 struct worker_opts {
-	const char *name; /* of the thread; 15 characters */
-	void *own;        /* the object that contains the worker */
-	void (*run)(void *own);  /* the thread's work, with the lock held; returns when it is asked to end */
+	const char *name;	 /* of the thread; 15 characters */
+	void *own;		 /* the object that contains the worker */
+	void (*run)(void *own);	 /* the thread's work, with the lock held; returns when it is asked to end */
 	void (*free)(void *own); /* frees `own` after worker_done; called by the last user, in any thread */
 	/* One line of text; from the thread, never after the owner has detached it. NULL: no notices. */
 	void (*notice)(void *user, const char *text);
@@ -25,7 +25,7 @@ struct worker {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	/* read under the lock */
-	bool stop;         /* the thread must end, */
+	bool stop;	   /* the thread must end, */
 	double deadline_s; /* by this time (clock_mono_s) */
 	/* private */
 	struct worker_opts o;

@@ -82,7 +82,7 @@ struct cgroup_line {
 struct cgroup_level {
 	const char *root;
 	const char *mount; /* version 1: "/memory", by controller */
-	bool unified;      /* version 2 */
+	bool unified;	   /* version 2 */
 	const char *path;
 	size_t n_path;
 };

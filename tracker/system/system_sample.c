@@ -15,7 +15,7 @@
 /* ---- one function for each of the kernel's files ---- */
 
 #define SECTOR_BYTES 512 /* of diskstats, independent of the disk's sectors */
-#define PACKAGES 64      /* processor packages whose energy is read */
+#define PACKAGES 64	 /* processor packages whose energy is read */
 
 /* "cpu user nice system idle iowait irq softirq steal guest guest_nice": user includes the guests' time. */
 static void read_core_times(struct counters *c, const char *root)
@@ -67,8 +67,7 @@ static void read_memory_counters(struct counters *c, const char *root)
 	if (isnan(c->memory_wait_s) && proc_read(root, "proc/pressure/memory", text))
 		c->memory_wait_s = 1e-6 * proc_value(text, "some", "total=");
 	if (isnan(c->memory_bytes) && proc_read(root, "proc/meminfo", text))
-		c->memory_bytes =
-			1024 * (proc_value(text, "MemTotal", NULL) - proc_value(text, "MemAvailable", NULL));
+		c->memory_bytes = 1024 * (proc_value(text, "MemTotal", NULL) - proc_value(text, "MemAvailable", NULL));
 }
 
 /* Only whole disks: partitions and devices built from disks would be counted twice. */
@@ -369,7 +368,7 @@ void gpu_read(struct gpu *g, struct gpu_stats *ret)
 /* ---- the sample ---- */
 
 #define LOOP_TURNS 20000 /* about 30 us at four cycles a turn on a 2.6 GHz core */
-#define LOOP_TRIES 3     /* the shortest is used: a thread that lost its core measures no clock */
+#define LOOP_TRIES 3	 /* the shortest is used: a thread that lost its core measures no clock */
 
 const char *sample_key(enum sample_series s)
 {

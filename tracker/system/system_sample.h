@@ -18,13 +18,13 @@
 
 /* Cumulative sums; NaN if the system does not report them. */
 struct counters {
-	double at_s;                     /* time of the reading: clock_mono_s */
+	double at_s; /* time of the reading: clock_mono_s */
 	double cores;
-	double busy_s, idle_s, steal_s;  /* sum over all cores */
-	double own_s;                    /* processor time of this process */
-	double throttled_s;              /* cgroup.h */
+	double busy_s, idle_s, steal_s; /* sum over all cores */
+	double own_s;			/* processor time of this process */
+	double throttled_s;		/* cgroup.h */
 	double memory_wait_s;
-	double memory_bytes, clock_mhz;  /* current values */
+	double memory_bytes, clock_mhz; /* current values */
 	double energy_j;
 	double major_faults;
 	double disk_read, disk_written, net_sent, net_received; /* bytes */
@@ -43,15 +43,15 @@ struct threads_seen {
 	double on_core_s, wait_s;
 };
 
-struct threads { /* zeroed at first; all members are private */
-	DIR *folder; /* kept open, so that a reading allocates nothing */
+struct threads {			       /* zeroed at first; all members are private */
+	DIR *folder;			       /* kept open, so that a reading allocates nothing */
 	struct threads_seen seen[THREADS_MAX]; /* state of the last reading */
 	size_t n;
 };
 
 struct threads_use {
-	double wait_s; /* longest wait of a thread; NaN: not counted by the kernel */
-	double busy;   /* number of threads that were on a core for a twentieth of the time or more */
+	double wait_s;	  /* longest wait of a thread; NaN: not counted by the kernel */
+	double busy;	  /* number of threads that were on a core for a twentieth of the time or more */
 	double on_core_s; /* sum over these */
 };
 
@@ -75,7 +75,7 @@ struct gpu;
 /* uuid: "GPU-…", as nvidia-smi -L prints it. Returns NULL without the device, the driver, or memory. */
 struct gpu *gpu_open(const char *uuid);
 void gpu_read(struct gpu *g, struct gpu_stats *ret); /* g NULL: all NaN */
-void gpu_close(struct gpu *g);			      /* NULL is fine */
+void gpu_close(struct gpu *g);			     /* NULL is fine */
 
 /* ---- a sample ---- */
 
@@ -93,7 +93,7 @@ struct system_sample {
 	struct threads threads;
 	struct gpu *gpu; /* NULL: no GPU, or no NVML */
 	double gpu_throttled_s;
-	double loop_s; /* the shortest since the last sample; INFINITY: none */
+	double loop_s;		/* the shortest since the last sample; INFINITY: none */
 	struct clock_hook slow; /* for tests: slows the loop down */
 };
 

@@ -16,37 +16,37 @@
 /* A part of a model: one of its blocks, or the layers before them (front) or after them (back). Seconds are for one
  * micro-batch. */
 struct advise_part {
-	double params;	   /* elements, including statistics */
-	double largest;	   /* elements of the largest parameter */
-	double read_bytes; /* parameters in the types in which nodes read them */
-	double cast_bytes; /* the part of read_bytes that are copies in another type */
-	double kept_bytes; /* activations of one micro-batch that wait for the backward pass */
+	double params;		      /* elements, including statistics */
+	double largest;		      /* elements of the largest parameter */
+	double read_bytes;	      /* parameters in the types in which nodes read them */
+	double cast_bytes;	      /* the part of read_bytes that are copies in another type */
+	double kept_bytes;	      /* activations of one micro-batch that wait for the backward pass */
 	double forward_s, backward_s; /* recomputation counts to the backward pass */
-	double update_s;   /* optimiser, all its parameters */
+	double update_s;	      /* optimiser, all its parameters */
 };
 
 /* A model at one micro-batch size, precision and kind of recomputation. */
 struct advise_model {
 	int blocks;
 	struct advise_part front, block, back;
-	double tied_params;	/* elements of an embedding that front and back share; counted in front */
-	double master_bytes;	/* size of an element of a parameter, its gradient and each of its moments */
-	double moments;		/* moments of the optimiser per parameter */
-	bool low;		/* nodes read parameters in a lower precision than the masters */
-	double work_bytes;	/* activations at the turn in addition to the kept ones */
+	double tied_params;  /* elements of an embedding that front and back share; counted in front */
+	double master_bytes; /* size of an element of a parameter, its gradient and each of its moments */
+	double moments;	     /* moments of the optimiser per parameter */
+	bool low;	     /* nodes read parameters in a lower precision than the masters */
+	double work_bytes;   /* activations at the turn in addition to the kept ones */
 	double workspace_bytes;
 	double stage_bytes, stage_workspace_bytes; /* the same for a stage of a pipeline without the loss */
-	double input_bytes; /* of one micro-batch */
-	double cross_bytes;	/* activations that a block passes to the next, of one micro-batch */
-	double cross_back_bytes; /* gradients that it receives for them */
+	double input_bytes;			   /* of one micro-batch */
+	double cross_bytes;			   /* activations that a block passes to the next, of one micro-batch */
+	double cross_back_bytes;		   /* gradients that it receives for them */
 };
 
 struct advise_layout {
-	int ranks, nodes;	/* nodes: machines */
-	int micros;		/* micro-batches of a step: a rank's, or a pipeline's */
+	int ranks, nodes; /* nodes: machines */
+	int micros;	  /* micro-batches of a step: a rank's, or a pipeline's */
 	int zero_stage, shard_degree, prefetch;
-	bool sync_each_batch;	/* each micro-batch reduces its gradients */
-	int devices;		/* devices of the single process (dp); 0: not wanted */
+	bool sync_each_batch; /* each micro-batch reduces its gradients */
+	int devices;	      /* devices of the single process (dp); 0: not wanted */
 	int stages;
 	bool gpipe;
 	double bucket_bytes;
@@ -61,10 +61,10 @@ struct advise_cost {
 	/* For offloading: parameters that are on the device at once; casts of blocks among the activations; gradients
 	 * that are made while activations are freed. */
 	double stays_bytes, casts_bytes, late_bytes;
-	double sent[ADVISE_COLLECTIVES];   /* bytes that leave a rank in a step */
+	double sent[ADVISE_COLLECTIVES]; /* bytes that leave a rank in a step */
 	double forward_s, backward_s, comm_exposed_s, bubble_s, optimizer_s, copy_exposed_s;
-	double comm_s; /* time of all collectives, hidden or not */
-	int stage;     /* stage of a pipeline that needs most memory */
+	double comm_s;		 /* time of all collectives, hidden or not */
+	int stage;		 /* stage of a pipeline that needs most memory */
 	int blocks, last_blocks; /* pipeline: blocks of the model and of its last stage (advise_stage_blocks) */
 };
 
@@ -99,7 +99,7 @@ double advise_bytes(const struct advise_cost *c);   /* total of the device */
 double advise_seconds(const struct advise_cost *c); /* total of the step */
 
 /* Helpers for the formulas of the strategies. */
-double advise_params(const struct advise_model *m); /* elements, a tied embedding once */
+double advise_params(const struct advise_model *m);	 /* elements, a tied embedding once */
 double advise_turn_params(const struct advise_model *m); /* elements after the blocks, including a tied embedding */
 double advise_forward_s(const struct advise_model *m);
 double advise_backward_s(const struct advise_model *m);

@@ -53,14 +53,14 @@ static double tied_bucket_bytes(const struct advise_model *m, const struct advis
 	return l->zero_stage < 3 ? m->master_bytes * m->tied_params : 0;
 }
 
-/* Buckets of a visit and of the one before, which are being reduced, and from its first use that of a tied embedding.
- * */
+/* Buckets of a visit and of the one before, which are being reduced, and from its first use that of a tied
+ * embedding. */
 static double visit_bucket_bytes(const struct advise_model *m, const struct advise_layout *l, int visit)
 {
 	const bool waits = visit > m->blocks && visit < count_visits(m);
 
-	return visit_gradient_bytes(m, visit) + visit_gradient_bytes(m, visit - 1) + (waits ? tied_bucket_bytes(m, l) :
-										      0);
+	return visit_gradient_bytes(m, visit) + visit_gradient_bytes(m, visit - 1) +
+	       (waits ? tied_bucket_bytes(m, l) : 0);
 }
 
 /* Finds the peak of gathered parameters and buckets together. */
@@ -152,10 +152,10 @@ static void fsdp_time(struct advise_cost *ret, const struct advise_model *m, con
 		      const struct hardware *h)
 {
 	const double blocks_s = m->blocks * gather_seconds(h, l, m->block.read_bytes);
-	const double first_s = gather_seconds(h, l, m->front.read_bytes), last_s = gather_seconds(h, l,
-												  m->back.read_bytes);
+	const double first_s = gather_seconds(h, l, m->front.read_bytes),
+		     last_s = gather_seconds(h, l, m->back.read_bytes);
 	const double sums_s = m->blocks * scatter_seconds(h, l, m->master_bytes * m->block.params) +
-		scatter_seconds(h, l, m->master_bytes * m->back.params);
+			      scatter_seconds(h, l, m->master_bytes * m->back.params);
 	const double tail_s = scatter_seconds(h, l, m->master_bytes * m->front.params);
 	const double gathers = l->zero_stage == 3 ? l->micros : 1, scatters = l->sync_each_batch ? l->micros : 1;
 	const double again_s = l->zero_stage == 3 ? gathers * blocks_s : 0; /* the backward pass gathers again */
@@ -164,13 +164,13 @@ static void fsdp_time(struct advise_cost *ret, const struct advise_model *m, con
 
 	advise_compute(ret, m, l);
 	if (l->ranks > l->shard_degree)
-		backward_s += hardware_collective_s(h, "allreduce",
-						    m->master_bytes * advise_params(m) / l->shard_degree,
-						    l->ranks / l->shard_degree, l->nodes);
+		backward_s +=
+			hardware_collective_s(h, "allreduce", m->master_bytes * advise_params(m) / l->shard_degree,
+					      l->ranks / l->shard_degree, l->nodes);
 	ret->optimizer_s /= l->shard_degree;
 	ret->comm_s = forward_s + backward_s;
 	ret->comm_exposed_s = advise_exposed(h, forward_s, gathers * advise_forward_s(m), gathers * first_s) +
-		advise_exposed(h, backward_s, scatters * advise_backward_s(m), scatters * tail_s);
+			      advise_exposed(h, backward_s, scatters * advise_backward_s(m), scatters * tail_s);
 }
 
 const struct advise advise_fsdp = { "fsdp", fsdp_takes, fsdp_state, fsdp_time };

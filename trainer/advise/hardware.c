@@ -45,8 +45,7 @@ static double product_rate(const struct hardware *h, const char *dtype, double f
 			continue;
 		if (flops <= n->flops)
 			return before ? interpolate_log_log(flops, before->flops, before->flops / before->seconds,
-							    n->flops,
-							    n->flops / n->seconds)
+							    n->flops, n->flops / n->seconds)
 				      : n->flops / n->seconds;
 		before = n;
 	}
@@ -135,8 +134,8 @@ static double measured_collective_seconds(const struct hardware *h, const char *
 		return -1;
 	if (!before)
 		return last->seconds * fmax(1, bytes / last->bytes);
-	return last->seconds + (bytes - last->bytes) * fmax(0, (last->seconds - before->seconds) /
-							    (last->bytes - before->bytes));
+	return last->seconds +
+	       (bytes - last->bytes) * fmax(0, (last->seconds - before->seconds) / (last->bytes - before->bytes));
 }
 
 double hardware_collective_s(const struct hardware *h, const char *op, double bytes, int ranks, int nodes)
@@ -175,15 +174,15 @@ static const struct {
 
 struct hardware_reader {
 	struct hardware *h;
-	const char *path; /* for messages */
+	const char *path;  /* for messages */
 	const char *where; /* the member that is read, for messages; "": the root */
 	struct err *err;
 	int rc;
 };
 
 /* Reads a number of at least `least`; `otherwise` if it is absent (NaN: it is required). */
-static double read_hardware_number(struct hardware_reader *r, json_t *o, const char *name,
-				   double least, double otherwise)
+static double read_hardware_number(struct hardware_reader *r, json_t *o, const char *name, double least,
+				   double otherwise)
 {
 	json_t *v = json_object_get(o, name);
 
@@ -191,15 +190,13 @@ static double read_hardware_number(struct hardware_reader *r, json_t *o, const c
 		return otherwise;
 	if (!json_is_number(v) || json_number_value(v) < least) {
 		r->rc = err_set(r->err, ERR_USAGE, "%.200s: %s%s%s: expected a number of at least %g", r->path,
-				r->where,
-				*r->where ? "." : "", name, least);
+				r->where, *r->where ? "." : "", name, least);
 		return otherwise;
 	}
 	return json_number_value(v);
 }
 
-static void read_hardware_text(struct hardware_reader *r, json_t *o, const char *name, char *ret,
-			       size_t n)
+static void read_hardware_text(struct hardware_reader *r, json_t *o, const char *name, char *ret, size_t n)
 {
 	const char *v = json_string_value(json_object_get(o, name));
 
@@ -388,8 +385,8 @@ static void read_device(struct hardware_reader *r, json_t *root)
 
 static int read_hardware_root(struct hardware_reader *r, json_t *root)
 {
-	const size_t n = json_array_size(json_object_get(root, "nodes")) +
-			 json_array_size(json_object_get(root, "products"));
+	const size_t n =
+		json_array_size(json_object_get(root, "nodes")) + json_array_size(json_object_get(root, "products"));
 
 	if (n > HARDWARE_NODES)
 		return err_set(r->err, ERR_USAGE, "%.200s: more than %d nodes and products", r->path, HARDWARE_NODES);
@@ -430,8 +427,7 @@ static int hardware_not_found(const char *name, struct err *err)
 
 	for (size_t i = 0; i < sizeof(shipped) / sizeof(shipped[0]); i++)
 		used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", i ? ", " : "", shipped[i].name);
-	return err_set(err, ERR_USAGE, "--hardware '%.200s': no such file; shipped files are: %s", name,
-		       names);
+	return err_set(err, ERR_USAGE, "--hardware '%.200s': no such file; shipped files are: %s", name, names);
 }
 
 int hardware_open(struct hardware *ret, const char *name, struct err *err)

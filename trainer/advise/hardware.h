@@ -16,8 +16,8 @@ struct hardware_node {
 };
 
 struct hardware_bandwidth { /* of an elementwise operation */
-	double bytes; /* working set */
-	double rate;  /* bytes a second */
+	double bytes;	    /* working set */
+	double rate;	    /* bytes a second */
 };
 
 struct hardware_collective {

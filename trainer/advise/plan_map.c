@@ -18,10 +18,10 @@
 	{ name, (layers) * (12.0 * (width) * (width) + 13.0 * (width)) + (2 * 50257.0 + GPT_COST_TOKENS) * (width),    \
 	  layers, heads, width }
 const struct gpt_size plan_map_sizes[PLAN_MAP_SIZES] = {
-	SIZE("125m", 12, 12, 768),    SIZE("350m", 24, 16, 1024),  SIZE("760m", 24, 16, 1536),
-	SIZE("1.3b", 24, 16, 2048),   SIZE("2.7b", 32, 32, 2560),  SIZE("6.7b", 32, 32, 4096),
-	SIZE("13b", 40, 40, 5120),    SIZE("30b", 48, 56, 7168),   SIZE("66b", 64, 72, 9216),
-	SIZE("175b", 96, 96, 12288),  SIZE("1t", 128, 160, 25600),
+	SIZE("125m", 12, 12, 768),   SIZE("350m", 24, 16, 1024),  SIZE("760m", 24, 16, 1536),
+	SIZE("1.3b", 24, 16, 2048),  SIZE("2.7b", 32, 32, 2560),  SIZE("6.7b", 32, 32, 4096),
+	SIZE("13b", 40, 40, 5120),   SIZE("30b", 48, 56, 7168),	  SIZE("66b", 64, 72, 9216),
+	SIZE("175b", 96, 96, 12288), SIZE("1t", 128, 160, 25600),
 };
 const int plan_map_batches[PLAN_MAP_BATCHES] = { 8, 16, 32, 64, 128, 256 };
 const char *const plan_map_links[PLAN_MAP_LINKS] = { "slow", "fast" };

@@ -40,7 +40,7 @@ extern const char *const plan_map_links[PLAN_MAP_LINKS];
 struct plan_map_entry {
 	enum advise_id strategy;
 	int stages;
-	bool fits, roomy; /* roomy: memory is not completely full, which slows an allocator with a cache */
+	bool fits, roomy;      /* roomy: memory is not completely full, which slows an allocator with a cache */
 	double bytes, seconds; /* memory of a rank, time of a step; infinite: there is no such link */
 	struct advise_cost cost;
 };

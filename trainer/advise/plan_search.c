@@ -123,8 +123,7 @@ static int add_candidate_plan(struct plan_enumeration *g)
 {
 	struct plan_search *s = g->s;
 
-	if (!(g->o->wanted >> g->at.strategy & 1) ||
-	    !advise_table[g->at.strategy]->takes(&g->model, &g->at.layout))
+	if (!(g->o->wanted >> g->at.strategy & 1) || !advise_table[g->at.strategy]->takes(&g->model, &g->at.layout))
 		return 0;
 	if (!array_push(&s->plans, &s->n, &g->room, g->at))
 		return err_nomem(g->err, "plans");
@@ -276,8 +275,8 @@ static int plans_by_speed(const void *x, const void *y)
 static int plans_by_memory(const void *x, const void *y)
 {
 	const struct search_plan *a = x, *b = y;
-	const int c = plan_class(a) != plan_class(b) ? plan_class(a) - plan_class(b) : compare_values(a->bytes,
-												      b->bytes);
+	const int c =
+		plan_class(a) != plan_class(b) ? plan_class(a) - plan_class(b) : compare_values(a->bytes, b->bytes);
 
 	return c ? c : compare_plan_speed(a, b);
 }

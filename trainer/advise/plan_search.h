@@ -20,14 +20,14 @@ struct search_plan {
 	int precision;	    /* index into search_opts.precisions */
 	enum search_offload offload;
 	struct advise_cost cost;
-	double bytes;	    /* of a rank's device, as planned */
-	double peak_bytes;  /* bytes and those of the process */
-	double seconds;	    /* time of a step; at least that of the loader */
+	double bytes;	   /* of a rank's device, as planned */
+	double peak_bytes; /* bytes and those of the process */
+	double seconds;	   /* time of a step; at least that of the loader */
 	double samples_per_s;
-	double aco;	    /* exposed communication seconds divided by the batch per device */
-	bool fits, built;   /* built: the program can start it */
-	bool whole;	    /* bytes are from the passes, not from the formulas */
-	const char *limit;  /* phase that takes most time, or "memory" */
+	double aco;	   /* exposed communication seconds divided by the batch per device */
+	bool fits, built;  /* built: the program can start it */
+	bool whole;	   /* bytes are from the passes, not from the formulas */
+	const char *limit; /* phase that takes most time, or "memory" */
 };
 
 /* A way to compute the model, which determines the cost of its nodes. */
@@ -44,8 +44,8 @@ struct search_opts {
 	const int *precisions;
 	int n_precisions;
 	double bucket_bytes;
-	double data_bytes; /* buffers of the data set in each rank */
-	int threads; /* fixed number per rank; 0: cores of the machine divided by its ranks */
+	double data_bytes;   /* buffers of the data set in each rank */
+	int threads;	     /* fixed number per rank; 0: cores of the machine divided by its ranks */
 	double memory_bytes; /* of a device, or of the machine if ranks share it; 0: from the hardware file */
 	unsigned wanted;     /* strategies to try, a bit each by enum advise_id */
 	unsigned built;	     /* strategies that the program has, likewise */

@@ -23,8 +23,8 @@ static double offload_activations(struct advise_cost *c, const struct advise_mod
 	const double offloaded = fmax(0, m->blocks - 1) * m->block.kept_bytes;
 
 	c->host_bytes += offloaded;
-	c->bytes[PLAN_ACTIVATIONS] += m->stage_bytes - m->work_bytes - 2 * m->cross_back_bytes -
-				      fmax(0, m->blocks - 2) * m->block.kept_bytes;
+	c->bytes[PLAN_ACTIVATIONS] +=
+		m->stage_bytes - m->work_bytes - 2 * m->cross_back_bytes - fmax(0, m->blocks - 2) * m->block.kept_bytes;
 	c->bytes[PLAN_WORKSPACE] = m->stage_workspace_bytes;
 	c->bytes[PLAN_GRADIENTS] += c->late_bytes;
 	return offloaded;
@@ -61,7 +61,7 @@ static void add_offload_cost(struct advise_cost *c, const struct advise_model *m
 	}
 	if (h && h->host_rate > 0)
 		c->copy_exposed_s = waited / h->host_rate +
-			fmax(0, overlapped / h->host_rate - h->overlap * (c->forward_s + c->backward_s));
+				    fmax(0, overlapped / h->host_rate - h->overlap * (c->forward_s + c->backward_s));
 }
 
 void advise_cost(struct advise_cost *ret, enum advise_id id, const struct advise_model *m,

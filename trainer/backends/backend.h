@@ -13,17 +13,17 @@
 #define BACKEND_EXPORT __attribute__((visibility("default")))
 
 struct backend_opts {
-	int threads;       /* threads of this rank */
-	int local_rank;    /* index among the local_world ranks of this machine */
+	int threads;	/* threads of this rank */
+	int local_rank; /* index among the local_world ranks of this machine */
 	int local_world;
 	const char *device; /* comma-separated list of numbers and UUIDs, one per rank; NULL, "auto": by local_rank */
-	bool share;	   /* several ranks may share a device */
+	bool share;	    /* several ranks may share a device */
 	bool deterministic;
-	bool dry;	   /* planning only: implementations are usually chosen by timing, so reserve space for any of
-			    * them */
-	bool direct;	   /* compute convolutions only as sums of plain products */
-	bool split;	   /* compute f32 products as three products of bf16 halves where that is faster */
-	bool tf32;	   /* fp32 products may round their operands to TF32 */
+	bool dry;    /* planning only: implementations are usually chosen by timing, so reserve space for any of
+		      * them */
+	bool direct; /* compute convolutions only as sums of plain products */
+	bool split;  /* compute f32 products as three products of bf16 halves where that is faster */
+	bool tf32;   /* fp32 products may round their operands to TF32 */
 	/* NULL: a device of this machine. Else the backend_device.properties of an absent device: plans are made for
 	 * it, nothing runs, and no driver is used. */
 	const char *described;
@@ -36,8 +36,8 @@ struct backend_copy {
 };
 
 struct backend_device {
-	char name[64]; /* "NVIDIA H200" */
-	char uuid[48]; /* as printed by the driver's tools */
+	char name[64];	/* "NVIDIA H200" */
+	char uuid[48];	/* as printed by the driver's tools */
 	int capability; /* 90: 9.0 */
 	int multiprocessors;
 	int64_t memory_bytes, l2_bytes, shared_bytes; /* shared: per block */
@@ -58,7 +58,7 @@ struct backend {
 	int (*count)(void); /* optional: number of devices of this machine */
 	int (*describe)(int device, struct backend_device *ret, struct err *err); /* if count is set: describes one of
 										   * them */
-	int (*device)(void *module); /* if count is set: number of the module's device */
+	int (*device)(void *module);		  /* if count is set: number of the module's device */
 	bool (*takes)(const struct precision *p); /* true if it supports these types on this machine */
 
 	int (*open)(const struct backend_opts *o, void **ret_module, struct err *err);
@@ -157,7 +157,7 @@ struct device_comm_opts {
 	const int *machine;	 /* per rank of the group: the first rank on the same machine */
 };
 
-struct backend_sent { /* bytes sent */
+struct backend_sent {	    /* bytes sent */
 	int64_t all, nodes; /* nodes: part of all that went to other machines */
 };
 

@@ -17,7 +17,7 @@
 
 #define MAGIC UINT64_C(0x31306574706b7264)
 #define MESSAGE_BYTES_MAX ((size_t)16 << 20)
-#define PENDING_MAX 64	  /* connections that are not authenticated yet, at once */
+#define PENDING_MAX 64	      /* connections that are not authenticated yet, at once */
 #define HANDSHAKE_WAIT_S 30.0 /* a member sends its hello at once, as soon as its overloaded machine lets it */
 #define RETRY_S 0.05
 #define NONCE_BYTES 32
@@ -46,7 +46,7 @@ struct bootstrap_welcome {
 };
 
 struct message_frame { /* in front of each message of a member */
-	int32_t code; /* 0, or this member's error: bytes are then its text */
+	int32_t code;  /* 0, or this member's error: bytes are then its text */
 	uint32_t bytes;
 };
 
@@ -64,10 +64,10 @@ struct bootstrap {
 	int self;
 	int *fd; /* by member; -1: not connected */
 	struct pending_member *pending;
-	uint32_t other_version; /* protocol version of a foreign program that connected; 0: none did */
+	uint32_t other_version;	 /* protocol version of a foreign program that connected; 0: none did */
 	unsigned char *gathered; /* the messages of all members in the last round */
-	size_t *at;	     /* offsets into gathered by member, then the end */
-	bool passed;	     /* bootstrap_pass has sent a word */
+	size_t *at;		 /* offsets into gathered by member, then the end */
+	bool passed;		 /* bootstrap_pass has sent a word */
 };
 
 /* HMAC over both sides' nonces. The role is part of the text, so that a proof cannot be sent back to its author. */
@@ -549,7 +549,7 @@ int bootstrap_round(struct bootstrap *x, const void *own, size_t n, const struct
 		rc = run_guest_round(x, &f, failed ? failure->text : own, err);
 	} else {
 		rc = failed ? err_set(&reason_sent, ERR_PEER, "%s 0 could not start: %.400s", x->o.what, failure->text)
-			: run_host_round(x, own, n, &reason_sent);
+			    : run_host_round(x, own, n, &reason_sent);
 		if (rc) {
 			refuse_members(x, &reason_sent);
 			err_set(err, rc, "%s", reason_sent.text);

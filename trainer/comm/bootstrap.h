@@ -37,21 +37,21 @@ void tcp_interface(const char *address, char *ret, size_t n);
 
 /* ---- bootstrap.c ---- */
 
-#define BOOTSTRAP_VERSION 2     /* raise it when the struct of a message between members changes */
-#define BOOTSTRAP_ANY (-1)      /* member 0 assigns the next free number */
+#define BOOTSTRAP_VERSION 2 /* raise it when the struct of a message between members changes */
+#define BOOTSTRAP_ANY (-1)  /* member 0 assigns the next free number */
 #define BOOTSTRAP_KEY_BYTES 256
 
 struct bootstrap_opts {
 	const char *what; /* name of a member in messages: "node", "rank" */
 	const char *host; /* address of member 0 */
 	int port;
-	int listener;	/* member 0: of tcp_listen, owned by the caller; others -1 */
-	int self;	/* 0, another number, or BOOTSTRAP_ANY */
-	int count;	/* number of members, the same for all */
+	int listener; /* member 0: of tcp_listen, owned by the caller; others -1 */
+	int self;     /* 0, another number, or BOOTSTRAP_ANY */
+	int count;    /* number of members, the same for all */
 	/* member 0: that many members, itself included, are enough once wait_s is over; 0: all are needed */
 	int least;
 	const char *key;
-	double wait_s;	/* longest wait for all to connect, and for a connected member to send its message */
+	double wait_s; /* longest wait for all to connect, and for a connected member to send its message */
 };
 
 struct bootstrap;

@@ -12,13 +12,13 @@ struct comm;
 /* The operands of a sum along the reduction tree (graph/reduction_tree.h). Its leaves are dealt to the ranks in rank
  * order. Each rank has a term for each root of its leaves, one after another. */
 struct comm_terms {
-	void *data;	    /* in memory of alloc, or small; room and count are the same on all ranks */
-	int64_t count;	    /* elements of one term */
-	int room;	    /* terms that fit there; a rank has at most that many */
-	int64_t leaves;	    /* leaves of all ranks; > 0 */
-	enum dtype dtype;   /* f32, f64, i64 */
-	const void **from;  /* scratch for world x room pointers */
-	uint8_t *adds;	    /* scratch for world x room counts */
+	void *data;	   /* in memory of alloc, or small; room and count are the same on all ranks */
+	int64_t count;	   /* elements of one term */
+	int room;	   /* terms that fit there; a rank has at most that many */
+	int64_t leaves;	   /* leaves of all ranks; > 0 */
+	enum dtype dtype;  /* f32, f64, i64 */
+	const void **from; /* scratch for world x room pointers */
+	uint8_t *adds;	   /* scratch for world x room counts */
 };
 
 struct comm_ops {
@@ -79,7 +79,7 @@ int comm_shm_make(int *ret_fd, int world, struct err *err);
 struct comm_shm_opts {
 	int fd; /* the descriptor from comm_shm_make */
 	int rank, world;
-	int first;	  /* added to ranks in messages: the job's number of this machine's first rank */
+	int first; /* added to ranks in messages: the job's number of this machine's first rank */
 	/* a collective that waits longer fails with ERR_PEER that names the missing rank; 0: no limit */
 	double timeout_s;
 };
@@ -103,10 +103,10 @@ enum comm_op { COMM_ALLREDUCE, COMM_REDUCE_SCATTER, COMM_ALL_GATHER, COMM_BROADC
 struct comm_call {
 	enum comm_op op;
 	void *data;
-	int64_t count;		       /* in the operation's unit: elements, elements of each rank, or bytes */
-	int dtype;		       /* enum dtype; -1: bytes */
-	size_t bytes;		       /* size of the whole buffer; for terms, of one */
-	int peer;		       /* root of a broadcast, or the other rank of a message; -1: none */
+	int64_t count;			/* in the operation's unit: elements, elements of each rank, or bytes */
+	int dtype;			/* enum dtype; -1: bytes */
+	size_t bytes;			/* size of the whole buffer; for terms, of one */
+	int peer;			/* root of a broadcast, or the other rank of a message; -1: none */
 	const struct comm_terms *terms; /* for a sum of terms; NULL: a plain sum */
 };
 

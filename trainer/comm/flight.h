@@ -20,7 +20,7 @@ struct flight_entry {
 	double start_s, end_s; /* clock_mono_s; end 0: in progress, or interrupted */
 };
 
-struct flight { /* zeroed before use */
+struct flight {			/* zeroed before use */
 	_Atomic uint32_t beats; /* heartbeat; 0: not started, or stopped */
 	_Atomic int64_t step;
 	_Atomic uint32_t n; /* entries so far; the last is (n - 1) % FLIGHT_ENTRIES */

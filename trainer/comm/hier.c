@@ -37,8 +37,8 @@ static int hier_all_gather(struct comm *c, void *data, int64_t bytes_each, struc
 			rc = begin_receive(x, r, (char *)data + r * bytes_each, (size_t)bytes_each, err);
 	for (int b = 0; !rc && b < x->n_nodes; b++)
 		if (b != x->node)
-			rc = begin_send(x, x->rank[b][hier_holder(x, b, c->rank)],
-					(char *)data + c->rank * bytes_each, (size_t)bytes_each, err);
+			rc = begin_send(x, x->rank[b][hier_holder(x, b, c->rank)], (char *)data + c->rank * bytes_each,
+					(size_t)bytes_each, err);
 	if (!rc)
 		rc = hier_finish(x, err);
 	if (!rc)
@@ -70,8 +70,8 @@ static int check_peer(const struct comm *c, int peer, struct err *err)
 {
 	if (peer >= 0 && peer < c->world && peer != c->rank)
 		return 0;
-	return err_set(err, ERR_USAGE,
-		       "rank %d cannot exchange a message with rank %d in a job of %d ranks", c->rank, peer, c->world);
+	return err_set(err, ERR_USAGE, "rank %d cannot exchange a message with rank %d in a job of %d ranks", c->rank,
+		       peer, c->world);
 }
 
 static int hier_send(struct comm *c, const void *data, size_t bytes, int to, struct err *err)
@@ -131,17 +131,17 @@ static int hier_barrier(struct comm *c, struct err *err)
  *
  * All ranks exchange the color of their group and the address of its link through the communicator that is split. */
 
-struct group_ticket { /* what each rank of the split tells the others */
+struct group_ticket {	      /* what each rank of the split tells the others */
 	int32_t color, bytes; /* bytes of the address of its group's link; -1: it could not be opened */
 };
 
-struct group_split { /* the view of one rank */
+struct group_split {		     /* the view of one rank */
 	struct hier_comm *all;	     /* is split */
 	struct hier_comm *x;	     /* the group's; NULL: it is on one machine, or this rank is in no group */
 	struct comm *local;	     /* the group's ranks of this machine */
 	int rank, world, nodes;	     /* in the group */
 	struct group_ticket *ticket; /* indexed by global rank */
-	struct hier_said *said;     /* indexed by rank in the group */
+	struct hier_said *said;	     /* indexed by rank in the group */
 	size_t address_bytes;	     /* length of the longest address */
 	unsigned char *addresses;    /* indexed by global rank; said points into it */
 };
@@ -182,8 +182,8 @@ static int exchange_group_addresses(struct group_split *s, struct err *err)
 	for (int r = 0; r < all->comm.world; r++)
 		if (s->ticket[r].color == color && color >= 0)
 			s->said[members++] = (struct hier_said){ all->number[r], all->place[r].node,
-								  s->addresses + (size_t)r * s->address_bytes,
-								  (size_t)s->ticket[r].bytes };
+								 s->addresses + (size_t)r * s->address_bytes,
+								 (size_t)s->ticket[r].bytes };
 	return rc;
 }
 
@@ -249,8 +249,7 @@ static int hier_split(struct comm *c, int color, struct comm **ret, struct err *
 
 	s.ticket = calloc((size_t)c->world, sizeof(*s.ticket));
 	s.said = calloc((size_t)c->world, sizeof(*s.said));
-	rc = s.ticket && s.said ? run_group_split(&s, color, err)
-				: err_nomem(err, "communicator of a group");
+	rc = s.ticket && s.said ? run_group_split(&s, color, err) : err_nomem(err, "communicator of a group");
 	free(s.ticket);
 	free(s.said);
 	free(s.addresses);
@@ -378,8 +377,7 @@ static int read_addresses(struct hier_said *said, const struct bootstrap *b, str
 			return ERR_USAGE;
 		said[r] = (struct hier_said){ .number = r, .address = s + 1, .bytes = n - sizeof(*s) };
 		while (strncmp(((const struct rank_address_header *)bootstrap_said(b, said[r].node, &other))->node,
-			       s->node,
-			       NODES_NAME_BYTES))
+			       s->node, NODES_NAME_BYTES))
 			said[r].node++;
 	}
 	return 0;

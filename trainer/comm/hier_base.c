@@ -8,7 +8,7 @@
 /* ---- life ---- */
 
 int hier_begin_life(struct hier_comm **ret, struct comm *local, const struct link_module *link,
-		     const struct link_opts *lo, struct err *err)
+		    const struct link_opts *lo, struct err *err)
 {
 	struct hier_comm *x = calloc(1, sizeof(*x));
 	int rc;

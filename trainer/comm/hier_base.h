@@ -18,19 +18,19 @@
 struct message;
 
 struct requests {
-	struct link *link;	  /* borrowed, as all pointers but the list */
-	struct comm *local;	  /* the machine's communicator: the death of one of its ranks ends a wait */
-	const int *number;	  /* indexed by rank: its number in messages to users */
-	const char *what;	  /* name of the running collective in messages to users */
-	double timeout_s;	  /* limit of a wait; 0: none */
-	int64_t sent;		  /* bytes sent so far */
-	struct message *list;	  /* messages in progress */
+	struct link *link;    /* borrowed, as all pointers but the list */
+	struct comm *local;   /* the machine's communicator: the death of one of its ranks ends a wait */
+	const int *number;    /* indexed by rank: its number in messages to users */
+	const char *what;     /* name of the running collective in messages to users */
+	double timeout_s;     /* limit of a wait; 0: none */
+	int64_t sent;	      /* bytes sent so far */
+	struct message *list; /* messages in progress */
 	int n, room;
 	bool sleeps_while_waiting;
 	struct requests_pace { /* measured since the list was last empty */
 		double began_s;
 		size_t requested; /* bytes to receive */
-		double rate;  /* bytes per second of former long messages; 0: unknown */
+		double rate;	  /* bytes per second of former long messages; 0: unknown */
 	} pace;
 };
 
@@ -59,9 +59,9 @@ void requests_free(struct requests *m);
 
 /* ---- hier_base.c ---- */
 
-#define HIER_AHEAD 4			   /* chunks in progress, so that the link is busy while others are added */
+#define HIER_AHEAD 4			  /* chunks in progress, so that the link is busy while others are added */
 #define HIER_PART_BYTES ((size_t)1 << 20) /* most bytes of a sum in one message */
-#define HIER_ALIGN 16			   /* elements */
+#define HIER_ALIGN 16			  /* elements */
 #define HIER_INTERFACE_BYTES 64
 
 struct hier_place {
@@ -71,9 +71,9 @@ struct hier_place {
 struct hier_comm {
 	struct comm comm;
 	struct comm *local;
-	struct link *link; /* NULL once it is disconnected */
+	struct link *link;	  /* NULL once it is disconnected */
 	struct hier_place *place; /* by rank */
-	int *number;		   /* indexed by rank: its number in messages to users */
+	int *number;		  /* indexed by rank: its number in messages to users */
 	int n_nodes, node;
 	int *size;  /* ranks, by node */
 	int **rank; /* ranks by node and place on it */
@@ -81,9 +81,9 @@ struct hier_comm {
 	struct requests messages;
 	unsigned char *scratch; /* one part per node for each of HIER_AHEAD chunks */
 	struct shm_piece *piece;
-	const void **from;	/* by node */
+	const void **from;		/* by node */
 	struct reduction_tree_run *run; /* adjacent ranks on one machine, from rank 0 on */
-	int *run_node;		/* indexed by run: its machine */
+	int *run_node;			/* indexed by run: its machine */
 	int n_runs;
 	unsigned char **shown; /* indexed by local rank: the rank's terms */
 	unsigned char **roots; /* subtree roots of each of HIER_AHEAD chunks, by node */
@@ -108,7 +108,7 @@ struct hier_said { /* announced by a rank: its number in the job, its machine, t
 /* Makes the communicator of rank lo->rank of lo->world and opens its link. Owns local in any case. The caller sets
  * comm.ops. */
 int hier_begin_life(struct hier_comm **ret, struct comm *local, const struct link_module *link,
-		     const struct link_opts *lo, struct err *err);
+		    const struct link_opts *lo, struct err *err);
 
 /* Completes it with the announcements of all ranks, in rank order: places, memory, connections. */
 int hier_set_up(struct hier_comm *x, const struct hier_said *said, struct err *err);
@@ -164,7 +164,7 @@ unsigned char *hier_scratch(const struct hier_comm *x, size_t at);
 /* Sends this rank's part of a chunk to the other owners, or names the places for theirs. */
 int hier_begin_gather(struct hier_comm *x, const struct hier_chunk *c, bool sends, struct err *err);
 
-struct hier_turns { /* callbacks for one chunk after another */
+struct hier_turns {					      /* callbacks for one chunk after another */
 	int (*begin)(void *user, size_t at, struct err *err); /* begins the messages that are due by `at` */
 	int (*add)(void *user, size_t at, struct err *err);   /* called when they have arrived */
 	void *user;

@@ -42,7 +42,7 @@ static struct hier_chunk sum_chunk_at(const struct node_sum *s, size_t at)
 	const size_t most = chunk_elements(s), first = at * most;
 
 	return (struct hier_chunk){ s->data + first * dtype_bytes(s->dtype),
-				     s->count - first < most ? s->count - first : most, s->dtype, at };
+				    s->count - first < most ? s->count - first : most, s->dtype, at };
 }
 
 /* Receives this rank's part of the chunk from all other owners and sends them theirs. */
@@ -91,8 +91,7 @@ static int sum_between_nodes(struct node_sum *s, struct err *err)
 	const size_t most = chunk_elements(s);
 
 	return hier_in_turns(s->x, (s->count + most - 1) / most,
-			      &(struct hier_turns){ begin_sum_chunk, add_sum_chunk, s },
-			      err);
+			     &(struct hier_turns){ begin_sum_chunk, add_sum_chunk, s }, err);
 }
 
 int hier_allreduce(struct comm *c, void *data, int64_t count, enum dtype dtype, struct err *err)
@@ -114,8 +113,8 @@ int hier_allreduce(struct comm *c, void *data, int64_t count, enum dtype dtype, 
 		rc = shm_reduce_pieces(x->local, data, &p, dtype, err);
 	if (!rc && me < p.n)
 		rc = sum_between_nodes(&(struct node_sum){ x, (unsigned char *)data + x->piece[me].at,
-							   x->piece[me].bytes / each,
-							   dtype }, err);
+							   x->piece[me].bytes / each, dtype },
+				       err);
 	if (!rc)
 		rc = shm_share_pieces(x->local, data, &p, err);
 	return hier_end(x, rc);
@@ -149,8 +148,7 @@ static int begin_sum_slices(void *user, size_t at, struct err *err)
 	for (int r = 0; !rc && r < x->comm.world; r++)
 		if (x->place[r].node != x->node && hier_holder(x, x->node, r) == me)
 			rc = requests_begin(&x->messages,
-					    &(struct message_opts){ r, true, slice_data(s, r, part), bytes,
-						at }, err);
+					    &(struct message_opts){ r, true, slice_data(s, r, part), bytes, at }, err);
 	for (int b = 0; !rc && b < x->n_nodes; b++)
 		if (b != x->node)
 			rc = requests_begin(&x->messages,
@@ -174,8 +172,7 @@ static int scatter_between_nodes(struct node_sum *s, struct err *err)
 	const size_t most = HIER_PART_BYTES / dtype_bytes(s->dtype);
 
 	return hier_in_turns(s->x, (s->count + most - 1) / most,
-			      &(struct hier_turns){ begin_sum_slices, add_sum_slice, s },
-			      err);
+			     &(struct hier_turns){ begin_sum_slices, add_sum_slice, s }, err);
 }
 
 int hier_reduce_scatter(struct comm *c, void *data, int64_t count_each, enum dtype dtype, struct err *err)
@@ -203,7 +200,7 @@ int hier_reduce_scatter(struct comm *c, void *data, int64_t count_each, enum dty
 struct hier_partial_sums { /* the state of one sum */
 	const struct comm_terms *t;
 	const struct reduction_tree_run *run; /* in rank order */
-	const int *node;	      /* machine of each run */
+	const int *node;		      /* machine of each run */
 	int n_runs, world;
 	unsigned char *const *rank; /* first term of each rank of this machine, in order */
 };
@@ -309,7 +306,7 @@ struct leaf_fold { /* a sum of terms in progress */
 	struct hier_partial_sums s;
 	/* of each term: what this rank and its counterparts on other machines add; of a scatter: one rank's slice */
 	struct hier_slice piece;
-	size_t most;		  /* elements of a chunk */
+	size_t most; /* elements of a chunk */
 };
 
 static struct leaf_fold make_leaf_fold(struct hier_comm *x, const struct comm_terms *t)
@@ -369,8 +366,8 @@ static int send_roots(struct root_buffer *r, struct hier_slice part, int to, str
 	hier_partial_sums_fold(s, x->node, part.first, part.count, own);
 	r->free += (size_t)hier_partial_sums_roots(s, x->node) * part.count * dtype_bytes(s->t->dtype);
 	if (to != x->comm.rank)
-		return requests_begin(&x->messages, &(struct message_opts){ to, true, own, (size_t)(r->free - own),
-				      r->at }, err);
+		return requests_begin(&x->messages,
+				      &(struct message_opts){ to, true, own, (size_t)(r->free - own), r->at }, err);
 	chunk_roots(r->f, r->at)[x->node] = own;
 	return 0;
 }
@@ -493,7 +490,7 @@ static int add_leaf_slice(void *user, size_t at, struct err *err)
 
 	(void)err;
 	hier_partial_sums_add(&f->s, chunk_roots(f, at), part.count,
-			(unsigned char *)f->s.t->data + own * dtype_bytes(f->s.t->dtype));
+			      (unsigned char *)f->s.t->data + own * dtype_bytes(f->s.t->dtype));
 	return 0;
 }
 

@@ -71,8 +71,7 @@ int module_load(struct module *ret, const char *kind, const char *name, const ch
 	if (!m.symbol) {
 		dlclose(m.handle);
 		return err_set(err, ERR_UNSUPPORTED, "%s module %s has no symbol %s: it belongs to another version",
-			       kind,
-			       m.path, symbol);
+			       kind, m.path, symbol);
 	}
 	*ret = m;
 	return 0;

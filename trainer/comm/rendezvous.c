@@ -32,7 +32,7 @@ struct rendezvous_hello {
 struct rendezvous_host {
 	const struct rendezvous_opts *o;
 	int listener;
-	int *peer;	    /* by rank; or ABSENT, NOTIFIED */
+	int *peer;	     /* by rank; or ABSENT, NOTIFIED */
 	struct pollfd *poll; /* the listener, then the peers */
 	double until_s;
 };
@@ -91,8 +91,7 @@ static int receive_answer(int from, int first, int *fd, int n, struct err *err)
 	if (e.code)
 		return err_set(err, e.code, "%.*s", (int)sizeof(e.text) - 1, e.text);
 	if (m.msg_flags & MSG_CTRUNC || m.msg_controllen < CMSG_SPACE((size_t)n * sizeof(int)))
-		return err_set(err, ERR_IO, "cannot receive rank %d's shared memory: too many open files",
-			       first);
+		return err_set(err, ERR_IO, "cannot receive rank %d's shared memory: too many open files", first);
 	memcpy(fd, CMSG_DATA(&c.head), (size_t)n * sizeof(int));
 	return 0;
 }
@@ -123,11 +122,10 @@ static int accept_rank(struct rendezvous_host *h, struct err *err)
 
 	if (fd < 0)
 		return errno == EMFILE || errno == ENFILE ? err_set_errno(err, errno, "cannot accept the other ranks")
-			: 0;
+							  : 0;
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-	if (!is_peer_own_user(fd) || recv(fd, &hello, sizeof(hello),
-					  0) != (ssize_t)sizeof(hello) || hello.magic != MAGIC ||
-	    hello.world != h->o->world || hello.rank < 0 || hello.rank >= h->o->world) {
+	if (!is_peer_own_user(fd) || recv(fd, &hello, sizeof(hello), 0) != (ssize_t)sizeof(hello) ||
+	    hello.magic != MAGIC || hello.world != h->o->world || hello.rank < 0 || hello.rank >= h->o->world) {
 		close(fd);
 		return 0;
 	}
@@ -230,8 +228,7 @@ static int run_rendezvous_host(const struct rendezvous_opts *o, const struct err
 	h.poll = calloc((size_t)o->world, sizeof(*h.poll));
 	for (int r = 0; h.peer && r < o->world; r++)
 		h.peer[r] = ABSENT;
-	rc = h.peer && h.poll ? listen_for_ranks(&h, &outcome)
-		: err_nomem(&outcome, "start of the ranks");
+	rc = h.peer && h.poll ? listen_for_ranks(&h, &outcome) : err_nomem(&outcome, "start of the ranks");
 	if (failure && failure->code)
 		outcome = *failure;
 	else if (!rc)

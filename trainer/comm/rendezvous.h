@@ -14,7 +14,7 @@ struct rendezvous_opts {
 	/* the same for all ranks of the job, different from every other job of this user on this machine */
 	const char *job;
 	int rank, world;
-	int first;	 /* added to ranks in messages: the job's number of this machine's first rank */
+	int first;     /* added to ranks in messages: the job's number of this machine's first rank */
 	double wait_s; /* longest wait for the others to start */
 	/* What announced the ranks, for messages: "Slurm announces 4 ranks (SLURM_PROCID=0, SLURM_NTASKS=4)"; NULL: not
 	 * known. */

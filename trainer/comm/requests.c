@@ -13,9 +13,9 @@
 #define NAP_S 0.05
 #define NAP_MOST_S 1.0 /* a longer nap counts as this: after ctrl-Z and fg the other ranks were not late */
 #define REST_LEAST_S 0.0002
-#define REST_MOST_S 0.003		 /* the buffers of a fast link may be full after that */
+#define REST_MOST_S 0.003	       /* the buffers of a fast link may be full after that */
 #define LONG_BYTES ((size_t)512 << 10) /* messages of at least that many bytes measure the rate */
-#define RATE_KEPT 0.8			 /* weight of the old rate when the new one is lower: a peer was late then */
+#define RATE_KEPT 0.8		       /* weight of the old rate when the new one is lower: a peer was late then */
 
 struct message {
 	struct link_transfer transfer;

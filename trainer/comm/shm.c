@@ -99,8 +99,8 @@ static int shm_send(struct comm *c, const void *data, size_t bytes, int to, stru
 	struct shm_mail *m;
 
 	if (to < 0 || to >= c->world || to == c->rank)
-		return err_set(err, ERR_USAGE,
-			       "rank %d cannot send to rank %d in a job of %d ranks", c->rank, to, c->world);
+		return err_set(err, ERR_USAGE, "rank %d cannot send to rank %d in a job of %d ranks", c->rank, to,
+			       c->world);
 	m = shm_area_mail(a, c->rank, to);
 	c->sent += (int64_t)bytes;
 	for (size_t at = 0; at < bytes; at += SHM_MAIL_BYTES) {
@@ -126,8 +126,8 @@ static int shm_recv(struct comm *c, void *data, size_t bytes, int from, struct e
 	struct shm_mail *m;
 
 	if (from < 0 || from >= c->world || from == c->rank)
-		return err_set(err, ERR_USAGE,
-			       "rank %d cannot receive from rank %d in a job of %d ranks", c->rank, from, c->world);
+		return err_set(err, ERR_USAGE, "rank %d cannot receive from rank %d in a job of %d ranks", c->rank,
+			       from, c->world);
 	m = shm_area_mail(a, from, c->rank);
 	for (size_t at = 0; at < bytes; at += SHM_MAIL_BYTES) {
 		size_t n = bytes - at < SHM_MAIL_BYTES ? bytes - at : SHM_MAIL_BYTES;
@@ -175,8 +175,7 @@ static int shm_split(struct comm *c, int color, struct comm **ret, struct err *e
 	if (!s)
 		return err_nomem(err, "communicator of a group");
 	rc = shm_area_split(&s->area, shm_area_of(c), color, &in, err);
-	s->comm = (struct comm){ .ops = &shm_ops, .rank = s->area.rank, .world = s->area.world,
-				 .terms = true };
+	s->comm = (struct comm){ .ops = &shm_ops, .rank = s->area.rank, .world = s->area.world, .terms = true };
 	if (rc || !in)
 		free(s);
 	if (!rc)

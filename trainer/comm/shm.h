@@ -6,7 +6,7 @@
 
 #include "trainer/comm/comm.h"
 
-struct shm_piece { /* the list is the same on every rank; pieces do not overlap */
+struct shm_piece {	  /* the list is the same on every rank; pieces do not overlap */
 	size_t at, bytes; /* offset within the buffer; whole elements */
 	int owner;
 };

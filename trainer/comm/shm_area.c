@@ -16,7 +16,7 @@
 #include "tracker/base/clock.h"
 
 #define NAP_S 0.05
-#define NAP_MOST_S 1.0 /* a longer nap counts as this: after ctrl-Z and fg the other ranks were not late */
+#define NAP_MOST_S 1.0	  /* a longer nap counts as this: after ctrl-Z and fg the other ranks were not late */
 #define OPEN_WAIT_S 120.0 /* longest wait for the other ranks to start */
 #define SPINS_MAX 2000
 
@@ -33,7 +33,7 @@ static size_t head_bytes(int world)
 static size_t area_bytes(int world)
 {
 	return align_bytes(head_bytes(world) + (size_t)world * SHM_STAGE_BYTES +
-				(size_t)world * (size_t)world * sizeof(struct shm_mail),
+				   (size_t)world * (size_t)world * sizeof(struct shm_mail),
 			   4096);
 }
 
@@ -301,8 +301,7 @@ int shm_area_grow(struct shm_area *a, size_t bytes, int *ret_region, struct err 
 		return rc;
 	each = longest_part(a);
 	at = a->head->size_bytes;
-	a->head->rank[a->rank].grow_errno =
-		posix_fallocate(a->fd, (off_t)(at + each * (size_t)a->rank), (off_t)own);
+	a->head->rank[a->rank].grow_errno = posix_fallocate(a->fd, (off_t)(at + each * (size_t)a->rank), (off_t)own);
 	rc = shm_area_meet(a, NULL, err); /* all ranks have read the size */
 	if (rc)
 		return rc;
@@ -408,8 +407,7 @@ static int claim_rank(struct shm_area *a, struct err *err)
 	struct shm_count *joined = &a->head->joined;
 
 	if (pthread_mutex_trylock(&own->alive) || atomic_exchange(&own->joined, 1))
-		return err_set(err, ERR_EXISTS, "two processes claim rank %d of the job",
-			       shm_area_number(a, a->rank));
+		return err_set(err, ERR_EXISTS, "two processes claim rank %d of the job", shm_area_number(a, a->rank));
 	if (atomic_fetch_add(&joined->value, 1) + 1 == (uint32_t)a->world)
 		shm_area_wake(joined);
 	return 0;

@@ -40,10 +40,9 @@ struct shm_count { /* a counter that ranks wait for */
 struct shm_rank {
 	_Alignas(64) _Atomic uint32_t arrived; /* meetings at which it has arrived */
 	_Atomic uint32_t joined, left;
-	int32_t grow_errno; /* why it could not allocate its part of a buffer */
-	_Alignas(64) struct shm_call
-		call[2];       /* by the parity of the meeting: one is read while the next is written */
-	pthread_mutex_t alive; /* robust; the rank holds it while it is joined */
+	int32_t grow_errno;		      /* why it could not allocate its part of a buffer */
+	_Alignas(64) struct shm_call call[2]; /* by the parity of the meeting: one is read while the next is written */
+	pthread_mutex_t alive;		      /* robust; the rank holds it while it is joined */
 };
 
 struct shm_mail {
@@ -57,7 +56,7 @@ struct shm_head {
 	_Atomic int32_t culprit; /* rank that died; -1: none */
 	uint32_t world;
 	int32_t grow_errno;
-	uint64_t size_bytes; /* size of the file; set in the root */
+	uint64_t size_bytes;		    /* size of the file; set in the root */
 	_Alignas(64) _Atomic uint32_t come; /* arrivals of all ranks at all meetings */
 	_Alignas(64) struct shm_count joined;
 	_Alignas(64) struct shm_count met; /* meetings that are complete */
@@ -77,7 +76,7 @@ struct shm_area {
 	int fd; /* the root's */
 	int rank, world;
 	int root_rank[SHM_WORLD_MAX]; /* number in the root, by rank */
-	int first; /* for the root: added to ranks in messages */
+	int first;		      /* for the root: added to ranks in messages */
 	double timeout_s;
 	bool outlives; /* an abort without a dead rank does not end it */
 	int spins;

@@ -84,8 +84,8 @@ static int allreduce_staged(struct shm_area *a, unsigned char *data, size_t byte
 
 int shm_check_sum(enum dtype dtype, struct err *err)
 {
-	return sum_takes(dtype) ? 0 : err_set(err, ERR_UNSUPPORTED, "cannot sum %s in shared memory",
-					      dtype_name(dtype));
+	return sum_takes(dtype) ? 0
+				: err_set(err, ERR_UNSUPPORTED, "cannot sum %s in shared memory", dtype_name(dtype));
 }
 
 /* Returns the bytes that leave the rank: its slices for the other ranks and the sum of its own slice; of a small sum,

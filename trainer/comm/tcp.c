@@ -241,8 +241,7 @@ void tcp_interface(const char *address, char *ret, size_t n)
 		if (family != AF_INET && family != AF_INET6)
 			continue;
 		numeric_host_name(i->ifa_addr,
-				  family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6),
-				  name);
+				  family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6), name);
 		if (!strcmp(name, address)) {
 			snprintf(ret, n, "%s", i->ifa_name);
 			break;

@@ -72,8 +72,8 @@ enum flag_id {
 struct run_config {
 	struct arena *arena;
 	enum config_command command;
-	bool help, version; /* print config_help or the version and exit 0; nothing else was checked */
-	const char *help_word;  /* with help: "all" or a word to search; NULL: none */
+	bool help, version;    /* print config_help or the version and exit 0; nothing else was checked */
+	const char *help_word; /* with help: "all" or a word to search; NULL: none */
 
 	/* One member per line of flags.def. After config_resolve these are final: batch_size (largest micro-batch of a
 	 * rank), global_batch_size, grad_accum_steps, strategy, threads, precision, backend (stays auto), max_steps
@@ -87,7 +87,7 @@ struct run_config {
 #undef FLAG
 
 	bool plain_casts;	/* a run that began before levels had tables: O1 to O3 cast as --precision fp16 does */
-	const char *word;       /* operand after the command, which is not a flag (sweep, find); NULL: none */
+	const char *word;	/* operand after the command, which is not a flag (sweep, find); NULL: none */
 	int world, local_world; /* as given to config_resolve */
 	uint8_t origin[FLAG_COUNT]; /* enum config_origin */
 };
@@ -97,9 +97,9 @@ int config_parse(struct run_config **ret, int argc, char *const argv[], struct e
 void config_free(struct run_config *cfg); /* NULL is fine */
 
 struct config_world {
-	int world;       /* ranks of the whole run */
-	int local_world; /* ranks on this machine; 0: world */
-	int64_t batch_from_samples; /* images in the file of --batch-from; 0 when not used (or not opened) */
+	int world;			 /* ranks of the whole run */
+	int local_world;		 /* ranks on this machine; 0: world */
+	int64_t batch_from_samples;	 /* images in the file of --batch-from; 0 when not used (or not opened) */
 	const struct run_config *before; /* of the job before it lost machines: keep its global batch and micro-batch;
 					  * NULL: a new job */
 };
@@ -154,11 +154,11 @@ enum config_trait { CONFIG_SEGMENT = 1, CONFIG_CHANGES = 2, CONFIG_LOCAL = 4, CO
 
 /* One resolved value as text, for params of the tracked run and for `dptrain config`. */
 struct config_item {
-	const char *name;   /* "batch_size" */
-	const char *value;  /* valid during the callback */
+	const char *name;  /* "batch_size" */
+	const char *value; /* valid during the callback */
 	enum config_origin origin;
-	bool is_number;     /* value reads as a number (INT, REAL) */
-	unsigned traits;    /* bits of enum config_trait */
+	bool is_number;	 /* value reads as a number (INT, REAL) */
+	unsigned traits; /* bits of enum config_trait */
 	enum flag_id id;
 };
 

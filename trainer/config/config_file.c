@@ -69,10 +69,9 @@ static int apply_config_key(struct run_config *cfg, const char *path, const char
 	text = value_as_typed(flag_get(id), v, scratch, sizeof(scratch));
 	if (!text)
 		return err_set(err, ERR_USAGE, "%s is %s: expected %s", label, json_type_phrase(v),
-			       flag_get(id)->kind == KIND_BOOL
-				       ? "true or false" :
-			       flag_get(id)->kind == KIND_INT || flag_get(id)->kind == KIND_REAL ? "a number" :
-												       "a string");
+			       flag_get(id)->kind == KIND_BOOL					   ? "true or false"
+			       : flag_get(id)->kind == KIND_INT || flag_get(id)->kind == KIND_REAL ? "a number"
+												   : "a string");
 	/* One file may serve training and bench: check flags that this command does not have, and ignore them. */
 	if (cfg->origin[id] != ORIGIN_DEFAULT || !flag_known_to(id, cfg->command)) {
 		struct run_config scrap = { .arena = cfg->arena };

@@ -179,9 +179,9 @@ static int read_yaml_node(struct yaml_reader *r, const yaml_event_t *event, json
 		return read_yaml_scalar(r, event, ret);
 	if (++r->depth > DEPTH_MAX)
 		return fail_yaml(r, event->start_mark.line, "nested too deeply");
-	rc = event->type == YAML_SEQUENCE_START_EVENT ? read_yaml_list(r, ret) :
-	     event->type == YAML_MAPPING_START_EVENT  ? read_yaml_map(r, ret) :
-							fail_yaml(r, event->start_mark.line, "expected a value");
+	rc = event->type == YAML_SEQUENCE_START_EVENT  ? read_yaml_list(r, ret)
+	     : event->type == YAML_MAPPING_START_EVENT ? read_yaml_map(r, ret)
+						       : fail_yaml(r, event->start_mark.line, "expected a value");
 	r->depth--;
 	if (rc) {
 		json_decref(*ret);

@@ -300,8 +300,7 @@ static int report_bad_choice(const struct flag *f, const char *label, const char
 	if (f->kind == KIND_SET)
 		return err_set(err, ERR_USAGE,
 			       "%s '%.60s': expected none or a comma-separated list of %s, each at most once", label,
-			       text,
-			       f->form);
+			       text, f->form);
 	if (n >= sizeof(list))
 		n = sizeof(list) - 1;
 	for (size_t i = 0; i <= n; i++)
@@ -337,8 +336,8 @@ int flag_store(struct run_config *cfg, enum flag_id id, const char *label, const
 	case KIND_REAL:
 		return parse_real(f, text, at) ? report_bad_number(f, label, text, err) : 0;
 	case KIND_BOOL:
-		return parse_bool(text, at) ? err_set(err, ERR_USAGE, "%s '%.60s': expected yes or no", label,
-						      text) : 0;
+		return parse_bool(text, at) ? err_set(err, ERR_USAGE, "%s '%.60s': expected yes or no", label, text)
+					    : 0;
 	case KIND_TEXT:
 		return store_text(cfg, f, label, text, err);
 	case KIND_CHOICE:

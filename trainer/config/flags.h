@@ -10,16 +10,16 @@ enum flag_kind { KIND_INT, KIND_REAL, KIND_BOOL, KIND_TEXT, KIND_CHOICE, KIND_SE
 #define FLAG_TEXT_MAX 4096 /* bytes of a TEXT value */
 
 struct flag {
-	const char *name;     /* words joined by '_' */
+	const char *name; /* words joined by '_' */
 	enum flag_kind kind;
 	const char *fallback; /* default as typed; "" none */
 	double least, greatest;
-	bool above;           /* least itself is excluded */
+	bool above; /* least itself is excluded */
 	const char *form, *group;
-	unsigned commands;    /* bit per enum config_command */
-	unsigned traits;      /* bits of enum config_trait */
+	unsigned commands; /* bit per enum config_command */
+	unsigned traits;   /* bits of enum config_trait */
 	const char *help;
-	size_t offset;        /* in struct run_config */
+	size_t offset; /* in struct run_config */
 };
 
 const struct flag *flag_get(enum flag_id id);

@@ -36,7 +36,7 @@ static const struct command_help helps[COMMAND_COUNT] = {
 			       "  dptrain backends --describe >gpu.json\n" },
 	[COMMAND_PLAN] = { "print the memory plan of a run, or the best plan",
 			   "dptrain plan [flags of dptrain train] [--auto [--goal GOAL]] | --map",
-			    "Prepares the program of a run and prints its memory plan; --auto ranks the\n"
+			   "Prepares the program of a run and prints its memory plan; --auto ranks the\n"
 			   "plans for its global batch, on this machine or on one that --hardware\n"
 			   "describes. --map: the fastest strategy by size of a GPT, batch and link.\n",
 			   "  dptrain plan --model resnet50 --image-size 224 --classes 1000 -b 64\n"
@@ -44,18 +44,18 @@ static const struct command_help helps[COMMAND_COUNT] = {
 			   "  dptrain plan --map --hardware a100-40gb-x8\n" },
 	[COMMAND_DOCTOR] = { "find what is slow, why, and what to do next",
 			     "dptrain doctor [flags of dptrain train] [--try] | --run DIR",
-			    "Trains for a while, or reads a recorded run, and reports what makes it slow:\n"
-			    "the share of the time, the evidence, what to do next and the expected gain.\n",
+			     "Trains for a while, or reads a recorded run, and reports what makes it slow:\n"
+			     "the share of the time, the evidence, what to do next and the expected gain.\n",
 			     "  dptrain doctor --data-path data --model resnet20 -b 128 --try\n"
 			     "  dptrain doctor --run runs/default/red-fox-1a2b3c4d\n" },
 	[COMMAND_FIND] = { "find a learning rate (lr) or a batch size (batch)",
 			   "dptrain find lr|batch [flags of dptrain train]",
-			    "lr: trains for --max-steps steps (100) while the learning rate rises over\n"
-			    "seven decades up to --lr (10), until the loss explodes, and suggests a\n"
-			    "learning rate. batch: reports which batch sizes fit (by the plan), which is\n"
-			    "fastest (a short run of each) and up to which size a larger batch pays off (by\n"
-			    "the gradient noise scale). Recorded in experiment find; --json prints the\n"
-			    "numbers.\n",
+			   "lr: trains for --max-steps steps (100) while the learning rate rises over\n"
+			   "seven decades up to --lr (10), until the loss explodes, and suggests a\n"
+			   "learning rate. batch: reports which batch sizes fit (by the plan), which is\n"
+			   "fastest (a short run of each) and up to which size a larger batch pays off (by\n"
+			   "the gradient noise scale). Recorded in experiment find; --json prints the\n"
+			   "numbers.\n",
 			   "  dptrain find lr --data-path data --model resnet20 -b 128\n"
 			   "  dptrain find batch --data-path data --model resnet20 --json\n" },
 	[COMMAND_TOKENIZE] = { "convert texts to token files",
@@ -73,9 +73,9 @@ static const struct command_help helps[COMMAND_COUNT] = {
 			    "  dptrain shard --data-path photos --out shards --decode 256 --shard-size 1GB\n" },
 	[COMMAND_INSPECT] = { "say what a data set has, and what a training would leave out",
 			      "dptrain inspect --data-path SET [--strict] [--json]",
-			    "Says which files and samples of a set a training uses, by kind and class, what\n"
-			    "it leaves out and why, and shows the first samples with their labels and\n"
-			    "sizes. --strict: fails if anything is left out.\n",
+			      "Says which files and samples of a set a training uses, by kind and class, what\n"
+			      "it leaves out and why, and shows the first samples with their labels and\n"
+			      "sizes. --strict: fails if anything is left out.\n",
 			      "  dptrain inspect --data-path photos\n"
 			      "  dptrain inspect --data-path 'shards/train-{000..099}.tar' --strict\n" },
 	[COMMAND_SWEEP] = { "train many settings, the promising ones longer",
@@ -97,8 +97,7 @@ static const struct command_help helps[COMMAND_COUNT] = {
 			     "Continues a text with a trained language model.\n",
 			     "  dptrain sample --init-from runs/default/red-fox-1a2b3c4d --prompt 'Once'\n"
 			     "  dptrain sample --init-from w.safetensors --temperature 0.8 --top-k 40\n" },
-	[COMMAND_BENCH] = { "time whole training steps on random inputs",
-			    "dptrain bench --model NAME -b N [FLAGS]",
+	[COMMAND_BENCH] = { "time whole training steps on random inputs", "dptrain bench --model NAME -b N [FLAGS]",
 			    "Times whole training steps (forward, loss, backward, optimiser) on random\n"
 			    "inputs; with --loader the loader of --data-path.\n",
 			    "  dptrain bench --model resnet20 -b 128 --bf16\n"
@@ -360,8 +359,8 @@ static void add_conventions(const struct help_page *page, enum config_command c)
 
 static void add_hint(struct buf *out, enum config_command c)
 {
-	buf_addf(out, "\n--help all prints all %d flags%s; --help WORD those that\nconcern WORD.\n",
-		 count_flags(c), c == COMMAND_TRAIN ? " and the series of a run" : "");
+	buf_addf(out, "\n--help all prints all %d flags%s; --help WORD those that\nconcern WORD.\n", count_flags(c),
+		 c == COMMAND_TRAIN ? " and the series of a run" : "");
 }
 
 /* Prints the help of a command: in one screen if it has many flags and no word was given, otherwise all of it. */

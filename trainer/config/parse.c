@@ -26,13 +26,13 @@ struct flag_parser {
 	char *const *argv;
 	int argc, at;
 	const char *spelled[FLAG_COUNT]; /* how it was last typed */
-	bool fixed[FLAG_COUNT];          /* … by an alias that has a value */
+	bool fixed[FLAG_COUNT];		 /* … by an alias that has a value */
 };
 
 struct typed_flag {
 	enum flag_id id;
 	const struct flag_alias *alias; /* NULL: the flag's own name */
-	const char *text; /* "--batch-size" */
+	const char *text;		/* "--batch-size" */
 };
 
 const char *config_command_name(enum config_command c)
@@ -116,8 +116,8 @@ static int set_typed_flag(struct flag_parser *p, const struct typed_flag *t, con
 	if (rc)
 		return rc;
 	p->cfg->origin[id] = ORIGIN_FLAG;
-	p->spelled[id] = arena_printf(p->cfg->arena, fixed || flag_get(id)->kind == KIND_BOOL ? "%s" : "%s %s", typed,
-				      value);
+	p->spelled[id] =
+		arena_printf(p->cfg->arena, fixed || flag_get(id)->kind == KIND_BOOL ? "%s" : "%s %s", typed, value);
 	p->fixed[id] = fixed;
 	return p->spelled[id] ? 0 : err_nomem(err, NULL);
 }
@@ -161,8 +161,7 @@ static int parse_long(struct flag_parser *p, const char *arg, struct err *err)
 		return err_nomem(err, NULL);
 	if (!flag_find(typed + 2, &id, &alias) || (alias && !alias->name[1])) {
 		no = (!strncmp(typed, "--no-", 5) || !strncmp(typed, "--no_", 5)) &&
-			flag_find(typed + 5, &id, &alias) &&
-		     !alias && flag_get(id)->kind == KIND_BOOL;
+		     flag_find(typed + 5, &id, &alias) && !alias && flag_get(id)->kind == KIND_BOOL;
 		if (!no)
 			return report_unknown_flag(p, typed, err);
 	}
@@ -171,8 +170,8 @@ static int parse_long(struct flag_parser *p, const char *arg, struct err *err)
 	if (!alias && flag_get(id)->kind == KIND_BOOL)
 		return parse_bool_flag(p, &(struct typed_flag){ id, NULL, typed }, equals, no, err);
 	if (alias && alias->value)
-		return equals ? err_set(err, ERR_USAGE, "%.80s takes no value", typed) :
-				set_typed_flag(p, &(struct typed_flag){ id, alias, typed }, alias->value, err);
+		return equals ? err_set(err, ERR_USAGE, "%.80s takes no value", typed)
+			      : set_typed_flag(p, &(struct typed_flag){ id, alias, typed }, alias->value, err);
 	if (id == FLAG_compare_with && !equals && p->at < p->argc) { /* its value is flags */
 		value = p->argv[p->at++];
 		rc = 0;
@@ -320,11 +319,9 @@ static int set_defaults(struct run_config *cfg, struct err *err)
 
 int config_take_back(struct run_config *cfg, enum flag_id id, struct err *err)
 {
-	static const size_t bytes[] = {
-		[KIND_INT] = sizeof(FLAG_TYPE_INT),   [KIND_REAL] = sizeof(FLAG_TYPE_REAL),
-		[KIND_BOOL] = sizeof(FLAG_TYPE_BOOL), [KIND_TEXT] = sizeof(FLAG_TYPE_TEXT),
-		[KIND_CHOICE] = sizeof(FLAG_TYPE_CHOICE), [KIND_SET] = sizeof(FLAG_TYPE_SET)
-	};
+	static const size_t bytes[] = { [KIND_INT] = sizeof(FLAG_TYPE_INT),	  [KIND_REAL] = sizeof(FLAG_TYPE_REAL),
+					[KIND_BOOL] = sizeof(FLAG_TYPE_BOOL),	  [KIND_TEXT] = sizeof(FLAG_TYPE_TEXT),
+					[KIND_CHOICE] = sizeof(FLAG_TYPE_CHOICE), [KIND_SET] = sizeof(FLAG_TYPE_SET) };
 	const struct flag *f = flag_get(id);
 
 	memset((char *)cfg + f->offset, 0, bytes[f->kind]);

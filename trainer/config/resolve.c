@@ -84,8 +84,7 @@ static int refuse_find_flags(const struct run_config *cfg, const enum flag_id *f
 
 	for (size_t i = 0; i < n; i++)
 		if (is_given(cfg, flags[i]))
-			return err_set(err, ERR_USAGE, "%s: dptrain find %s: omit it",
-				       label_flag(cfg, flags[i], &l),
+			return err_set(err, ERR_USAGE, "%s: dptrain find %s: omit it", label_flag(cfg, flags[i], &l),
 				       why);
 	return 0;
 }
@@ -105,8 +104,8 @@ static int check_find_flags(const struct run_config *cfg, struct err *err)
 	rc = refuse_find_flags(cfg, any, sizeof(any) / sizeof(*any), "starts runs at step 1, without evaluation", err);
 	if (!rc && config_finds(cfg, "lr"))
 		return refuse_find_flags(cfg, lr, sizeof(lr) / sizeof(*lr), "lr sets the rate itself", err);
-	return rc ? rc : refuse_find_flags(cfg, batch, sizeof(batch) / sizeof(*batch), "batch sets the batch itself",
-					   err);
+	return rc ? rc
+		  : refuse_find_flags(cfg, batch, sizeof(batch) / sizeof(*batch), "batch sets the batch itself", err);
 }
 
 /* The noise scale follows from gradients of two batch sizes: of several ranks, else of two micro-batches. */

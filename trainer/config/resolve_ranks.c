@@ -67,8 +67,7 @@ static int check_zero_stage(const struct run_config *cfg, enum flag_id id, int l
 		return err_set(err, ERR_USAGE, "%s %lld: pipelines shard only moments: use --zero-stage 1",
 			       label_flag(cfg, id, &l), (long long)cfg->zero_stage);
 	if (cfg->strategy != STRATEGY_fsdp)
-		return err_set(err, ERR_USAGE, "%s: only --strategy fsdp shards parameters",
-			       label_flag(cfg, id, &l));
+		return err_set(err, ERR_USAGE, "%s: only --strategy fsdp shards parameters", label_flag(cfg, id, &l));
 	if (cfg->zero_stage < least)
 		return err_set(err, ERR_USAGE, "%s: has no effect in stage %lld of ZeRO: use --zero-stage %d%s",
 			       label_flag(cfg, id, &l), (long long)cfg->zero_stage, least, least < 3 ? " or 3" : "");
@@ -81,8 +80,8 @@ int resolve_sharing(struct run_config *cfg, struct err *err)
 		enum flag_id id;
 		int least; /* stage */
 	} flags[] = {
-		{ FLAG_zero_stage, 1 },	     { FLAG_fsdp_unit, 1 },	 { FLAG_reshard_after_forward, 3 },
-		{ FLAG_gather_prefetch, 3 }, { FLAG_sync_each_batch, 2 },     { FLAG_shard_degree, 1 },
+		{ FLAG_zero_stage, 1 },	     { FLAG_fsdp_unit, 1 },	  { FLAG_reshard_after_forward, 3 },
+		{ FLAG_gather_prefetch, 3 }, { FLAG_sync_each_batch, 2 }, { FLAG_shard_degree, 1 },
 	};
 	struct label l;
 	int rc = 0;
@@ -106,8 +105,8 @@ int resolve_sharing(struct run_config *cfg, struct err *err)
 /* Checks what is offloaded, and where to. */
 int resolve_offload(const struct run_config *cfg, struct err *err)
 {
-	const bool shares = cfg->strategy == STRATEGY_fsdp ||
-			    (cfg->strategy == STRATEGY_pdp && is_given(cfg, FLAG_zero_stage));
+	const bool shares =
+		cfg->strategy == STRATEGY_fsdp || (cfg->strategy == STRATEGY_pdp && is_given(cfg, FLAG_zero_stage));
 	struct label l;
 
 	if (cfg->offload_dir && !cfg->activation_offload && !cfg->param_offload && !cfg->optim_offload)
@@ -248,8 +247,7 @@ int resolve_batch(struct run_config *cfg, const struct config_world *w, struct e
 	if (from_file && is_given(cfg, FLAG_global_batch_size) && cfg->global_batch_size != from_file)
 		return err_set(err, ERR_USAGE, "%s %lld contradicts the batch of %.200s, which has %lld samples",
 			       label_flag(cfg, FLAG_global_batch_size, &l), (long long)cfg->global_batch_size,
-			       cfg->batch_from,
-			       (long long)from_file);
+			       cfg->batch_from, (long long)from_file);
 	if (from_file && !is_given(cfg, FLAG_global_batch_size)) {
 		cfg->global_batch_size = from_file;
 		mark_derived(cfg, FLAG_global_batch_size);

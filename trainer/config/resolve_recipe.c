@@ -38,8 +38,7 @@ int resolve_precision(struct run_config *cfg, struct err *err)
 
 	if (is_given(cfg, FLAG_opt_level) && is_given(cfg, FLAG_precision))
 		return err_set(err, ERR_USAGE, "%s and %s contradict: give one of them",
-			       label_flag(cfg, FLAG_opt_level, &o),
-			       label_flag(cfg, FLAG_precision, &l));
+			       label_flag(cfg, FLAG_opt_level, &o), label_flag(cfg, FLAG_precision, &l));
 	if (is_given(cfg, FLAG_opt_level)) {
 		cfg->precision = cfg->opt_level == CONFIG_LEVEL_O0 ? CONFIG_PRECISION_FP32 : CONFIG_PRECISION_FP16;
 		cfg->origin[FLAG_precision] = cfg->origin[FLAG_opt_level];
@@ -208,8 +207,7 @@ int resolve_optimiser(struct run_config *cfg, struct err *err)
 	if (cfg->nesterov && cfg->momentum == 0)
 		return err_set(err, ERR_USAGE, "%s needs a --momentum above 0", label_flag(cfg, FLAG_nesterov, &l));
 	if (cfg->warmup_steps > 0 && cfg->lr_warmup_epochs > 0)
-		return err_set(err, ERR_USAGE,
-			       "%s: contradicts --lr-warmup-epochs %g: give one of them",
+		return err_set(err, ERR_USAGE, "%s: contradicts --lr-warmup-epochs %g: give one of them",
 			       label_flag(cfg, FLAG_warmup_steps, &l), cfg->lr_warmup_epochs);
 	if (command_has(cfg, FLAG_min_lr) && falls && cfg->min_lr > cfg->lr)
 		return err_set(err, ERR_USAGE, "%s %g is above --lr %g", label_flag(cfg, FLAG_min_lr, &l), cfg->min_lr,

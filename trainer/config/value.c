@@ -30,8 +30,7 @@ int config_bytes(const struct run_config *cfg, enum flag_id id, const char *text
 	double v = strtod(text, &end);
 
 	for (size_t i = 0; end != text && i < sizeof(units) / sizeof(*units); i++)
-		if (!strcasecmp(end, units[i].unit) && v * units[i].factor >= 1 &&
-		    v * units[i].factor <= BYTES_MAX) {
+		if (!strcasecmp(end, units[i].unit) && v * units[i].factor >= 1 && v * units[i].factor <= BYTES_MAX) {
 			*ret = (uint64_t)(v * units[i].factor);
 			return 0;
 		}
@@ -139,8 +138,8 @@ static double read_quantity(const char *text, size_t n, const struct link_unit *
 int config_link(const struct run_config *cfg, double *ret_latency_s, double *ret_bytes_per_s, struct err *err)
 {
 	static const struct link_unit times[] = { { "us", 1e-6 }, { "ms", 1e-3 }, { "s", 1 }, { NULL, 0 } };
-	static const struct link_unit rates[] = { { "kB/s", 1e3 },	{ "MB/s", 1e6 },       { "GB/s", 1e9 },
-					     { "Mbit/s", 125e3 }, { "Gbit/s", 125e6 }, { NULL, 0 } };
+	static const struct link_unit rates[] = { { "kB/s", 1e3 },     { "MB/s", 1e6 },	    { "GB/s", 1e9 },
+						  { "Mbit/s", 125e3 }, { "Gbit/s", 125e6 }, { NULL, 0 } };
 	const char *text = cfg->link ? cfg->link : "0us,0GB/s", *comma = strchr(text, ',');
 	double latency = comma ? read_quantity(text, (size_t)(comma - text), times) : -1;
 	double rate = comma ? read_quantity(comma + 1, strlen(comma + 1), rates) : -1;

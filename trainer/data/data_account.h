@@ -61,7 +61,7 @@ void data_account_hide(struct data_account *a, const char *name);
 /* Adds the counts of another account, whose examples are below `folder` ("": the same folder). */
 void data_account_add(struct data_account *to, const struct data_account *from, const char *folder);
 
-int64_t data_account_used(const struct data_account *a);				    /* files */
+int64_t data_account_used(const struct data_account *a);			      /* files */
 int64_t data_account_left(const struct data_account *a, enum data_account_unit unit); /* hidden files are not counted */
 
 /* Appends "left out 20 files: 18 .webp needs … (train/a/1.webp); 2 …", without a newline; nothing if nothing is. The

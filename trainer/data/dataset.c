@@ -192,14 +192,14 @@ static json_t *name_classes(const struct dataset *d, int most)
 int dataset_account_json(const struct dataset *d, int names, struct buf *out, struct err *err)
 {
 	const struct data_account *a = &d->account;
-	json_t *o = json_pack("{s:o, s:s, s:s, s:o, s:{s:I, s:I}, s:i, s:o, s:o, s:I, s:I, s:I}", "path",
-			      make_json_text(d->path), "format",
-			      dataset_facts(d, SPLIT_TRAIN).format, "kind", sample_kind_name(d->kind), "files",
-			      list_used_kinds(a), "samples", "train", (json_int_t)d->n_samples[SPLIT_TRAIN], "val",
-			      (json_int_t)d->n_samples[SPLIT_VAL], "classes", d->classes, "class_names",
-			      name_classes(d, names), "left_out", list_left_out(a), "files_left_out",
-			      (json_int_t)data_account_left(a, DATA_ACCOUNT_FILES), "samples_left_out",
-			      (json_int_t)data_account_left(a, DATA_ACCOUNT_SAMPLES), "hidden", (json_int_t)a->hidden);
+	json_t *o =
+		json_pack("{s:o, s:s, s:s, s:o, s:{s:I, s:I}, s:i, s:o, s:o, s:I, s:I, s:I}", "path",
+			  make_json_text(d->path), "format", dataset_facts(d, SPLIT_TRAIN).format, "kind",
+			  sample_kind_name(d->kind), "files", list_used_kinds(a), "samples", "train",
+			  (json_int_t)d->n_samples[SPLIT_TRAIN], "val", (json_int_t)d->n_samples[SPLIT_VAL], "classes",
+			  d->classes, "class_names", name_classes(d, names), "left_out", list_left_out(a),
+			  "files_left_out", (json_int_t)data_account_left(a, DATA_ACCOUNT_FILES), "samples_left_out",
+			  (json_int_t)data_account_left(a, DATA_ACCOUNT_SAMPLES), "hidden", (json_int_t)a->hidden);
 	char *text = o ? json_dumps(o, JSON_COMPACT) : NULL;
 
 	json_decref(o);

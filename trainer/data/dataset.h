@@ -47,8 +47,8 @@ struct dataset { /* must be the first member of each format's struct */
 	char *path;			/* as opened, for messages */
 	int64_t n_samples[SPLIT_COUNT]; /* 0: the set has no such split */
 	int height, width, channels;
-	int train_side;	      /* sets that decode pictures: height and width of the training images; 0: as above */
-	int classes;                  /* labels are in [0, classes) */
+	int train_side; /* sets that decode pictures: height and width of the training images; 0: as above */
+	int classes;	/* labels are in [0, classes) */
 	const char *const *class_names; /* n_class_names of them, by label; NULL: classes have numbers only */
 	int n_class_names;
 	int64_t seq_len, vocab; /* token sets: tokens per sample; tokens are in [0, vocab) */
@@ -73,7 +73,7 @@ struct dataset { /* must be the first member of each format's struct */
 	double mean[DATASET_CHANNELS_MAX], std[DATASET_CHANNELS_MAX];
 	/* Token sets: "bytes", or the SHA-256 of the BPE's files; "" if unknown. */
 	char tokenizer[72];
-	char hash[64]; /* of all pixels and labels: sets with equal content have equal hashes */
+	char hash[64];		     /* of all pixels and labels: sets with equal content have equal hashes */
 	struct data_account account; /* of the files at path, and of samples that cannot be used */
 };
 
@@ -92,13 +92,13 @@ enum dataset_augment { DATASET_CROP = 1, DATASET_FLIP = 2, DATASET_RANDOM_BOX = 
 /* One sample to read, and where to store it. */
 struct dataset_read {
 	enum split split;
-	int64_t index;   /* in [0, n_samples[split]) */
-	void *pixels;    /* height * width * channels elements of dataset->dtype, HWC; 64-byte alignment not needed */
+	int64_t index; /* in [0, n_samples[split]) */
+	void *pixels;  /* height * width * channels elements of dataset->dtype, HWC; 64-byte alignment not needed */
 	int32_t *label;
-	int32_t *tokens, *targets; /* token sets: seq_len each */
-	bool alone;		   /* the caller will not read its neighbours soon */
-	int64_t epoch;		   /* for announcements only: a sample is announced once per epoch */
-	const struct stop *stop;   /* once it is set, a wait for bytes ends with ERR_CANCELED; NULL: never */
+	int32_t *tokens, *targets;	   /* token sets: seq_len each */
+	bool alone;			   /* the caller will not read its neighbours soon */
+	int64_t epoch;			   /* for announcements only: a sample is announced once per epoch */
+	const struct stop *stop;	   /* once it is set, a wait for bytes ends with ERR_CANCELED; NULL: never */
 	const struct dataset_sight *sight; /* sets with worker scratch (hand_new); NULL: the centre */
 	void *hand;			   /* this thread's worker scratch; sets with hand_new */
 };

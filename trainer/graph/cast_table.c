@@ -11,11 +11,11 @@ struct table_casting {
 	struct graph *g;
 	const struct cast_table *table;
 	const struct op *cast;
-	int n_tensors;			      /* before any cast was inserted */
-	const struct tensor **gradient_of;    /* by tensor id: the tensor whose gradient, or part of it, this is */
-	struct tensor *(*casts)[DTYPES];      /* by tensor id and type */
-	bool *typed;			      /* by tensor id: a node's output that has its type. Those that an op
-					       * absorbed never get one */
+	int n_tensors;			   /* before any cast was inserted */
+	const struct tensor **gradient_of; /* by tensor id: the tensor whose gradient, or part of it, this is */
+	struct tensor *(*casts)[DTYPES];   /* by tensor id and type */
+	bool *typed;			   /* by tensor id: a node's output that has its type. Those that an op
+					    * absorbed never get one */
 };
 
 /* The terms of a sum of gradients are gradients of the same tensor. Of tensors that share a gradient, as those that an
@@ -81,8 +81,8 @@ static enum dtype pick_node_dtype(const struct table_casting *c, const struct no
 		return rule == CAST_F32 ? DTYPE_F32 : DTYPE_F16;
 	for (int k = 0; k < n->n_out; k++) {
 		const struct tensor *t = n->out[k];
-		const struct tensor *of = t && t->kind == TENSOR_ACT && t->id < c->n_tensors ? c->gradient_of[t->id]
-			: NULL;
+		const struct tensor *of =
+			t && t->kind == TENSOR_ACT && t->id < c->n_tensors ? c->gradient_of[t->id] : NULL;
 
 		if (of && c->typed[of->id] && has_wide_type(of))
 			return of->dtype;

@@ -24,9 +24,9 @@ const char *phase_name(enum phase p)
 
 const char *stream_name(enum stream s)
 {
-	static const char *const names[STREAM_COUNT] = { "compute", "comm", "gather", "copy-in", "copy-out",
-						       "send-forward", "recv-forward", "send-backward",
-						       "recv-backward" };
+	static const char *const names[STREAM_COUNT] = { "compute",	 "comm",	  "gather",
+							 "copy-in",	 "copy-out",	  "send-forward",
+							 "recv-forward", "send-backward", "recv-backward" };
 
 	return names[s];
 }
@@ -193,8 +193,7 @@ static int check_shape(struct graph *g, const struct tensor *t)
 		if (t->shape.dim[i] < 0)
 			graph_fail(g, ERR_USAGE, "tensor %s has a negative dimension", t->name);
 		else if (__builtin_mul_overflow(n, t->shape.dim[i], &n) || n > GRAPH_TENSOR_MAX)
-			graph_fail(g, ERR_USAGE,
-				   "tensor %s has more than 2^40 elements: use a smaller batch or model",
+			graph_fail(g, ERR_USAGE, "tensor %s has more than 2^40 elements: use a smaller batch or model",
 				   t->name);
 	}
 	return g->err.code;

@@ -37,22 +37,22 @@ int64_t shape_count(const struct shape *s); /* product of the dimensions; 1 for 
 bool shape_equal(const struct shape *a, const struct shape *b);
 
 enum tensor_kind {
-	TENSOR_INPUT,  /* written by the loader before the step: images, labels */
-	TENSOR_PARAM,  /* trained; persistent */
-	TENSOR_STAT,   /* persistent but not trained by gradient: running mean and variance */
-	TENSOR_MOMENT, /* optimiser state; persistent */
-	TENSOR_GRAD,   /* gradient of a parameter */
+	TENSOR_INPUT,	 /* written by the loader before the step: images, labels */
+	TENSOR_PARAM,	 /* trained; persistent */
+	TENSOR_STAT,	 /* persistent but not trained by gradient: running mean and variance */
+	TENSOR_MOMENT,	 /* optimiser state; persistent */
+	TENSOR_GRAD,	 /* gradient of a parameter */
 	TENSOR_GATHERED, /* flat: parameters of all ranks, gathered for reading; each rank owns a range */
-	TENSOR_BUCKET,   /* flat: gradients of all parameters until they are summed; each rank then keeps a range */
-	TENSOR_ACT,    /* every intermediate value */
-	TENSOR_RESULT, /* small, read by the host after the step: loss sum, counts, norms; always f64 */
+	TENSOR_BUCKET,	 /* flat: gradients of all parameters until they are summed; each rank then keeps a range */
+	TENSOR_ACT,	 /* every intermediate value */
+	TENSOR_RESULT,	 /* small, read by the host after the step: loss sum, counts, norms; always f64 */
 };
 
 enum lifetime {
 	LIFE_PERSISTENT, /* from set-up to the end of the run; programs share the memory of a tensor by name */
-	LIFE_ACROSS,     /* one optimiser step that spans several programs; they share the memory by name */
-	LIFE_STEP,       /* one optimiser step, within one program */
-	LIFE_MICRO,      /* one micro-batch slot */
+	LIFE_ACROSS,	 /* one optimiser step that spans several programs; they share the memory by name */
+	LIFE_STEP,	 /* one optimiser step, within one program */
+	LIFE_MICRO,	 /* one micro-batch slot */
 };
 
 enum space {
@@ -77,16 +77,16 @@ bool lifetime_spans(enum lifetime l); /* true if it outlives one program: its me
 /* A sharded tensor: several tensors are concatenated into a flat unit, of which each sharing rank holds an equal,
  * contiguous range of elements. */
 struct shard {
-	int unit;     /* from 1 */
-	int64_t at;   /* index in the unit of this tensor's first element */
-	int64_t each; /* elements of the unit per rank; 0: every rank holds the whole tensor */
+	int unit;	  /* from 1 */
+	int64_t at;	  /* index in the unit of this tensor's first element */
+	int64_t each;	  /* elements of the unit per rank; 0: every rank holds the whole tensor */
 	enum dtype dtype; /* type in which nodes read the unit */
 };
 
 struct node;
 
 struct tensor {
-	int id;           /* index in graph->tensors */
+	int id;		  /* index in graph->tensors */
 	const char *name; /* unique in the graph; parameters and statistics have torchvision's or Hugging Face's
 			   * names */
 	enum tensor_kind kind;
@@ -98,13 +98,13 @@ struct tensor {
 	struct shard shard;    /* persistent tensors and gradients; shape is then that of this rank's range (in a model,
 				* which belongs to no rank: of the whole tensor) */
 	uint64_t stages;       /* persistent tensors of a pipeline: bit mask of the stages that hold it; 0: all do */
-	bool elsewhere;        /* gradients: another stage holds a copy and counts it in norms */
-	bool decay;            /* parameters: weight decay applies (not to gains of norms, not to biases) */
-	bool of_norm;          /* parameters: gain or bias of a normalisation layer */
-	bool master;           /* parameters: the model reads a 16-bit copy that is kept between steps */
-	bool copy;             /* activations: such a copy */
-	bool frozen;           /* parameters and statistics: never changed; set by graph_tensor */
-	bool keep;             /* readable by the host after the program: lives until its end */
+	bool elsewhere;	       /* gradients: another stage holds a copy and counts it in norms */
+	bool decay;	       /* parameters: weight decay applies (not to gains of norms, not to biases) */
+	bool of_norm;	       /* parameters: gain or bias of a normalisation layer */
+	bool master;	       /* parameters: the model reads a 16-bit copy that is kept between steps */
+	bool copy;	       /* activations: such a copy */
+	bool frozen;	       /* parameters and statistics: never changed; set by graph_tensor */
+	bool keep;	       /* readable by the host after the program: lives until its end */
 	bool wants_grad;       /* set by pass_grad: it is, or depends on, a trained parameter */
 	size_t opaque_bytes;   /* > 0: stored in a backend's own layout of this many bytes; shape is then the logical
 				* one */
@@ -166,15 +166,15 @@ struct node {
 	bool once;	  /* runs in the first micro-batch of a step only (page.micro 0); later ones reuse its result */
 	int n_in, n_out;
 	struct tensor **in, **out; /* NULL where the op's header says "optional" */
-	struct node **after;       /* [n_after]: nodes that must complete before this one starts; see node_after */
+	struct node **after;	   /* [n_after]: nodes that must complete before this one starts; see node_after */
 	int n_after;
-	void *attr;                /* struct <op>_attr of the op's folder, in the arena; NULL for none */
-	int block;                 /* block of the model, from 1; activations between blocks are kept by recomputation;
-				    * 0: none */
-	int bucket;                /* gradient bucket of the node, -1 for none; a label for dumps */
-	size_t workspace_bytes;    /* requested by the kernel's prepare */
-	size_t workspace_offset;   /* after planning: byte offset in the private slab */
-	size_t *slot_workspace;	   /* the same per micro-batch slot, as for tensors */
+	void *attr;		 /* struct <op>_attr of the op's folder, in the arena; NULL for none */
+	int block;		 /* block of the model, from 1; activations between blocks are kept by recomputation;
+				  * 0: none */
+	int bucket;		 /* gradient bucket of the node, -1 for none; a label for dumps */
+	size_t workspace_bytes;	 /* requested by the kernel's prepare */
+	size_t workspace_offset; /* after planning: byte offset in the private slab */
+	size_t *slot_workspace;	 /* the same per micro-batch slot, as for tensors */
 };
 
 bool node_has_dtype(const struct node *n, enum dtype t); /* true if any operand has it */
@@ -185,20 +185,20 @@ struct graph {
 	int n_tensors, cap_tensors;
 	struct node **nodes;
 	int n_nodes, cap_nodes;
-	bool training;        /* false: evaluation, no gradients */
+	bool training;	      /* false: evaluation, no gradients */
 	bool low_params;      /* parameters never change: pass_precision stores them in the type they are read in */
 	bool exact;	      /* sums of squares have the same bits for any distribution over ranks: trainer/ops/norm */
 	const char *freeze;   /* patterns of frozen tensors, see graph_frozen; NULL: none; borrowed */
 	enum phase phase;     /* phase given to new nodes */
-	int block;            /* block given to new nodes; set by the model, 0 outside of blocks */
+	int block;	      /* block given to new nodes; set by the model, 0 outside of blocks */
 	const struct op *sum; /* the op that adds two gradients of one tensor; set by pass_grad */
 	struct tensor *loss;  /* result whose gradient starts the backward pass; set by the model */
-	struct err err;       /* first failure */
+	struct err err;	      /* first failure */
 	struct graph_names *names; /* index of tensor names; private to graph.c */
 };
 
 struct graph *graph_new(bool training); /* NULL when out of memory */
-void graph_free(struct graph *g);       /* NULL is fine */
+void graph_free(struct graph *g);	/* NULL is fine */
 bool graph_failed(const struct graph *g);
 void graph_fail(struct graph *g, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
@@ -221,7 +221,7 @@ const char *graph_stem(struct graph *g, const char *name);
 
 struct node_spec {
 	const struct op *op;
-	const char *name;          /* NULL: derived from the op's name */
+	const char *name;	   /* NULL: derived from the op's name */
 	struct tensor *const *in;  /* copied */
 	struct tensor *const *out; /* copied; NULL entries are filled by op->shape */
 	int n_in, n_out;

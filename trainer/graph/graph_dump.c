@@ -33,8 +33,8 @@ static void dump_init(const struct tensor *t, struct buf *out)
 
 static const char *kind_name(enum tensor_kind k)
 {
-	static const char *const names[] = { "input", "param",    "stat",   "moment", "grad",
-					     "gathered", "bucket", "act",    "result" };
+	static const char *const names[] = { "input",	 "param",  "stat", "moment", "grad",
+					     "gathered", "bucket", "act",  "result" };
 
 	return names[k];
 }

@@ -13,21 +13,21 @@ struct stream_handle; /* a backend's stream; NULL on host backends */
 
 /* Values that change every step. The host writes them before the step into memory that kernels can read. */
 struct step_page {
-	int64_t step;      /* optimiser step, from 1 */
-	int64_t epoch;     /* from 1 */
-	int64_t epoch_step; /* of the epoch, from 0 */
-	int64_t micro;     /* micro-batch of the step, from 0 */
+	int64_t step;		      /* optimiser step, from 1 */
+	int64_t epoch;		      /* from 1 */
+	int64_t epoch_step;	      /* of the epoch, from 0 */
+	int64_t micro;		      /* micro-batch of the step, from 0 */
 	struct reduction_tree leaves; /* with --deterministic each micro-batch is one leaf of the summation tree: this
 				       * rank's leaves; the current one is leaf leaves.first + micro, or none when the
 				       * rank has no more. Otherwise all 0 */
 	uint64_t seed;
 	double lr;
 	int64_t first_sample; /* index of this micro-batch's first sample in the global batch: key of random draws */
-	double inv_count;  /* 1 / samples (or tokens) of the global batch, over all ranks and micro-batches */
-	double loss_scale; /* 1 unless fp16 */
-	double label_weight; /* of a sample's first label where it has two (trainer/ops/xent) */
-	int64_t watch;	   /* nonzero: nodes of trainer/ops/watch run in this step */
-	int64_t rehearsal; /* nonzero: warm-up run; the step updates nothing and is not counted */
+	double inv_count;     /* 1 / samples (or tokens) of the global batch, over all ranks and micro-batches */
+	double loss_scale;    /* 1 unless fp16 */
+	double label_weight;  /* of a sample's first label where it has two (trainer/ops/xent) */
+	int64_t watch;	      /* nonzero: nodes of trainer/ops/watch run in this step */
+	int64_t rehearsal;    /* nonzero: warm-up run; the step updates nothing and is not counted */
 };
 
 struct kernel_env {
@@ -36,13 +36,13 @@ struct kernel_env {
 	struct comm *comm; /* collective nodes: communicator of the node's stream and group; NULL when planning without
 			    * ranks */
 	struct device_comm *devices; /* the same ranks' device communicator if they compute on devices; else NULL */
-	void *module;      /* what backend->open returned */
+	void *module;		     /* what backend->open returned */
 };
 
 struct kernel_args {
-	void *const *in;  /* base addresses, in the node's order; NULL for absent optional operands */
+	void *const *in; /* base addresses, in the node's order; NULL for absent optional operands */
 	void *const *out;
-	void *workspace;  /* 64-byte aligned, node->workspace_bytes long */
+	void *workspace; /* 64-byte aligned, node->workspace_bytes long */
 	const struct step_page *page;
 	struct stream_handle *stream;
 };

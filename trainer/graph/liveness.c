@@ -18,8 +18,8 @@ struct live_builder {
 	const struct plan_program *p;
 	struct liveness live;
 	struct schedule_clock *clocks; /* per item */
-	struct moment_span *spans;	       /* per item */
-	bool *viewed;	    /* [id]: true if other tensors are views of it */
+	struct moment_span *spans;     /* per item */
+	bool *viewed;		       /* [id]: true if other tensors are views of it */
 };
 
 static const struct tensor *get_view_base(const struct tensor *t)

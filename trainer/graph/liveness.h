@@ -12,7 +12,7 @@ struct live_buffer {
 	int slot;
 	size_t bytes;
 	int first, last; /* moments: 2 i before schedule item i, 2 i + 1 while it runs; 2 n: until the end */
-	size_t offset;   /* set by plan.c: offset in the slab of its space */
+	size_t offset;	 /* set by plan.c: offset in the slab of its space */
 };
 
 struct liveness {

@@ -12,7 +12,7 @@
 #include <immintrin.h>
 #endif
 
-#define PIECE 4096 /* draws that are checked for doubtful values together */
+#define PIECE 4096  /* draws that are checked for doubtful values together */
 #define DOUBT 1e-14 /* relative to the factor of the cosine; the two methods differ by less than 3e-15 of it */
 #define TWO_52_BITS 0x4330000000000000u
 #define SQRT_HALF_BITS 0x3fe6a09e667f3bcdu

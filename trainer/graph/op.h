@@ -85,7 +85,7 @@ enum dtype_class op_dtype_keep(const struct node *n, bool is_out, int index);
 enum dtype_class op_dtype_sums(const struct node *n, bool is_out, int index);
 int op_inplace_same(const struct node *n, int out);
 
-double op_flops(const struct node *n);	 /* 0: none or unknown */
+double op_flops(const struct node *n); /* 0: none or unknown */
 double op_counted(const struct node *n);
 double op_operands(const struct node *n); /* bytes of all inputs and outputs */
 double op_touched(const struct node *n);

@@ -18,17 +18,17 @@ struct planner {
 	struct plan_program *programs;
 	int n;
 	bool sizes_only;
-	size_t persistent[SPACE_COUNT]; /* tensors that outlive a program */
+	size_t persistent[SPACE_COUNT];		 /* tensors that outlive a program */
 	size_t by_category[PLAN_CATEGORY_COUNT]; /* persistent bytes */
 	struct peak peak[SPACE_COUNT];		 /* transient bytes of the program with the highest peak */
 };
 
 const char *plan_category_name(enum plan_category c)
 {
-	static const char *const names[PLAN_CATEGORY_COUNT] = { "parameters", "masters",   "gradients", "optimizer",
-								"activations", "workspace", "inputs",
-								"data",	       "shards",    "gathered",
-								"buckets",     "offloaded", "snapshot" };
+	static const char *const names[PLAN_CATEGORY_COUNT] = { "parameters",  "masters",   "gradients", "optimizer",
+								"activations", "workspace", "inputs",	 "data",
+								"shards",      "gathered",  "buckets",	 "offloaded",
+								"snapshot" };
 
 	return names[c];
 }
@@ -100,9 +100,9 @@ static enum tensor_kind kind_to_place(const struct planner *p, int program, cons
 /* Orders by kind, so that all parameters, then all statistics, then all moments are contiguous. */
 static int place_lifetime(struct planner *p, enum lifetime life, struct err *err)
 {
-	static const enum tensor_kind order[] = { TENSOR_PARAM, TENSOR_STAT, TENSOR_MOMENT,   TENSOR_INPUT,
-						  TENSOR_GRAD,	TENSOR_ACT,  TENSOR_RESULT, TENSOR_GATHERED,
-						  TENSOR_BUCKET };
+	static const enum tensor_kind order[] = { TENSOR_PARAM,	 TENSOR_STAT,	  TENSOR_MOMENT,
+						  TENSOR_INPUT,	 TENSOR_GRAD,	  TENSOR_ACT,
+						  TENSOR_RESULT, TENSOR_GATHERED, TENSOR_BUCKET };
 
 	for (size_t k = 0; k < sizeof(order) / sizeof(order[0]); k++)
 		for (int i = 0; i < p->n; i++)
@@ -126,8 +126,8 @@ static bool find_live_peak(const struct liveness *l, enum space space, int momen
 	if (!live)
 		return false;
 	for (int i = 0; i < l->n; i++) {
-		size_t bytes = live_space(&l->buffers[i]) == space ? slab_align(l->buffers[i].bytes, PLAN_ALIGN_BYTES)
-			: 0;
+		size_t bytes =
+			live_space(&l->buffers[i]) == space ? slab_align(l->buffers[i].bytes, PLAN_ALIGN_BYTES) : 0;
 
 		live[l->buffers[i].first] += bytes;
 		live[l->buffers[i].last + 1] -= bytes;

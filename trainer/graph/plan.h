@@ -17,12 +17,12 @@ enum plan_category {
 	PLAN_ACTIVATIONS,
 	PLAN_WORKSPACE,
 	PLAN_INPUTS,
-	PLAN_DATA,     /* memory of the data loader, in none of the slabs */
-	PLAN_SHARDS,   /* this rank's ranges of sharded parameters */
-	PLAN_GATHERED, /* gathered parameters of all ranks */
-	PLAN_BUCKETS,  /* gradients before they are reduced to their owners */
+	PLAN_DATA,	/* memory of the data loader, in none of the slabs */
+	PLAN_SHARDS,	/* this rank's ranges of sharded parameters */
+	PLAN_GATHERED,	/* gathered parameters of all ranks */
+	PLAN_BUCKETS,	/* gradients before they are reduced to their owners */
 	PLAN_OFFLOADED, /* tensors in SPACE_OFFLOAD */
-	PLAN_SNAPSHOT, /* a copy of all persistent tensors, saved while training continues */
+	PLAN_SNAPSHOT,	/* a copy of all persistent tensors, saved while training continues */
 	PLAN_CATEGORY_COUNT
 };
 
@@ -36,14 +36,14 @@ struct plan_program {
 
 struct plan {
 	size_t slab_bytes[SPACE_COUNT];
-	size_t persistent_bytes;                      /* at the start of the private slab */
+	size_t persistent_bytes; /* at the start of the private slab */
 	/* at each space's peak, in the program with the highest peak */
 	size_t category_bytes[PLAN_CATEGORY_COUNT];
-	size_t lower_bound_bytes;                     /* sum of the categories: no placement needs less */
-	size_t data_bytes; /* of PLAN_DATA; set by the caller */
-	size_t shm_usage_bytes; /* bytes of other ranks' SPACE_COMM on this machine that this rank touches; set by the
-			     * caller */
-	bool offload_in_file; /* SPACE_OFFLOAD is a file and uses no memory; set by the caller */
+	size_t lower_bound_bytes; /* sum of the categories: no placement needs less */
+	size_t data_bytes;	  /* of PLAN_DATA; set by the caller */
+	size_t shm_usage_bytes;	  /* bytes of other ranks' SPACE_COMM on this machine that this rank touches; set by the
+				   * caller */
+	bool offload_in_file;	  /* SPACE_OFFLOAD is a file and uses no memory; set by the caller */
 };
 
 /* Writes ->offset of every tensor and ->workspace_offset of every node, and those of every slot. */

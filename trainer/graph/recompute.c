@@ -10,11 +10,11 @@
 struct recomputer {
 	struct graph *g;
 	enum recompute mode;
-	int last_block;	      /* kept: its activations would be recomputed right after being dropped */
-	int n_tensors;	      /* tensors of the original graph */
-	bool *crosses;	      /* [id]: true if a forward node of another block reads it */
+	int last_block;	       /* kept: its activations would be recomputed right after being dropped */
+	int n_tensors;	       /* tensors of the original graph */
+	bool *crosses;	       /* [id]: true if a forward node of another block reads it */
 	struct tensor **again; /* [id]: output of its clone; NULL: not cloned yet */
-	int at;		      /* position of the node whose inputs are recomputed: clones are inserted in front of it */
+	int at; /* position of the node whose inputs are recomputed: clones are inserted in front of it */
 };
 
 static bool has_lasting_output(const struct node *n)

@@ -11,7 +11,7 @@
 
 #include "trainer/graph/host_device.h"
 
-#define REDUCTION_TREE_DEPTH_MAX 32			/* depth of the tree: fewer than 2^31 leaves */
+#define REDUCTION_TREE_DEPTH_MAX 32				/* depth of the tree: fewer than 2^31 leaves */
 #define REDUCTION_TREE_ROOTS_MAX (2 * REDUCTION_TREE_DEPTH_MAX) /* per rank */
 
 /* One rank's range of the leaves of a step. */

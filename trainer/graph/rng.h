@@ -16,10 +16,10 @@ struct rng_key {
 	uint64_t stream; /* identifies the use: rng_stream("shuffle") ^ epoch, a tensor's name, … */
 };
 
-uint64_t rng_stream(const char *name);                          /* FNV-1a of a name */
+uint64_t rng_stream(const char *name); /* FNV-1a of a name */
 uint64_t rng_u64(struct rng_key key, uint64_t counter);
-double rng_uniform(struct rng_key key, uint64_t counter);       /* [0, 1), 53 bits */
-double rng_normal(struct rng_key key, uint64_t counter);        /* Box-Muller on one block */
+double rng_uniform(struct rng_key key, uint64_t counter);	      /* [0, 1), 53 bits */
+double rng_normal(struct rng_key key, uint64_t counter);	      /* Box-Muller on one block */
 uint64_t rng_below(struct rng_key key, uint64_t counter, uint64_t n); /* [0, n), n > 0, unbiased to 2^-64 */
 
 /* 128 bits for one counter value. The seed is the key; the stream fills the upper half of the 128-bit counter. */

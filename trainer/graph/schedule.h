@@ -12,7 +12,7 @@ struct schedule_item {
 	enum stream stream;
 	int wait[STREAM_COUNT]; /* per other stream: items before this position must complete first; 0: no wait */
 	unsigned signal;	/* bit mask (1 << stream) of the streams that wait for this item */
-	bool feeds; /* compute stream only: after its waits the host writes the inputs of its slot */
+	bool feeds;		/* compute stream only: after its waits the host writes the inputs of its slot */
 };
 
 struct schedule {
@@ -35,8 +35,8 @@ struct schedule_turn {
 struct schedule_order {
 	const struct schedule_turn *turn;
 	int n;
-	int micros; /* number of micro-batches; each has its own slot, and the plan overlays slots as their turns
-		     * allow */
+	int micros;	   /* number of micro-batches; each has its own slot, and the plan overlays slots as their turns
+			    * allow */
 	bool inputs_ahead; /* all inputs are in their slots before the first item: no turn feeds */
 };
 

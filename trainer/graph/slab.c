@@ -16,11 +16,11 @@
 #define FANOUT 16
 #define STACKS 4
 #define TIGHTEST_WORK 300000000 /* ranges that searches for the tightest gap may look at: about a second */
-#define NEXT_TO_NOTHING 10000 /* fraction 1/N of the bound that a gap may waste */
-#define TIGHT_ENOUGH 100000 /* the same for the tightest gap among many ranges */
+#define NEXT_TO_NOTHING 10000	/* fraction 1/N of the bound that a gap may waste */
+#define TIGHT_ENOUGH 100000	/* the same for the tightest gap among many ranges */
 #define FIRST_FIT 100 /* the same where the first gap that fits is good: among many ranges it is found much earlier */
-#define MANY 30000 /* ranges: a deep network, or a pipeline with many micro-batches */
-#define OFF_PEAK 64 /* fraction 1/N above the bound at which the order by the peak is given up */
+#define MANY 30000    /* ranges: a deep network, or a pipeline with many micro-batches */
+#define OFF_PEAK 64   /* fraction 1/N above the bound at which the order by the peak is given up */
 
 enum order { ORDER_SIZE, ORDER_AREA, ORDER_LENGTH, ORDER_START, ORDER_COUNT, ORDER_PEAK = ORDER_COUNT };
 
@@ -48,9 +48,9 @@ struct piece_stack {
 /* What a search needs to know of neighbours by offset. All are live from moment latest_first to earliest_last. */
 struct node_summary {
 	int earliest_first, latest_first, earliest_last, latest_last;
-	size_t start, last_start; /* lowest and highest offset */
-	size_t end;		  /* highest */
-	size_t gap;		  /* no gap is wider while all are live */
+	size_t start, last_start;	  /* lowest and highest offset */
+	size_t end;			  /* highest */
+	size_t gap;			  /* no gap is wider while all are live */
 	struct piece_stack stack[STACKS]; /* by the moment at which its pieces are live */
 };
 
@@ -69,9 +69,9 @@ struct placer {
 	int n;
 	struct slab_node *nodes, *root;
 	int n_nodes;
-	int moment[STACKS]; /* which many ranges contain */
-	size_t waste; /* waste of a gap that is still accepted at once */
-	size_t best;  /* size of the best placement so far */
+	int moment[STACKS];	  /* which many ranges contain */
+	size_t waste;		  /* waste of a gap that is still accepted at once */
+	size_t best;		  /* size of the best placement so far */
 	uint64_t work, most_work; /* pieces and nodes that searches looked at; after how many an order is given up */
 };
 
@@ -79,7 +79,7 @@ struct placer {
 struct gap_search {
 	const struct slab_entry *e;
 	size_t waste; /* a gap that wastes no more ends the search */
-	size_t end; /* highest end of the conflicting pieces below */
+	size_t end;   /* highest end of the conflicting pieces below */
 	size_t gap, offset;
 	uint64_t work;
 };
@@ -220,7 +220,7 @@ static void raise_end(struct gap_search *s, const struct slab_node *node)
 static bool stack_fills_node(const struct gap_search *s, const struct node_summary *u, const struct piece_stack *t)
 {
 	return t->any && shares_moment(s->e, t->latest_first, t->earliest_last) && t->gap < s->e->bytes &&
-		t->start < s->end + s->e->bytes && u->last_start < t->end + s->e->bytes;
+	       t->start < s->end + s->e->bytes && u->last_start < t->end + s->e->bytes;
 }
 
 static const struct piece_stack *find_filling_stack(const struct gap_search *s, const struct node_summary *u)
@@ -393,9 +393,9 @@ static bool init_placer(struct placer *p, const struct slab_range *ranges, int n
 		return false;
 	for (int i = 0; i < n; i++)
 		p->entries[i] = (struct slab_entry){ .first = ranges[i].first,
-						.last = ranges[i].last,
-						.bytes = slab_align(ranges[i].bytes, align),
-						.index = i };
+						     .last = ranges[i].last,
+						     .bytes = slab_align(ranges[i].bytes, align),
+						     .index = i };
 	return true;
 }
 

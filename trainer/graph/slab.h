@@ -10,7 +10,7 @@
 struct slab_range {
 	size_t bytes;
 	int first, last; /* moments, from 0, inclusive */
-	size_t offset;   /* out */
+	size_t offset;	 /* out */
 };
 
 /* Assigns offsets so that no two ranges that are live together overlap. Returns the slab's size, SIZE_MAX when out of

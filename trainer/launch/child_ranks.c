@@ -24,8 +24,8 @@
 #define RELAY_LINE_BYTES 400 /* longer lines are split */
 
 struct output_relay {
-	int fd;	  /* the pipe; -1: it has ended, or none yet */
-	int rank; /* prefix of each line; -1: no prefix */
+	int fd;			     /* the pipe; -1: it has ended, or none yet */
+	int rank;		     /* prefix of each line; -1: no prefix */
 	char line[RELAY_LINE_BYTES]; /* incomplete line */
 	size_t line_len;
 	char tail[RELAY_LINES][RELAY_LINE_BYTES];
@@ -281,8 +281,8 @@ static void warn_silent(const struct child_ranks *c, int rank)
 	char waiting[FLIGHT_LINE_BYTES + 40];
 
 	child_ranks_waiting(c, rank, waiting, sizeof(waiting));
-	log_warn("rank %d (process %d) has sent no heartbeat for %.0f s%s", c->first + rank,
-		 (int)c->child[rank].pid, SILENT_S, waiting);
+	log_warn("rank %d (process %d) has sent no heartbeat for %.0f s%s", c->first + rank, (int)c->child[rank].pid,
+		 SILENT_S, waiting);
 }
 
 static void kill_silent_rank(struct child_ranks *c, int rank, double heartbeat_s)

@@ -13,13 +13,13 @@ struct child_rank;
 
 struct child_ranks { /* zeroed before child_ranks_init; the caller may read all */
 	int n;
-	struct board *board;	/* status shared with the ranks */
+	struct board *board; /* status shared with the ranks */
 	size_t board_bytes;
 	struct child_rank *child;
-	struct rank_end *end;	/* of each child that has ended */
-	int first;		/* number of the first child in the job, for messages */
-	double checked_s;	/* last check of the heartbeats */
-	bool killed;		/* SIGKILL was sent to the ranks */
+	struct rank_end *end; /* of each child that has ended */
+	int first;	      /* number of the first child in the job, for messages */
+	double checked_s;     /* last check of the heartbeats */
+	bool killed;	      /* SIGKILL was sent to the ranks */
 };
 
 /* Makes the shared status and the table of n children. Call child_ranks_done also after a failure. */

@@ -18,8 +18,8 @@ struct rank_end {
 /* How much a failed rank is to blame, in ascending order. */
 enum job_result_blame {
 	JOB_RESULT_KILLED, /* killed because another rank had failed */
-	JOB_RESULT_TOLD,	/* it only noticed that another rank had failed */
-	JOB_RESULT_OWN,	/* it failed itself */
+	JOB_RESULT_TOLD,   /* it only noticed that another rank had failed */
+	JOB_RESULT_OWN,	   /* it failed itself */
 };
 
 struct job_end {
@@ -32,9 +32,9 @@ struct job_end {
 };
 
 struct job_result {
-	int code;    /* exit code of the job: 0, 1, 2, 75, 130 */
-	int culprit; /* rank of this machine that is to blame; -1: none */
-	int blame;   /* enum job_result_blame of the culprit */
+	int code;			      /* exit code of the job: 0, 1, 2, 75, 130 */
+	int culprit;			      /* rank of this machine that is to blame; -1: none */
+	int blame;			      /* enum job_result_blame of the culprit */
 	char reason[JOB_RESULT_REASON_BYTES]; /* "": success */
 };
 

@@ -27,9 +27,9 @@ struct launcher {
 	double failed_s; /* when the first rank failed; 0: none did */
 	int stop_signal, stop_count;
 	struct node_group *nodes; /* launchers of the other machines; NULL: one machine */
-	struct job_result others;	/* the worst result of other machines so far */
+	struct job_result others; /* the worst result of other machines so far */
 	int others_count, others_ended;
-	bool lost;	/* a machine is lost */
+	bool lost; /* a machine is lost */
 	int attempt;
 	bool again;	/* the ranks will be restarted */
 	bool concluded; /* node 0 has sent the result of the job, which is in others */
@@ -53,13 +53,13 @@ static void set_rank_bootstrap(const struct launcher *l, struct rank_context *s)
 	s->nodes = node_group_left(l->nodes);
 	snprintf(s->node, sizeof(s->node), "node %d", node_group_self(l->nodes));
 	s->net = (struct bootstrap_opts){ .what = "rank",
-					 .host = node_group_host(l->nodes),
-					 .port = node_group_ranks_port(l->nodes),
-					 .listener = s->rank == 0 ? node_group_ranks_listener(l->nodes) : -1,
-					 .self = s->rank,
-					 .count = s->world,
-					 .key = node_group_key(l->nodes),
-					 .wait_s = NODE_GROUP_WAIT_S };
+					  .host = node_group_host(l->nodes),
+					  .port = node_group_ranks_port(l->nodes),
+					  .listener = s->rank == 0 ? node_group_ranks_listener(l->nodes) : -1,
+					  .self = s->rank,
+					  .count = s->world,
+					  .key = node_group_key(l->nodes),
+					  .wait_s = NODE_GROUP_WAIT_S };
 }
 
 static void send_node_message(struct launcher *l, enum node_group_kind kind, int number)

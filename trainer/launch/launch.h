@@ -8,11 +8,11 @@
 #include "trainer/launch/rank_context.h"
 
 struct launch_opts {
-	int nproc;	     /* ranks of this machine */
+	int nproc;		  /* ranks of this machine */
 	struct node_group *nodes; /* launchers of the other machines (node_group.h); NULL: one machine. Borrowed */
-	int nodes_least;     /* fewest machines with which the job may continue, when max_restarts allows it */
-	double heartbeat_s;  /* a rank or another machine's launcher that is silent for longer is given up */
-	int max_restarts;    /* restarts of all ranks after a failure */
+	int nodes_least;	  /* fewest machines with which the job may continue, when max_restarts allows it */
+	double heartbeat_s;	  /* a rank or another machine's launcher that is silent for longer is given up */
+	int max_restarts;	  /* restarts of all ranks after a failure */
 	int threads; /* threads of a rank; ranks are bound to their share of the cores if it has that many */
 	/* Runs a rank in its own process; returns its exit code. */
 	int (*rank_main)(void *user, struct rank_context *seat);

@@ -107,8 +107,8 @@ int node_group_open(struct node_group **ret, const struct node_group_opts *o, st
 	n->o.host = e.host = n->host;
 	n->o.key = e.key = n->key;
 	n->peer = calloc((size_t)o->count, sizeof(*n->peer));
-	rc = n->peer ? find_listener(o, &e.listener, err) : 
-		err_set(err, ERR_NOMEM, "out of memory: %d nodes", o->count);
+	rc = n->peer ? find_listener(o, &e.listener, err)
+		     : err_set(err, ERR_NOMEM, "out of memory: %d nodes", o->count);
 	e.self = e.listener >= 0 ? 0 : o->self;
 	if (!rc && e.listener >= 0) {
 		rc = tcp_listen(o->host, 0, &n->ranks_listener, err);

@@ -17,8 +17,8 @@ struct node_group_opts {
 	int self;	  /* this machine's number; -1: assigned in the order of connection */
 	const char *host; /* address of node 0 */
 	int port;
-	const char *key;  /* secret of the job */
-	int nproc;	  /* ranks of this machine */
+	const char *key; /* secret of the job */
+	int nproc;	 /* ranks of this machine */
 	double wait_s;
 };
 
@@ -32,9 +32,9 @@ void node_group_close(struct node_group *n); /* NULL is fine */
 
 int node_group_self(const struct node_group *n);
 int node_group_count(const struct node_group *n); /* number of machines; lost ones keep their numbers */
-int node_group_left(const struct node_group *n);	/* machines that are not lost */
-int node_group_world(const struct node_group *n);	 /* ranks of all machines */
-int node_group_first(const struct node_group *n);	 /* number of this machine's first rank */
+int node_group_left(const struct node_group *n);  /* machines that are not lost */
+int node_group_world(const struct node_group *n); /* ranks of all machines */
+int node_group_first(const struct node_group *n); /* number of this machine's first rank */
 const char *node_group_key(const struct node_group *n);
 
 /* Where the ranks connect: rank 0 inherits a socket that listens already (-1 on the other nodes). */

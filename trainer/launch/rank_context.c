@@ -15,7 +15,7 @@
 #include "trainer/launch/machine.h"
 #include "trainer/launch/rank_env.h"
 
-#define REFUSE_WAIT_S 3.0  /* longest wait for rank 0 while reporting a failure */
+#define REFUSE_WAIT_S 3.0 /* longest wait for rank 0 while reporting a failure */
 
 void rank_context_bind(const struct rank_context *s, int threads)
 {
@@ -121,19 +121,19 @@ static int open_rank_bootstrap(struct rank_context *s, const struct rank_env *p,
 		return err_set(err, ERR_USAGE, "%s started %d ranks on several machines without the address of "
 			       "rank 0: add --master-addr ADDRESS", p->source, p->world);
 	s->net = (struct bootstrap_opts){ .what = "rank",
-					 .host = host,
-					 .port = o->port ? o->port : p->port,
-					 .listener = -1,
-					 .self = p->rank,
-					 .count = p->world,
-					 .key = o->key ? o->key : p->job,
-					 .wait_s = o->wait_s };
+					  .host = host,
+					  .port = o->port ? o->port : p->port,
+					  .listener = -1,
+					  .self = p->rank,
+					  .count = p->world,
+					  .key = o->key ? o->key : p->job,
+					  .wait_s = o->wait_s };
 	if (p->rank > 0)
 		return 0;
 	rc = tcp_listen(host, s->net.port, &s->net.listener, err);
 	if (rc == ERR_NOENT)
-		return err_set(err, ERR_USAGE, 
-			       "rank 0: %.200s is not an address of this machine: set --master-addr", host);
+		return err_set(err, ERR_USAGE, "rank 0: %.200s is not an address of this machine: set --master-addr",
+			       host);
 	return rc ? err_prefix(err, "rank 0") : 0;
 }
 
@@ -163,13 +163,13 @@ int rank_context_open(struct rank_context *ret, const struct rank_env *p, const 
 		      struct err *err)
 {
 	struct rank_context s = { .rank = p->rank,
-			  .world = p->world,
-			  .local_rank = p->local_rank,
-			  .local_world = p->local_world,
-			  .nodes = p->nodes,
-			  .net = { .listener = -1 },
-			  .shm_fd = -1,
-			  .signal_fd = -1 };
+				  .world = p->world,
+				  .local_rank = p->local_rank,
+				  .local_world = p->local_world,
+				  .nodes = p->nodes,
+				  .net = { .listener = -1 },
+				  .shm_fd = -1,
+				  .signal_fd = -1 };
 	struct err failure = ERR_INIT;
 	cpu_set_t all;
 	int rc;

@@ -19,7 +19,7 @@ struct board_rank {
 	struct flight flight;
 };
 
-struct board { /* status shared by the ranks of a machine, and by their launcher */
+struct board {			 /* status shared by the ranks of a machine, and by their launcher */
 	_Atomic int stop_signal; /* SIGINT, SIGTERM or SIGUSR1 once received */
 	_Atomic int run_open;	 /* rank 0 has opened the tracked run */
 	char run_id[33];	 /* id of that run */
@@ -31,13 +31,13 @@ struct board { /* status shared by the ranks of a machine, and by their launcher
 struct rank_context {
 	int rank, world;
 	int local_rank, local_world;
-	int nodes;		 /* machines; 1: all ranks are on this one */
-	char node[160];		 /* name of this machine in the job */
+	int nodes;		   /* machines; 1: all ranks are on this one */
+	char node[160];		   /* name of this machine in the job */
 	struct bootstrap_opts net; /* how all ranks connect on several machines; its pointers outlive the context */
-	int attempt;		 /* how often the ranks of the job have been restarted */
-	bool launched;		 /* started by dptrain's launcher, which watches the rank and sets the final status */
-	int shm_fd;		 /* shared memory of this machine's ranks; -1 with one rank */
-	int signal_fd;		 /* receives signals if there is no launcher; else -1 */
+	int attempt;		   /* how often the ranks of the job have been restarted */
+	bool launched;		   /* started by dptrain's launcher, which watches the rank and sets the final status */
+	int shm_fd;		   /* shared memory of this machine's ranks; -1 with one rank */
+	int signal_fd;		   /* receives signals if there is no launcher; else -1 */
 	struct board *board;
 };
 

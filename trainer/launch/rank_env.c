@@ -139,7 +139,7 @@ bool slurm_name(const char *list, int i, char *ret, size_t n)
 struct launcher_env {
 	const char *name;
 	const char *rank, *world, *local_rank, *local_world;
-	const char *step_world; /* ranks of a part of the job, which overrides world; NULL: none */
+	const char *step_world;		/* ranks of a part of the job, which overrides world; NULL: none */
 	const char *job[JOB_VARIABLES]; /* variables that distinguish two jobs */
 };
 
@@ -238,8 +238,8 @@ static int read_launcher_env(const struct launcher_env *s, struct rank_env *ret,
 		return rc;
 	if (p.rank >= p.world || p.local_rank >= p.local_world)
 		return err_set(err, ERR_USAGE, "%s=%d is not below %s=%d", s->rank, p.rank, world, p.world);
-	snprintf(p.origin, sizeof(p.origin), "%s announces %d ranks (%s=%d, %s=%d)", s->name, p.world, s->rank,
-		 p.rank, world, p.world);
+	snprintf(p.origin, sizeof(p.origin), "%s announces %d ranks (%s=%d, %s=%d)", s->name, p.world, s->rank, p.rank,
+		 world, p.world);
 	p.found = p.world > 1;
 	hash_job_name(s, &p);
 	*ret = p;

@@ -9,10 +9,10 @@
 struct rank_env {
 	bool found;	    /* false: no launcher found */
 	const char *source; /* "torchrun", "Open MPI", … */
-	char origin[160]; /* "Slurm announces 4 ranks (SLURM_PROCID=0, SLURM_NTASKS=4)" */
+	char origin[160];   /* "Slurm announces 4 ranks (SLURM_PROCID=0, SLURM_NTASKS=4)" */
 	int rank, world;
 	int local_rank, local_world;
-	int nodes;    /* machines; 1: all ranks are on this one */
+	int nodes; /* machines; 1: all ranks are on this one */
 	/* the same for all ranks of the job, different from every other job of this user on this machine */
 	char job[96];
 	/* With several machines: the address of rank 0; "", 0: unknown. */

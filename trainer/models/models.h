@@ -17,7 +17,7 @@ struct model_config {
 	int train_h, train_w; /* size of images for training; 0: the same */
 	enum model_act act;
 	double label_smoothing;
-	bool label_pairs; /* samples for training have two labels (trainer/ops/xent) */
+	bool label_pairs;	 /* samples for training have two labels (trainer/ops/xent) */
 	bool zero_init_residual; /* the last batch-norm gain of each residual block starts at 0 */
 
 	/* Language models. */
@@ -25,11 +25,11 @@ struct model_config {
 	int64_t context; /* number of learned positions */
 	int64_t seq_len; /* positions per sample, at most context */
 	int64_t vocab;
-	bool tied;	    /* the classifier shares the token embedding table */
-	double dropout;	    /* dropout of embeddings, attention probabilities and block outputs */
-	bool decode;	    /* evaluation continues one text: batch is the number of new positions; inputs "positions"
-			     * (their rows of the position table) and "first" (i32 [1], the first one) */
-	bool keep_logits;   /* evaluation keeps "logits" for the host, [batch * seq_len, vocab] */
+	bool tied;	  /* the classifier shares the token embedding table */
+	double dropout;	  /* dropout of embeddings, attention probabilities and block outputs */
+	bool decode;	  /* evaluation continues one text: batch is the number of new positions; inputs "positions"
+			   * (their rows of the position table) and "first" (i32 [1], the first one) */
+	bool keep_logits; /* evaluation keeps "logits" for the host, [batch * seq_len, vocab] */
 };
 
 struct model {

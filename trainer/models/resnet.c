@@ -42,7 +42,7 @@ struct conv_size {
 };
 
 static struct tensor *add_resnet_tensor(struct graph *g, enum tensor_kind kind, const char *name, struct shape shape,
-				 struct init init)
+					struct init init)
 {
 	struct tensor like = {
 		.name = name, .kind = kind, .dtype = DTYPE_F32, .shape = shape, .life = LIFE_PERSISTENT, .init = init
@@ -62,7 +62,7 @@ static struct tensor *add_resnet_conv(struct graph *g, struct tensor *x, const c
 	if (graph_failed(g))
 		return NULL;
 	w = add_resnet_tensor(g, TENSOR_PARAM, graph_printf(g, "%s.weight", name),
-		       SHAPE(size.channels, size.kernel, size.kernel, x->shape.dim[3]), init);
+			      SHAPE(size.channels, size.kernel, size.kernel, x->shape.dim[3]), init);
 	return conv_add(g, x, w, size.stride, size.kernel / 2);
 }
 
@@ -119,7 +119,7 @@ static struct tensor *add_resnet_block(const struct resnet_builder *b, const str
 	}
 	if (k->stride != 1 || x->shape.dim[3] != k->out) {
 		shortcut = add_resnet_conv(b->g, x, graph_printf(b->g, "%s.downsample.0", k->name),
-				(struct conv_size){ k->out, 1, k->stride });
+					   (struct conv_size){ k->out, 1, k->stride });
 		shortcut = add_resnet_norm(b->g, shortcut, graph_printf(b->g, "%s.downsample.1", k->name), INIT_ONE);
 	}
 	return add_resnet_act(b, add_add(b->g, y, shortcut));

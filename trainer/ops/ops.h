@@ -44,7 +44,7 @@ struct update_spec {
 	struct tensor *moment[UPDATE_MOMENTS_MAX]; /* by op_moment; NULL: an absent operand */
 	int sums;
 	struct tensor *sum[2]; /* f64 [1]; NULL: an absent operand */
-	const void *attr; /* copied, attr_bytes of it */
+	const void *attr;      /* copied, attr_bytes of it */
 	size_t attr_bytes;
 };
 

@@ -36,11 +36,11 @@ int loading_open(struct loader **ret, const struct loading_opts *o, struct err *
  * batch when it is needed. So the search begins with none, adds threads as long as batches are late and steps become
  * faster, and takes back what did not help. */
 #define WORKERS_SKIPPED 4 /* batches after a change that still show the former number */
-#define WORKERS_WINDOW 8	 /* batches that measure one number */
+#define WORKERS_WINDOW 8  /* batches that measure one number */
 
 struct workers {
-	int n, most;	  /* threads now, and at most */
-	bool done;	  /* n is final */
+	int n, most;	   /* threads now, and at most */
+	bool done;	   /* n is final */
 	double wait_share; /* share of time spent waiting for data, with the best number so far */
 	/* internal */
 	int seen;

@@ -88,8 +88,8 @@ static void describe_room(char *text, size_t n, const struct rank *r, const stru
 		snprintf(text, n, "%s %.0f MiB free", s->whose, (double)s->free_bytes / MIB);
 	else
 		snprintf(text, n, "the GPU has %.0f of %.0f MiB free%s", (double)s->free_bytes / MIB, (double)all / MIB,
-			 s->need_bytes + OWN_BYTES_MAX <= all ?
-				 ": other processes use its memory (see nvidia-smi)" : "");
+			 s->need_bytes + OWN_BYTES_MAX <= all ? ": other processes use its memory (see nvidia-smi)"
+							      : "");
 }
 
 /* Returns the bytes that the run would need with other settings; -1: they cannot be planned. */

@@ -16,8 +16,8 @@
 /* ---- watched steps ---- */
 
 static const char *const prefixes[WATCHING_KINDS] = {
-	[WATCHING_WEIGHT] = "watch.weight.",	 [WATCHING_GRADIENT] = "watch.gradient.",
-	[WATCHING_UPDATE] = "watch.update.",	 [WATCHING_OUTPUT] = "watch.output.",
+	[WATCHING_WEIGHT] = "watch.weight.", [WATCHING_GRADIENT] = "watch.gradient.",
+	[WATCHING_UPDATE] = "watch.update.", [WATCHING_OUTPUT] = "watch.output.",
 	[WATCHING_TERM] = "watch.term.",
 };
 

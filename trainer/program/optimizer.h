@@ -12,12 +12,12 @@ struct optimizer_opts {
 	double momentum, beta1, beta2, eps, trust;
 	double weight_decay, norm_decay, bias_decay; /* for matrices; for norms' gains and biases; for other biases */
 	bool nesterov;
-	bool scaling;	      /* loss scale other than 1 (fp16) */
-	double fixed_scale;   /* that never changes; 0: dynamic */
-	double max_scale;     /* the dynamic scale stays at or below it; 0: no limit */
-	double max_grad_norm; /* 0: no clipping */
-	int64_t ema_every;    /* steps of an epoch from one update of the averages to the next */
-	double ema_decay;     /* decay of the averages "<name>.ema" of parameters and statistics; 0: none */
+	bool scaling;	       /* loss scale other than 1 (fp16) */
+	double fixed_scale;    /* that never changes; 0: dynamic */
+	double max_scale;      /* the dynamic scale stays at or below it; 0: no limit */
+	double max_grad_norm;  /* 0: no clipping */
+	int64_t ema_every;     /* steps of an epoch from one update of the averages to the next */
+	double ema_decay;      /* decay of the averages "<name>.ema" of parameters and statistics; 0: none */
 	bool watch;	       /* adds the nodes that record parameters, gradients and updates in watched steps */
 	bool pipeline;	       /* the parameters are spread over the stages of a pipeline */
 	struct tensor *losses; /* sums over all ranks that must be finite for a step to count; NULL: none */

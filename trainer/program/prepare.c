@@ -401,7 +401,7 @@ static int open_slab(struct prepared *p, enum space s, struct err *err)
 		rc = o->comm->ops->alloc(o->comm, bytes, &memory, err);
 	} else if (bytes) {
 		rc = is_file_slab(p, s) ? slab_file_open(&memory, o->offload_dir, bytes, err)
-				   : o->backend->alloc(o->module, backend_space(s), bytes, &memory, err);
+					: o->backend->alloc(o->module, backend_space(s), bytes, &memory, err);
 		p->slab_bytes[s] = rc ? 0 : bytes; /* released by prepare_done */
 	}
 	if (!rc)

@@ -21,7 +21,7 @@ struct prepared {
 	size_t snapshot_bytes;	/* room for the part that this rank owns (trainer/state/tensors.h); 0: none */
 	size_t snapshot_offset; /* in the pinned slab */
 	size_t loader_bytes[SPLIT_COUNT], loader_offset[SPLIT_COUNT]; /* the same for the loaders' slots */
-	size_t feed_offset; /* offset of prepared_feed in the private slab */
+	size_t feed_offset;					      /* offset of prepared_feed in the private slab */
 };
 
 /* Shapes of micro-batches of training and of evaluation; either list may be empty. */
@@ -30,7 +30,7 @@ struct prepare_shapes {
 	int n_train, n_eval;
 	size_t loader_bytes[SPLIT_COUNT]; /* room for the loaders' slots */
 	size_t data_bytes;		  /* memory that reading the set needs besides them */
-	bool snapshot; /* reserve room for a copy of all persistent tensors that this rank owns */
+	bool snapshot;			  /* reserve room for a copy of all persistent tensors that this rank owns */
 };
 
 /* Makes programs and plan; needs no memory for tensors and (with env.comm NULL) no other ranks. *opts is copied. */

@@ -187,8 +187,8 @@ static void prepare_kernel_ahead(struct program_build *b, struct node *n)
 	struct kernel_env env;
 	void *state = NULL;
 
-	if (k && k->prepare && !node_env(b->o, n, &env, &ignored) && !k->prepare(&env, n, &state,
-										 &ignored) && k->release)
+	if (k && k->prepare && !node_env(b->o, n, &env, &ignored) && !k->prepare(&env, n, &state, &ignored) &&
+	    k->release)
 		k->release(state);
 }
 

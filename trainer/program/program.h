@@ -29,23 +29,23 @@ struct program_opts {
 	void *module; /* result of backend->open */
 	const struct strategy *strategy;
 	struct strategy_opts sharing;
-	struct neighbours here;		     /* the rank's machine; n 0: not needed */
+	struct neighbours here; /* the rank's machine; n 0: not needed */
 	struct optimizer_opts optimizer;
-	const char *freeze;		     /* see graph_frozen; NULL */
-	bool low_params;		     /* parameters are constant, see struct graph */
-	bool exact;			     /* see struct graph */
-	bool keep_grads;		     /* gradients stay readable after the step */
-	bool node_by_node;		     /* device programs are not recorded as graphs */
+	const char *freeze; /* see graph_frozen; NULL */
+	bool low_params;    /* parameters are constant, see struct graph */
+	bool exact;	    /* see struct graph */
+	bool keep_grads;    /* gradients stay readable after the step */
+	bool node_by_node;  /* device programs are not recorded as graphs */
 	enum recompute recompute;
-	struct offload_opts offload;	     /* averages is set for each program */
-	const char *offload_dir;	     /* folder of the offload file; NULL: memory */
-	bool sizes_only;		     /* a plan of which only sizes are read: nothing is placed */
-	struct graph *known_model;	     /* see struct rank */
-	bool accumulate;		     /* some step has several micro-batches */
-	struct kernel_env env;		     /* environment of kernels without communication */
-	struct comm *comm;		     /* communicator of all ranks; NULL: none (a plan) */
+	struct offload_opts offload;		      /* averages is set for each program */
+	const char *offload_dir;		      /* folder of the offload file; NULL: memory */
+	bool sizes_only;			      /* a plan of which only sizes are read: nothing is placed */
+	struct graph *known_model;		      /* see struct rank */
+	bool accumulate;			      /* some step has several micro-batches */
+	struct kernel_env env;			      /* environment of kernels without communication */
+	struct comm *comm;			      /* communicator of all ranks; NULL: none (a plan) */
 	struct comm *lane[STREAM_COUNT][GROUP_COUNT]; /* communicator of a stream and group */
-	struct devices *devices;	     /* communicators between devices; NULL: between hosts, or none */
+	struct devices *devices;		      /* communicators between devices; NULL: between hosts, or none */
 };
 
 struct program {
@@ -59,9 +59,9 @@ struct program {
 
 	/* Tensors that the host writes or reads; NULL where the program has none. */
 	struct tensor *inputs, *targets, *logits; /* inputs: "images" or "tokens"; targets: "labels" or "targets" */
-	struct tensor *result;	   /* sums over this rank's samples, of the whole step so far */
-	struct tensor *result_sum; /* over all ranks (PROGRAM_STEP); result itself with one rank */
-	struct tensor *losses;	   /* loss of each row of a micro-batch (optimizer.h) */
+	struct tensor *result;			  /* sums over this rank's samples, of the whole step so far */
+	struct tensor *result_sum;		  /* over all ranks (PROGRAM_STEP); result itself with one rank */
+	struct tensor *losses;			  /* loss of each row of a micro-batch (optimizer.h) */
 	struct tensor *grad_norm;
 	struct tensor *optimizer; /* state of trainer/ops/step_guard */
 	struct tensor *vote, *votes;

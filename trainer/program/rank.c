@@ -160,9 +160,9 @@ static void log_transport(const struct rank *r, const char *why)
 static int open_hier_comm(struct rank *r, const struct comm_shm_opts *so, struct err *err)
 {
 	struct comm_hier_opts o = { .bootstrap = r->net,
-				     .node = r->seat->node,
-				     .sockets = (int)r->cfg->comm_sockets,
-				     .timeout_s = so->timeout_s };
+				    .node = r->seat->node,
+				    .sockets = (int)r->cfg->comm_sockets,
+				    .timeout_s = so->timeout_s };
 	struct err ignored = ERR_INIT;
 	const char *why;
 	int rc = pick_link(r, &o.link, &why, err);
@@ -189,9 +189,8 @@ static int emulate_link(struct rank *r, struct err *err)
 	struct comm_slow_link link;
 	int rc = config_link(r->cfg, &link.latency_s, &link.bytes_per_s, err);
 
-	return rc || (link.latency_s <= 0 && link.bytes_per_s <= 0)
-		       ? rc
-		       : comm_emulate_link(&r->comm, r->comm, &link, err);
+	return rc || (link.latency_s <= 0 && link.bytes_per_s <= 0) ? rc
+								    : comm_emulate_link(&r->comm, r->comm, &link, err);
 }
 
 int rank_meet(struct rank *r, struct err *err)
@@ -349,8 +348,8 @@ static int pick_backend(struct rank *r, const struct precision *p, struct err *e
 	static const char *const names[] = { "auto", "ref", "cpu", "cuda" };
 	struct backend_choice choice = { NULL, "" };
 	const struct backend *b;
-	int rc = r->described ? backend_find(&choice.backend, names[r->cfg->backend], err) :
-				backend_load(&choice, names[r->cfg->backend], err);
+	int rc = r->described ? backend_find(&choice.backend, names[r->cfg->backend], err)
+			      : backend_load(&choice, names[r->cfg->backend], err);
 
 	if (!rc && r->cfg->backend == CONFIG_BACKEND_AUTO)
 		rc = fall_back_to_cpu(r, &choice, err);
@@ -374,8 +373,7 @@ static int pick_backend(struct rank *r, const struct precision *p, struct err *e
 static void warn_of_device(const struct rank *r)
 {
 	if (rank_is_root(r) && r->cfg->device && !r->backend->streams)
-		log_warn("--device %.60s: ignored, backend %s has no devices", r->cfg->device,
-			 r->backend->name);
+		log_warn("--device %.60s: ignored, backend %s has no devices", r->cfg->device, r->backend->name);
 }
 
 /* Threads of one layer wait for each other: with fewer cores than threads every wait takes a time slice. */

@@ -268,15 +268,15 @@ static uint64_t *exchange_hashes(const struct collective_list *l, const struct r
 	for (int c = 0; c < l->columns; c++)
 		own[1 + c] = HASH_FNV_BEGIN;
 	for (size_t i = 0; i < l->n; i++)
-		own[1 + l->item[i].column] = hash_fnv(own[1 + l->item[i].column], &l->item[i].hash,
-							sizeof(l->item[i].hash));
+		own[1 + l->item[i].column] =
+			hash_fnv(own[1 + l->item[i].column], &l->item[i].hash, sizeof(l->item[i].hash));
 	if (!l->comm->ops->all_gather(l->comm, all, (int64_t)(each * sizeof(*all)), err))
 		return all;
 	free(all);
 	return NULL;
 }
 
-struct difference_side { /* one side of a difference */
+struct difference_side {    /* one side of a difference */
 	int member, number; /* rank in the group and in the job */
 	int column;
 	int64_t n;

@@ -43,7 +43,7 @@ void test_hooks_spoil(const struct node *n, const struct kernel_args *args);
 /* Ends the process, or the launcher, after the step that DPTRAIN_TEST_DIE names. */
 void test_hooks_after_step(const struct test_hooks *h, const struct rank_context *seat, int64_t step);
 
-int64_t test_hooks_memory(void); /* DPTRAIN_TEST_MEMORY=bytes that the machine has available; -1: as it says */
+int64_t test_hooks_memory(void);      /* DPTRAIN_TEST_MEMORY=bytes that the machine has available; -1: as it says */
 size_t test_hooks_subjects(size_t n); /* DPTRAIN_TEST_CALIBRATE=subjects to calibrate, of n */
 
 #endif

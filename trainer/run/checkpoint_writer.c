@@ -274,8 +274,8 @@ int checkpoint_writer_open(struct checkpoint_writer **ret, struct engine *e, str
 	s->arena = arena_new();
 	if (!s->arena)
 		rc = err_nomem(err, "checkpoints");
-	if (!rc && (size_t)snprintf(s->folder, sizeof(s->folder), "%s/checkpoints", report_dir(report)) >=
-			   sizeof(s->folder))
+	if (!rc &&
+	    (size_t)snprintf(s->folder, sizeof(s->folder), "%s/checkpoints", report_dir(report)) >= sizeof(s->folder))
 		rc = err_set(err, ERR_USAGE, "%.200s…: the path is too long", report_dir(report));
 	if (!rc)
 		rc = collect_config(s, err);

@@ -123,8 +123,8 @@ void console_heading(struct console *c, const char *run_dir)
 	       version[0] ? " (" : "", version, version[0] ? ")" : "", dtype_name(c->e->prepared.opts.precision.low),
 	       c->e->rank.seat->world, c->e->rank.seat->world > 1 ? "s" : "", (long long)cfg->threads,
 	       cfg->threads > 1 ? "s" : "", (long long)cfg->global_batch_size);
-	slow = c->e->rank.backend->slow ? c->e->rank.backend->slow(c->e->rank.module, &c->e->prepared.opts.precision) :
-					  NULL;
+	slow = c->e->rank.backend->slow ? c->e->rank.backend->slow(c->e->rank.module, &c->e->prepared.opts.precision)
+					: NULL;
 	if (slow)
 		printf("%s\n", slow);
 	if (run_dir)
@@ -278,7 +278,7 @@ void console_step(struct console *c, const struct step_result *r)
 		fflush(stdout);
 		c->drawn_s = now;
 	} else if (!c->tty && (r->in_epoch % c->e->rank.cfg->print_freq == 0 || r->epoch_ends || r->step == 1 ||
-				r->step == c->e->course.steps_end)) {
+			       r->step == c->e->course.steps_end)) {
 		buf_reset(&c->line);
 		add_progress(c, r, (struct line_form){ .details = true }, &c->line);
 		if (!buf_failed(&c->line))

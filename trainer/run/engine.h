@@ -11,9 +11,9 @@
 
 /* The arguments of the process; the ranks inherit it from the launcher. */
 struct job {
-	struct run_config *cfg; /* final once the workload is open (config.h) */
+	struct run_config *cfg;	  /* final once the workload is open (config.h) */
 	struct batch_file *batch; /* batch of --batch-from; NULL: none */
-	const char *described; /* GPU of a plan, see rank.h; NULL: the local one */
+	const char *described;	  /* GPU of a plan, see rank.h; NULL: the local one */
 	int argc;
 	char *const *argv;
 	double planned_step_s; /* step time in the plan of --auto; 0: not planned */
@@ -35,22 +35,22 @@ struct engine {
 	struct prepared prepared;
 	struct tensors tensors;
 	struct exec *exec;
-	struct loader *loader; /* loader for training; opened by engine_begin */
+	struct loader *loader;	   /* loader for training; opened by engine_begin */
 	struct loader *evaluation; /* reads the evaluation set; at its end between two evaluations; NULL: not open */
 	struct workers loading[SPLIT_COUNT]; /* --workers auto: of training, of evaluation */
 	struct test_hooks hooks;
-	struct trace *trace; /* trace of --trace-steps; NULL: none */
+	struct trace *trace;		  /* trace of --trace-steps; NULL: none */
 	struct nonfinite_watch *suspects; /* watches a repeated step; NULL: none */
-	struct watch *watch; /* watch of --watch-steps; NULL: off */
-	struct loss_spike *spike; /* detects loss spikes; NULL: off */
-	struct cached_step *bare;   /* used by dptrain doctor; NULL: off */
-	int64_t step;		 /* optimiser steps begun */
-	struct step_queue *queue; /* steps in progress (step.h) */
-	double mark_s;		 /* when the last step ended */
-	double until_s;		 /* when the run must end; INFINITY: after its steps */
-	int64_t resident_before; /* resident memory at memory_begin, less that of the data set */
-	int64_t in_vain;	 /* skipped steps in a row that a lower loss scale cannot repair */
-	bool stats_shared;	 /* running statistics are rank 0's on every rank */
+	struct watch *watch;		  /* watch of --watch-steps; NULL: off */
+	struct loss_spike *spike;	  /* detects loss spikes; NULL: off */
+	struct cached_step *bare;	  /* used by dptrain doctor; NULL: off */
+	int64_t step;			  /* optimiser steps begun */
+	struct step_queue *queue;	  /* steps in progress (step.h) */
+	double mark_s;			  /* when the last step ended */
+	double until_s;			  /* when the run must end; INFINITY: after its steps */
+	int64_t resident_before;	  /* resident memory at memory_begin, less that of the data set */
+	int64_t in_vain;		  /* skipped steps in a row that a lower loss scale cannot repair */
+	bool stats_shared;		  /* running statistics are rank 0's on every rank */
 };
 
 /* Collective. Opens communicators, backend and data; prepares every program; loads --init-from. */

@@ -73,8 +73,8 @@ static int evaluate_batch(struct engine *e, const struct loader_batch *b, double
 
 	if (!p)
 		return err_set(err, ERR_LIMIT, "no program was prepared to evaluate %lld samples", (long long)b->count);
-	rc = exec_run(e->exec, p,
-		      &(struct exec_call){ .page = &page, .inputs = b->inputs, .targets = b->targets }, &done, err);
+	rc = exec_run(e->exec, p, &(struct exec_call){ .page = &page, .inputs = b->inputs, .targets = b->targets },
+		      &done, err);
 	for (int i = 0; !rc && i < XENT_RESULTS; i++)
 		sums[i] += done.results.own[i];
 	if (!rc && outputs)
@@ -88,8 +88,7 @@ static int vote_to_stop(const struct engine *e, double *stopped, struct err *err
 	struct comm *c = rank_comm(&e->rank);
 
 	*stopped = rank_context_stop(e->rank.seat) != 0;
-	return prepared_meets(&e->prepared, PROGRAM_EVAL) ?
-		       c->ops->allreduce(c, stopped, 1, DTYPE_F64, err) : 0;
+	return prepared_meets(&e->prepared, PROGRAM_EVAL) ? c->ops->allreduce(c, stopped, 1, DTYPE_F64, err) : 0;
 }
 
 /* Evaluation has its own number of threads: its steps are shorter, so it needs more than training. */

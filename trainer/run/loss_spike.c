@@ -11,7 +11,7 @@
 #include "tracker/base/log.h"
 #include "tracker/insight/learning.h"
 
-#define SAMPLES 5    /* samples named in an alert */
+#define SAMPLES 5     /* samples named in an alert */
 #define SPIKES_MAX 20 /* most alerts of a run: more would tell nothing new */
 
 struct bad_sample {
@@ -116,8 +116,8 @@ static void report_spike(struct dptrack_run *run, const struct step_result *r, d
 	char title[200], text[SAMPLES * 320 + 1];
 	size_t n = 0;
 
-	snprintf(title, sizeof(title), "loss spike at step %lld: %.4g, usually %.4g", (long long)r->step,
-		 r->loss, usual);
+	snprintf(title, sizeof(title), "loss spike at step %lld: %.4g, usually %.4g", (long long)r->step, r->loss,
+		 usual);
 	text[0] = '\0';
 	for (int i = 0; i < SAMPLES && all[i].number >= 0; i++)
 		n += (size_t)snprintf(text + n, sizeof(text) - n, "%ssample %lld%s%s%s: loss %.4g", i ? "; " : "",

@@ -12,7 +12,7 @@
 #define IN_VAIN_MAX 10
 
 struct nonfinite_finding { /* the finding of one rank, as sent to the others */
-	int kind; /* enum nonfinite_kind */
+	int kind;	   /* enum nonfinite_kind */
 	char text[500];
 };
 
@@ -157,12 +157,12 @@ static int explain_gradients(struct engine *e, const struct step_result *r, stru
 
 	if (rc)
 		return rc;
-	return err_set(
-		err, ERR_CANCELED,
-		"the gradients were not finite in %lld steps in a row, the last of them step %lld (epoch %lld), "
-		"loss %g; they did not change the weights.%s%s%s Try a lower --lr, --clip-grad-norm or another "
-		"--precision", (long long)r->in_a_row, (long long)r->step, (long long)r->epoch, r->loss,
-		*who ? " In a repeat of the step, " : "", who, *who ? "." : "");
+	return err_set(err, ERR_CANCELED,
+		       "the gradients were not finite in %lld steps in a row, the last of them step %lld (epoch %lld), "
+		       "loss %g; they did not change the weights.%s%s%s Try a lower --lr, --clip-grad-norm or another "
+		       "--precision",
+		       (long long)r->in_a_row, (long long)r->step, (long long)r->epoch, r->loss,
+		       *who ? " In a repeat of the step, " : "", who, *who ? "." : "");
 }
 
 /* Counts the skipped steps in a row that a lower loss scale would not have repaired: their loss itself is not

@@ -13,18 +13,18 @@ struct training {
 	struct engine *e;
 	struct resume resume;
 	struct report *report;
-	struct console *console; /* rank 0 */
-	struct checkpoint_writer *saver;	 /* rank 0, and ranks that own parts, when checkpoints are written */
+	struct console *console;	 /* rank 0 */
+	struct checkpoint_writer *saver; /* rank 0, and ranks that own parts, when checkpoints are written */
 	struct err *err;
 
 	struct checkpoint_state at; /* position of the run; its seconds are those before epoch_start_s */
 	double epoch_start_s;
 	struct evaluation val; /* the last evaluation, after val_step steps */
 	int64_t val_step;      /* 0: none yet */
-	bool has_metric; /* --save-best's series has a new point since the last check for a checkpoint: metric */
+	bool has_metric;       /* --save-best's series has a new point since the last check for a checkpoint: metric */
 	double metric;
 	struct lr_range_test *range; /* state of dptrain find lr; NULL: other commands */
-	bool stopped; /* ended on request, or at the time limit */
+	bool stopped;		     /* ended on request, or at the time limit */
 	int stop_code;
 };
 
@@ -60,7 +60,7 @@ void console_validation(struct console *c, int64_t step, const struct evaluation
 
 void console_epoch(struct console *c, const struct epoch_summary *s);
 void console_evaluation(struct console *c, const struct evaluation *v); /* --test-only */
-void console_memory(struct console *c); /* memory planned and used, at the end */
+void console_memory(struct console *c);					/* memory planned and used, at the end */
 void console_table(struct console *c);
 
 /* ---- checkpoint_writer.c ----
@@ -120,7 +120,7 @@ int watch_record(struct watch *w, struct dptrack_run *run, const struct watch_st
 struct loss_spike;
 
 int loss_spike_new(struct loss_spike **ret, struct err *err); /* ERR_NOMEM */
-void loss_spike_free(struct loss_spike *s);		    /* NULL is fine */
+void loss_spike_free(struct loss_spike *s);		      /* NULL is fine */
 
 /* Records the losses of the rows of one program of a step (as in struct exec_done; NULL: none). It has `samples`
  * samples that begin at a position in the epoch's order; `begins`: the step's first program. s NULL: off. */

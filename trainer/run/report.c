@@ -23,12 +23,12 @@ struct report {
 	struct engine *e;
 	struct dptrack_run *run;
 	int rank;
-	int lock_fd; /* rank 0 */
-	bool has_params; /* an earlier process of the run reached a checkpoint */
-	int64_t broken; /* unreadable images, as last logged */
+	int lock_fd;			/* rank 0 */
+	bool has_params;		/* an earlier process of the run reached a checkpoint */
+	int64_t broken;			/* unreadable images, as last logged */
 	struct dataset_traffic traffic; /* … as last logged */
-	int workers;	/* threads of the loader, as last logged; -1: not yet */
-	int64_t steps;	/* steps of this process */
+	int workers;			/* threads of the loader, as last logged; -1: not yet */
+	int64_t steps;			/* steps of this process */
 };
 
 static void log_tracker_warning(void *user, const char *text)

@@ -20,13 +20,13 @@ void report_step(struct report *r, const struct step_result *s);
 /* Prints the data set's notices that no step has printed yet. NULL is fine. */
 void report_notices(const struct report *r);
 void report_points(struct report *r, const struct eval_metrics *p); /* for the run as a whole: rank 0 records them */
-void report_bare(struct report *r, int64_t step, double seconds); /* result of cached_step_run */
-void report_memory(struct report *r, int64_t step); /* memory planned and used, at the end */
+void report_bare(struct report *r, int64_t step, double seconds);   /* result of cached_step_run */
+void report_memory(struct report *r, int64_t step);		    /* memory planned and used, at the end */
 void report_epoch(struct report *r,
 		  const struct eval_metrics *p); /* at its end: its points, and each rank's peak memory */
 
 struct dptrack_run *report_run(struct report *r); /* borrowed */
-const char *report_dir(const struct report *r); /* the run's folder */
+const char *report_dir(const struct report *r);	  /* the run's folder */
 const char *report_run_id(const struct report *r);
 int report_segment(const struct report *r);
 

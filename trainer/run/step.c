@@ -283,8 +283,7 @@ static bool leaves_step(void *user)
 
 /* Returns when the loader's slot may be reused. */
 static int begin_program_run(struct engine *e, const struct program *p, const struct loader_batch *b,
-			     struct step_result *r,
-			     struct err *err)
+			     struct step_result *r, struct err *err)
 {
 	const struct step_page page = make_step_page(e, b, r);
 	struct exec_call call = { .page = &page,
@@ -322,8 +321,8 @@ static int begin_micro(struct engine *e, const struct loader_batch *b, struct st
 	loader_release(e->loader, b);
 	if (rc)
 		return rc;
-	s->run[(s->first + s->n++) % RUNS] = (struct program_run){ p, r->step, b->micro, b->n_micro, own.begin,
-								   b->count };
+	s->run[(s->first + s->n++) % RUNS] =
+		(struct program_run){ p, r->step, b->micro, b->n_micro, own.begin, b->count };
 	if (b->micro + 1 == b->n_micro) /* step_end ends the last run */
 		return 0;
 	return end_runs(e, is_alone(e, r->step) ? 0 : exec_ahead(e->exec), err);

@@ -32,7 +32,7 @@ struct step_result {
 	int64_t count;	  /* samples (or tokens) of the global batch, over which the loss is averaged */
 	double loss;	  /* mean over the global batch */
 	double loss_sum;
-	double own_sum;	  /* over this rank's samples; 0 on a stage without the loss */
+	double own_sum; /* over this rank's samples; 0 on a stage without the loss */
 	double lr, grad_norm;
 	double loss_scale;  /* factor of the losses' gradients in this step */
 	int64_t skipped;    /* skipped (non-finite) optimiser steps so far, including this one */
@@ -40,7 +40,7 @@ struct step_result {
 	int64_t sent;	    /* bytes to other ranks */
 	int64_t sent_nodes; /* the part sent to other machines */
 	int workers;	    /* loader threads from now on */
-	bool workers_found;  /* --workers auto has settled with this step */
+	bool workers_found; /* --workers auto has settled with this step */
 	bool epoch_ends;
 	bool stop; /* the job was asked to end, or its time is over; all ranks see it at the same step */
 	/* A rank was asked to end while it waited for data: the step changed nothing and is not counted. */
@@ -54,7 +54,7 @@ struct step_result {
  * results are then returned one step later. */
 struct step_queue;
 int step_queue_new(struct step_queue **ret, struct err *err); /* ERR_NOMEM */
-void step_queue_free(struct step_queue *s);		    /* NULL is fine */
+void step_queue_free(struct step_queue *s);		      /* NULL is fine */
 
 /* Continues after e->step: waits for steps in progress and drops them. The loss scale is read from the optimiser. */
 int step_queue_restart(struct engine *e, struct err *err);
@@ -92,7 +92,7 @@ struct exec_call;
 struct loader_batch;
 
 int cached_step_new(struct cached_step **ret, struct err *err); /* ERR_NOMEM */
-void cached_step_free(struct cached_step *b);			  /* NULL is fine */
+void cached_step_free(struct cached_step *b);			/* NULL is fine */
 
 /* Called before a batch of the first step is passed to p: keeps its arguments. Ignores batches of other steps. */
 int cached_step_keep(struct cached_step *b, const struct loader_batch *of, const struct program *p,

@@ -13,8 +13,8 @@ struct trace_span {
 	const char *row; /* thread: TRACE_STEP_ROW, the name of a stream, "loader", "writer" */
 	int number;	 /* number of a loader thread; else 0 */
 	const char *name;
-	const char *phase; /* "forward"; "": none */
-	int node;	   /* id in its program; -1: no node */
+	const char *phase;   /* "forward"; "": none */
+	int node;	     /* id in its program; -1: no node */
 	double from_s, to_s; /* clock_mono_s */
 };
 

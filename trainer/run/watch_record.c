@@ -14,8 +14,8 @@
 
 struct watched_item {
 	enum watching_kind kind;
-	const char *of;	  /* parameter or activation */
-	bool counts;	  /* this rank's values are added */
+	const char *of; /* parameter or activation */
+	bool counts;	/* this rank's values are added */
 };
 
 /* Sums over small batches: squared norms of mean gradients, and 1 / size. */
@@ -29,8 +29,8 @@ struct watch {
 	struct comm *all;
 	int n;
 	struct watched_item *item;
-	double *values;	 /* [n][WATCH_VALUES] */
-	double *largest; /* [world][n] */
+	double *values;	    /* [n][WATCH_VALUES] */
+	double *largest;    /* [world][n] */
 	struct terms terms; /* sums of this step so far */
 	/* running means of the steps' estimates of the gradients' variance and of their squared norm */
 	double scatter, signal;
@@ -242,8 +242,8 @@ static int gather_watched_values(struct watch *w, const struct graph *g, struct 
 	return rc;
 }
 
-static void log_tensor_value(struct dptrack_run *run, int64_t step, const char *group,
-			     const struct watched_item *item, double v)
+static void log_tensor_value(struct dptrack_run *run, int64_t step, const char *group, const struct watched_item *item,
+			     double v)
 {
 	char key[KEY_BYTES];
 

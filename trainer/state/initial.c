@@ -374,8 +374,7 @@ int initial_check_freeze(const struct graph *g, const struct run_config *cfg, co
 
 		snprintf(one, sizeof(one), "%.*s", (int)strcspn(at, ",") - (*at == '!'), at + (*at == '!'));
 		if (!pattern_matches_some(g, one))
-			return err_set(err, ERR_USAGE, "--freeze %.100s: no parameter of %s matches", one,
-				       m->name);
+			return err_set(err, ERR_USAGE, "--freeze %.100s: no parameter of %s matches", one, m->name);
 	}
 	for (int i = 0; i < g->n_tensors; i++)
 		trains |= g->tensors[i]->kind == TENSOR_PARAM && !g->tensors[i]->frozen;

@@ -197,8 +197,7 @@ static int find_auto_run(struct resume_search *s)
 				    &found);
 
 	if (rc == ERR_NOENT && cfg->test_only)
-		return err_set(s->err, ERR_USAGE,
-			       "--resume auto: no run %.100s of experiment %.100s in %.200s to test",
+		return err_set(s->err, ERR_USAGE, "--resume auto: no run %.100s of experiment %.100s in %.200s to test",
 			       cfg->run_name, cfg->experiment, cfg->runs_dir);
 	if (rc == ERR_NOENT)
 		return 0;
@@ -438,12 +437,11 @@ static int find_on_root(struct resume_search *s, struct workload *subject)
 
 /* Finds the checkpoint on rank 0 and sends the result to every rank. */
 static int find_on_all_ranks(struct resume_finding *f, const struct rank *r, struct workload *subject,
-			     const struct tensors *s,
-			     struct err *err)
+			     const struct tensors *s, struct err *err)
 {
 	const struct board *board = r->seat->board;
-	struct resume_search search = { r->cfg, subject->data, files_graph(s), &f->resume, &f->err,
-					r->seat->attempt && board->run_open ? board : NULL };
+	struct resume_search search = { r->cfg,	    subject->data, files_graph(s),
+					&f->resume, &f->err,	   r->seat->attempt && board->run_open ? board : NULL };
 	int rc, lock_fd;
 
 	f->resume.lock_fd = -1;

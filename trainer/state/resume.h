@@ -7,9 +7,9 @@
 #include "trainer/state/tensors.h"
 #include "trainer/weights/checkpoint.h"
 
-struct resume { /* no pointers: rank 0 sends it to the others */
-	bool reopens;	 /* the run run_id continues in a new segment */
-	bool loads;	 /* there is a checkpoint; else the run begins at step 1 */
+struct resume {	      /* no pointers: rank 0 sends it to the others */
+	bool reopens; /* the run run_id continues in a new segment */
+	bool loads;   /* there is a checkpoint; else the run begins at step 1 */
 	char run_id[33];
 	char path[4096]; /* path of the checkpoint */
 	struct checkpoint_state at;

@@ -59,7 +59,7 @@ int files_load_weights(const struct tensors *s, const struct weights_load_opts *
 
 /* Adds one entry; its value goes to the rest of ret->text. */
 static __attribute__((format(printf, 4, 5))) void add_meta_text(struct files_meta *ret, size_t *used, const char *key,
-						       const char *fmt, ...)
+								const char *fmt, ...)
 {
 	va_list ap;
 	int n;

@@ -73,7 +73,7 @@ static bool tensors_at_root(const struct tensors *s)
 }
 
 struct held_piece { /* a piece of a tensor */
-	int rank; /* rank that holds the piece; -1: none */
+	int rank;   /* rank that holds the piece; -1: none */
 	struct strategy_part part;
 };
 
@@ -151,8 +151,7 @@ int tensors_put(const struct tensors *s, const struct tensor *t, struct strategy
 /* ---- requests ---- */
 
 static int send_request(const struct tensors *s, enum request_kind kind, const struct tensor *t,
-			struct strategy_part part,
-			struct err *err)
+			struct strategy_part part, struct err *err)
 {
 	struct request q = { .kind = kind, .part = part };
 
@@ -276,11 +275,10 @@ int tensors_follow(const struct tensors *s, struct err *err)
 		t = rc ? NULL : graph_find(s->prepared->model, q.name);
 		if (!rc && !t)
 			rc = err_set(err, ERR_UNSUPPORTED,
-				     "rank 0 requests a tensor that this rank does not have: %.200s",
-				     q.name);
+				     "rank 0 requests a tensor that this rank does not have: %.200s", q.name);
 		else if (!rc)
-			rc = q.kind == REQUEST_GET ? answer_get(s, t, q.part, err) : broadcast_part(s, t, q.part,
-												    NULL, err);
+			rc = q.kind == REQUEST_GET ? answer_get(s, t, q.part, err)
+						   : broadcast_part(s, t, q.part, NULL, err);
 	}
 	return rc;
 }

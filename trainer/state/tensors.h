@@ -15,7 +15,7 @@
 #include "trainer/program/prepare.h"
 #include "trainer/program/rank.h"
 
-struct tensors { /* pointers are borrowed */
+struct tensors {			 /* pointers are borrowed */
 	const struct prepared *prepared; /* must have memory */
 	struct comm *comm;
 	/* a program's graph: the gradients of its parameters are read instead; NULL: values */
@@ -30,7 +30,7 @@ struct tensors tensors_over(const struct tensors *s, struct comm *c);
 
 struct strategy_part tensors_all(const struct tensor *t);
 struct strategy_part tensors_held(const struct tensors *s, const struct tensor *t, int rank);
-size_t tensors_bytes(const struct tensor *t); /* size of the whole tensor */
+size_t tensors_bytes(const struct tensor *t);					       /* size of the whole tensor */
 const struct tensor *tensors_average(const struct tensors *s, const struct tensor *t); /* NULL: there is no average */
 
 /* `from` has elements [part.begin, part.end): stores those that this rank owns. */

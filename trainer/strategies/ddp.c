@@ -33,8 +33,7 @@ static void use_summed_terms(struct graph *g, const struct gradient_bucket *b, s
 
 /* Adds the sum over the ranks after position `at`. */
 static void sum_bucket(struct graph *g, struct tensor *flat, const struct gradient_bucket *b,
-		       const struct strategy_opts *o,
-		       int at)
+		       const struct strategy_opts *o, int at)
 {
 	struct node *n = allreduce_add(g, flat, o->room, STREAM_COMM);
 

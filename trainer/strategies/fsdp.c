@@ -21,7 +21,7 @@ struct scatterer {
 	struct graph *g;
 	const struct units *units;
 	const struct strategy_opts *o;
-	bool whole; /* gradients stay whole until the step's end */
+	bool whole;		     /* gradients stay whole until the step's end */
 	struct unit_bucket *buckets; /* in the order in which they are full */
 	int n;
 };
@@ -279,7 +279,7 @@ const struct strategy strategy_fsdp = {
 	.holds = fsdp_holds,
 	.group_of = fsdp_group_of,
 	.groups = { [STREAM_COMPUTE] = STRATEGY_GROUP(GROUP_WORLD) | STRATEGY_GROUP(GROUP_SHARD),
-		    [STREAM_COMM] = STRATEGY_GROUP(GROUP_WORLD) | STRATEGY_GROUP(GROUP_SHARD) |
-				    STRATEGY_GROUP(GROUP_REPLICA),
+		    [STREAM_COMM] =
+			    STRATEGY_GROUP(GROUP_WORLD) | STRATEGY_GROUP(GROUP_SHARD) | STRATEGY_GROUP(GROUP_REPLICA),
 		    [STREAM_GATHER] = STRATEGY_GROUP(GROUP_SHARD) },
 };

@@ -22,13 +22,13 @@ struct gatherer {
 	struct graph *g;
 	const struct units *units;
 	const struct strategy_opts *o;
-	bool kept;	/* units stay gathered until the step ends */
+	bool kept; /* units stay gathered until the step ends */
 	/* last part of the model: its units are not dropped between forward and backward pass, which are adjacent
 	 * there */
 	int last_place;
 	struct unit_use *uses;
 	int n_uses;
-	int *region_of; /* by use */
+	int *region_of;		/* by use */
 	struct region *regions; /* by first use */
 	struct region **latest; /* by unit: its last region so far */
 	int n;
@@ -195,8 +195,8 @@ static struct tensor *make_region_cast(struct gatherer *f, struct tensor *whole,
 
 static void redirect_read(struct gatherer *f, const struct unit_use *u, const struct region *r, struct reads *reads)
 {
-	const struct tensor like = { .shape = units_shape(f->o, u->param), .name = graph_printf(f->g, "%s.whole",
-												u->param->name) };
+	const struct tensor like = { .shape = units_shape(f->o, u->param),
+				     .name = graph_printf(f->g, "%s.whole", u->param->name) };
 
 	if (!reads->whole && like.name)
 		reads->whole = make_flat_view(f, r->flat, u->param->shard.at, &like);
@@ -205,8 +205,8 @@ static void redirect_read(struct gatherer *f, const struct unit_use *u, const st
 		return;
 	}
 	if (dtype_bytes(r->dtype) < dtype_bytes(u->dtype)) {
-		graph_fail(f->g, ERR_UNSUPPORTED, "%s: %s reads it in another type than training does",
-			   u->param->name, u->node->name);
+		graph_fail(f->g, ERR_UNSUPPORTED, "%s: %s reads it in another type than training does", u->param->name,
+			   u->node->name);
 		return;
 	}
 	if (!reads->cast && reads->whole)

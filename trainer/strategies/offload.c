@@ -9,7 +9,7 @@
 #include "trainer/strategies/strategy_inside.h"
 
 #define LEAST_BYTES 64 /* smaller moments are not offloaded: they gain nothing */
-#define AHEAD 2 /* stretches from the one that frees memory to the one that the copy is for */
+#define AHEAD 2	       /* stretches from the one that frees memory to the one that the copy is for */
 
 struct stretch { /* compute nodes */
 	struct node *first, *last;
@@ -38,11 +38,11 @@ struct offloader {
 	struct tensor **home;	   /* [id]: in SPACE_OFFLOAD; NULL: not offloaded */
 	struct stretch *stretches; /* in program order */
 	int n_stretches;
-	int *stretch_of;	   /* [node id, before nodes were added]: stretch of compute nodes */
-	int *made_in;		   /* [id]: the stretch that makes a tensor */
+	int *stretch_of; /* [node id, before nodes were added]: stretch of compute nodes */
+	int *made_in;	 /* [id]: the stretch that makes a tensor */
 	struct stay *stays;
 	int n_stays;
-	int *latest;		   /* [id]: a tensor's last stay, from 1 */
+	int *latest; /* [id]: a tensor's last stay, from 1 */
 	struct offload_use *uses;
 	int n_uses;
 };
@@ -154,8 +154,8 @@ static void choose_offloaded(struct offloader *f)
 		if (t->life == LIFE_PERSISTENT && is_offloaded_kind(f, t)) {
 			t->space = SPACE_OFFLOAD;
 			f->home[i] = t;
-		} else if (f->o->activations && t->kind == TENSOR_ACT && t->life == LIFE_MICRO && !t->keep &&
-			   read[i] && is_made_before(t, end)) {
+		} else if (f->o->activations && t->kind == TENSOR_ACT && t->life == LIFE_MICRO && !t->keep && read[i] &&
+			   is_made_before(t, end)) {
 			f->home[i] = make_offload_home(f, t);
 		}
 	}
@@ -189,9 +189,9 @@ static struct tensor *offloaded_operand(const struct offloader *f, const struct 
 
 struct stretch_cutter {
 	int first[PHASE_COUNT], last[PHASE_COUNT]; /* first and last nodes of blocks */
-	enum phase phase; /* phase of the stretch so far */
-	int place;	  /* place in the model: the block; 0 outside of all blocks */
-	int *touched;	  /* [id]: the last stretch that used it, from 1 */
+	enum phase phase;			   /* phase of the stretch so far */
+	int place;				   /* place in the model: the block; 0 outside of all blocks */
+	int *touched;				   /* [id]: the last stretch that used it, from 1 */
 };
 
 static void find_blocks(struct stretch_cutter *c, const struct offloader *f)

@@ -78,8 +78,7 @@ static int balance_stages(struct stages *ret, const struct graph *g, int blocks,
 {
 	const size_t width = (size_t)blocks + 1, cells = width * (size_t)ret->n;
 	struct partition_search t = { calloc(width, sizeof(double)), calloc(cells, sizeof(double)),
-				      calloc(cells, sizeof(int)),
-				      blocks };
+				      calloc(cells, sizeof(int)), blocks };
 	int rc = 0;
 
 	if (!t.sum || !t.best || !t.from)

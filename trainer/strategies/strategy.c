@@ -210,8 +210,8 @@ bool terms_wanted(const struct strategy_opts *o)
 struct tensor *terms_put(struct graph *g, struct tensor *t, const struct strategy_opts *o, int *at)
 {
 	const struct partial_sums_spec spec = { .room = o->room,
-					 .life = o->accumulates ? LIFE_ACROSS : LIFE_STEP,
-					 .space = o->world > 1 ? SPACE_COMM : SPACE_PRIVATE };
+						.life = o->accumulates ? LIFE_ACROSS : LIFE_STEP,
+						.space = o->world > 1 ? SPACE_COMM : SPACE_PRIVATE };
 	struct node *n = graph_failed(g) ? NULL : term_push_add(g, t, &spec);
 
 	if (!n)

@@ -20,13 +20,13 @@ struct strategy_opts {
 	bool sync_bn;
 
 	/* Sharding of parameters (fsdp; pdp over the pipelines). */
-	int zero_stage;	       /* 1: moments, 2: gradients too, 3: parameters too; 0: nothing (pdp) */
-	bool unit_is_layer;    /* each matrix is a unit; else each block of the model is one */
+	int zero_stage;	    /* 1: moments, 2: gradients too, 3: parameters too; 0: nothing (pdp) */
+	bool unit_is_layer; /* each matrix is a unit; else each block of the model is one */
 	/* ranks that own one copy together: adjacent ones; in pdp those of a stage in all pipelines */
 	int shard_degree;
-	bool reshard;	       /* gathered parameters are dropped after the forward pass and gathered again */
-	int gather_prefetch;   /* units gathered ahead of the one that is computed */
-	bool sync_each_batch;  /* each micro-batch sends its gradients (stages 2 and 3) */
+	bool reshard;		   /* gathered parameters are dropped after the forward pass and gathered again */
+	int gather_prefetch;	   /* units gathered ahead of the one that is computed */
+	bool sync_each_batch;	   /* each micro-batch sends its gradients (stages 2 and 3) */
 	const struct graph *model; /* after the strategy's partition */
 
 	int devices; /* devices of the single process (dp) */
@@ -38,7 +38,7 @@ struct strategy_opts {
 	int micros;	       /* micro-batches into which a pipeline's samples are cut */
 
 	/* Sums along the reduction tree (graph/leaves.h): the same bits for every number of ranks. */
-	int64_t leaf; /* samples of a leaf */
+	int64_t leaf;	     /* samples of a leaf */
 	enum group dealt_to; /* group whose ranks share the leaves */
 	int room;  /* terms that a rank may have, 1 where no step has several micro-batches; 0: sums in the order
 		    * of ranks and micro-batches */
@@ -104,9 +104,9 @@ struct offload_opts {
 	/* activations that the backward pass reads, of all blocks but the last one, where it begins */
 	bool activations;
 	bool params;
-	bool optimizer;	  /* moments and averages */
-	bool averages;	  /* the program evaluates with averages instead of the parameters */
-	bool file;	  /* see struct copy_attr */
+	bool optimizer; /* moments and averages */
+	bool averages;	/* the program evaluates with averages instead of the parameters */
+	bool file;	/* see struct copy_attr */
 };
 
 int offload_add(struct graph *g, const struct offload_opts *o, struct err *err);

@@ -98,9 +98,9 @@ struct param_unit {
 	int number;
 	struct tensor **param; /* in storage order; shape: of the range */
 	int n;
-	int64_t each;	   /* elements of a rank */
-	enum dtype dtype;  /* type in which its parameters are read */
-	int place;	   /* of its first use; -1: none */
+	int64_t each;	  /* elements of a rank */
+	enum dtype dtype; /* type in which its parameters are read */
+	int place;	  /* of its first use; -1: none */
 };
 
 struct units {

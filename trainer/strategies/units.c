@@ -17,8 +17,8 @@ struct model_parts {
 
 static struct model_parts find_model_parts(const struct graph *g)
 {
-	struct model_parts p = { .first = g->n_nodes, .turn = g->loss && g->loss->producer ? g->loss->producer->id
-				 : g->n_nodes };
+	struct model_parts p = { .first = g->n_nodes,
+				 .turn = g->loss && g->loss->producer ? g->loss->producer->id : g->n_nodes };
 
 	for (int i = 0; i < g->n_nodes; i++) {
 		if (g->nodes[i]->block == 0)
@@ -81,14 +81,14 @@ struct unit_use *units_uses(struct graph *g, int *ret_n)
 
 /* ---- partition ---- */
 
-struct param_reads { /* all reads of one parameter */
-	int place;  /* part of the first read */
+struct param_reads {	    /* all reads of one parameter */
+	int place;	    /* part of the first read */
 	bool used, several; /* read by several parts */
-	bool cast;  /* never read in its own type */
+	bool cast;	    /* never read in its own type */
 	enum dtype dtype;
 };
 
-struct unit_kind { /* what the parameters of a unit have in common */
+struct unit_kind {	  /* what the parameters of a unit have in common */
 	int place, alone; /* alone: id of the only parameter; -1 */
 	enum dtype dtype;
 	int64_t size;
@@ -99,7 +99,7 @@ struct unit_layout {
 	struct graph *g;
 	const struct strategy_opts *o;
 	struct param_reads *read; /* by tensor id */
-	struct unit_kind *kinds; /* by unit */
+	struct unit_kind *kinds;  /* by unit */
 	int n;
 };
 

@@ -17,7 +17,7 @@
 #define WORDS_MAX 256
 #define EXIT_REFUSED 2 /* bad usage or input */
 #define EXIT_PREEMPTED 75
-#define TRIES_MAX 3      /* starts of a trial that something else stopped */
+#define TRIES_MAX 3	 /* starts of a trial that something else stopped */
 #define LOCK_WAIT_S 60.0 /* lets a trial whose launcher was killed write its checkpoint */
 
 struct trial_process {
@@ -32,15 +32,15 @@ struct sweep_state {
 	struct sweep_plan plan;
 	struct trial_place place;
 	struct asha asha;
-	int *tries;               /* by trial */
+	int *tries; /* by trial */
 	struct trial_process *running;
 	size_t n_running;
 	int64_t max_parallel;
-	struct dptrack_run *run;  /* the sweep's own */
+	struct dptrack_run *run; /* the sweep's own */
 	char id[33], dir[4096];
-	char sha256[65];          /* checksum of the settings at its start; "": not recorded yet */
+	char sha256[65]; /* checksum of the settings at its start; "": not recorded yet */
 	int lock_fd;
-	bool ending;              /* start no more trials */
+	bool ending; /* start no more trials */
 };
 
 static volatile sig_atomic_t asked_to_end;
@@ -398,8 +398,7 @@ static int report_best_trial(struct sweep_state *s, struct err *err)
 	double value;
 
 	if (best == s->asha.count)
-		return err_set(err, ERR_PEER, "no trial has a value of %s: see their output in %s",
-			       s->plan.metric,
+		return err_set(err, ERR_PEER, "no trial has a value of %s: see their output in %s", s->plan.metric,
 			       s->dir);
 	value = s->asha.trials[best].value[s->asha.trials[best].rungs - 1];
 	buf_init(&settings, 1 << 16);

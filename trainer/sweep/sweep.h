@@ -42,16 +42,16 @@ bool space_value(const struct search_space *s, bool grid, size_t trial, size_t p
 #define ASHA_RUNGS 20
 
 struct asha_trial {
-	int rungs;                 /* number of rungs with a result */
-	double value[ASHA_RUNGS];  /* by rung; values that are not finite are the worst */
-	bool running, failed;      /* a failed trial is not promoted, but its results count */
+	int rungs;		  /* number of rungs with a result */
+	double value[ASHA_RUNGS]; /* by rung; values that are not finite are the worst */
+	bool running, failed;	  /* a failed trial is not promoted, but its results count */
 };
 
 struct asha {
 	struct asha_trial *trials;
 	size_t count;
-	int rungs;     /* 1 to ASHA_RUNGS */
-	double eta;    /* above 1 */
+	int rungs;  /* 1 to ASHA_RUNGS */
+	double eta; /* above 1 */
 	bool maximize;
 };
 
@@ -67,13 +67,13 @@ size_t asha_best(const struct asha *a);
 struct sweep_plan {
 	json_t *root;
 	const char *name, *metric, *experiment; /* experiment NULL: not given */
-	json_t *flags;       /* flags of all trials: {FLAG: value} */
+	json_t *flags;				/* flags of all trials: {FLAG: value} */
 	bool grid, maximize;
 	size_t trials;
-	int rungs;           /* 1: every trial runs to its end */
+	int rungs;		    /* 1: every trial runs to its end */
 	int64_t epochs[ASHA_RUNGS]; /* epoch at which a trial reaches each rung */
 	double eta;
-	char sha256[65];     /* checksum of everything that determines the settings: all but the flags */
+	char sha256[65]; /* checksum of everything that determines the settings: all but the flags */
 	struct search_space *space;
 };
 

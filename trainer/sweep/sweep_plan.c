@@ -186,8 +186,8 @@ static size_t trial_rank_at_rung(const struct asha *a, size_t trial, int rung)
 		double mine = a->trials[trial].value[rung];
 
 		if (i != trial && t->rungs > rung)
-			rank += is_better_value(a, t->value[rung],
-						mine) || (!is_better_value(a, mine, t->value[rung]) && i < trial);
+			rank += is_better_value(a, t->value[rung], mine) ||
+				(!is_better_value(a, mine, t->value[rung]) && i < trial);
 	}
 	return rank;
 }
@@ -270,8 +270,8 @@ static int refuse_member(const char *member, const char *what, struct err *err)
 
 static int check_sweep_members(json_t *root, struct err *err)
 {
-	static const char *const known[] = { "name", "experiment", "method", "metric", "seed", "trials", "parameters",
-					     "flags", "asha" };
+	static const char *const known[] = { "name",   "experiment", "method", "metric", "seed",
+					     "trials", "parameters", "flags",  "asha" };
 	const char *key;
 	json_t *value;
 
@@ -400,8 +400,8 @@ int sweep_plan_read(struct sweep_plan *ret, const char *path, struct err *err)
 	rc = document_read(&ret->root, path, err);
 	if (rc)
 		return rc;
-	rc = json_is_object(ret->root) ? read_sweep_root(ret, err) :
-					 err_set(err, ERR_USAGE, "expected an object of settings");
+	rc = json_is_object(ret->root) ? read_sweep_root(ret, err)
+				       : err_set(err, ERR_USAGE, "expected an object of settings");
 	return rc ? err_prefix(err, "%.300s", path) : 0;
 }
 

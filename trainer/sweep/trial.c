@@ -107,7 +107,7 @@ static void exec_trial(char *const argv[], const char *log, pid_t parent)
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (getppid() != parent)
 		_exit(1); /* the parent ended before prctl */
-	setpgid(0, 0); /* Ctrl-C reaches only the sweep, which stops its trials */
+	setpgid(0, 0);	  /* Ctrl-C reaches only the sweep, which stops its trials */
 	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) || dup2(fd, STDOUT_FILENO) < 0 || dup2(fd, STDERR_FILENO) < 0)
 		_exit(1);
 	execv("/proc/self/exe", argv);

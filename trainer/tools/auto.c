@@ -84,8 +84,8 @@ static int whole_plan(struct full_plan *ret, const struct job *job, int stage, s
 	return rc;
 }
 
-#define WHOLE_MOST 24	   /* largest number of plans that are planned in full */
-#define WHOLE_WORK 3e7   /* sum of their programs' squared items after which only the first is: about 0.2 s */
+#define WHOLE_MOST 24  /* largest number of plans that are planned in full */
+#define WHOLE_WORK 3e7 /* sum of their programs' squared items after which only the first is: about 0.2 s */
 
 static const char *const strategy_words[STRATEGY_COUNT] = {
 #define STRATEGY(word, ...) [STRATEGY_##word] = #word,
@@ -183,8 +183,7 @@ static int restore_threads(struct run_config *cfg, const struct run_config *firs
 
 /* Parses the command line again with the flags of a plan; *ret is resolved. */
 static int parse_with_plan(struct run_config **ret, const struct job *job, const struct search_plan *p,
-			   int64_t global_batch,
-			   struct err *err)
+			   int64_t global_batch, struct err *err)
 {
 	const struct config_world w = { .world = p->layout.ranks, .local_world = p->layout.ranks / p->layout.nodes };
 	struct auto_flags flags;
@@ -256,8 +255,7 @@ static int plan_best_in_full(struct auto_found *f, const struct search_opts *o, 
 }
 
 static int search_and_check(struct auto_found *ret, struct costing *work, const struct job *job,
-			    const struct workload *s,
-			    struct err *err)
+			    const struct workload *s, struct err *err)
 {
 	const struct run_config *cfg = job->cfg;
 	const struct search_opts o = { .hardware = &ret->hardware,

@@ -9,9 +9,9 @@
 struct auto_found {
 	struct hardware hardware;
 	struct plan_search search;
-	int precisions[2];   /* enum config_precision */
+	int precisions[2]; /* enum config_precision */
 	int64_t global_batch;
-	int64_t per_sample;  /* units of throughput in a sample: 1, or its tokens */
+	int64_t per_sample; /* units of throughput in a sample: 1, or its tokens */
 };
 
 enum { AUTO_FLAGS_MAX = 16 };
@@ -21,7 +21,7 @@ struct auto_flags {
 	struct {
 		enum flag_id id;
 		const char *name; /* as it is typed */
-		char value[260]; /* fits the blocks of 64 stages */
+		char value[260];  /* fits the blocks of 64 stages */
 	} flag[AUTO_FLAGS_MAX];
 	int n;
 };

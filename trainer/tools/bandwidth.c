@@ -92,9 +92,9 @@ static const struct {
 	int (*run)(const struct bandwidth_probe *m, struct err *err);
 	double (*share)(double ranks); /* NULL: sends no bytes */
 } collectives[] = {
-	{ "all-reduce", run_allreduce, share_allreduce },	  { "reduce-scatter", run_reduce_scatter, share_part },
-	{ "all-gather", run_all_gather, share_part },	  { "broadcast", run_broadcast, share_whole },
-	{ "send and back", run_send_and_back, share_exchange },	  { "barrier", run_barrier, NULL },
+	{ "all-reduce", run_allreduce, share_allreduce },	{ "reduce-scatter", run_reduce_scatter, share_part },
+	{ "all-gather", run_all_gather, share_part },		{ "broadcast", run_broadcast, share_whole },
+	{ "send and back", run_send_and_back, share_exchange }, { "barrier", run_barrier, NULL },
 };
 
 #define COLLECTIVES (sizeof(collectives) / sizeof(collectives[0]))

@@ -150,8 +150,7 @@ static int collect_op_times(struct step_bench *b, struct err *err)
 
 static int profile_nodes(struct step_bench *b, struct err *err)
 {
-	return b->e->rank.cfg->profile == CONFIG_PROFILE_NONE ? 0
-		: profile_make(&b->profile, b->e, b->op_steps, err);
+	return b->e->rank.cfg->profile == CONFIG_PROFILE_NONE ? 0 : profile_make(&b->profile, b->e, b->op_steps, err);
 }
 
 /* Gathers the figures of all ranks: sums, and those of the rank that needs most. */
@@ -180,8 +179,8 @@ static int gather_shares(struct step_bench *b, struct err *err)
 	for (int r = 0; !rc && r < c->world; r++) {
 		b->peak_bytes = all[r].peak_bytes > b->peak_bytes ? all[r].peak_bytes : b->peak_bytes;
 		b->planned_bytes = all[r].planned_bytes > b->planned_bytes ? all[r].planned_bytes : b->planned_bytes;
-		b->shm_usage_bytes = all[r].shm_usage_bytes > b->shm_usage_bytes ? all[r].shm_usage_bytes :
-										     b->shm_usage_bytes;
+		b->shm_usage_bytes =
+			all[r].shm_usage_bytes > b->shm_usage_bytes ? all[r].shm_usage_bytes : b->shm_usage_bytes;
 		b->device_bytes = all[r].device_bytes > b->device_bytes ? all[r].device_bytes : b->device_bytes;
 		b->flops += all[r].flops;
 		b->sent = fmax(b->sent, all[r].sent);
@@ -378,8 +377,7 @@ static void print_bench_table(const struct step_bench *b)
 	       (long long)cfg->global_batch_size, dtype_name(b->e->prepared.opts.precision.low),
 	       b->e->rank.backend->name, b->e->rank.seat->world, (long long)cfg->threads, (long long)b->n);
 	printf("%12.1f %s/s (median step %.4f s, first %.4f s)\n", median_sample_rate(b),
-	       sample_kind_name(b->e->subject.data->kind),
-	       step, b->n ? b->steps[0].seconds[TIME_STEP] : NAN);
+	       sample_kind_name(b->e->subject.data->kind), step, b->n ? b->steps[0].seconds[TIME_STEP] : NAN);
 	printf("%12.1f GFLOP/s in matrix products and convolutions; a product alone %.1f (%.1f %%)\n",
 	       1e-9 * b->flops / step, 1e-9 * b->peak_flops, 100 * b->flops / step / b->peak_flops);
 	printf("%12.1f %% of the step is neither\n", 100 * other_share(b));

@@ -17,9 +17,9 @@
 
 struct bench_comparison {
 	const struct job *job;
-	const char *flags;        /* additional flags of the second side */
-	const char *const *both;  /* words appended to the command line of both sides, up to a NULL */
-	char **words; /* flags as words */
+	const char *flags;	 /* additional flags of the second side */
+	const char *const *both; /* words appended to the command line of both sides, up to a NULL */
+	char **words;		 /* flags as words */
 	size_t n_words;
 	char *text; /* storage of the words */
 	struct step_time *paces[2];

@@ -13,8 +13,8 @@
 
 struct loader_pass { /* over the set, or --steps of it; of one rank, then of all */
 	double seconds, wait_s, cpu_s;
-	double samples, bytes; /* stored bytes; 0: unknown */
-	double workers; /* loader threads at the end */
+	double samples, bytes;		/* stored bytes; 0: unknown */
+	double workers;			/* loader threads at the end */
 	struct dataset_traffic traffic; /* since the pass before, also what this rank fetched for other nodes */
 };
 
@@ -24,8 +24,8 @@ struct loader_bench {
 	struct workload subject;
 	struct train_schedule course;
 	struct loader *loader;
-	struct workers workers; /* result of --workers auto */
-	_Atomic uint64_t raw_bytes; /* read with --no-decode */
+	struct workers workers;		/* result of --workers auto */
+	_Atomic uint64_t raw_bytes;	/* read with --no-decode */
 	struct dataset_traffic counted; /* up to the last pass */
 	struct loader_pass *pass;
 	int n;

@@ -36,8 +36,8 @@ struct calibration {
 	/* "seconds" of a node are a sorted list until all are measured. lone: of a rank alone on the machine. */
 	json_t *nodes, *lone, *bandwidth, *products;
 	json_t *collectives, *unheld; /* curves, with --link and without it */
-	json_t *process_bytes; /* sorted: bytes of a run's process in addition to its plan */
-	json_t *overhead; /* sorted: seconds of a step without communication divided by the sum of its nodes */
+	json_t *process_bytes;	      /* sorted: bytes of a run's process in addition to its plan */
+	json_t *overhead;	 /* sorted: seconds of a step without communication divided by the sum of its nodes */
 	double steps_s[REPEATS]; /* times of the first measurement, for the spread of equal runs */
 };
 
@@ -149,7 +149,7 @@ static void add_step_overhead(struct calibration *c, const json_t *root)
 static void add_process_bytes(struct calibration *c, const json_t *root)
 {
 	insert_sorted(c->process_bytes, fmax(0, json_number_value(json_object_get(root, "peak_bytes")) -
-				  json_number_value(json_object_get(root, "planned_bytes"))));
+							json_number_value(json_object_get(root, "planned_bytes"))));
 }
 
 /* Keeps the bandwidth and curves of the first run, and one product per type. */
@@ -221,9 +221,8 @@ static bool cpu_takes_bf16(void)
 	struct err ignored = ERR_INIT;
 	char why[256];
 
-	return !backend_load(&b, "cpu", &ignored) &&
-	       (!b.backend->probe || !b.backend->probe(why, sizeof(why))) && b.backend->takes &&
-	       b.backend->takes(&bf16);
+	return !backend_load(&b, "cpu", &ignored) && (!b.backend->probe || !b.backend->probe(why, sizeof(why))) &&
+	       b.backend->takes && b.backend->takes(&bf16);
 }
 
 /* Measures each subject once without --link; the first one also on a single rank (if there are several) and with
@@ -292,8 +291,8 @@ static double relative_spread(const double *seconds)
 	return sqrt(squares / (REPEATS - 1)) / mean;
 }
 
-/* Fits a link to the curve of sums, for other numbers of ranks. held: with --link, which limits each ring separately.
- * */
+/* Fits a link to the curve of sums, for other numbers of ranks. held: with --link, which limits each ring
+ * separately. */
 static json_t *fit_link(json_t *collectives, bool held)
 {
 	double latency_s = 1e-5, rate = 1;

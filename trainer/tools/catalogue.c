@@ -363,8 +363,8 @@ static int fill_catalogue(struct catalogue *c, const struct job *job, struct err
 		rc = count_samples(c, err);
 	if (!rc)
 		rc = prices_open(&c->prices, cfg->prices, err);
-	c->global_batch = config_given(cfg, FLAG_global_batch_size) ? cfg->global_batch_size :
-		DEVICES * cfg->batch_size * cfg->grad_accum_steps;
+	c->global_batch = config_given(cfg, FLAG_global_batch_size) ? cfg->global_batch_size
+								    : DEVICES * cfg->batch_size * cfg->grad_accum_steps;
 	if (!rc)
 		rc = search_machines(c, err);
 	rank_rows(c);

@@ -17,8 +17,8 @@
 
 struct child_process {
 	pid_t pid;
-	int out;	/* its stdout */
-	int signals;	/* a signalfd */
+	int out;	 /* its stdout */
+	int signals;	 /* a signalfd */
 	sigset_t before; /* signals blocked before */
 };
 

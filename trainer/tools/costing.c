@@ -42,7 +42,7 @@ struct costing {
 	int n_programs, program_room;
 };
 
-struct program_shape { /* dimensions of a planned program */
+struct program_shape {	/* dimensions of a planned program */
 	int64_t layers; /* 0: those of the model */
 	int64_t micro;
 	int recompute, precision;
@@ -77,15 +77,15 @@ struct costing_node costing_node(const struct node *n)
 
 /* ---- one program ---- */
 
-struct part_bounds { /* node numbers where the parts of a program begin */
-	int turn;	    /* the loss */
-	int first, after;  /* the first node of a block; after the last one of the backward pass */
+struct part_bounds {	  /* node numbers where the parts of a program begin */
+	int turn;	  /* the loss */
+	int first, after; /* the first node of a block; after the last one of the backward pass */
 };
 
 static struct part_bounds find_part_bounds(const struct graph *g)
 {
 	struct part_bounds p = { .turn = g->loss && g->loss->producer ? g->loss->producer->id : g->n_nodes,
-			   .first = g->n_nodes };
+				 .first = g->n_nodes };
 
 	for (int i = 0; i < g->n_nodes; i++) {
 		if (!g->nodes[i]->block)
@@ -381,8 +381,8 @@ static struct advise_part subtract_part(struct advise_part a, struct advise_part
 				     .backward_s = (a.backward_s - b.backward_s) / by };
 }
 
-/* Adds the cost of the few blocks beyond n times the cost of one block to the back: the last block is not recomputed.
- * */
+/* Adds the cost of the few blocks beyond n times the cost of one block to the back: the last block is not
+ * recomputed. */
 static void add_block_remainder(struct advise_part *back, const struct advise_part *few,
 				const struct advise_part *block, int n)
 {
@@ -514,7 +514,7 @@ int costing_model(void *user, const struct model_variant *v, struct advise_model
 }
 
 int costing_new(struct costing **ret, const struct run_config *cfg, const struct workload *s, const struct hardware *h,
-	     struct err *err)
+		struct err *err)
 {
 	struct costing *w = calloc(1, sizeof(*w));
 

@@ -88,8 +88,7 @@ static int describe_stages(const struct job *job, struct rank_context *seat, str
 		mib = planned_mib(&e->prepared.plan);
 		turns = &e->prepared.program[0]->schedule;
 		buf_addf(out, "stage %d of %d: %.1f MiB planned, keeps %d of %d micro-batches at once\n", s, stages,
-			 mib,
-			 schedule_held(turns), turns->slots);
+			 mib, schedule_held(turns), turns->slots);
 		neediest = mib > most ? s : neediest;
 		most = mib > most ? mib : most;
 		engine_close(e);

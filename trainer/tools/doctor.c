@@ -24,13 +24,13 @@ struct validation_point { /* a point of a series that learning_validates */
 
 struct run_doctor {
 	struct diagnosis_facts facts;
-	int segment;         /* the newest one, whose ranks are counted */
-	char host[256];      /* host of its first rank */
+	int segment;	/* the newest one, whose ranks are counted */
+	char host[256]; /* host of its first rank */
 	char name[1001];
-	int64_t last;        /* last step; -1: none */
+	int64_t last; /* last step; -1: none */
 	struct steps *steps;
 	struct system_stats *vitals;
-	unsigned losses;     /* result of learning_see */
+	unsigned losses;		    /* result of learning_see */
 	const struct learning_series *pair; /* the selected pair; NULL: no validation */
 	struct learning *learning;
 	struct validation_point *validated; /* for all pairs, since a pair is selected only after the first reading */
@@ -41,7 +41,7 @@ struct run_doctor {
 	size_t n;
 	struct step_time pace;
 	struct bottleneck_report report;
-	struct err err;      /* first failure to store a point */
+	struct err err; /* first failure to store a point */
 };
 
 /* ---- ranks and series ---- */
@@ -114,8 +114,7 @@ static int begin_learning(struct run_doctor *d, struct err *err)
 	for (size_t i = 0; !rc && i < d->n_validated; i++)
 		if (d->validated[i].of == d->pair)
 			rc = learning_validation(d->learning, d->validated[i].step * steps_per_loss(d),
-						 d->validated[i].loss,
-						 err);
+						 d->validated[i].loss, err);
 	return rc;
 }
 
@@ -209,8 +208,8 @@ static int diagnose_run(struct run_doctor *d, struct err *err)
 	rc = step_time_of(d->rows, d->n, steps_settled(d->steps), &d->pace, err);
 	if (rc)
 		return rc;
-	return diagnosis_run(&(struct diagnosis_input){ &d->facts, d->steps, d->rows, &d->pace, d->vitals },
-			     &d->report, err);
+	return diagnosis_run(&(struct diagnosis_input){ &d->facts, d->steps, d->rows, &d->pace, d->vitals }, &d->report,
+			     err);
 }
 
 /* ---- output ---- */

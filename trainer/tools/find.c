@@ -58,8 +58,8 @@ static int plan_largest_batch(struct batch_finding *f, struct err *err)
 static int measuring_command_line(const struct job *job, const char *size, const char *name, char ***ret,
 				  struct err *err)
 {
-	const char *const more[] = { "--batch-size", size, "--run-name", name, "--seconds", MEASURE_SECONDS, "--no-try",
-				     "--json" };
+	const char *const more[] = { "--batch-size",  size,	  "--run-name", name, "--seconds",
+				     MEASURE_SECONDS, "--no-try", "--json" };
 	const size_t n_more = sizeof(more) / sizeof(more[0]);
 	char **argv = calloc((size_t)job->argc + n_more + 3, sizeof(*argv));
 	size_t n = 0;
@@ -68,7 +68,7 @@ static int measuring_command_line(const struct job *job, const char *size, const
 		return err_nomem(err, "find batch");
 	argv[n++] = job->argv[0];
 	argv[n++] = (char *)(uintptr_t)config_command_name(COMMAND_DOCTOR);
-	argv[n++] = (char *)(uintptr_t)"--experiment=find";
+	argv[n++] = (char *)(uintptr_t) "--experiment=find";
 	for (int i = 2; i < job->argc; i++)
 		if (job->argv[i] != job->cfg->word)
 			argv[n++] = job->argv[i];

@@ -32,7 +32,7 @@ struct inspected_sample {
 	char where[320];
 	int32_t label; /* -1: none */
 	int width, height;
-	size_t bytes; /* as stored; 0: unknown */
+	size_t bytes;	/* as stored; 0: unknown */
 	struct err why; /* it is unreadable */
 };
 

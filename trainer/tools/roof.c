@@ -184,8 +184,7 @@ static void probe_done(struct probe *p)
 #define PRODUCT_MEASURE_S 0.1
 
 /* Times a product of size x size matrices. */
-static int time_product(double *ret_best_s, const struct program_opts *o, int64_t size, double seconds,
-			struct err *err)
+static int time_product(double *ret_best_s, const struct program_opts *o, int64_t size, double seconds, struct err *err)
 {
 	struct linear_attr attr = { .low = true };
 	struct probe p;
@@ -300,8 +299,7 @@ int curve_measure(struct curve_point ret[CURVE_POINTS], int *ret_n, const struct
 		for (size_t k = 0; !rc && k < n_sizes; k++) {
 			const size_t bytes = (size_t)sizes[k] / unit * unit;
 
-			ret[n] = (struct curve_point){ ops[i], (double)bytes, 0, c->world,
-						      rank_transport(&e->rank) };
+			ret[n] = (struct curve_point){ ops[i], (double)bytes, 0, c->world, rank_transport(&e->rank) };
 			rc = bytes ? time_collective(c, (int)i, data, &ret[n], err) : 0;
 			n += bytes != 0;
 		}
@@ -325,8 +323,8 @@ enum pattern { PATTERN_COPY, PATTERN_IN_PLACE, PATTERN_READ, PATTERN_COUNT };
 static struct node *add_pattern(struct graph *g, enum pattern pattern, struct tensor *x)
 {
 	if (pattern == PATTERN_READ)
-		return graph_node(g, &(struct node_spec){ .op = &op_sumsq, .name = "read", NODE_IN(x),
-							  NODE_OUT(NULL) });
+		return graph_node(g,
+				  &(struct node_spec){ .op = &op_sumsq, .name = "read", NODE_IN(x), NODE_OUT(NULL) });
 	relu_add(g, x);
 	return graph_failed(g) ? NULL : g->nodes[g->n_nodes - 1];
 }

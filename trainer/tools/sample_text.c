@@ -227,8 +227,7 @@ static int open_tokenizer(struct sampling *s, const struct gpt_file *f, struct e
 		return rc;
 	if (f->tokenizer[0] && strcmp(f->tokenizer, tokenizer_name(s->tokenizer)))
 		return err_set(err, ERR_USAGE, "--tokenizer %.200s: %.200s was trained with another tokenizer (%s)",
-			       spec,
-			       file, f->tokenizer);
+			       spec, file, f->tokenizer);
 	if (tokenizer_vocab(s->tokenizer) > f->config.vocab)
 		return err_set(err, ERR_USAGE, "--tokenizer %.200s: has %lld tokens, but the model of %.200s has %lld",
 			       spec, (long long)tokenizer_vocab(s->tokenizer), file, (long long)f->config.vocab);
@@ -251,8 +250,7 @@ static int describe_gpt_model(struct sampling *s, struct err *err)
 	if (rc)
 		return rc;
 	if (!f.config.heads && !cfg->n_head)
-		return err_set(err, ERR_USAGE,
-			       "%.200s: the number of attention heads is unknown: add --n-head N",
+		return err_set(err, ERR_USAGE, "%.200s: the number of attention heads is unknown: add --n-head N",
 			       cfg->init_from);
 	s->model = (struct model_config){ .layers = f.config.layers,
 					  .heads = cfg->n_head ? cfg->n_head : f.config.heads,

@@ -28,15 +28,15 @@ struct shard_job {
 	uint64_t shard_bytes;
 	char folder[PATH_BYTES]; /* temporary name; "": already renamed */
 	struct dataset_file file;
-	struct buf pixels; /* pixels of a decoded picture */
+	struct buf pixels;	 /* pixels of a decoded picture */
 	struct picture *picture; /* its decoder */
-	int64_t lost; /* pictures of a split that cannot be decoded */
-	struct err first_lost; /* why the first one cannot */
+	int64_t lost;		 /* pictures of a split that cannot be decoded */
+	struct err first_lost;	 /* why the first one cannot */
 	struct buf *out;
 	struct terminal_progress progress; /* of a split */
-	struct restart_counts { /* counts of a split with --restart-markers */
+	struct restart_counts {		   /* counts of a split with --restart-markers */
 		int64_t pictures, written; /* all pictures, rewritten ones */
-		uint64_t before, after; /* bytes of the rewritten ones */
+		uint64_t before, after;	   /* bytes of the rewritten ones */
 	} marked;
 };
 
@@ -55,8 +55,8 @@ static int open_source_set(struct shard_job *j, struct err *err)
 	if (rc)
 		return rc;
 	if (j->data->kind != SAMPLE_IMAGE || j->data->dtype != DTYPE_U8)
-		return err_set(err, ERR_USAGE, "%.300s: holds %s: shards need pictures or images",
-			       cfg->data_path, sample_kind_name(j->data->kind));
+		return err_set(err, ERR_USAGE, "%.300s: holds %s: shards need pictures or images", cfg->data_path,
+			       sample_kind_name(j->data->kind));
 	if (cfg->decode && !j->data->ops->hand_new)
 		return err_set(err, ERR_USAGE, "--decode: %.300s: holds no encoded pictures: omit it", cfg->data_path);
 	return cfg->decode ? picture_new(&j->picture, err) : 0;
@@ -283,8 +283,8 @@ static int make_partial_folder(struct shard_job *j, struct err *err)
 		out[n - 1] = '\0';
 	if (rmdir(out) && errno != ENOENT)
 		return err_set(err, ERR_USAGE, "--out %.300s: %s", out,
-			       errno == ENOTEMPTY || errno == EEXIST
-					       ? "is not empty: use another folder for shards" : strerror(errno));
+			       errno == ENOTEMPTY || errno == EEXIST ? "is not empty: use another folder for shards"
+								     : strerror(errno));
 	snprintf(j->folder, sizeof(j->folder), "%.4000s.XXXXXX", out);
 	if (!mkdtemp(j->folder)) {
 		j->folder[0] = '\0';

@@ -104,8 +104,8 @@ static int64_t program_runs_per_step(const struct engine *e, const struct progra
 	for (int64_t m = 0; m < micros; m++) {
 		struct range r = sampler_micro(&e->course.train, 0, rank_share(&e->rank), m);
 
-		n += p == prepared_program(&e->prepared, m + 1 < micros ? PROGRAM_MICRO : PROGRAM_STEP,
-					   r.end - r.begin);
+		n += p ==
+		     prepared_program(&e->prepared, m + 1 < micros ? PROGRAM_MICRO : PROGRAM_STEP, r.end - r.begin);
 	}
 	return n;
 }
@@ -197,8 +197,8 @@ void bench_ops_collect(struct bench_ops *ret, const struct engine *e, int64_t st
 	memset(ret, 0, sizeof(*ret));
 	for (int64_t m = 0; m < micros; m++) {
 		struct range r = sampler_micro(&e->course.train, 0, rank_share(&e->rank), m);
-		const struct program *p = prepared_program(
-			&e->prepared, m + 1 < micros ? PROGRAM_MICRO : PROGRAM_STEP, r.end - r.begin);
+		const struct program *p =
+			prepared_program(&e->prepared, m + 1 < micros ? PROGRAM_MICRO : PROGRAM_STEP, r.end - r.begin);
 
 		if (p)
 			add_graph_work(ret, p->graph);

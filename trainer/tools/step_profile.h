@@ -12,7 +12,7 @@
 enum { ROOF_SIZES = 6 };
 
 struct roof {
-	double flops;             /* FLOP/s, in the type of the run */
+	double flops;		  /* FLOP/s, in the type of the run */
 	double bytes[ROOF_SIZES]; /* working sets, ascending */
 	double rate[ROOF_SIZES];  /* best bytes per second there or in a larger set: descending */
 };
@@ -25,9 +25,9 @@ double roof_rate(const struct roof *r, double bytes); /* interpolated between th
 enum { CURVE_POINTS = 18 };
 
 struct curve_point {
-	const char *op;	 /* allreduce, all_gather, reduce_scatter */
-	double bytes;	 /* size of the whole buffer */
-	double seconds;	 /* median; of the slowest rank */
+	const char *op; /* allreduce, all_gather, reduce_scatter */
+	double bytes;	/* size of the whole buffer */
+	double seconds; /* median; of the slowest rank */
 	int ranks;
 	const char *transport; /* transport of the communicator */
 };
@@ -58,14 +58,14 @@ void bench_ops_collect(struct bench_ops *ret, const struct engine *e, int64_t st
 
 struct profile_row { /* in one step of this rank */
 	char name[80];
-	const char *impl; /* implementation of the kernels; "": none, or several */
+	const char *impl;	/* implementation of the kernels; "": none, or several */
 	const char *op, *dtype; /* op and type of its last node; with --profile node, of the only one */
 	int calls;
 	double seconds;
-	double flops; /* as PyTorch's counter counts them */
-	double work;  /* operations actually made: without masked ones, with recomputed ones, and fewer if the
-		       * implementation needs fewer (Winograd) */
-	double bytes; /* operands, each read or written once per call; of embeddings only the rows read */
+	double flops;  /* as PyTorch's counter counts them */
+	double work;   /* operations actually made: without masked ones, with recomputed ones, and fewer if the
+			* implementation needs fewer (Winograd) */
+	double bytes;  /* operands, each read or written once per call; of embeddings only the rows read */
 	double roof_s; /* seconds of the calls at the roofline */
 	bool by_flops; /* operations limit it, not bytes */
 };

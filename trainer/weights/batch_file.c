@@ -11,8 +11,7 @@
 #define SIDE_MAX 65535
 
 static int check_image_tensors(const struct safetensors *s, const struct st_tensor *images,
-			       const struct st_tensor *labels,
-			       struct err *err)
+			       const struct st_tensor *labels, struct err *err)
 {
 	const char *path = safetensors_path(s);
 

@@ -10,9 +10,9 @@ struct batch_file {
 	int64_t n;
 	int height, width, channels;
 	enum dtype dtype; /* type of images in the file: DTYPE_F32 or DTYPE_F64 */
-	void *images;     /* NHWC */
+	void *images;	  /* NHWC */
 	int32_t *labels;  /* all >= 0 */
-	int classes;      /* largest label + 1 */
+	int classes;	  /* largest label + 1 */
 	int32_t *tokens;  /* n rows of seq_len + 1, each at least -1; NULL in a batch of images */
 	int64_t seq_len;
 };

@@ -21,7 +21,7 @@
 #define FILE_BYTES 4200 /* room for a path in a checkpoint */
 #define STATE "state.json"
 #define STATE_BYTES_MAX (16u << 20)
-#define WRITING ".writing-"  /* hidden folders of interrupted writers; followed by step and process */
+#define WRITING ".writing-" /* hidden folders of interrupted writers; followed by step and process */
 #define REMOVING ".removing-"
 
 struct checkpoint {

@@ -31,16 +31,16 @@ struct checkpoint_state { /* no pointers: ranks send it to each other */
 	int world;	    /* ranks that wrote it; for information */
 	int64_t global_batch;
 	uint64_t seed;
-	int64_t step;	     /* optimiser steps done */
-	int64_t epoch;	     /* epoch of the next batch, from 0 */
-	int64_t in_epoch;    /* finished batches of that epoch */
-	bool epoch_is_open;  /* the sums below are valid, even if only the evaluation at its end is missing */
+	int64_t step;		 /* optimiser steps done */
+	int64_t epoch;		 /* epoch of the next batch, from 0 */
+	int64_t in_epoch;	 /* finished batches of that epoch */
+	bool epoch_is_open;	 /* the sums below are valid, even if only the evaluation at its end is missing */
 	bool evaluation_is_open; /* the evaluation of --eval-steps after this step is missing */
-	double loss_sum;     /* over the epoch's samples so far */
+	double loss_sum;	 /* over the epoch's samples so far */
 	int64_t samples;
-	double seconds;	     /* training time in that epoch */
+	double seconds; /* training time in that epoch */
 	bool has_best;
-	double best;	     /* best value of the metric that selects checkpoints */
+	double best; /* best value of the metric that selects checkpoints */
 	int64_t best_step;
 	struct checkpoint_value value[CHECKPOINT_VALUES];
 };

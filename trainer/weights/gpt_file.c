@@ -192,8 +192,7 @@ int gpt_file_describe(struct gpt_file *ret, const char *path, struct err *err)
 	wte = layout_find(s, "transformer.wte.weight");
 	wpe = layout_find(s, "transformer.wpe.weight");
 	if (!wte || !wpe || wte->ndim != 2 || wpe->ndim != 2 || wte->dim[1] != wpe->dim[1] || !has_layer(s, 0)) {
-		rc = err_set(err, ERR_USAGE, "%.300s: is not a GPT-2: expected wte.weight, wpe.weight and h.0…",
-			     path);
+		rc = err_set(err, ERR_USAGE, "%.300s: is not a GPT-2: expected wte.weight, wpe.weight and h.0…", path);
 		goto out;
 	}
 	f.config = (struct hf_config){ .vocab = wte->dim[0], .width = wte->dim[1], .context = wpe->dim[0] };

@@ -14,9 +14,9 @@ struct safetensors {
 	char *path;
 	const uint8_t *bytes;
 	size_t n_bytes;
-	struct file_map file; /* the mapping that holds bytes, if this file opened it */
-	json_t *root;               /* owns names and metadata */
-	struct st_tensor *tensors;  /* by position in the file */
+	struct file_map file;	   /* the mapping that holds bytes, if this file opened it */
+	json_t *root;		   /* owns names and metadata */
+	struct st_tensor *tensors; /* by position in the file */
 	struct st_tensor **by_name;
 	size_t n_tensors;
 };
@@ -25,9 +25,9 @@ static const struct {
 	const char *name;
 	size_t bytes;
 } types[ST_DTYPE_COUNT] = {
-	[ST_F64] = { "F64", 8 }, [ST_F32] = { "F32", 4 }, [ST_F16] = { "F16", 2 }, [ST_BF16] = { "BF16", 2 },
-	[ST_I64] = { "I64", 8 }, [ST_I32] = { "I32", 4 }, [ST_I16] = { "I16", 2 }, [ST_I8] = { "I8", 1 },
-	[ST_U64] = { "U64", 8 }, [ST_U32] = { "U32", 4 }, [ST_U16] = { "U16", 2 }, [ST_U8] = { "U8", 1 },
+	[ST_F64] = { "F64", 8 },   [ST_F32] = { "F32", 4 }, [ST_F16] = { "F16", 2 }, [ST_BF16] = { "BF16", 2 },
+	[ST_I64] = { "I64", 8 },   [ST_I32] = { "I32", 4 }, [ST_I16] = { "I16", 2 }, [ST_I8] = { "I8", 1 },
+	[ST_U64] = { "U64", 8 },   [ST_U32] = { "U32", 4 }, [ST_U16] = { "U16", 2 }, [ST_U8] = { "U8", 1 },
 	[ST_BOOL] = { "BOOL", 1 },
 };
 
@@ -104,8 +104,8 @@ static int parse_tensor(struct safetensors *s, size_t data_at, struct st_tensor 
 		const char *type = json_string_value(json_object_get(v, "dtype"));
 		struct printable_text type_shown;
 
-		return err_set(err, ERR_USAGE, "%.200s: tensor '%s': unknown type '%s'", s->path,
-			       name.text, printable_name(type ? type : "(none)", &type_shown));
+		return err_set(err, ERR_USAGE, "%.200s: tensor '%s': unknown type '%s'", s->path, name.text,
+			       printable_name(type ? type : "(none)", &type_shown));
 	}
 	if (parse_shape(json_object_get(v, "shape"), t))
 		return err_set(err, ERR_USAGE,
@@ -113,8 +113,7 @@ static int parse_tensor(struct safetensors *s, size_t data_at, struct st_tensor 
 			       s->path, name.text, SAFETENSORS_DIMS_MAX);
 	if (!json_is_array(offsets) || json_array_size(offsets) != 2 || !json_is_integer(b) || !json_is_integer(e) ||
 	    begin < 0 || begin > end || (uint64_t)end > s->n_bytes - data_at)
-		return err_set(err, ERR_USAGE,
-			       "%.200s: tensor '%s': data_offsets are outside of the %zu bytes of data",
+		return err_set(err, ERR_USAGE, "%.200s: tensor '%s': data_offsets are outside of the %zu bytes of data",
 			       s->path, name.text, s->n_bytes - data_at);
 	if ((uint64_t)(end - begin) != t->bytes)
 		return err_set(err, ERR_USAGE,
@@ -233,8 +232,7 @@ static int parse_safetensors(struct safetensors *s, struct err *err)
 			       s->path, (unsigned long long)header, SAFETENSORS_HEADER_MAX);
 	if (header > s->n_bytes - 8)
 		return err_set(err, ERR_USAGE, "%.200s: truncated: a header of %llu bytes, but only %zu bytes follow",
-			       s->path,
-			       (unsigned long long)header, s->n_bytes - 8);
+			       s->path, (unsigned long long)header, s->n_bytes - 8);
 	s->root = json_loadb((const char *)s->bytes + 8, (size_t)header, JSON_REJECT_DUPLICATES, &je);
 	if (!s->root)
 		return err_set(err, ERR_USAGE, "%.200s: damaged header: %s", s->path, printable_name(je.text, &text));
@@ -340,13 +338,13 @@ static double from_bf16(uint16_t h)
 	return f;
 }
 
-#define CONVERT(type, expression)                                     \
-	for (int64_t i = 0; i < n; i++) {                             \
-		type v;                                               \
-                                                                      \
-		memcpy(&v, at + (size_t)i * sizeof(v), sizeof(v));    \
-		ret[i] = (double)(expression);                        \
-	}                                                             \
+#define CONVERT(type, expression)                                                                                      \
+	for (int64_t i = 0; i < n; i++) {                                                                              \
+		type v;                                                                                                \
+                                                                                                                       \
+		memcpy(&v, at + (size_t)i * sizeof(v), sizeof(v));                                                     \
+		ret[i] = (double)(expression);                                                                         \
+	}                                                                                                              \
 	return
 
 void safetensors_f64(const struct st_tensor *t, int64_t first, int64_t n, double *ret)

@@ -24,7 +24,7 @@ struct st_tensor {
 	enum st_dtype dtype;
 	int ndim;
 	int64_t dim[SAFETENSORS_DIMS_MAX];
-	int64_t count;    /* product of dim */
+	int64_t count; /* product of dim */
 	size_t bytes;
 	const void *data; /* in the mapped file, maybe unaligned; NULL in descriptions for the writer */
 };
@@ -44,9 +44,9 @@ void safetensors_close(struct safetensors *s); /* NULL is fine */
 
 const char *safetensors_path(const struct safetensors *s);
 size_t safetensors_count(const struct safetensors *s);
-const struct st_tensor *safetensors_at(const struct safetensors *s, size_t i); /* in the order of the file */
+const struct st_tensor *safetensors_at(const struct safetensors *s, size_t i);		 /* in the order of the file */
 const struct st_tensor *safetensors_find(const struct safetensors *s, const char *name); /* NULL when absent */
-const char *safetensors_meta(const struct safetensors *s, const char *key); /* NULL when absent */
+const char *safetensors_meta(const struct safetensors *s, const char *key);		 /* NULL when absent */
 
 /* Converts elements [first, first+n) of a tensor to doubles: exact for every type but I64 and U64 above 2^53. */
 void safetensors_f64(const struct st_tensor *t, int64_t first, int64_t n, double *ret);

@@ -74,8 +74,8 @@ static json_t *file_json(const char *name, const struct st_sum *sum)
 
 static json_t *best_json(const struct checkpoint_state *s)
 {
-	return s->has_best ? json_pack("{s:o, s:I}", "value", real_json(s->best), "step", (json_int_t)s->best_step) :
-			     json_null();
+	return s->has_best ? json_pack("{s:o, s:I}", "value", real_json(s->best), "step", (json_int_t)s->best_step)
+			   : json_null();
 }
 
 /* Takes ownership of text; NULL: out of memory. */
@@ -172,8 +172,8 @@ static bool read_best(const json_t *v, struct checkpoint_state *s)
 static bool read_epoch(const json_t *v, struct checkpoint_state *s)
 {
 	s->epoch_is_open = json_is_true(json_object_get(v, "is_open"));
-	return read_real(json_object_get(v, "loss_sum"), &s->loss_sum) && read_integer_member(v, "samples", 0,
-											      &s->samples) &&
+	return read_real(json_object_get(v, "loss_sum"), &s->loss_sum) &&
+	       read_integer_member(v, "samples", 0, &s->samples) &&
 	       read_real(json_object_get(v, "seconds"), &s->seconds);
 }
 
@@ -183,8 +183,7 @@ static bool read_file_entry(const json_t *v, const char *name, struct st_sum *su
 	int64_t bytes, crc;
 
 	if (!named || strcmp(named, name) || !read_integer_member(v, "bytes", 8, &bytes) ||
-	    !read_integer_member(v, "crc32c", 0, &crc) ||
-	    crc > UINT32_MAX)
+	    !read_integer_member(v, "crc32c", 0, &crc) || crc > UINT32_MAX)
 		return false;
 	*sum = (struct st_sum){ .bytes = (uint64_t)bytes, .crc32c = (uint32_t)crc };
 	return true;

@@ -113,9 +113,9 @@ static int check_names(const struct graph *g, const struct safetensors *s, const
 			b.data[i] = '?';
 	rc = err_set(err, ERR_USAGE, "%.100s: tensors do not fit the %s: %.*s%s", safetensors_path(s),
 		     o->part == WEIGHTS_MODEL ? "model" : "optimiser", NAMES_SHOWN_BYTES, b.data ? b.data : "",
-		     f.n_shape && name_begins_with(f.shape, o->head) ?
-		     ": use --reset-head to initialise the classifier again" :
-		     "");
+		     f.n_shape && name_begins_with(f.shape, o->head)
+			     ? ": use --reset-head to initialise the classifier again"
+			     : "");
 	buf_done(&b);
 	return rc;
 }

@@ -19,7 +19,7 @@
 /* Zero-initialize. */
 struct journal_pace {
 	atomic_ullong since_ms, posts, waited_ms; /* start of the current window, its posts, their total wait */
-	atomic_ullong interval_ms;                /* 0: JOURNAL_PACE_LEAST_MS */
+	atomic_ullong interval_ms;		  /* 0: JOURNAL_PACE_LEAST_MS */
 };
 
 #define JOURNAL_PACE_LEAST_MS 500
@@ -38,21 +38,21 @@ struct api_counters {
 	atomic_ullong requests;
 	atomic_ullong by_class[6]; /* replies 1xx .. 5xx; [0] unused */
 	atomic_ullong connections; /* open now */
-	atomic_ullong streams;     /* event streams open now */
+	atomic_ullong streams;	   /* event streams open now */
 	atomic_ullong body_bytes;
-	struct journal_pace pace;          /* send intervals of journal clients */
-	atomic_bool draining;      /* shutdown has begun: clients must send no more requests */
-	atomic_bool confined;      /* Landlock confines the answering threads to the store */
+	struct journal_pace pace; /* send intervals of journal clients */
+	atomic_bool draining;	  /* shutdown has begun: clients must send no more requests */
+	atomic_bool confined;	  /* Landlock confines the answering threads to the store */
 };
 
 struct docs_site;
 
 struct api {
 	struct store *store;
-	struct follow *follow;         /* NULL: no folder is followed */
+	struct follow *follow;	       /* NULL: no folder is followed */
 	const struct docs_site *docs;  /* NULL: not installed, or outside a server */
 	struct api_counters *counters; /* NULL outside a server */
-	double started_s;              /* clock_wall_s */
+	double started_s;	       /* clock_wall_s */
 };
 
 /* Submits one change and calls then on the call's own thread when the change is durable. A failed change fails the call

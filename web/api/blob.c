@@ -97,8 +97,8 @@ static enum call_next record_upload(struct call *c)
 	const struct artifact_digest d = { .path = w->put.path, .bytes = (int64_t)w->file.bytes,
 					   .time_ns = w->file.time_ns,
 					   .object = w->file.object[0] ? w->file.object : NULL,
-					   .content = w->picture.len && !buf_failed(&w->picture) ? w->picture.data
-												   : NULL,
+					   .content =
+						   w->picture.len && !buf_failed(&w->picture) ? w->picture.data : NULL,
 					   .sha256 = w->file.sha256 };
 	const struct ingest_op op = { .kind = &artifact_change_put, .more = &d };
 
@@ -442,9 +442,9 @@ static bool describe_blob(struct call *c, const struct artifact_file *f, const c
 
 	c->type = blob_type(path);
 	c->reply.disposition = format_disposition(c, path, download || !is_shown_by_browser(c->type));
-	c->reply.etag = f->sha256[0] ? arena_printf(c->arena, "\"%s\"", f->sha256) :
-				 arena_printf(c->arena, "W/\"%" PRIx64 "-%" PRIx64 "\"", f->bytes,
-					      (uint64_t)f->time_ns);
+	c->reply.etag =
+		f->sha256[0] ? arena_printf(c->arena, "\"%s\"", f->sha256)
+			     : arena_printf(c->arena, "W/\"%" PRIx64 "-%" PRIx64 "\"", f->bytes, (uint64_t)f->time_ns);
 	if (!c->reply.etag || !c->reply.disposition)
 		return false;
 	if (gmtime_r(&when, &tm) && strftime(changed, sizeof(changed), "%a, %d %b %Y %H:%M:%S GMT", &tm))

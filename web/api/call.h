@@ -88,14 +88,14 @@ struct call_header {
 /* Functions of the caller; both are set. */
 struct call_host {
 	const char *(*header)(const struct call *c, const char *name); /* NULL: header absent */
-	void (*wake)(struct call *c);                                 /* see call_wake */
+	void (*wake)(struct call *c);				       /* see call_wake */
 };
 
 /* Who asks. */
 struct call_client {
-	uint64_t from; /* hash of the client's address; 0: a command of this process */
+	uint64_t from;	      /* hash of the client's address; 0: a command of this process */
 	enum token_scope has; /* scope of the token or session; TOKEN_NONE: no token was required */
-	bool secure; /* encrypted, on this connection or up to a trusted proxy */
+	bool secure;	      /* encrypted, on this connection or up to a trusted proxy */
 	bool accepts_gzip;
 };
 
@@ -116,15 +116,15 @@ struct call_fixed {
 
 /* Headers of the reply other than its type. NULL: absent, unless said otherwise. */
 struct call_reply {
-	const char *cache;       /* Cache-Control; NULL: no-cache */
-	const char *etag;        /* quoted; NULL: computed from the body of a GET */
+	const char *cache;	 /* Cache-Control; NULL: no-cache */
+	const char *etag;	 /* quoted; NULL: computed from the body of a GET */
 	const char *disposition; /* Content-Disposition */
-	const char *location;    /* Location */
-	const char *cookie;      /* Set-Cookie */
-	const char *csp;         /* Content-Security-Policy; NULL: the default */
-	bool framed;             /* pages of this server may frame the reply */
-	bool page;               /* gets the content security policy of the page */
-	int retry_after_s;       /* 0: none */
+	const char *location;	 /* Location */
+	const char *cookie;	 /* Set-Cookie */
+	const char *csp;	 /* Content-Security-Policy; NULL: the default */
+	bool framed;		 /* pages of this server may frame the reply */
+	bool page;		 /* gets the content security policy of the page */
+	int retry_after_s;	 /* 0: none */
 	struct call_header more[CALL_HEADERS_MAX];
 	size_t more_count;
 };
@@ -141,10 +141,10 @@ struct call {
 	size_t body_len;
 	enum call_dialect dialect; /* dialect of the route, else of the address space */
 	/* reply */
-	int status;       /* 200 unless the handler sets it */
+	int status;	  /* 200 unless the handler sets it */
 	const char *type; /* application/json unless the handler sets it */
 	struct call_reply reply;
-	struct buf out;   /* the body, unless fixed is set; of a stream its first piece */
+	struct buf out; /* the body, unless fixed is set; of a stream its first piece */
 	struct call_fixed fixed;
 	struct call_stream stream;
 	struct call_file file; /* in place of out */

@@ -4,7 +4,7 @@
 #include "web/api/api.h"
 
 #define WINDOW_MS 5000 /* or twice the interval, so that every sender is counted */
-#define WAITS 4        /* a sender may wait for a quarter of the time between two requests */
+#define WAITS 4	       /* a sender may wait for a quarter of the time between two requests */
 
 static uint64_t current_pace_ms(struct journal_pace *p)
 {

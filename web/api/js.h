@@ -17,7 +17,7 @@ struct js {
 void js_open(struct js *j, char bracket); /* '{' or '[' */
 void js_close(struct js *j, char bracket);
 void js_key(struct js *j, const char *key);
-void js_str(struct js *j, const char *text);           /* NULL: null */
+void js_str(struct js *j, const char *text);		/* NULL: null */
 void js_strn(struct js *j, const char *text, size_t n); /* bytes that are not UTF-8 become U+FFFD */
 void js_int(struct js *j, int64_t v);
 void js_double(struct js *j, double v);

@@ -12,12 +12,12 @@
 struct asset {
 	const char *path; /* as in the URL, with the leading slash */
 	const char *mime;
-	const char *etag;          /* quoted */
+	const char *etag; /* quoted */
 	const unsigned char *raw;
 	size_t raw_len;
-	const unsigned char *gz;   /* NULL when compression saves too little */
+	const unsigned char *gz; /* NULL when compression saves too little */
 	size_t gz_len;
-	bool immutable;            /* the name contains a hash of the content */
+	bool immutable; /* the name contains a hash of the content */
 };
 
 extern const struct asset asset_table[];

@@ -261,11 +261,10 @@ static int find_run_by_name(struct source *s, const char *text, char *ret, struc
 	if (rc)
 		goto out;
 	if (!json_array_size(runs))
-		rc = err_set(err, ERR_NOENT,
-			     "no run %s: use an id, the first digits of one, a name, or a folder", text);
-	else if (json_array_size(runs) > 1)
-		rc = err_set(err, ERR_USAGE, "more than one run has the name %s: use its id (see dptrack ls)",
+		rc = err_set(err, ERR_NOENT, "no run %s: use an id, the first digits of one, a name, or a folder",
 			     text);
+	else if (json_array_size(runs) > 1)
+		rc = err_set(err, ERR_USAGE, "more than one run has the name %s: use its id (see dptrack ls)", text);
 	else
 		snprintf(ret, 33, "%s", cli_text(json_array_get(runs, 0), "id"));
 out:

@@ -18,7 +18,7 @@ struct flag_list {
 
 /* into is bool *, const char **, int * or struct flag_list * (its items have room for argc entries). */
 struct flag {
-	const char *name;  /* without the dashes */
+	const char *name; /* without the dashes */
 	enum flag_kind kind;
 	const char *value; /* name of the value in --help */
 	const char *help;
@@ -34,9 +34,9 @@ const char *flags_nearest(const char *text, const char *const *candidates, size_
 /* One command; run gets the arguments after its name and returns 0 or a negative code with err filled. */
 struct cli_command {
 	const char *name;
-	const char *group;   /* heading in --help */
-	const char *words;   /* arguments after the flags, for --help; "" for none */
-	const char *summary; /* one line */
+	const char *group;    /* heading in --help */
+	const char *words;    /* arguments after the flags, for --help; "" for none */
+	const char *summary;  /* one line */
 	const char *examples; /* lines for --help, each of two blanks and a command */
 	int (*run)(int argc, char **argv, struct err *err);
 };
@@ -61,9 +61,9 @@ struct cli_common {
 struct cli_line {
 	const struct cli_command *cmd;
 	const struct flag *table;
-	const bool *help;        /* the variable that --help sets */
+	const bool *help; /* the variable that --help sets */
 	size_t words_max;
-	struct flag_list words;  /* filled; cli_line_done frees items */
+	struct flag_list words; /* filled; cli_line_done frees items */
 };
 
 /* 0: continue. 1: --help was given and printed. Else ERR_USAGE. */
@@ -81,7 +81,7 @@ void cli_filter_name(struct buf *filter, const char *name);
 int cli_print(struct source *s, const struct local_opts *request, struct err *err);
 int cli_to_stdout(void *arg, const char *bytes, size_t n, struct err *err); /* for struct local_sink; arg is unused */
 int cli_get_json(struct source *s, const char *target, json_t **ret, struct err *err); /* GET, parsed */
-int cli_get_print(struct source *s, const char *target, struct err *err);              /* GET, copied to stdout */
+int cli_get_print(struct source *s, const char *target, struct err *err);	       /* GET, copied to stdout */
 
 /* A string member, "" when missing. */
 const char *cli_text(json_t *object, const char *key);
@@ -104,11 +104,11 @@ const char *cli_status_words(json_t *run, char *text);
 
 struct table;
 
-struct table *table_new(void); /* NULL: out of memory */
+struct table *table_new(void);	  /* NULL: out of memory */
 void table_free(struct table *t); /* NULL is fine */
 
 void table_column(struct table *t, const char *title, bool right); /* before the first cell */
-void table_cell(struct table *t, const char *text);                /* row by row; NULL: a dash */
+void table_cell(struct table *t, const char *text);		   /* row by row; NULL: a dash */
 void table_cellf(struct table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Prints titles and rows; as CSV when csv is set. On a terminal cells and columns that do not fit into a line are cut
@@ -120,9 +120,9 @@ void table_print(struct table *t, FILE *out, bool csv);
 void table_text(FILE *out, const char *text, size_t n);
 
 /* Formats a value for people into a buffer of at least 32 bytes. */
-const char *table_number(char *text, double v);            /* 5 significant digits */
-const char *table_exact(char *text, double v);             /* the fewest digits that read back the same */
-const char *table_time(char *text, int64_t ms);            /* local date and time */
-const char *table_duration(char *text, double seconds);    /* 1 h 02 min */
+const char *table_number(char *text, double v);		/* 5 significant digits */
+const char *table_exact(char *text, double v);		/* the fewest digits that read back the same */
+const char *table_time(char *text, int64_t ms);		/* local date and time */
+const char *table_duration(char *text, double seconds); /* 1 h 02 min */
 
 #endif

@@ -91,7 +91,7 @@ static void print_param_changes(json_t *params)
 		printf("changed: ");
 	json_array_foreach(params, i, p) {
 		const char *a = json_string_value(json_object_get(p, "a")),
-			*b = json_string_value(json_object_get(p, "b"));
+			   *b = json_string_value(json_object_get(p, "b"));
 
 		print_plain_text(i ? ", " : "", cli_text(p, "key"));
 		print_plain_text(" ", a ? a : "none");
@@ -470,8 +470,7 @@ static int check_compare_flags(const struct compare_options *o, const struct fla
 	if (o->experiment && words->count)
 		return err_set(err, ERR_USAGE, "compare: runs and --experiment exclude each other");
 	if ((o->markdown || o->svg) && !o->why)
-		return err_set(err, ERR_USAGE,
-			       "compare: --markdown and --svg need --why");
+		return err_set(err, ERR_USAGE, "compare: --markdown and --svg need --why");
 	if (!o->why)
 		return 0;
 	if (words->count < 2 || o->metric)
@@ -515,10 +514,10 @@ static int run_compare_command(int argc, char **argv, struct err *err)
 	return rc > 0 ? 0 : rc;
 }
 
-const struct cli_command cli_compare = {
-	.name = "compare", .group = "Inspect", .words = "[RUN...]",
-	.summary = "compare runs: params that differ, and results",
-	.examples =
-		    "  dptrack compare red-fox blue-owl\n"
-		    "  dptrack compare --experiment digits --metric epoch/top1\n", .run = run_compare_command
-};
+const struct cli_command cli_compare = { .name = "compare",
+					 .group = "Inspect",
+					 .words = "[RUN...]",
+					 .summary = "compare runs: params that differ, and results",
+					 .examples = "  dptrack compare red-fox blue-owl\n"
+						     "  dptrack compare --experiment digits --metric epoch/top1\n",
+					 .run = run_compare_command };

@@ -15,7 +15,7 @@ struct choose_opts {
 	const char *const *names; /* ids, prefixes of ids, names */
 	size_t name_count;
 	const char *experiment, *filter; /* NULL: none; either adds every run that matches */
-	bool deleted;                    /* among deleted runs, else among the others */
+	bool deleted;			 /* among deleted runs, else among the others */
 };
 
 #define CHOOSE_FLAGS(o)                                                                                               \
@@ -49,8 +49,7 @@ static int add_listed_runs(struct source *s, struct buf *target, json_t *to, str
 			source_arg(target, "page_token", token);
 		json_decref(page);
 		page = NULL;
-		rc = buf_failed(target) ? err_nomem(err, NULL)
-					: cli_get_json(s, target->data, &page, err);
+		rc = buf_failed(target) ? err_nomem(err, NULL) : cli_get_json(s, target->data, &page, err);
 		json_array_foreach(json_object_get(page, "runs"), i, run)
 			if (!has_chosen_run(to, cli_text(run, "id")))
 				json_array_append(to, run);
@@ -102,10 +101,9 @@ static int add_named_run(struct source *s, const struct choose_opts *o, const ch
 		rc = err_set(err, ERR_NOENT, "no %srun %s: use an id, the first digits of one, or a name",
 			     o->deleted ? "deleted " : "", name);
 	else if (!rc && json_array_size(found) > 1)
-		rc = err_set(
-			err, ERR_USAGE,
-			"%zu runs match %s: use an id (see dptrack ls), or select all of them with --filter",
-			json_array_size(found), name);
+		rc = err_set(err, ERR_USAGE,
+			     "%zu runs match %s: use an id (see dptrack ls), or select all of them with --filter",
+			     json_array_size(found), name);
 	else if (!rc && !has_chosen_run(to, cli_text(json_array_get(found, 0), "id")))
 		json_array_append(to, json_array_get(found, 0));
 	json_decref(found);
@@ -294,7 +292,7 @@ static int split_tag_words(struct tag_options *o, const struct flag_list *words,
 static int run_tag_command(int argc, char **argv, struct err *err)
 {
 	struct tag_options o = { .sets = calloc((size_t)argc + 1, sizeof(*o.sets)),
-			 .removed = { .items = calloc((size_t)argc + 1, sizeof(*o.removed.items)) } };
+				 .removed = { .items = calloc((size_t)argc + 1, sizeof(*o.removed.items)) } };
 	const struct flag table[] = {
 		CHOOSE_FLAGS(&o.pick),
 		{ "remove", FLAG_LIST, "KEY", "remove this tag; may be repeated", &o.removed, 0, 0 },
@@ -302,8 +300,7 @@ static int run_tag_command(int argc, char **argv, struct err *err)
 		{ 0 },
 	};
 	struct cli_line line = { .cmd = &cli_tag, .table = table, .help = &o.common.help, .words_max = (size_t)argc };
-	int rc = o.sets && o.removed.items ? cli_line_read(&line, argc, argv, err)
-					   : err_nomem(err, NULL);
+	int rc = o.sets && o.removed.items ? cli_line_read(&line, argc, argv, err) : err_nomem(err, NULL);
 
 	if (!rc)
 		rc = split_tag_words(&o, &line.words, err);
@@ -319,9 +316,8 @@ const struct cli_command cli_tag = { .name = "tag",
 				     .group = "Edit",
 				     .words = "[RUN...] [KEY=VALUE...]",
 				     .summary = "set, remove or list tags of runs",
-				     .examples =
-					"  dptrack tag red-fox stage=final\n"
-					"  dptrack tag red-fox --remove stage\n",
+				     .examples = "  dptrack tag red-fox stage=final\n"
+						 "  dptrack tag red-fox --remove stage\n",
 				     .run = run_tag_command };
 
 /* --- rm, restore ------------------------------------------------------------------------------------------------ */
@@ -497,16 +493,14 @@ const struct cli_command cli_rm = { .name = "rm",
 				    .group = "Edit",
 				    .words = "[RUN...]",
 				    .summary = "delete runs; dptrack restore undeletes them",
-				    .examples =
-					"  dptrack rm red-fox blue-owl\n"
-					"  dptrack rm --filter \"attributes.status = 'FAILED'\" --yes\n",
+				    .examples = "  dptrack rm red-fox blue-owl\n"
+						"  dptrack rm --filter \"attributes.status = 'FAILED'\" --yes\n",
 				    .run = run_rm_command };
 
 const struct cli_command cli_restore = { .name = "restore",
 					 .group = "Edit",
 					 .words = "[RUN...]",
 					 .summary = "undelete runs",
-					 .examples =
-						"  dptrack restore red-fox\n"
-						"  dptrack restore --experiment digits --yes\n",
+					 .examples = "  dptrack restore red-fox\n"
+						     "  dptrack restore --experiment digits --yes\n",
 					 .run = run_restore_command };

@@ -67,8 +67,7 @@ const struct cli_command cli_trace = { .name = "trace",
 				       .group = "Inspect",
 				       .words = "RUN",
 				       .summary = "print the trace of a run (dptrain --trace-steps) for Perfetto",
-				       .examples =
-					"  dptrack trace red-fox >trace.json\n",
+				       .examples = "  dptrack trace red-fox >trace.json\n",
 				       .run = run_trace_command };
 
 /* --- event files of a run, one by one into its folder ----------------------------------------------------------- */
@@ -319,12 +318,9 @@ static int check_export_flags(const struct export_options *o, const struct flag_
 			       "export: runs need --series or --events; select rows of the table with --experiment and "
 			       "--filter");
 	if (!o->series && (o->key || o->rank || o->segments))
-		return err_set(err, ERR_USAGE,
-			       "export: --key, --rank and --segments need --series");
+		return err_set(err, ERR_USAGE, "export: --key, --rank and --segments need --series");
 	if (o->events && (o->series || o->jsonl || o->common.json || o->common.csv))
-		return err_set(
-			err, ERR_USAGE,
-			"export: --events excludes --series, --csv, --json and --jsonl");
+		return err_set(err, ERR_USAGE, "export: --events excludes --series, --csv, --json and --jsonl");
 	if (o->jsonl + o->common.json + o->common.csv > 1)
 		return err_set(err, ERR_USAGE, "export: expected one of --csv, --json and --jsonl");
 	return 0;

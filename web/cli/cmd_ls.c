@@ -36,7 +36,7 @@ static struct table *make_runs_table(void)
 	static const struct {
 		const char *title;
 		bool right;
-	} columns[] = { { "id", false },    { "name", false }, { "experiment", false }, { "started", false },
+	} columns[] = { { "id", false },  { "name", false }, { "experiment", false }, { "started", false },
 			{ "took", true }, { "step", true },  { "status", false } };
 	struct table *t = table_new();
 	size_t i;
@@ -188,8 +188,7 @@ const struct cli_command cli_ls = { .name = "ls",
 				    .group = "Inspect",
 				    .words = "[EXPERIMENT]",
 				    .summary = "list runs, or experiments",
-				    .examples =
-					"  dptrack ls digits --order-by 'metrics.\"epoch/top1\".max DESC'\n"
-					"  dptrack ls --filter \"params.lr = '0.1'\" --csv\n"
-					"  dptrack ls --experiments\n",
+				    .examples = "  dptrack ls digits --order-by 'metrics.\"epoch/top1\".max DESC'\n"
+						"  dptrack ls --filter \"params.lr = '0.1'\" --csv\n"
+						"  dptrack ls --experiments\n",
 				    .run = run_ls_command };

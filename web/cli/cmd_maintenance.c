@@ -115,8 +115,7 @@ const struct cli_command cli_doctor = { .name = "doctor",
 					.group = "Maintain",
 					.words = "",
 					.summary = "check the store and say what to do",
-					.examples =
-						"  dptrack doctor --logdir runs\n",
+					.examples = "  dptrack doctor --logdir runs\n",
 					.run = run_doctor_command };
 
 struct gc_options {
@@ -230,13 +229,11 @@ static int run_gc_command(int argc, char **argv, struct err *err)
 	return rc > 0 ? 0 : rc;
 }
 
-const struct cli_command cli_gc = {
-	.name = "gc",
-	.group = "Maintain",
-	.words = "",
-	.summary = "remove deleted runs, models and experiments for good and free their space",
-	.examples =
-		"  dptrack gc --logdir runs\n"
-		"  dptrack gc --older-than 30 --dry-run\n",
-	.run = run_gc_command
-};
+const struct cli_command cli_gc = { .name = "gc",
+				    .group = "Maintain",
+				    .words = "",
+				    .summary =
+					    "remove deleted runs, models and experiments for good and free their space",
+				    .examples = "  dptrack gc --logdir runs\n"
+						"  dptrack gc --older-than 30 --dry-run\n",
+				    .run = run_gc_command };

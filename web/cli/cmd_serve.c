@@ -45,8 +45,8 @@ struct serve_options {
 	struct follow *follow;
 	struct server *server;
 	struct alert_watch *watch;
-	struct webhook *poster;  /* NULL: no alerts are posted */
-	struct docs_site *site;  /* NULL: no documents */
+	struct webhook *poster; /* NULL: no alerts are posted */
+	struct docs_site *site; /* NULL: no documents */
 	sigset_t signals;
 	bool reloads; /* SIGHUP reads certificate and token file again; else it ends, or is ignored */
 	bool fresh;   /* there was no folder logdir */
@@ -203,8 +203,8 @@ static int wait_for_scan(struct serve_options *o, bool *ret_stop, struct err *er
 		return rc == ERR_BUSY ? 0 : rc;
 	follow_stats(o->follow, &stats);
 	if (stats.scanning)
-		log_info("still reading %s (%llu folders so far); see /health?verbose=1 for the progress",
-			 o->logdir, (unsigned long long)stats.folders);
+		log_info("still reading %s (%llu folders so far); see /health?verbose=1 for the progress", o->logdir,
+			 (unsigned long long)stats.folders);
 	if (stats.note[0])
 		log_warn("%s", stats.note);
 	return 0;
@@ -304,8 +304,7 @@ static int count_other_people(void)
 
 	while (f && (p = fgetpwent(f)))
 		n += p->pw_uid >= 1000 && p->pw_uid < 60000 && p->pw_uid != getuid() &&
-			!strstr(p->pw_shell, "nologin") &&
-		     !strstr(p->pw_shell, "/false");
+		     !strstr(p->pw_shell, "nologin") && !strstr(p->pw_shell, "/false");
 	if (f)
 		fclose(f);
 	return n;
@@ -484,8 +483,7 @@ const struct cli_command cli_serve = { .name = "serve",
 				       .group = "Serve",
 				       .words = "",
 				       .summary = "serve the page and the REST API for a folder of runs",
-				       .examples =
-					"  dptrack serve\n"
-					"  dptrack serve --logdir runs --port 8080\n"
-					"  DPTRACK_DB=postgresql://user@host/name dptrack serve\n",
+				       .examples = "  dptrack serve\n"
+						   "  dptrack serve --logdir runs --port 8080\n"
+						   "  DPTRACK_DB=postgresql://user@host/name dptrack serve\n",
 				       .run = run_serve_command };

@@ -128,8 +128,8 @@ static void print_run_alerts(struct source *s, const char *id)
 	if (json_array_size(alerts))
 		printf("\nalerts\n");
 	json_array_foreach(alerts, i, one) {
-		snprintf(before, sizeof(before), "  step %lld: ",
-			 (long long)json_integer_value(json_object_get(one, "step")));
+		snprintf(before, sizeof(before),
+			 "  step %lld: ", (long long)json_integer_value(json_object_get(one, "step")));
 		print_framed_text(before, cli_text(one, "title"), "");
 		if (*cli_text(one, "text"))
 			print_framed_text("    ", cli_text(one, "text"), "");
@@ -287,8 +287,7 @@ const struct cli_command cli_show = { .name = "show",
 				      .group = "Inspect",
 				      .words = "RUN",
 				      .summary = "show one run: params, environment, metrics",
-				      .examples =
-					"  dptrack show red-fox\n"
-					"  dptrack show 1a2b --all\n"
-					"  dptrack show runs/digits/red-fox-1a2b3c4d --json\n",
+				      .examples = "  dptrack show red-fox\n"
+						  "  dptrack show 1a2b --all\n"
+						  "  dptrack show runs/digits/red-fox-1a2b3c4d --json\n",
 				      .run = run_show_command };

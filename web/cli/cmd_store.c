@@ -98,8 +98,7 @@ static int run_migrate_command(int argc, char **argv, struct err *err)
 const struct cli_command cli_migrate = {
 	.name = "migrate", .group = "Maintain", .words = "FROM TO",
 	.summary = "move a store, rows and files, to PostgreSQL, back, or to another folder",
-	.examples =
-		    "  dptrack migrate runs postgresql://user@host/name\n"
+	.examples = "  dptrack migrate runs postgresql://user@host/name\n"
 		    "  dptrack migrate postgresql://user@host/name copy\n",
 	.run = run_migrate_command
 };
@@ -184,8 +183,7 @@ static int restore_backup(const struct backup_options *b, const char *from, stru
 	int rc;
 
 	if (o->url)
-		return err_set(err, ERR_USAGE,
-			       "--restore needs a folder that no server has open: use --logdir");
+		return err_set(err, ERR_USAGE, "--restore needs a folder that no server has open: use --logdir");
 	rc = source_place(&db, err);
 	if (!rc && store_is_address(db)) {
 		store_shown(shown, sizeof shown, db);
@@ -209,8 +207,8 @@ static int run_backup_command(int argc, char **argv, struct err *err)
 {
 	struct backup_options b = { 0 };
 	const struct flag table[] = {
-		{ "restore", FLAG_SWITCH, "",
-		  "replace the store by the backup DIR|FILE (stop its server first)", &b.restore, 0, 0 },
+		{ "restore", FLAG_SWITCH, "", "replace the store by the backup DIR|FILE (stop its server first)",
+		  &b.restore, 0, 0 },
 		CLI_COMMON_FLAGS(&b.common),
 		{ 0 },
 	};
@@ -233,9 +231,8 @@ const struct cli_command cli_backup = {
 	.group = "Maintain",
 	.words = "DIR|FILE.db",
 	.summary = "copy the store and artifacts, also while they are served; or restore a copy",
-	.examples =
-		"  dptrack backup /mnt/backup\n"
-		"  dptrack backup --restore /mnt/backup\n",
+	.examples = "  dptrack backup /mnt/backup\n"
+		    "  dptrack backup --restore /mnt/backup\n",
 	.run = run_backup_command
 };
 
@@ -321,11 +318,10 @@ static int run_db_command(int argc, char **argv, struct err *err)
 	return rc > 0 ? 0 : rc;
 }
 
-const struct cli_command cli_db = {
-	.name = "db", .group = "Maintain", .words = "init|status|upgrade",
-	.summary = "create, check or upgrade the tables of a store in PostgreSQL",
-	.examples =
-		    "  DPTRACK_DB=postgresql://user@host/name dptrack db init\n"
-		    "  dptrack db status\n",
-	.run = run_db_command
-};
+const struct cli_command cli_db = { .name = "db",
+				    .group = "Maintain",
+				    .words = "init|status|upgrade",
+				    .summary = "create, check or upgrade the tables of a store in PostgreSQL",
+				    .examples = "  DPTRACK_DB=postgresql://user@host/name dptrack db init\n"
+						"  dptrack db status\n",
+				    .run = run_db_command };

@@ -191,14 +191,11 @@ static int run_token_command(int argc, char **argv, struct err *err)
 	return rc > 0 ? 0 : rc;
 }
 
-const struct cli_command cli_token = {
-	.name = "token",
-	.group = "Serve",
-	.words = "add NAME | list | revoke NAME",
-	.summary = "create, list and revoke access tokens of the server",
-	.examples =
-		"  dptrack token add laptop --scope write\n"
-		"  dptrack token list\n"
-		"  dptrack token revoke laptop\n",
-	.run = run_token_command
-};
+const struct cli_command cli_token = { .name = "token",
+				       .group = "Serve",
+				       .words = "add NAME | list | revoke NAME",
+				       .summary = "create, list and revoke access tokens of the server",
+				       .examples = "  dptrack token add laptop --scope write\n"
+						   "  dptrack token list\n"
+						   "  dptrack token revoke laptop\n",
+				       .run = run_token_command };

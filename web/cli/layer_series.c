@@ -102,8 +102,8 @@ static int read_csv_head(struct layer_filter *f, struct err *err)
 	for (size_t i = 0; i < f->fields; i++) {
 		const char *text = field_text(f, i);
 
-		f->hidden[i] = !strncmp(text, metrics, sizeof(metrics) - 1) &&
-			       layer_series_group(text + sizeof(metrics) - 1);
+		f->hidden[i] =
+			!strncmp(text, metrics, sizeof(metrics) - 1) && layer_series_group(text + sizeof(metrics) - 1);
 		f->left_out += f->hidden[i];
 		if (f->field[i].bytes == 3 && !strncmp(text, "key", 3))
 			f->key_column = i;

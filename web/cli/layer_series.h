@@ -13,7 +13,7 @@ size_t layer_series_group(const char *key);
  * rows whose column "key" has such a KEY. One thread. */
 struct layer_filter;
 struct layer_filter *layer_filter_new(const struct local_sink *to); /* NULL: out of memory; borrows to */
-void layer_filter_free(struct layer_filter *f);			     /* NULL is fine */
+void layer_filter_free(struct layer_filter *f);			    /* NULL is fine */
 struct local_sink layer_filter_sink(struct layer_filter *f);
 
 /* Columns and rows that were left out so far. */

@@ -170,8 +170,8 @@ static void write_best_run(struct mcp_call *c, json_t *runs, const char *key, bo
 
 	value = json_object_get(json_object_get(json_object_get(run, "metrics"), key), field);
 	buf_addf(c->out, "%s (%.8s, experiment %s, %s) is best: its %s %s is %s.\n", cli_text(run, "name"),
-		 cli_text(run, "id"), cli_text(run, "experiment"), cli_text(run, "status"),
-		 up ? "largest" : "smallest", key, format_value(value, a));
+		 cli_text(run, "id"), cli_text(run, "experiment"), cli_text(run, "status"), up ? "largest" : "smallest",
+		 key, format_value(value, a));
 	value = json_object_get(json_object_get(json_object_get(next, "metrics"), key), field);
 	if (value)
 		buf_addf(c->out, "Next: %s (%.8s) with %s.\n", cli_text(next, "name"), cli_text(next, "id"),

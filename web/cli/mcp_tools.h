@@ -26,9 +26,9 @@ enum { MCP_ARGUMENTS_MAX = 5 };
 
 struct mcp_tool {
 	const char *name, *summary;
-	bool writes;                                      /* needs --write */
+	bool writes;					  /* needs --write */
 	struct mcp_argument arguments[MCP_ARGUMENTS_MAX]; /* a NULL name ends them */
-	int (*run)(struct mcp_call *call);                /* 0, or a negative code with err filled */
+	int (*run)(struct mcp_call *call);		  /* 0, or a negative code with err filled */
 };
 
 /* All tools, in the order of their list. */

@@ -20,7 +20,7 @@ enum { SOURCE_TRIES = 20 };
 #define FOLD_S 2.0
 
 struct source {
-	struct api api;    /* its store is open in this process */
+	struct api api;	   /* its store is open in this process */
 	struct http *http; /* a server answers */
 };
 

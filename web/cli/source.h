@@ -11,7 +11,7 @@ struct source;
 struct source_opts {
 	const char *logdir;
 	const char *url; /* NULL: use the folder */
-	const char *db;  /* NULL: DPTRACK_DB, or the folder's store; an address needs no logdir */
+	const char *db;	 /* NULL: DPTRACK_DB, or the folder's store; an address needs no logdir */
 };
 
 /* Sets *io_db from DPTRACK_DB unless --db has set it. ERR_USAGE: an invalid address, or an address with a password on

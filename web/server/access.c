@@ -189,8 +189,8 @@ static enum token_scope find_cookie_scope(const struct access *a, const struct a
 static const char *explain_scope(enum token_scope has, enum call_scope want)
 {
 	if (has == TOKEN_READ)
-		return want == SCOPE_WRITE ? "this token may read; a token of scope write is needed here" :
-					     "this token may read; a token of scope admin is needed here";
+		return want == SCOPE_WRITE ? "this token may read; a token of scope write is needed here"
+					   : "this token may read; a token of scope admin is needed here";
 	return "this token may write; a token of scope admin is needed here";
 }
 

@@ -8,8 +8,8 @@
 
 struct access {
 	struct store *store; /* has the tokens */
-	char host[256];      /* the value of --host, allowed in Host together with the loopback names */
-	bool any_host;       /* the names are unknown (bound to every address, or used through a proxy); a token is then
+	char host[256];	     /* the value of --host, allowed in Host together with the loopback names */
+	bool any_host;	     /* the names are unknown (bound to every address, or used through a proxy); a token is then
 			      * required */
 	bool behind_proxy;
 };

@@ -29,9 +29,9 @@ struct conn {
 	enum conn_phase phase;
 	double since_s;
 	double body_bytes;
-	bool closed; /* set by shut_conn_down */
-	bool late;   /* was late at the last check */
-	uint64_t taken;    /* reply bytes that the client had acknowledged at the last check */
+	bool closed;	   /* set by shut_conn_down */
+	bool late;	   /* was late at the last check */
+	uint64_t taken;	   /* reply bytes that the client had acknowledged at the last check */
 	double taken_at_s; /* time of that check; 0: not checked in this phase */
 };
 

@@ -148,8 +148,7 @@ static void begin_body(struct exchange *x)
 	buf_init(&x->body, x->streamed ? CALL_BUFFERED_MAX : limit);
 	if (x->pass.content_length > (int64_t)limit || (x->pass.chunked && !limit)) {
 		refuse_exchange(x, CALL_too_large,
-				limit ? "the body is larger than this route accepts"
-				      : "this route accepts no body");
+				limit ? "the body is larger than this route accepts" : "this route accepts no body");
 		return;
 	}
 	if (x->pass.gzip_body && (x->pass.chunked || x->pass.content_length > 0)) {

@@ -27,13 +27,13 @@ enum conn_phase {
 	CONN_IDLE,  /* between two requests */
 	CONN_HEAD,  /* a later request has begun */
 	CONN_BODY,
-	CONN_BUSY,  /* the request is complete and the server answers it */
+	CONN_BUSY, /* the request is complete and the server answers it */
 };
 
 struct conns *conns_new(size_t limit); /* NULL: out of memory */
 void conns_free(struct conns *t);      /* NULL is fine */
 
-struct conn *conns_add(struct conns *t, int fd); /* NULL: out of memory */
+struct conn *conns_add(struct conns *t, int fd);    /* NULL: out of memory */
 void conns_remove(struct conns *t, struct conn *c); /* call before its fd is closed */
 void conns_phase(struct conns *t, struct conn *c, enum conn_phase phase);
 void conns_body(struct conns *t, struct conn *c, size_t bytes);
@@ -46,10 +46,10 @@ void conns_shutdown(struct conns *t, bool busy_too); /* those without a complete
  * The listening socket and the certificate: everything that can fail before the folder is scanned. */
 
 struct listen {
-	int fd;            /* -1: closed */
+	int fd;		   /* -1: closed */
 	char address[300]; /* http://HOST:PORT or https:// */
-	bool public;       /* reachable from other machines */
-	bool wildcard;     /* bound to every address of this machine, whose names are unknown */
+	bool public;	   /* reachable from other machines */
+	bool wildcard;	   /* bound to every address of this machine, whose names are unknown */
 	char *cert, *key;  /* in PEM format, owned; NULL: no TLS */
 };
 
@@ -77,7 +77,7 @@ void tls_done(void); /* after the server stopped */
 
 struct server {
 	struct listen listen;
-	char logdir[PATH_MAX];   /* the followed folder; "": none */
+	char logdir[PATH_MAX];	 /* the followed folder; "": none */
 	char files[4][PATH_MAX]; /* the database file, its two companions, the artifacts; "": no sandbox */
 	struct access access;
 	size_t max_connections;
@@ -91,7 +91,7 @@ struct server {
 	atomic_size_t bodies; /* bytes of request bodies in memory */
 	atomic_int in_flight; /* requests that have begun and not ended */
 	atomic_bool changed, stopping, drained;
-	sem_t news; /* posted when the store changed */
+	sem_t news;	      /* posted when the store changed */
 	pthread_mutex_t lock; /* protects streams and their state */
 	struct reply_stream *streams;
 };
@@ -110,11 +110,11 @@ struct exchange {
 	struct gunzip *gunzip;
 	struct buf body;
 	size_t wire_bytes, held_bytes, discarded;
-	unsigned allow; /* bit for each method of the address, for the Allow header */
+	unsigned allow;	 /* bit for each method of the address, for the Allow header */
 	unsigned tokens; /* token generation when access was checked */
 	bool begun, refused, close, waiting, options, streamed;
 	bool stuck; /* body holds an inflated piece that the handler has no room for yet */
-	bool cut; /* the reply was sent while the body was still arriving: nothing more may be sent */
+	bool cut;   /* the reply was sent while the body was still arriving: nothing more may be sent */
 	atomic_int wait;
 };
 

@@ -28,8 +28,8 @@ enum gate_verb { VERB_METHOD, VERB_HEAD, VERB_OPTIONS };
 struct gate_pass {
 	enum gate_verb verb;
 	enum call_method method; /* GET for HEAD */
-	const char *host;        /* NULL: HTTP/1.0 without one */
-	int64_t content_length;  /* -1: absent */
+	const char *host;	 /* NULL: HTTP/1.0 without one */
+	int64_t content_length;	 /* -1: absent */
 	bool chunked;
 	bool gzip_body;
 };
@@ -46,9 +46,9 @@ const struct gate_header *gate_find(const struct gate_request *req, const char *
  * percent-encoding, once. Pure but for the arena; any thread. */
 
 struct router_match {
-	const struct route *route;  /* NULL: the address exists for other methods only */
-	unsigned methods;           /* bit for each enum call_method that the address supports */
-	enum call_error code;       /* set when router_find returns false */
+	const struct route *route; /* NULL: the address exists for other methods only */
+	unsigned methods;	   /* bit for each enum call_method that the address supports */
+	enum call_error code;	   /* set when router_find returns false */
 	const char *why;
 };
 

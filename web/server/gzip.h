@@ -9,7 +9,7 @@ struct gzip;
 struct gunzip;
 
 struct gzip *gzip_new(int level); /* NULL: out of memory */
-void gzip_free(struct gzip *p);   /* NULL is fine */
+void gzip_free(struct gzip *p);	  /* NULL is fine */
 
 /* Appends the compressed form of n bytes to out; finish ends the stream. False: out of memory. */
 bool gzip_feed(struct gzip *p, const void *bytes, size_t n, bool finish, struct buf *out);

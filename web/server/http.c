@@ -13,7 +13,7 @@
 
 enum {
 	HTTP_WORKER_CONNECTIONS = 125, /* its epoll loop stalls when exactly 128 events are ready, the listener
-				        * included */
+					* included */
 	HTTP_WORKERS_MIN = 4,
 	HTTP_IDLE_TIMEOUT_S = 70,
 	HTTP_TICK_MS = 250,
@@ -164,7 +164,7 @@ static void start_http_daemon(struct server *s)
 	struct MHD_OptionItem tls[] = {
 		{ MHD_OPTION_HTTPS_MEM_CERT, 0, s->listen.cert },
 		{ MHD_OPTION_HTTPS_MEM_KEY, 0, s->listen.key },
-		{ MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(uintptr_t)"NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2" },
+		{ MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(uintptr_t) "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2" },
 		{ MHD_OPTION_HTTPS_CERT_CALLBACK, 0, tls_callback() },
 		{ MHD_OPTION_END, 0, NULL },
 	};
@@ -194,8 +194,8 @@ static void *run_confined_start(void *arg)
 	const struct sandbox_path paths[] = {
 		{ .path = s->files[0], .write = true }, { .path = s->files[1], .write = true },
 		{ .path = s->files[2], .write = true }, { .path = s->files[3], .write = true },
-		{ .path = s->logdir, .names = true },
-		{ .path = "/proc/self/statm" }, { .path = "/etc/localtime" },
+		{ .path = s->logdir, .names = true },	{ .path = "/proc/self/statm" },
+		{ .path = "/etc/localtime" },
 	};
 
 	atomic_store(&s->counters.confined, sandbox_thread(paths, sizeof(paths) / sizeof(paths[0])));

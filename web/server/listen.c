@@ -59,8 +59,8 @@ static int format_bound_address(struct listen *l, const struct server_opts *o, s
 
 	if (getsockname(l->fd, (struct sockaddr *)&bound, &len))
 		return err_set_errno(err, errno, "cannot read the address that was bound");
-	port = bound.ss_family == AF_INET ? ntohs(((struct sockaddr_in *)(void *)&bound)->sin_port) :
-					    ntohs(((struct sockaddr_in6 *)(void *)&bound)->sin6_port);
+	port = bound.ss_family == AF_INET ? ntohs(((struct sockaddr_in *)(void *)&bound)->sin_port)
+					  : ntohs(((struct sockaddr_in6 *)(void *)&bound)->sin6_port);
 	snprintf(l->address, sizeof(l->address), strchr(o->host, ':') ? "%s://[%s]:%d" : "%s://%s:%d",
 		 l->cert ? "https" : "http", o->host, port);
 	return 0;

@@ -97,7 +97,7 @@ static int send_local_file(struct local *l, const struct local_sink *sink, struc
 /* Feeds the file to a route that accepts files. */
 static enum call_next feed_local_body(struct local *l, const struct local_opts *o)
 {
-	enum call_next (*whole)(struct call *c) = l->call.resume;
+	enum call_next (*whole)(struct call * c) = l->call.resume;
 	size_t at = 0, n;
 	int rc;
 

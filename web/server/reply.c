@@ -378,7 +378,7 @@ static struct MHD_Response *make_error_page(unsigned status)
 
 /* Overrides the function of the library. Responses of reply.c have their headers already and pass unchanged. */
 __attribute__((visibility("default"))) enum MHD_Result MHD_queue_response(struct MHD_Connection *conn, unsigned status,
-									struct MHD_Response *r)
+									  struct MHD_Response *r)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	bool ours = MHD_get_response_header(r, "X-Content-Type-Options") != NULL;

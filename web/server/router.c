@@ -12,7 +12,7 @@
 
 /* Generated from schema/api/routes.def. */
 static const struct route route_table[] = {
-#define ROUTE(dialect, method, pattern, handler, scope, body_max) \
+#define ROUTE(dialect, method, pattern, handler, scope, body_max)                                                      \
 	{ DIALECT_##dialect, METHOD_##method, pattern, on_##handler, #handler, SCOPE_##scope, body_max },
 #include "schema/api/routes.def"
 #undef ROUTE

@@ -11,15 +11,15 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define FS_TRUNCATE (UINT64_C(1) << 14)  /* since version 3 */
+#define FS_TRUNCATE (UINT64_C(1) << 14)	 /* since version 3 */
 #define FS_IOCTL_DEV (UINT64_C(1) << 15) /* since version 5 */
-#define NET_BIND (UINT64_C(1) << 0)      /* since version 4 */
+#define NET_BIND (UINT64_C(1) << 0)	 /* since version 4 */
 #define NET_CONNECT (UINT64_C(1) << 1)
 
 #define FS_READ (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR)
 #define FS_WRITE_FILE (LANDLOCK_ACCESS_FS_WRITE_FILE | FS_TRUNCATE)
-#define FS_WRITE_FOLDER                                                                                              \
-	(LANDLOCK_ACCESS_FS_REMOVE_DIR | LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_DIR |             \
+#define FS_WRITE_FOLDER                                                                                                \
+	(LANDLOCK_ACCESS_FS_REMOVE_DIR | LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_DIR |                \
 	 LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_REFER)
 #define FS_ALL_1 ((UINT64_C(1) << 13) - 1) /* version 1 */
 

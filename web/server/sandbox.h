@@ -9,8 +9,8 @@
 
 struct sandbox_path {
 	const char *path; /* a file, or a folder with everything below it; may be missing */
-	bool write;       /* else read-only */
-	bool names;       /* file names in the folder are visible, but no contents */
+	bool write;	  /* else read-only */
+	bool names;	  /* file names in the folder are visible, but no contents */
 };
 
 /* Confines the calling thread for good. Returns false, with nothing changed, if the kernel lacks Landlock. */

@@ -9,15 +9,15 @@
 struct server;
 
 struct server_opts {
-	const char *host;        /* name or address */
-	int port;                /* 0: any free one */
-	int max_connections;     /* 0: 500 */
+	const char *host;		      /* name or address */
+	int port;			      /* 0: any free one */
+	int max_connections;		      /* 0: 500 */
 	const char *db_path, *artifacts_path; /* the sandbox limits the answering threads to these paths, if the kernel
 					       * supports it */
-	const char *logdir;      /* a folder in which they may see file names; NULL: none */
-	const char *tls_cert, *tls_key; /* PEM files; NULL: plain HTTP */
-	bool behind_proxy;       /* trust X-Forwarded-For, X-Forwarded-Host and X-Forwarded-Proto */
-	bool has_token;          /* a token exists: addresses beyond loopback may be served */
+	const char *logdir;		      /* a folder in which they may see file names; NULL: none */
+	const char *tls_cert, *tls_key;	      /* PEM files; NULL: plain HTTP */
+	bool behind_proxy;		      /* trust X-Forwarded-For, X-Forwarded-Host and X-Forwarded-Proto */
+	bool has_token;			      /* a token exists: addresses beyond loopback may be served */
 };
 
 /* ERR_USAGE: the host is unknown, or is reachable from other machines and no token exists, or the certificate is
@@ -25,7 +25,7 @@ struct server_opts {
 int server_bind(struct server **ret, const struct server_opts *o, struct err *err);
 
 const char *server_address(const struct server *s); /* http://HOST:PORT or https:// */
-bool server_public(const struct server *s);         /* reachable from other machines */
+bool server_public(const struct server *s);	    /* reachable from other machines */
 struct api_counters *server_counters(struct server *s);
 
 /* Starts answering. api must outlive the server. */

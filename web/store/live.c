@@ -17,8 +17,8 @@
 #include "web/store/write/committer.h"
 
 #define POLL_MS 500
-#define TELL_MS 50   /* between two notifications */
-#define AGAIN_S 0.5  /* after a failed connect */
+#define TELL_MS 50  /* between two notifications */
+#define AGAIN_S 0.5 /* after a failed connect */
 
 struct store_live {
 	struct store *s;

@@ -149,8 +149,8 @@ static int open_artifacts(struct store *s, const struct store_opts *opts, struct
 
 	if (db_is_address(opts->db_path) && !opts->artifacts)
 		return err_set(err, ERR_USAGE, "no folder for artifacts: set one with --artifacts");
-	snprintf(default_root, sizeof default_root, "%.*sdptrack.artifacts",
-		 slash ? (int)(slash - s->path) + 1 : 0, s->path);
+	snprintf(default_root, sizeof default_root, "%.*sdptrack.artifacts", slash ? (int)(slash - s->path) + 1 : 0,
+		 s->path);
 	a.root = opts->artifacts ? opts->artifacts : default_root;
 	rc = artifacts_new(&s->files, s, &a, err);
 	if (!rc)

@@ -18,20 +18,20 @@ struct store_opts {
 	/* required: a file (created with its lock; the folder must exist), or postgresql://…, the address of a
 	 * database that several processes share */
 	const char *db_path;
-	const char *logdir;    /* the folder of runs, for gc and backup; NULL: none */
+	const char *logdir; /* the folder of runs, for gc and backup; NULL: none */
 	/* a folder, or s3://BUCKET/PREFIX; NULL: dptrack.artifacts next to the file, which gc and backup ignore */
 	const char *artifacts;
 	bool artifacts_by_default; /* artifacts is a default: an object store named in the store's rows takes
 				    * precedence */
-	int64_t archive_after_ms; /* points of runs that ended this long ago move to the object store; 0: never */
-	uint64_t artifact_max; /* bytes of one artifact; 0: 1 TiB */
-	int max_readers;       /* read-only connections kept; 0: 4 */
-	int wal_limit_bytes;   /* checkpoint when the log file is larger; 0: 8 MiB */
+	int64_t archive_after_ms;  /* points of runs that ended this long ago move to the object store; 0: never */
+	uint64_t artifact_max;	   /* bytes of one artifact; 0: 1 TiB */
+	int max_readers;	   /* read-only connections kept; 0: 4 */
+	int wal_limit_bytes;	   /* checkpoint when the log file is larger; 0: 8 MiB */
 	/* approximate cache for rows of an address, plus half as much for points of its charts; 0: STORE_CACHE_MIB */
 	int cache_mib;
-	size_t queue_bytes;    /* limit for operations waiting for the disk; then callers block; 0: 32 MiB */
-	bool read_when_full;   /* when the disk is too full to open it, open read-only: changes are ERR_NOSPC */
-	bool no_fold;          /* for tests: no folding */
+	size_t queue_bytes;  /* limit for operations waiting for the disk; then callers block; 0: 32 MiB */
+	bool read_when_full; /* when the disk is too full to open it, open read-only: changes are ERR_NOSPC */
+	bool no_fold;	     /* for tests: no folding */
 };
 
 /* ERR_BUSY: another process holds it (the text has its address if published). ERR_DAMAGED: damaged, or not a store;
@@ -47,10 +47,10 @@ void store_close(struct store *s);
 /* --- places --------------------------------------------------------------------------------------------------- */
 
 struct store_paths {
-	char db[PATH_MAX];        /* LOGDIR/dptrack.db, or below $XDG_STATE_HOME/dptrack/<hash of LOGDIR>/ */
+	char db[PATH_MAX];	  /* LOGDIR/dptrack.db, or below $XDG_STATE_HOME/dptrack/<hash of LOGDIR>/ */
 	char artifacts[PATH_MAX]; /* the folder dptrack.artifacts next to it */
-	bool elsewhere;           /* LOGDIR is read-only or on a network filesystem; print a line about it */
-	bool poll;                /* changes below LOGDIR cannot be watched: follow_start polls */
+	bool elsewhere;		  /* LOGDIR is read-only or on a network filesystem; print a line about it */
+	bool poll;		  /* changes below LOGDIR cannot be watched: follow_start polls */
 };
 
 /* Creates LOGDIR, and the state folder if needed. db (NULL is fine) overrides the place of the file; if it is an
@@ -59,7 +59,7 @@ int store_locate(struct store_paths *ret, const char *logdir, const char *db, st
 
 /* --- stores in a database ---------------------------------------------------------------------------------- */
 
-bool store_is_address(const char *db); /* NULL is fine */
+bool store_is_address(const char *db);			  /* NULL is fine */
 void store_shown(char *ret, size_t room, const char *db); /* without its password */
 
 /* ERR_USAGE: the address is malformed. */
@@ -114,18 +114,18 @@ void store_work_stop(struct store *s);
 /* --- health ----------------------------------------------------------------------------------------------- */
 
 struct store_stats {
-	uint64_t commits, batches, points;   /* since the store was opened */
-	uint64_t log_rows, log_points;       /* accepted, not folded yet */
+	uint64_t commits, batches, points; /* since the store was opened */
+	uint64_t log_rows, log_points;	   /* accepted, not folded yet */
 	uint64_t db_bytes, wal_bytes;
 	uint64_t sqlite_bytes, outline_bytes; /* memory of connections and their pages; of chart outlines */
-	uint64_t records_bad;                /* intact records that could not be applied, since opening */
+	uint64_t records_bad;		      /* intact records that could not be applied, since opening */
 	bool archives; /* points of ended runs may move to an object store; counters below are since opening */
 	uint64_t archived_runs, archived_series, archived_points, archived_bytes; /* bytes: of the objects */
 	uint64_t archive_returns, archive_failures; /* restored runs; failed moves in either direction */
-	int64_t archived_last_ms; /* 0: none yet */
-	int write_error;                     /* enum err_code of the last failed commit; 0 after a successful one */
+	int64_t archived_last_ms;		    /* 0: none yet */
+	int write_error; /* enum err_code of the last failed commit; 0 after a successful one */
 	char write_error_text[256];
-	int rw_handles;                      /* always 1 */
+	int rw_handles; /* always 1 */
 	const char *sqlite_version;
 };
 

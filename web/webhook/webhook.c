@@ -180,9 +180,9 @@ static int webhook_format_choose(const struct webhook_format **ret, const char *
 	return 0;
 }
 
-#define POST_S 10.0          /* limit for one post, and so the longest delay between a signal and the end */
-#define LEASE_MS 60000       /* time of a claim; longer than a post */
-#define RETRY_MS 2000        /* wait after the first failure */
+#define POST_S 10.0    /* limit for one post, and so the longest delay between a signal and the end */
+#define LEASE_MS 60000 /* time of a claim; longer than a post */
+#define RETRY_MS 2000  /* wait after the first failure */
 #define RETRY_MAX_MS 300000
 #define GIVE_UP_AFTER_MS INT64_C(604800000) /* a week after the alert fired */
 #define PAUSE_S 1.0
@@ -193,7 +193,7 @@ struct webhook {
 	struct http *http;
 	const struct webhook_format *format;
 	char secret[256]; /* "": not signed */
-	bool failing; /* the failure of the receiver is logged already */
+	bool failing;	  /* the failure of the receiver is logged already */
 	pthread_t thread;
 	bool started;
 	pthread_mutex_t lock; /* protects stop */
@@ -256,7 +256,7 @@ void webhook_free(struct webhook *w)
 	pthread_mutex_unlock(&w->lock);
 	if (w->started)
 		pthread_join(w->thread, NULL); /* a running post ends first: after an abort the receiver might get it
-					        * twice */
+						* twice */
 	http_close(w->http);
 	pthread_cond_destroy(&w->wake);
 	pthread_mutex_destroy(&w->lock);

@@ -11,8 +11,8 @@ struct store;
 struct webhook;
 
 struct webhook_opts {
-	const char *url;         /* http:// or https:// */
-	const char *format;      /* json, slack, discord or teams; NULL: by the host of the URL */
+	const char *url;	 /* http:// or https:// */
+	const char *format;	 /* json, slack, discord or teams; NULL: by the host of the URL */
 	const char *secret_file; /* its first line is the key for HMAC-SHA256; required for json, else may be NULL */
 };
 

@@ -49,11 +49,11 @@ static size_t round_to_pages(size_t bytes)
 }
 
 static int open_conv_trial(struct conv_trial *t, struct cpu_picks *picks, const struct dnn_conv_spec *s, size_t packed,
-		      size_t workspace)
+			   size_t workspace)
 {
 	size_t item = s->bf16 ? 2 : 4;
 	size_t x = round_to_pages((size_t)(s->n * s->h * s->w * s->c) * item),
-		y = round_to_pages((size_t)(s->n * s->p * s->q * s->k) * item);
+	       y = round_to_pages((size_t)(s->n * s->p * s->q * s->k) * item);
 	size_t w = round_to_pages((size_t)(s->k * s->kernel * s->kernel * s->c) * 4);
 
 	packed = round_to_pages(packed > w ? packed : w);
@@ -262,7 +262,7 @@ static struct dnn_conv_spec find_computed_spec(const struct cpu_module *m, const
 
 /* The installed library may lack a remembered name: then its first choice is used. */
 static int make_picked_conv(struct cpu_conv **ret, struct cpu_module *m, const struct dnn_conv_spec *spec, int threads,
-		       struct err *err)
+			    struct err *err)
 {
 	struct dnn_conv_spec filled = find_computed_spec(m, spec);
 	char name[PICK_NAME_BYTES];

@@ -26,9 +26,9 @@ struct cpu_module { /* what backend->open returns */
 	bool deterministic, dry, direct, split; /* as in struct backend_opts */
 	bool widens; /* bf16 products are computed in f32 (widen.h), because the library has none for the processor */
 	struct dnn *dnn;
-	struct cpu_convs *convs;	 /* all convolutions prepared so far, shared by nodes of the same shape */
+	struct cpu_convs *convs;    /* all convolutions prepared so far, shared by nodes of the same shape */
 	struct cpu_matmul *matmuls; /* likewise */
-	struct cpu_picks *picks; /* the implementations chosen so far; NULL: out of memory */
+	struct cpu_picks *picks;    /* the implementations chosen so far; NULL: out of memory */
 };
 
 enum cpu_isa cpu_isa_detect(void);
@@ -38,8 +38,8 @@ const char *cpu_isa_name(enum cpu_isa isa);
 typedef void cpu_part_fn(void *arg, int part, int parts);
 void cpu_parallel(int parts, cpu_part_fn *fn, void *arg);
 
-/* Returns a useful number of parts for a loop over that many elements, at most env->threads. Depends on nothing else.
- * */
+/* Returns a useful number of parts for a loop over that many elements, at most env->threads. Depends on nothing
+ * else. */
 int cpu_parts(const struct kernel_env *env, int64_t elements);
 
 /* Returns the range of `part` when n items are divided in runs of `grain`. */

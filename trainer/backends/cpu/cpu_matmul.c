@@ -53,8 +53,8 @@ static void pick_product_by_rule(struct cpu_module *m, const struct dnn_matmul_s
 		snprintf(name, PICK_NAME_BYTES, OWN_TILES);
 		return;
 	}
-	for (int i = 0; !s->b_turned && !is_small_product(s) &&
-	     dnn_matmul_candidate(m->dnn, s, i, name, PICK_NAME_BYTES); i++)
+	for (int i = 0;
+	     !s->b_turned && !is_small_product(s) && dnn_matmul_candidate(m->dnn, s, i, name, PICK_NAME_BYTES); i++)
 		if (strstr(name, "gemm"))
 			return;
 	name[0] = '\0';
@@ -257,10 +257,10 @@ static void cpu_product_free(struct cpu_product *c)
 	free(c);
 }
 
-/* The caller frees it. A spec with a size of 0 is legal: there is nothing to compute, or the result is zeros if k is 0.
- * */
+/* The caller frees it. A spec with a size of 0 is legal: there is nothing to compute, or the result is zeros if k is
+ * 0. */
 static int cpu_product_new(struct cpu_product **ret, const struct kernel_env *env, const struct dnn_matmul_spec *spec,
-		    struct err *err)
+			   struct err *err)
 {
 	struct cpu_product *c = calloc(1, sizeof(*c));
 	int rc;
@@ -332,9 +332,9 @@ struct cpu_matmul {
 	const struct cpu_module *module;
 	bool widened;
 	enum cut cut;
-	int64_t length, size;		    /* length of the divided dimension, and of a panel */
+	int64_t length, size;		     /* length of the divided dimension, and of a panel */
 	struct cpu_product *product[PLACES]; /* only the first one if the product is not widened */
-	size_t product_bytes, copies_bytes; /* bytes of the workspace, in this order */
+	size_t product_bytes, copies_bytes;  /* bytes of the workspace, in this order */
 	char impl[80];
 };
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cpu_module.c: the cpu backend: probe, memory, and the table of kernels, which are defined next to their ops
- * (<op>_cpu.c).
- * */
+ * (<op>_cpu.c). */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -255,12 +255,12 @@ static struct trial_timing time_candidate_once(int i, int threads, double (*run)
 {
 	const long switches = count_interruptions();
 	const double wall = read_clock_s(CLOCK_MONOTONIC), cpu = read_clock_s(CLOCK_PROCESS_CPUTIME_ID),
-		s = run(arg, i);
+		     s = run(arg, i);
 	const double around = read_clock_s(CLOCK_MONOTONIC) - wall - s; /* by one thread */
 	const double worked = read_clock_s(CLOCK_PROCESS_CPUTIME_ID) - cpu - around;
 
 	return (struct trial_timing){ s, threads > 1 &&
-				     (count_interruptions() != switches || worked < BUSY * threads * s) };
+						 (count_interruptions() != switches || worked < BUSY * threads * s) };
 }
 
 /* Returns the first undisturbed of several runs. */

@@ -41,7 +41,7 @@ VEC_INLINE vf V(few_rows_add)(vf sum, const void *a, const void *b, const bool b
 #ifdef CPU_HAS_BF16
 	if (bf)
 		return (vf)_mm512_dpbf16_ps((__m512)sum, (__m512bh)_mm512_loadu_si512(a),
-					     (__m512bh)_mm512_loadu_si512(b));
+					    (__m512bh)_mm512_loadu_si512(b));
 #endif
 	sum += vload(a, 0, bf) * vload(b, 0, bf);
 	return sum + vload(a, LANES, bf) * vload(b, LANES, bf);

@@ -63,9 +63,9 @@ static const struct import {
 #define IMPORTS (sizeof(imports) / sizeof(imports[0]))
 
 struct dnn_image {
-	uintptr_t code; /* an address in it */
+	uintptr_t code;			  /* an address in it */
 	uintptr_t base, relro, relro_end; /* pages that became read-only after linking */
-	const ElfW(Dyn) *dynamic;	  /* NULL: not found */
+	const ElfW(Dyn) * dynamic;	  /* NULL: not found */
 	void **slots[IMPORTS];
 };
 
@@ -146,8 +146,8 @@ static bool scan_relocations(struct dnn_image *l, ElfW(Sxword) table, ElfW(Sxwor
 static bool find_import_slots(struct dnn_image *l)
 {
 	if (!read_dynamic_address(l, DT_SYMTAB) || !read_dynamic_address(l, DT_STRTAB) ||
-	    read_dynamic_tag(l, DT_PLTREL) != DT_RELA ||
-	    !scan_relocations(l, DT_JMPREL, DT_PLTRELSZ) || !scan_relocations(l, DT_RELA, DT_RELASZ))
+	    read_dynamic_tag(l, DT_PLTREL) != DT_RELA || !scan_relocations(l, DT_JMPREL, DT_PLTRELSZ) ||
+	    !scan_relocations(l, DT_RELA, DT_RELASZ))
 		return false;
 	for (size_t i = 0; i < IMPORTS; i++)
 		if (!l->slots[i])

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* onednn_conv.c: oneDNN's convolutions. The caller provides scratchpads, so nothing large is allocated while running.
- * */
+/* onednn_conv.c: oneDNN's convolutions. The caller provides scratchpads, so nothing large is allocated while
+ * running. */
 #include <stdlib.h>
 
 #include "trainer/backends/cpu/onednn_lib.h"
@@ -13,7 +13,7 @@ struct conv_descs {
 
 #if DNNL_VERSION_MAJOR >= 3
 static dnnl_status_t create_forward_pd(struct dnn *d, const struct conv_descs *s, dnnl_prop_kind_t kind,
-				dnnl_primitive_desc_t *ret)
+				       dnnl_primitive_desc_t *ret)
 {
 	return dnnl_convolution_forward_primitive_desc_create(ret, d->engine, kind, dnnl_convolution_direct, s->src,
 							      s->weights, NULL, s->dst, s->strides, NULL, s->pad_low,
@@ -38,7 +38,7 @@ static dnnl_status_t open_conv_walk(struct pd_walk *w, struct dnn *d, enum dnn_p
 }
 #else
 static dnnl_status_t create_forward_pd(struct dnn *d, const struct conv_descs *s, dnnl_prop_kind_t kind,
-				dnnl_primitive_desc_t *ret)
+				       dnnl_primitive_desc_t *ret)
 {
 	dnnl_convolution_desc_t op;
 	dnnl_status_t st = dnnl_convolution_forward_desc_init(&op, kind, dnnl_convolution_direct, &s->src, &s->weights,
@@ -65,8 +65,8 @@ static dnnl_status_t open_conv_walk(struct pd_walk *w, struct dnn *d, enum dnn_p
 								 &s->weights, NULL, &s->dst, s->strides, s->pad_low,
 								 s->pad_high);
 	return st == dnnl_success
-		? dnnl_primitive_desc_iterator_create(&w->it, &w->op.conv, d->attr, d->engine, w->hint)
-				  : st;
+		       ? dnnl_primitive_desc_iterator_create(&w->it, &w->op.conv, d->attr, d->engine, w->hint)
+		       : st;
 }
 #endif
 

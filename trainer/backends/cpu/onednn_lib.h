@@ -20,7 +20,7 @@ static inline desc_ref desc_borrow(const desc_own *d)
 }
 
 static inline dnnl_status_t desc_make(desc_own *d, int ndims, const dnnl_dims_t dims, dnnl_data_type_t type,
-			       dnnl_format_tag_t tag)
+				      dnnl_format_tag_t tag)
 {
 	return dnnl_memory_desc_create_with_tag(d, ndims, dims, type, tag);
 }
@@ -47,7 +47,7 @@ static inline desc_ref desc_borrow(const desc_own *d)
 }
 
 static inline dnnl_status_t desc_make(desc_own *d, int ndims, const dnnl_dims_t dims, dnnl_data_type_t type,
-			       dnnl_format_tag_t tag)
+				      dnnl_format_tag_t tag)
 {
 	return dnnl_memory_desc_init_by_tag(d, ndims, dims, type, tag);
 }
@@ -68,7 +68,7 @@ struct dnn {
 	dnnl_engine_t engine;
 	dnnl_stream_t stream;
 	dnnl_primitive_attr_t attr; /* user-mode scratchpad */
-	bool plans; /* see dnn_plan_only */
+	bool plans;		    /* see dnn_plan_only */
 };
 
 /* Iterates over the implementations of one operation. */

@@ -80,7 +80,7 @@ static dnnl_status_t attr_make(dnnl_primitive_attr_t *ret, const struct dnn_matm
 }
 
 static dnnl_status_t open_matmul_walk(struct pd_walk *w, struct dnn *d, const struct matmul_descs *s,
-			       dnnl_primitive_attr_t attr)
+				      dnnl_primitive_attr_t attr)
 {
 #if DNNL_VERSION_MAJOR >= 3
 	return dnnl_matmul_primitive_desc_create(&w->pd, d->engine, s->a, s->b, s->bias, s->out, attr);

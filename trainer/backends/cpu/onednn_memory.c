@@ -13,14 +13,14 @@
 #define SIZES 64
 #define ROOM ((size_t)1 << 20)
 #define BLOCKS 64
-#define SPARE 4 /* a block has at most this many times the requested pages */
+#define SPARE 4			  /* a block has at most this many times the requested pages */
 #define LARGE ((size_t)512 << 10) /* only memory that a call frees before it ends is this large */
 #define PAGE ((size_t)4096)
 #define HUGE_PAGE ((size_t)2 << 20)
 
-struct pool_piece { /* the head of a piece, before the user's bytes */
+struct pool_piece {		  /* the head of a piece, before the user's bytes */
 	struct pool_piece *below; /* while it is free */
-	size_t size;	     /* grains */
+	size_t size;		  /* grains */
 };
 
 struct pool_block {

@@ -310,8 +310,8 @@ VEC_INLINE vf vexp(vf x)
 #define VTURN_STEP(m, w, ...)                                                                                          \
 	for (int i = 0; i < LANES; i++)                                                                                \
 		if (!(i & (w))) {                                                                                      \
-			const vi from[2] = { __VA_ARGS__ };                                                          \
-			vf a = (m)[i], b = (m)[i + (w)];                                                              \
+			const vi from[2] = { __VA_ARGS__ };                                                            \
+			vf a = (m)[i], b = (m)[i + (w)];                                                               \
                                                                                                                        \
 			(m)[i] = __builtin_shuffle(a, b, from[0]);                                                     \
 			(m)[i + (w)] = __builtin_shuffle(a, b, from[1]);                                               \

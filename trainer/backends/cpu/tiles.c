@@ -18,16 +18,16 @@
 #include "trainer/backends/cpu/cpu_matmul.h"
 #include "trainer/backends/cpu/vec.h"
 
-#define SIDE 32			 /* rows or columns of a panel */
-#define TERMS 32		 /* terms of one tile */
-#define TILE 512		 /* elements */
-#define STEP (2 * TILE)		 /* elements of a panel's step: TERMS terms of 32 rows; twice that if split */
-#define SLICE 1024		 /* terms, at most */
-#define GROUP_MAX 32		 /* panels of the shared side that are packed at a time */
-#define GROUP_BYTES (768 << 10) /* bytes of such a group, about: small enough for the second-level cache */
-#define PANEL_BYTES (32 << 10)	 /* bytes of a panel that stay in the first-level cache meanwhile */
-#define SUMS (LANES_MOST * LANES_MOST)	 /* sums of a tile */
-#define ACC (SIDE * SIDE)	 /* sums of 32 x 32 results, tile by tile */
+#define SIDE 32			       /* rows or columns of a panel */
+#define TERMS 32		       /* terms of one tile */
+#define TILE 512		       /* elements */
+#define STEP (2 * TILE)		       /* elements of a panel's step: TERMS terms of 32 rows; twice that if split */
+#define SLICE 1024		       /* terms, at most */
+#define GROUP_MAX 32		       /* panels of the shared side that are packed at a time */
+#define GROUP_BYTES (768 << 10)	       /* bytes of such a group, about: small enough for the second-level cache */
+#define PANEL_BYTES (32 << 10)	       /* bytes of a panel that stay in the first-level cache meanwhile */
+#define SUMS (LANES_MOST * LANES_MOST) /* sums of a tile */
+#define ACC (SIDE * SIDE)	       /* sums of 32 x 32 results, tile by tile */
 #define LINE 64
 #define AHEAD 64 /* prefetch distance in terms, where each term is a stored row */
 
@@ -35,7 +35,7 @@ struct tiles {
 	const struct dnn_matmul_spec *s;
 	const struct dnn_matmul_args *args;
 	enum cpu_tiles how;
-	bool whole_is_a;	  /* the side that is packed completely; the other is shared */
+	bool whole_is_a; /* the side that is packed completely; the other is shared */
 	int64_t panels_a, panels_b;
 	int64_t first, terms;	  /* terms of the slice */
 	int64_t steps;		  /* steps of a panel in the slice */
@@ -315,11 +315,11 @@ static struct product_operand find_product_operand(const struct tiles *t, bool a
 				      .by_term = s->a_turned,
 				      .pairs_in_rows = true };
 	return (struct product_operand){ .data = t->args->b,
-			      .split = !s->bf16,
-			      .n = s->n,
-			      .k = s->k,
-			      .step = s->b_turned ? s->k : s->n,
-			      .by_term = !s->b_turned };
+					 .split = !s->bf16,
+					 .n = s->n,
+					 .k = s->k,
+					 .step = s->b_turned ? s->k : s->n,
+					 .by_term = !s->b_turned };
 }
 
 #define CPU_LANES 16
@@ -399,7 +399,7 @@ VEC_INLINE void V(tiles_read)(const struct product_operand *s, int64_t row, int6
 }
 
 /* Loads the 16 pairs of terms from k on for 16 rows or columns from x on. */
-VEC_INLINE void V(tiles_read_rows)(const struct product_operand *s, int64_t x, int64_t k, struct V(laid) *to,
+VEC_INLINE void V(tiles_read_rows)(const struct product_operand *s, int64_t x, int64_t k, struct V(laid) * to,
 				   const bool split)
 {
 	for (int i = 0; i < LANES; i++) {
@@ -417,7 +417,7 @@ VEC_INLINE void V(tiles_read_rows)(const struct product_operand *s, int64_t x, i
 }
 
 /* Lane j of vector i holds terms k + 2 i and k + 2 i + 1 of row or column x + j. */
-VEC_INLINE void V(tiles_read_terms)(const struct product_operand *s, int64_t x, int64_t k, struct V(laid) *to,
+VEC_INLINE void V(tiles_read_terms)(const struct product_operand *s, int64_t x, int64_t k, struct V(laid) * to,
 				    const bool split)
 {
 	for (int i = 0; i < LANES; i++) {
@@ -532,8 +532,8 @@ VEC_INLINE void V(tiles_put)(const struct tiles *t, int64_t a, int64_t b, const 
 {
 	for (int64_t i = 0; i < SIDE && a * SIDE + i < t->s->m; i++)
 		for (int64_t j = 0; j < SIDE && b * SIDE + j < t->s->n; j += LANES)
-			V(tiles_put_row)(t, a * SIDE + i, b * SIDE + j,
-					 acc + (i / LANES * 2 + j / LANES) * SUMS + i % LANES * LANES);
+			V(tiles_put_row)
+	(t, a * SIDE + i, b * SIDE + j, acc + (i / LANES * 2 + j / LANES) * SUMS + i % LANES * LANES);
 }
 
 /* Adds the products of panel a of a and panel b of b to their sums, and stores the results after the last step. */
@@ -547,18 +547,18 @@ VEC_INLINE void V(tiles_meet)(const struct tiles *t, int64_t a, int64_t b, const
 		V(tiles_put)(t, a, b, acc);
 }
 
-/* Multiplies the steps of panel w of the packed side from `first` on, as many as stay cached, with the group's panels.
- * */
+/* Multiplies the steps of panel w of the packed side from `first` on, as many as stay cached, with the group's
+ * panels. */
 VEC_INLINE void V(tiles_meet_group)(const struct tiles *t, int64_t w, int64_t first, const struct tiles_group *g)
 {
 	const int64_t elements = panel_elements(t), at = first * step_elements(t);
 	const uint16_t *whole = t->whole + w * elements + at;
 	struct panel_block o = { .steps = t->steps - first < t->near ? t->steps - first : t->near,
-			   .split = !t->s->bf16,
-			   .more = t->first > 0 || first > 0,
-			   .streams_a = !t->whole_is_a,
-			   .next = (const char *)(whole + elements),
-			   .lines = divide_up(step_elements(t) * (int64_t)sizeof(uint16_t) / LINE, g->n) };
+				 .split = !t->s->bf16,
+				 .more = t->first > 0 || first > 0,
+				 .streams_a = !t->whole_is_a,
+				 .next = (const char *)(whole + elements),
+				 .lines = divide_up(step_elements(t) * (int64_t)sizeof(uint16_t) / LINE, g->n) };
 
 	o.last = t->first + t->terms >= t->s->k && first + o.steps == t->steps;
 	for (int64_t i = 0; i < g->n; i++, o.next += o.steps * o.lines * LINE) {

@@ -64,8 +64,8 @@ typedef uint16_t v32h_u __attribute__((vector_size(64), aligned(2), may_alias));
 	VEC_INLINE void V(name##_range)(const struct cpu_elems *e, struct cpu_range r, bool bf, bool two)              \
 	{                                                                                                              \
 		for (int64_t i = r.begin; i < r.end; i += LANES) {                                                     \
-			vf a = vload_any(e->a, i, r.end - i, bf);                                                     \
-			vf b = two ? vload_any(e->b, i, r.end - i, bf) : a;                                           \
+			vf a = vload_any(e->a, i, r.end - i, bf);                                                      \
+			vf b = two ? vload_any(e->b, i, r.end - i, bf) : a;                                            \
                                                                                                                        \
 			vstore_any(e->y, i, V(name##_one)(a, b), r.end - i, bf);                                       \
 		}                                                                                                      \

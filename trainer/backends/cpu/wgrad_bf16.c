@@ -365,9 +365,9 @@ static struct wgrad_ahead find_chunk_source(const struct wgrad_dots *w, struct c
 	if (units.begin == units.end)
 		return (struct wgrad_ahead){ { NULL, NULL }, { NULL, NULL } };
 	return (struct wgrad_ahead){ { (const char *)(w->x + (first.image * s->h + from) * x_row),
-				 (const char *)(w->dy + (first.image * s->p + first.p0) * dy_row) },
-			       { (const char *)(w->x + (last.image * s->h + to) * x_row),
-				 (const char *)(w->dy + (last.image * s->p + last.p0 + last.rows) * dy_row) } };
+				       (const char *)(w->dy + (first.image * s->p + first.p0) * dy_row) },
+				     { (const char *)(w->x + (last.image * s->h + to) * x_row),
+				       (const char *)(w->dy + (last.image * s->p + last.p0 + last.rows) * dy_row) } };
 }
 
 /* Packs the units of a chunk, then adds their products to the results of every pair of blocks. */

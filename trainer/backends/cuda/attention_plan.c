@@ -178,8 +178,7 @@ static desc make_pointwise(struct builder *b, const struct elementwise *e)
 		ATTR(POINTWISE_AXIS, INT64, 1, &e->axis),
 	};
 
-	return dnn_make(b->g, CUDNN_BACKEND_POINTWISE_DESCRIPTOR, attrs,
-			e->mode == CUDNN_POINTWISE_GEN_INDEX ? 3 : 2);
+	return dnn_make(b->g, CUDNN_BACKEND_POINTWISE_DESCRIPTOR, attrs, e->mode == CUDNN_POINTWISE_GEN_INDEX ? 3 : 2);
 }
 
 /* Adds result = x mode other; with a third operand: x where it is true, else other. Absent operands are NULL. */

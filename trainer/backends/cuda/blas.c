@@ -85,8 +85,8 @@ static cublasStatus_t set_bias(const struct blas_plan *p, const void *bias)
 /* fp32 follows IEEE: the library uses TF32 only on request. */
 static cublasStatus_t make_desc(struct blas_plan *p, const struct matmul_spec *s)
 {
-	const cublasComputeType_t fp32 = p->module->tf32 && s->in == DTYPE_F32 ? CUBLAS_COMPUTE_32F_FAST_TF32
-									       : CUBLAS_COMPUTE_32F;
+	const cublasComputeType_t fp32 =
+		p->module->tf32 && s->in == DTYPE_F32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
 	const cublasOperation_t first = s->b_turned ? CUBLAS_OP_T : CUBLAS_OP_N;
 	const cublasOperation_t second = s->a_turned ? CUBLAS_OP_T : CUBLAS_OP_N;
 	cublasStatus_t status;
@@ -125,10 +125,10 @@ static cublasStatus_t make_layouts(struct blas_plan *p, const struct matmul_spec
 static cublasStatus_t make_preference(const struct blas_plan *p, cublasLtMatmulPreference_t *ret, uint32_t align,
 				      bool deterministic)
 {
-	static const cublasLtMatmulPreferenceAttributes_t of_operand[] = {
-		CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
-		CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES
-	};
+	static const cublasLtMatmulPreferenceAttributes_t of_operand[] = { CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES,
+									   CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+									   CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES,
+									   CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES };
 	const struct cuda_calls *c = &p->module->calls;
 	const uint64_t most = WORKSPACE_MAX;
 	const uint32_t schemes = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
@@ -154,7 +154,7 @@ struct blas_attempt {
 };
 
 static cublasStatus_t run_blas_matmul(const struct blas_plan *p, const struct matmul_operands *o,
-			       const cublasLtMatmulAlgo_t *algorithm, size_t workspace)
+				      const cublasLtMatmulAlgo_t *algorithm, size_t workspace)
 {
 	static const double one64 = 1, zero64 = 0;
 	static const float one32 = 1, zero32 = 0;
@@ -337,8 +337,8 @@ static cublasStatus_t choose_once(struct blas_plan *p, const struct matmul_spec 
 static void fill_offer(struct blas_offer *ret, const struct blas_plan *p)
 {
 	const struct blas_choice *c = &p->choice;
-	const size_t most = c->workspace[FIT_WIDE] > c->workspace[FIT_ANY] ? c->workspace[FIT_WIDE]
-									   : c->workspace[FIT_ANY];
+	const size_t most =
+		c->workspace[FIT_WIDE] > c->workspace[FIT_ANY] ? c->workspace[FIT_WIDE] : c->workspace[FIT_ANY];
 
 	ret->wide = c->has[FIT_WIDE];
 	ret->any = c->has[FIT_ANY];

@@ -132,9 +132,7 @@ template <int W, class F> COLUMNS_KERNEL columns_loop(F f, struct columns_shape 
 	if (!inside(p.c < s.columns))
 		return;
 	for (; p.left > 0; p.advance(F::ahead))
-		columns_turn<W>(f, p, [&](int64_t r, const auto &in) {
-			f.template row<W>(r, p.c, in, number.of);
-		});
+		columns_turn<W>(f, p, [&](int64_t r, const auto &in) { f.template row<W>(r, p.c, in, number.of); });
 }
 
 /* A matrix; wide: rows can be accessed F::width elements at a time. */
@@ -169,9 +167,8 @@ __device__ inline void columns_walk(const F &f, const columns_numbers<W, F> &num
 		typename F::acc v[F::sums][W] = {};
 
 		for (int i = 0; i < COLUMNS_FOLD && p.left > 0; i += F::ahead, p.advance(F::ahead))
-			columns_turn<W>(f, p, [&](int64_t r, const auto &in) {
-				f.template row<W>(r, p.c, in, number.of, v);
-			});
+			columns_turn<W>(
+				f, p, [&](int64_t r, const auto &in) { f.template row<W>(r, p.c, in, number.of, v); });
 		for (int k = 0; k < F::sums; k++)
 			for (int w = 0; w < W; w++)
 				total[(k * W + w) * BLOCK_THREADS] += (double)v[k][w];
@@ -181,7 +178,7 @@ __device__ inline void columns_walk(const F &f, const columns_numbers<W, F> &num
 /* parts: [sum][column][part]. */
 template <int W, class F> COLUMNS_KERNEL columns_parts(F f, struct columns_shape s, double *parts)
 {
-	SHARED(double, total, F::sums * W * BLOCK_THREADS);
+	SHARED(double, total, F::sums *W *BLOCK_THREADS);
 	const struct columns_place p = columns_place_of<W>(s);
 	const columns_numbers<W, F> number(f, s);
 

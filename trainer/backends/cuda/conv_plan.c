@@ -15,7 +15,7 @@ enum { UID_X = 1, UID_W, UID_Y };
 
 /* An image or weights with contiguous channels, in the library's order: number, channels, height, width. */
 static cudnnBackendDescriptor_t add_conv_tensor(struct dnn_graph *g, const struct conv_spec *s, int64_t uid,
-				       const int64_t (*sizes)[4])
+						const int64_t (*sizes)[4])
 {
 	const int64_t c = (*sizes)[1], h = (*sizes)[2], w = (*sizes)[3];
 	const struct dnn_tensor t = { .uid = uid,

@@ -10,55 +10,55 @@ extern "C" {
 #include "trainer/backends/cuda/device_calls.h"
 }
 
-#define CUDA_KERNEL_OF(op, prepare_function, run_function, release_function, impl_function)                          \
-	extern "C" const struct kernel op##_cuda = { .pack_bytes = nullptr,                                        \
-						     .prepare = (prepare_function),                                \
-						     .run = (run_function),                                        \
-						     .run_many = nullptr,                                          \
-						     .release = (release_function),                                \
+#define CUDA_KERNEL_OF(op, prepare_function, run_function, release_function, impl_function)                            \
+	extern "C" const struct kernel op##_cuda = { .pack_bytes = nullptr,                                            \
+						     .prepare = (prepare_function),                                    \
+						     .run = (run_function),                                            \
+						     .run_many = nullptr,                                              \
+						     .release = (release_function),                                    \
 						     .impl = (impl_function) }
-#define CUDA_KERNEL_MANY(op, prepare_function, run_function, many_function)                                         \
-	extern "C" const struct kernel op##_cuda = { .pack_bytes = nullptr,                                        \
-						     .prepare = (prepare_function),                                \
-						     .run = (run_function),                                        \
-						     .run_many = (many_function),                                  \
-						     .release = nullptr,                                           \
+#define CUDA_KERNEL_MANY(op, prepare_function, run_function, many_function)                                            \
+	extern "C" const struct kernel op##_cuda = { .pack_bytes = nullptr,                                            \
+						     .prepare = (prepare_function),                                    \
+						     .run = (run_function),                                            \
+						     .run_many = (many_function),                                      \
+						     .release = nullptr,                                               \
 						     .impl = nullptr }
-#define CUDA_KERNEL(op, prepare_function, run_function)                                                            \
+#define CUDA_KERNEL(op, prepare_function, run_function)                                                                \
 	CUDA_KERNEL_OF(op, prepare_function, run_function, nullptr, nullptr)
 
 /* Runs the statements with T as the C++ type of a float dtype. */
-#define BY_TYPE(dtype, T, ...)                                                                                      \
-	switch (dtype) {                                                                                           \
-	case DTYPE_F64: {                                                                                          \
-		using T = double;                                                                                  \
-		__VA_ARGS__;                                                                                       \
-		break;                                                                                             \
-	}                                                                                                          \
-	case DTYPE_F32: {                                                                                          \
-		using T = float;                                                                                   \
-		__VA_ARGS__;                                                                                       \
-		break;                                                                                             \
-	}                                                                                                          \
-	case DTYPE_BF16: {                                                                                         \
-		using T = bf16;                                                                                    \
-		__VA_ARGS__;                                                                                       \
-		break;                                                                                             \
-	}                                                                                                          \
-	default: {                                                                                                 \
-		using T = f16;                                                                                     \
-		__VA_ARGS__;                                                                                       \
-	}                                                                                                          \
+#define BY_TYPE(dtype, T, ...)                                                                                         \
+	switch (dtype) {                                                                                               \
+	case DTYPE_F64: {                                                                                              \
+		using T = double;                                                                                      \
+		__VA_ARGS__;                                                                                           \
+		break;                                                                                                 \
+	}                                                                                                              \
+	case DTYPE_F32: {                                                                                              \
+		using T = float;                                                                                       \
+		__VA_ARGS__;                                                                                           \
+		break;                                                                                                 \
+	}                                                                                                              \
+	case DTYPE_BF16: {                                                                                             \
+		using T = bf16;                                                                                        \
+		__VA_ARGS__;                                                                                           \
+		break;                                                                                                 \
+	}                                                                                                              \
+	default: {                                                                                                     \
+		using T = f16;                                                                                         \
+		__VA_ARGS__;                                                                                           \
+	}                                                                                                              \
 	}
 
 /* The same for the master type: f64 or f32. */
-#define BY_MASTER(dtype, T, ...)                                                                                    \
-	if ((dtype) == DTYPE_F64) {                                                                                \
-		using T = double;                                                                                  \
-		__VA_ARGS__;                                                                                       \
-	} else {                                                                                                   \
-		using T = float;                                                                                   \
-		__VA_ARGS__;                                                                                       \
+#define BY_MASTER(dtype, T, ...)                                                                                       \
+	if ((dtype) == DTYPE_F64) {                                                                                    \
+		using T = double;                                                                                      \
+		__VA_ARGS__;                                                                                           \
+	} else {                                                                                                       \
+		using T = float;                                                                                       \
+		__VA_ARGS__;                                                                                           \
 	}
 
 #define BLOCK_THREADS 256

@@ -15,8 +15,8 @@ struct matmul_spec {
 	bool b_turned;	 /* B is stored as [n, k] */
 	int64_t a_pitch; /* elements between rows in memory */
 	int64_t b_pitch, d_pitch;
-	bool bias;	 /* adds a vector of the master type to every row of D; a library may round it to D's type
-			  * first */
+	bool bias; /* adds a vector of the master type to every row of D; a library may round it to D's type
+		    * first */
 };
 
 struct matmul_operands {

@@ -10,14 +10,14 @@
 
 struct cuda_module {
 	int device;
-	bool capturing; /* a graph is being recorded */
-	bool tf32;	/* fp32 products may use TF32 */
-	bool direct;	/* compute convolutions only as sums of plain products */
-	bool described; /* planning for an absent device; nothing runs */
+	bool capturing;				 /* a graph is being recorded */
+	bool tf32;				 /* fp32 products may use TF32 */
+	bool direct;				 /* compute convolutions only as sums of plain products */
+	bool described;				 /* planning for an absent device; nothing runs */
 	struct backend_sent sent, sent_recorded; /* sent_recorded: by the graph being recorded */
-	struct cuda_calls calls; /* functions of the libraries opened so far */
-	struct plan_cache *kept;	 /* plan cache; NULL: none */
-	void *staging[STAGING_COUNT]; /* see device_calls.h; NULL: not requested yet */
+	struct cuda_calls calls;		 /* functions of the libraries opened so far */
+	struct plan_cache *kept;		 /* plan cache; NULL: none */
+	void *staging[STAGING_COUNT];		 /* see device_calls.h; NULL: not requested yet */
 #ifdef HAVE_CUBLASLT
 	cublasLtHandle_t blas; /* NULL: not open */
 #endif

@@ -48,7 +48,7 @@ static cudnnStatus_t fetch_recommendations(struct dnn_graph *g, cudnnBackendDesc
 	};
 	cudnnBackendDescriptor_t heuristic = NULL;
 	cudnnStatus_t status = dnn_make_owned(c, &heuristic, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR, attrs,
-				    g->module->dnn_device ? 3 : 2);
+					      g->module->dnn_device ? 3 : 2);
 
 	for (int i = 0; !status && i < CONFIGS_MAX; i++)
 		status = c->cudnnBackendCreateDescriptor(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, &ret->at[i]);
@@ -101,8 +101,8 @@ static void make_engine_key(int64_t (*ret)[KEY_MAX], const struct dnn_graph *g, 
 		const struct dnn_wish *w = &wishes[i];
 
 		(*ret)[DNN_KEY_MAX + 2 * i] = (int64_t)w->workspace_max;
-		(*ret)[DNN_KEY_MAX + 2 * i + 1] = 1 | w->tensor_cores << 1 | w->plain << 2 | w->deterministic << 3 |
-						  w->direct << 4;
+		(*ret)[DNN_KEY_MAX + 2 * i + 1] =
+			1 | w->tensor_cores << 1 | w->plain << 2 | w->deterministic << 3 | w->direct << 4;
 	}
 }
 
@@ -136,21 +136,19 @@ static bool try_engine_config(struct dnn_engine *p, cudnnBackendDescriptor_t con
 {
 	const struct cuda_module *m = p->graph.module;
 	const unsigned notes = read_numerical_notes(&m->calls, config);
-	const struct dnn_attr attrs[] = {
-		ATTR(EXECUTION_PLAN_ENGINE_CONFIG, BACKEND_DESCRIPTOR, 1, &config), make_device_attr(&p->graph)
-	};
+	const struct dnn_attr attrs[] = { ATTR(EXECUTION_PLAN_ENGINE_CONFIG, BACKEND_DESCRIPTOR, 1, &config),
+					  make_device_attr(&p->graph) };
 	cudnnBackendDescriptor_t plan = NULL;
 	int64_t bytes = 0;
 
-	if (!fits_wish(notes, w) ||
-	    dnn_make_owned(&m->calls, &plan, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, attrs, 2))
+	if (!fits_wish(notes, w) || dnn_make_owned(&m->calls, &plan, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, attrs, 2))
 		return false;
 	if (!read_workspace(&m->calls, plan, &bytes) || (size_t)bytes > w->workspace_max) {
 		m->calls.cudnnBackendDestroyDescriptor(plan);
 		return false;
 	}
-	p->candidates[p->n_candidates++] = (struct dnn_candidate){ config, plan, (size_t)bytes,
-					    notes & 1u << CUDNN_NUMERICAL_NOTE_TENSOR_CORE };
+	p->candidates[p->n_candidates++] =
+		(struct dnn_candidate){ config, plan, (size_t)bytes, notes & 1u << CUDNN_NUMERICAL_NOTE_TENSOR_CORE };
 	return true;
 }
 
@@ -192,9 +190,8 @@ static void format_cache_key(char (*ret)[KEPT_KEY_BYTES], const struct dnn_engin
 bool dnn_plan_read(const struct dnn_engine *e, struct dnn_candidate *ret, const char *text, size_t n)
 {
 	const struct cuda_calls *c = &e->graph.module->calls;
-	const struct dnn_attr attrs[] = {
-		ATTR(EXECUTION_PLAN_JSON_REPRESENTATION, CHAR, (int64_t)n, text), make_device_attr(&e->graph)
-	};
+	const struct dnn_attr attrs[] = { ATTR(EXECUTION_PLAN_JSON_REPRESENTATION, CHAR, (int64_t)n, text),
+					  make_device_attr(&e->graph) };
 	cudnnBackendDescriptor_t plan = NULL;
 	int64_t bytes = 0;
 
@@ -329,7 +326,7 @@ void dnn_engine_search(struct dnn_engine *e)
 		search_engines(e);
 	if (!e->n_candidates)
 		dnn_fail(e->graph.module, ERR_UNSUPPORTED,
-			e->graph.status ? e->graph.status : CUDNN_STATUS_NOT_SUPPORTED, "no engine", &e->why);
+			 e->graph.status ? e->graph.status : CUDNN_STATUS_NOT_SUPPORTED, "no engine", &e->why);
 }
 
 void dnn_engine_list(struct dnn_engine *e)

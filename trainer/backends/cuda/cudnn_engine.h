@@ -45,7 +45,7 @@ struct dnn_engine {
 	struct dnn_wish wishes[WISHES_MAX];
 	int n_wishes;
 	struct dnn_candidate candidates[TRIALS_MAX]; /* the first is in use; the others are candidates for timing */
-	int n_candidates;		    /* 0: none; why has the reason */
+	int n_candidates;			     /* 0: none; why has the reason */
 	struct err why;
 	bool recalled, ahead;
 	int64_t key[KEY_MAX]; /* key of the graph, then of the wishes */

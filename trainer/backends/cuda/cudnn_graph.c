@@ -27,7 +27,7 @@ static cudnnStatus_t set_attributes(const struct cuda_calls *c, cudnnBackendDesc
 
 /* Creates and finalises a descriptor that the caller owns. */
 cudnnStatus_t dnn_make_owned(const struct cuda_calls *c, cudnnBackendDescriptor_t *ret,
-				     cudnnBackendDescriptorType_t type, const struct dnn_attr *attrs, int n)
+			     cudnnBackendDescriptorType_t type, const struct dnn_attr *attrs, int n)
 {
 	cudnnBackendDescriptor_t d = NULL;
 	cudnnStatus_t status = c->cudnnBackendCreateDescriptor(type, &d);
@@ -59,8 +59,8 @@ cudnnBackendDescriptor_t dnn_make(struct dnn_graph *g, cudnnBackendDescriptorTyp
 
 cudnnDataType_t dnn_type(enum dtype t)
 {
-	return t == DTYPE_F64 ? CUDNN_DATA_DOUBLE
-	       : t == DTYPE_F32 ? CUDNN_DATA_FLOAT
+	return t == DTYPE_F64	 ? CUDNN_DATA_DOUBLE
+	       : t == DTYPE_F32	 ? CUDNN_DATA_FLOAT
 	       : t == DTYPE_BF16 ? CUDNN_DATA_BFLOAT16
 				 : CUDNN_DATA_HALF;
 }

@@ -280,8 +280,7 @@ static cudnnStatus_t update_pack(struct dnn_plan *p, const struct dnn_operands *
 {
 	const struct cuda_calls *c = &p->engine->graph.module->calls;
 
-	if (p->pack && o->workspace == p->room &&
-	    !memcmp(p->address, o->address, (size_t)o->n * sizeof(o->address[0])))
+	if (p->pack && o->workspace == p->room && !memcmp(p->address, o->address, (size_t)o->n * sizeof(o->address[0])))
 		return CUDNN_STATUS_SUCCESS;
 	if (p->pack)
 		c->cudnnBackendDestroyDescriptor(p->pack);

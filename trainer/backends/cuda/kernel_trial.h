@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define TRIALS_MAX 8	/* implementations that are compared */
+#define TRIALS_MAX 8 /* implementations that are compared */
 #define TRIAL_ALIGN 256
 
 struct trial {

@@ -153,8 +153,8 @@ const struct backend_comms cuda_comms = {
 static ncclDataType_t nccl_type(enum dtype t)
 {
 	static const ncclDataType_t types[] = {
-		[DTYPE_F64] = ncclFloat64,   [DTYPE_F32] = ncclFloat32, [DTYPE_BF16] = ncclBfloat16,
-		[DTYPE_F16] = ncclFloat16,   [DTYPE_I64] = ncclInt64,	[DTYPE_I32] = ncclInt32,
+		[DTYPE_F64] = ncclFloat64, [DTYPE_F32] = ncclFloat32, [DTYPE_BF16] = ncclBfloat16,
+		[DTYPE_F16] = ncclFloat16, [DTYPE_I64] = ncclInt64,   [DTYPE_I32] = ncclInt32,
 		[DTYPE_U8] = ncclUint8,
 	};
 
@@ -168,7 +168,7 @@ static cudaStream_t get_stream(const struct ranks_call *k)
 
 /* Accounts for the elements that a call sends. Recorded calls count when their graph is launched. */
 static int count_and_finish(struct nccl *c, const struct ranks_call *k, struct backend_sent elements, ncclResult_t rc,
-		 struct err *err)
+			    struct err *err)
 {
 	const int64_t width = (int64_t)dtype_bytes(k->dtype);
 	struct backend_sent *to = c->module->capturing ? &c->module->sent_recorded : &c->module->sent;

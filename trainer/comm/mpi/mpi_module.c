@@ -197,7 +197,7 @@ static int start_mpi_part(const struct mpi *m, struct link_transfer *t, int i)
 	char *at = (char *)t->data + from;
 	MPI_Request request = MPI_REQUEST_NULL;
 	int rc = t->sends ? MPI_Isend(at, (int)n, MPI_BYTE, peer->rank, peer->tag, MPI_COMM_WORLD, &request)
-		: MPI_Irecv(at, (int)n, MPI_BYTE, peer->rank, m->own.tag, MPI_COMM_WORLD, &request);
+			  : MPI_Irecv(at, (int)n, MPI_BYTE, peer->rank, m->own.tag, MPI_COMM_WORLD, &request);
 
 	memcpy(&t->request[i], &request, sizeof(request));
 	return rc;

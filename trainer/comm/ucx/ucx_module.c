@@ -39,7 +39,7 @@ struct ucx {
 	size_t address_bytes;
 	unsigned char **theirs; /* by rank, as address */
 	size_t *theirs_bytes;
-	bool *gone; /* by rank */
+	bool *gone;	   /* by rank */
 	double *refused_s; /* by rank: when it first refused a connection; 0: never */
 };
 
@@ -147,7 +147,7 @@ static int ucx_open(struct link **ret, const struct link_opts *o, struct err *er
 	u->gone = calloc((size_t)o->world, sizeof(*u->gone));
 	u->refused_s = calloc((size_t)o->world, sizeof(*u->refused_s));
 	rc = u->theirs && u->theirs_bytes && u->gone && u->refused_s ? open_ucx_context(u, err)
-		: err_nomem(err, "transport ucx");
+								     : err_nomem(err, "transport ucx");
 	for (int i = 0; !rc && i < o->sockets; i++)
 		rc = open_ucx_socket(u, &u->socket[i], err);
 	if (!rc)
@@ -224,8 +224,7 @@ static int open_endpoint(struct ucx *u, int rank, int i, struct err *err)
 {
 	const ucp_address_t *address = socket_address_of(u, rank, i);
 	ucp_ep_params_t params = { .field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS |
-						 UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
-						 UCP_EP_PARAM_FIELD_ERR_HANDLER,
+						 UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER,
 				   .address = address,
 				   .err_mode = UCP_ERR_HANDLING_MODE_PEER,
 				   .err_handler = { mark_peer_gone, &u->gone[rank] } };
@@ -340,8 +339,8 @@ static void *begin_close(struct ucx *u, int i, int rank, bool orderly)
 					 at_once = { .op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS,
 						     .flags = UCP_EP_CLOSE_FLAG_FORCE };
 	bool gentle = orderly && !u->gone[rank];
-	void *request = u->socket[i].ep[rank]
-		? ucp_ep_close_nbx(u->socket[i].ep[rank], gentle ? &gently : &at_once) : NULL;
+	void *request =
+		u->socket[i].ep[rank] ? ucp_ep_close_nbx(u->socket[i].ep[rank], gentle ? &gently : &at_once) : NULL;
 
 	return UCS_PTR_IS_PTR(request) ? request : NULL;
 }

@@ -11,7 +11,7 @@
 #define FILE_MAGIC "ARROW1\0\0"
 #define MESSAGE_MAX ((uint32_t)64 << 20)
 #define ROWS_MAX ((int64_t)1 << 24) /* rows per batch */
-#define DICTIONARY_MOST 64 /* batches of a dictionary */
+#define DICTIONARY_MOST 64	    /* batches of a dictionary */
 
 enum message { SCHEMA = 1, DICTIONARY = 2, BATCH = 3 };
 

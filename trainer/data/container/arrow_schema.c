@@ -159,8 +159,8 @@ static bool walk_schema_field(struct arrow_schema *s, const struct flatbuffer *f
 
 	if (!field || own < 0 || p.depth == ARROW_DEPTH_MAX || s->buffers > 1 << 20)
 		return false;
-	snprintf(p.name, sizeof(p.name), "%.120s%s%.*s", above->name, *above->name ? "." : "",
-		 (int)(n < 120 ? n : 120), (const char *)f->bytes + name);
+	snprintf(p.name, sizeof(p.name), "%.120s%s%.*s", above->name, *above->name ? "." : "", (int)(n < 120 ? n : 120),
+		 (const char *)f->bytes + name);
 	if (type != STRUCT)
 		snprintf(s->names + said, sizeof(s->names) - said, "%s%.60s", said ? ", " : "", p.name);
 	match_schema_field(s, f, field, &p);

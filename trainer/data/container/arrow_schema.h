@@ -37,8 +37,8 @@ struct arrow_schema {
 	char image_names[WEBDATASET_LIST_MAX], label_names[WEBDATASET_LIST_MAX];
 	int given_labels; /* names in front of the usual ones */
 	struct arrow_column image, label;
-	int buffers;	     /* per batch */
-	char names[300];     /* of the columns, for messages */
+	int buffers;	 /* per batch */
+	char names[300]; /* of the columns, for messages */
 };
 
 /* Reads the Schema at offset `table`. ERR_USAGE: a column is missing, or of a type that is not supported. */

@@ -10,8 +10,8 @@
 
 /* Lists of fields in order of preference; "json:NAME" is member NAME of the field json. */
 struct webdataset_fields {
-	const char *image; /* "jpg;jpeg;png;npy" */
-	const char *label; /* "cls;json:label" */
+	const char *image;	       /* "jpg;jpeg;png;npy" */
+	const char *label;	       /* "cls;json:label" */
 	bool image_given, label_given; /* by the user: the usual names of the format do not count */
 };
 

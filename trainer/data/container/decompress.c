@@ -24,8 +24,8 @@
 
 const char *decompress_name(int kind)
 {
-	static const char *const names[DECOMPRESS_END] = { "none",	 "snappy",	   "gzip", "lzo",
-						       "brotli", "lz4 (Hadoop's)", "zstd", "lz4" };
+	static const char *const names[DECOMPRESS_END] = { "none",   "snappy",	       "gzip", "lzo",
+							   "brotli", "lz4 (Hadoop's)", "zstd", "lz4" };
 
 	return kind >= 0 && kind < DECOMPRESS_END ? names[kind] : "an unknown method";
 }
@@ -141,7 +141,7 @@ static bool fits_in_block(const struct snappy_element *e, size_t done)
 static struct decompress_block make_unpack_block(size_t at, const struct snappy_element *e, size_t left)
 {
 	return (struct decompress_block){ .at = (uint32_t)at & INT32_MAX,
-				      .raw = e->literal && (e->n == left || e->n == DECOMPRESS_SNAPPY_BLOCK) };
+					  .raw = e->literal && (e->n == left || e->n == DECOMPRESS_SNAPPY_BLOCK) };
 }
 
 static bool begin_snappy_walk(const struct decompress_look *from, struct decompress_walk *walk)
@@ -168,7 +168,7 @@ static bool end_snappy_walk(size_t n, size_t to_n, struct decompress_walk *walk,
 }
 
 bool decompress_snappy_walk(const struct decompress_look *from, size_t until, struct decompress_walk *walk,
-			struct decompress_block *ret)
+			    struct decompress_block *ret)
 {
 	const size_t n = from->n, to_n = from->to_n;
 

@@ -56,7 +56,7 @@ struct decompress_walk {
  * of them. ret: room for the number of blocks + 1. Accesses are at most a block apart. False: damaged, unreadable, or
  * blocks depend on earlier ones. */
 bool decompress_snappy_walk(const struct decompress_look *from, size_t until, struct decompress_walk *walk,
-			struct decompress_block *ret);
+			    struct decompress_block *ret);
 
 /* Decompresses consecutive blocks to to_n bytes. False: damaged, or they depend on earlier blocks. */
 bool decompress_snappy_blocks(const void *from, size_t n, void *to, size_t to_n);

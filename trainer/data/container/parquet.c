@@ -150,8 +150,8 @@ static bool decode_plain_numbers(const struct parquet_page *page, uint32_t at, s
 	if ((page->n - at) / each < n)
 		return false;
 	for (uint32_t i = 0; i < n; i++, at += each)
-		ret[i].number = wide ? (int64_t)little_get_u64(page->bytes + at)
-				     : (int32_t)little_get_u32(page->bytes + at);
+		ret[i].number =
+			wide ? (int64_t)little_get_u64(page->bytes + at) : (int32_t)little_get_u32(page->bytes + at);
 	return true;
 }
 

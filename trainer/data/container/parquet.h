@@ -37,8 +37,8 @@ int64_t parquet_rows(const struct parquet *p, int group);
 
 struct parquet_cell {
 	bool null;
-	int64_t number; /* truth values: 0 or 1 */
-	double real;	/* PARQUET_REAL */
+	int64_t number;		    /* truth values: 0 or 1 */
+	double real;		    /* PARQUET_REAL */
 	const unsigned char *bytes; /* n of them, valid until the next cell */
 	uint32_t n;
 	uint64_t offset; /* position of the bytes in the file; compressed: position of their page */

@@ -279,7 +279,7 @@ int parquet_page_grow(struct parquet_page_map *m, const struct byte_source *file
 	if (!w.bytes)
 		return err_nomem(err, "a part of a page");
 	sound = decompress_snappy_walk(&(struct decompress_look){ view_packed_bytes, &w, m->packed, m->n - m->levels },
-				   m->walk.done + (w.whole ? STEP_BYTES : left), &m->walk, m->block);
+				       m->walk.done + (w.whole ? STEP_BYTES : left), &m->walk, m->block);
 	free(w.bytes);
 	return w.rc ? w.rc : !sound;
 }

@@ -77,11 +77,11 @@ int parquet_page_read(struct parquet_page *ret, const struct parquet_page_place 
 
 /* The block table of a Snappy page: it lets the reader decompress a part of the page. */
 struct parquet_page_map {
-	uint64_t begin;		    /* file offset of the compressed bytes */
-	uint32_t levels;	    /* uncompressed bytes in front of them */
-	uint32_t n;		    /* uncompressed size of the page */
-	uint32_t packed;	    /* compressed size, without the levels */
-	struct decompress_walk walk;    /* how much of the page the table covers */
+	uint64_t begin;			/* file offset of the compressed bytes */
+	uint32_t levels;		/* uncompressed bytes in front of them */
+	uint32_t n;			/* uncompressed size of the page */
+	uint32_t packed;		/* compressed size, without the levels */
+	struct decompress_walk walk;	/* how much of the page the table covers */
 	struct decompress_block *block; /* filled by decompress_snappy_walk; the caller frees it */
 };
 

@@ -20,7 +20,7 @@ struct parquet_reader {
 	int image, label; /* column indices */
 	int64_t *labels;  /* of the group's rows; -1 - i: name i of names */
 	struct label_names names;
-	int64_t first;	  /* file row of the group's first row */
+	int64_t first; /* file row of the group's first row */
 };
 
 /* A column "image.bytes" matches the name "image". */
@@ -105,10 +105,10 @@ static int store_row_label(void *user, int64_t row, const struct parquet_cell *c
 {
 	struct parquet_reader *s = user;
 	const enum parquet_type type = parquet_column(s->p, s->label)->type;
-	struct sample_label l = cell->null		  ? label_missing()
-			 : type == PARQUET_BYTES ? label_of_text((const char *)cell->bytes, cell->n)
-			 : type == PARQUET_REAL  ? label_of_real(cell->real)
-						 : label_of_number(cell->number);
+	struct sample_label l = cell->null		? label_missing()
+				: type == PARQUET_BYTES ? label_of_text((const char *)cell->bytes, cell->n)
+				: type == PARQUET_REAL	? label_of_real(cell->real)
+							: label_of_number(cell->number);
 	int32_t name = l.name ? label_names_add(&s->names, l.name, l.n) : 0;
 
 	if (name < 0)
@@ -181,8 +181,8 @@ static int add_row_group(struct parquet_reader *s, int group, struct err *err)
 	return rc ? err_set(err, rc, "%s", why.text) : 0;
 }
 
-int parquet_scan(struct samples *to, const struct byte_source *file, uint32_t object,
-		 const struct webdataset_fields *f, struct err *err)
+int parquet_scan(struct samples *to, const struct byte_source *file, uint32_t object, const struct webdataset_fields *f,
+		 struct err *err)
 {
 	struct parquet_reader s = { .to = to, .file = file, .object = object };
 	int rc = parquet_open(&s.p, file, err);

@@ -209,8 +209,7 @@ bool samples_keep(const struct samples *s, const char *path)
 	h.crc = crc32c(h.crc, s->lines.data, s->lines.len);
 	whole = !file_write(fd, &h, sizeof(h)) && !file_write(fd, s->rows.data, s->rows.len) &&
 		!file_write(fd, s->text.data, s->text.len) && !file_write(fd, s->classes.data, s->classes.len) &&
-		!file_write(fd, s->lines.data, s->lines.len) &&
-		!fchmod(fd, 0644);
+		!file_write(fd, s->lines.data, s->lines.len) && !fchmod(fd, 0644);
 	whole = !close(fd) && whole && !rename(temporary, path);
 	if (!whole)
 		unlink(temporary);

@@ -37,8 +37,8 @@ static inline uint32_t samples_inside(uint32_t packed)
 struct samples {
 	const struct sample *at; /* n of them */
 	int64_t n;
-	const char *names;	      /* keys with their field, "dir/key.jpg", each with a NUL */
-	const char **class_names;     /* [label]: n_classes of them, if labels are names; else 0 */
+	const char *names;	  /* keys with their field, "dir/key.jpg", each with a NUL */
+	const char **class_names; /* [label]: n_classes of them, if labels are names; else 0 */
 	int n_classes;
 	const char *notes;	      /* why samples were unusable: lines ended by newlines, at most SAMPLES_NOTES */
 	int64_t lost;		      /* number of unusable samples and damaged stretches */

@@ -170,8 +170,8 @@ static int merge_index_shard(struct shard_list *l, const char *index, const json
 	at = listed == WIDS_NOT_LISTED ? l->n - 1 : find_listed_shard(l, listed, path);
 	if (!rc && at < 0)
 		return err_set(err, ERR_USAGE,
-			       "%.300s: lists %.100s, which is missing: restore it, or remove it from the index",
-			       index, url);
+			       "%.300s: lists %.100s, which is missing: restore it, or remove it from the index", index,
+			       url);
 	return rc ? rc : read_shard_facts(&l->sums[at], entry, err);
 }
 

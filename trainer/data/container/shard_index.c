@@ -18,7 +18,7 @@
 struct shard_scan {
 	struct objects *store;
 	const struct shard_index_opts *o;
-	struct samples *part; /* [object] */
+	struct samples *part;	      /* [object] */
 	_Atomic int next, read_whole; /* next object; shards scanned though their labels were known */
 	pthread_mutex_t lock;
 	_Atomic int failed; /* lowest object that could not be read; -1: none */

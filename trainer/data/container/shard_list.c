@@ -214,8 +214,7 @@ static int collect_dirent(struct content *c, const char *folder, const struct di
 	char path[PATH_MAX];
 	int rc;
 
-	if (e->d_type == DT_REG ||
-	    (split_by_name(e->d_name) == NO_SPLIT && !accepts_shard_name(&c->shards, e->d_name)))
+	if (e->d_type == DT_REG || (split_by_name(e->d_name) == NO_SPLIT && !accepts_shard_name(&c->shards, e->d_name)))
 		return collect_shard_name(c, e->d_name, err);
 	rc = join_shard_path(path, folder, e->d_name, err);
 	if (rc)
@@ -365,10 +364,10 @@ static int add_folder_shards(struct shard_list *l, const char *folder, enum shar
 				move_listed_version(&l->sums[l->n - 1], &c->shards.sums[i]);
 		}
 	if (!rc && l->n == before && part != SHARDS_VAL && !l->may_be_none)
-		return err_set(err, ERR_USAGE,
-			       "%.300s: no %s to %s", folder,
-			       l->takes ? l->expects : "shards (*" SHARD_SUFFIX ", *.tfrecord, *-00000-of-00128, "
-						       "*.parquet, *.arrow, data.mdb)",
+		return err_set(err, ERR_USAGE, "%.300s: no %s to %s", folder,
+			       l->takes ? l->expects
+					: "shards (*" SHARD_SUFFIX ", *.tfrecord, *-00000-of-00128, "
+					  "*.parquet, *.arrow, data.mdb)",
 			       part == SHARDS_TRAIN ? "train on" : "read");
 	if (!rc)
 		rc = shard_list_check_complete(l->address + before, l->n - before, folder, err);

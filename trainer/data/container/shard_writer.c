@@ -295,8 +295,8 @@ static int finish_shard(struct shard_writer *w, struct err *err)
 			  (json_int_t)w->samples, "filesize", (json_int_t)w->bytes, "crc32c", w->crcs);
 	w->crcs = NULL;
 	buf_addc(&w->labels, '\0');
-	if (!entry || buf_failed(&w->labels) ||
-	    json_object_set_new(entry, "labels", json_string(w->labels.data)) || json_array_append_new(w->list, entry))
+	if (!entry || buf_failed(&w->labels) || json_object_set_new(entry, "labels", json_string(w->labels.data)) ||
+	    json_array_append_new(w->list, entry))
 		return err_nomem(err, "the index of the shards");
 	buf_reset(&w->labels);
 	return write_dali_index(w, err);

@@ -12,8 +12,8 @@
 struct shard_writer;
 
 struct shard_writer_opts {
-	const char *folder; /* must exist; borrowed */
-	const char *part;   /* "train" */
+	const char *folder;	    /* must exist; borrowed */
+	const char *part;	    /* "train" */
 	uint64_t shard_bytes;	    /* largest shard; must hold two samples like the first */
 	const char *const *classes; /* n_classes names; NULL: numbers only */
 	int n_classes;

@@ -141,7 +141,7 @@ static void add_record_sample(struct tfrecord_reader *s, uint64_t offset, size_t
 	struct example_match found = read_example(s, (struct proto_span){ s->bytes, s->bytes + n });
 	size_t image = (size_t)(found.image.end - found.image.at);
 	bool lacks = found.image_rank == WEBDATASET_NO_RANK || found.label_rank == WEBDATASET_NO_RANK;
-	const char *wrong = found.broken			       ? "is not an Example"
+	const char *wrong = found.broken			     ? "is not an Example"
 			    : found.image_rank == WEBDATASET_NO_RANK ? "has no picture (--image-field)"
 			    : found.label_rank == WEBDATASET_NO_RANK ? "has no label (--label-field)"
 								     : found.label.wrong;

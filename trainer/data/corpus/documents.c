@@ -22,7 +22,7 @@ struct stream;
 #endif
 
 #define BLOCK ((size_t)1 << 20)
-#define TEXT_BEGIN 4 /* more bytes than a byte order mark has */
+#define TEXT_BEGIN 4		   /* more bytes than a byte order mark has */
 #define AHEAD ((uint64_t)64 << 20) /* bytes of a remote object announced ahead of the reader */
 #define AHEAD_STEP ((uint64_t)8 << 20)
 #define GZIP_OR_ZLIB (15 + 32)
@@ -273,8 +273,7 @@ static int walk_plain_text(struct document_walk *w, enum text_packing packing, s
 	while (!rc && n) {
 		rc = stream_read(w->stream, part, PART, &n, err);
 		if (!rc && n && !begun)
-			rc = w->to->begin(w->to->user,
-					  bytes - (packing == TEXT_UNPACKED ? w->stream->mark : 0), err);
+			rc = w->to->begin(w->to->user, bytes - (packing == TEXT_UNPACKED ? w->stream->mark : 0), err);
 		begun |= n > 0;
 		if (!rc && n)
 			rc = w->to->add(w->to->user, part, n, err);

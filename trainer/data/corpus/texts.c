@@ -15,8 +15,7 @@
 static const struct {
 	const char *ending;
 	enum text_kind kind;
-} kinds[] = { { ".txt", TEXT_PLAIN },	{ ".jsonl", TEXT_LINES }, { ".ndjson", TEXT_LINES },
-	      { ".parquet", TEXT_TABLE } };
+} kinds[] = { { ".txt", TEXT_PLAIN }, { ".jsonl", TEXT_LINES }, { ".ndjson", TEXT_LINES }, { ".parquet", TEXT_TABLE } };
 
 static const char *const packings[] = { [TEXT_GZIP] = ".gz", [TEXT_ZSTD] = ".zst" };
 
@@ -66,9 +65,7 @@ static enum text_part part_of_name(const char *name)
 	static const struct {
 		const char *word;
 		enum text_part part;
-	} words[] = {
-		{ "val", PART_VAL }, { "valid", PART_VAL }, { "validation", PART_VAL }, { "test", PART_TEST }
-	};
+	} words[] = { { "val", PART_VAL }, { "valid", PART_VAL }, { "validation", PART_VAL }, { "test", PART_TEST } };
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
 		size_t n = strlen(words[i].word);
@@ -105,7 +102,7 @@ static void split_texts(struct texts *t)
 
 		if (t->has_val && n[PART_VAL] && part == PART_TEST) {
 			data_account_leave_file(&t->account, f.name + f.below,
-					   "test is not used, because there is a val");
+						"test is not used, because there is a val");
 			free(f.name);
 			continue;
 		}

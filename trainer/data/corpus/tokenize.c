@@ -262,8 +262,7 @@ static int submit_piece(struct tokenize_job *j, size_t n, bool ends, struct err 
 	int rc = 0;
 
 	if (n || (ends && j->begun))
-		rc = encode_add(j->encode,
-				&(struct encode_piece){ j->split, j->text.data, n, !j->begun, ends }, err);
+		rc = encode_add(j->encode, &(struct encode_piece){ j->split, j->text.data, n, !j->begun, ends }, err);
 	j->begun |= n > 0;
 	buf_consume(&j->text, n);
 	return rc;

@@ -175,7 +175,7 @@ static bool has_regular_file(const char *dir, const char *name)
 	struct stat st;
 
 	return snprintf(path, sizeof(path), "%s/%s", dir, name) < (int)sizeof(path) && !stat(path, &st) &&
-		S_ISREG(st.st_mode);
+	       S_ISREG(st.st_mode);
 }
 
 /* Detects the set in a folder by any of its files or its archive. */

@@ -64,8 +64,8 @@ struct folder_remote {
 
 struct folder_remote_opts {
 	const char *address;
-	struct objects_opts store; /* for the listing */
-	double val_share;	   /* if there is no validation folder */
+	struct objects_opts store;    /* for the listing */
+	double val_share;	      /* if there is no validation folder */
 	struct data_account *account; /* receives all files of the listing */
 };
 

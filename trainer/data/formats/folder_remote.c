@@ -21,10 +21,10 @@ struct remote_file {
 
 struct remote_listing {
 	struct buf names;
-	struct buf files; /* struct file */
-	size_t root;	  /* bytes of the address in front of the names */
+	struct buf files;      /* struct file */
+	size_t root;	       /* bytes of the address in front of the names */
 	struct objects *store; /* receives the pictures */
-	bool escapes;	  /* names are escaped, because they become parts of a URL */
+	bool escapes;	       /* names are escaped, because they become parts of a URL */
 	const struct folder_remote_opts *o;
 };
 
@@ -228,8 +228,8 @@ static void count_remote_picture(const struct remote_listing *l, const char *nam
 	}
 	for (int i = 0; val->holds == SPLIT_VAL && folder_val_name(i); i++)
 		if (is_in_folder(name, folder_val_name(i)) && strcmp(folder_val_name(i), val->folder)) {
-			data_account_leave_file(l->o->account, name,
-					   "%s is not used, because there is a %s", folder_val_name(i), val->folder);
+			data_account_leave_file(l->o->account, name, "%s is not used, because there is a %s",
+						folder_val_name(i), val->folder);
 			return;
 		}
 	data_account_leave_file(l->o->account, name, "images outside of the class folders");

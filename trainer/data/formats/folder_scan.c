@@ -11,7 +11,7 @@
 #include "trainer/data/formats/folder.h"
 #include "trainer/data/pictures/picture.h"
 
-#define DEPTH_MAX 16 /* folders below a class folder */
+#define DEPTH_MAX 16  /* folders below a class folder */
 #define CLASS_DEPTH 2 /* depth of a class folder below the data path, at most */
 #define NAMES_MAX ((size_t)4 << 30)
 #define CLASSES_MAX 1000000
@@ -245,8 +245,7 @@ static int walk_split_folder(struct folder_walk *s, const char *part, enum split
 
 	s->split = split;
 	for (int i = 0; !rc && i < n; i++)
-		rc = names[i] ? walk_class(s, part, names[i]) :
-				err_nomem(s->err, "class names");
+		rc = names[i] ? walk_class(s, part, names[i]) : err_nomem(s->err, "class names");
 	free_class_names(names, n);
 	return rc;
 }

@@ -36,11 +36,11 @@ struct hdf5 {
 	hid_t images[SPLIT_COUNT]; /* 0: none */
 	hid_t type;		   /* type of pixels in memory */
 	size_t pixel_bytes;
-	bool planar;		    /* [N,C,H,W] */
-	int64_t rows[SPLIT_COUNT];  /* rows of the arrays */
+	bool planar;		     /* [N,C,H,W] */
+	int64_t rows[SPLIT_COUNT];   /* rows of the arrays */
 	int32_t *label[SPLIT_COUNT]; /* [row]; negative: unusable */
-	uint32_t *row[SPLIT_COUNT]; /* [sample] */
-	bool one_array;		    /* both splits are in that of training */
+	uint32_t *row[SPLIT_COUNT];  /* [sample] */
+	bool one_array;		     /* both splits are in that of training */
 	struct label_names found;
 	struct buf classes;
 	const char **class_names;
@@ -61,8 +61,8 @@ static int read_split_labels(struct hdf5 *d, enum split s, hid_t set, struct err
 		all *= dim[i];
 	if (all != (hsize_t)d->rows[s] || dim[0] != all)
 		return err_set(err, ERR_USAGE,
-			       "%.200s: %llu labels for %lld images: expected one number or string each",
-			       d->base.path, (unsigned long long)all, (long long)d->rows[s]);
+			       "%.200s: %llu labels for %lld images: expected one number or string each", d->base.path,
+			       (unsigned long long)all, (long long)d->rows[s]);
 	d->label[s] = malloc(((size_t)all + 1) * sizeof(*d->label[s]));
 	if (!d->label[s])
 		return err_nomem(err, "labels");

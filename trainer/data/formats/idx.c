@@ -38,7 +38,7 @@ struct idx_source { /* a mapped file, and the decoder's state for gzip */
 	size_t at;
 	z_stream zs;
 	int64_t produced;
-	bool ended; /* the last gzip member is complete */
+	bool ended;	  /* the last gzip member is complete */
 	bool header_only; /* read no elements of a gzip file */
 };
 

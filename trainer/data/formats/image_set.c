@@ -147,7 +147,7 @@ static void choose_center_box(int resize, struct picture_size size, struct pictu
 {
 	int shorter = size.width < size.height ? size.width : size.height;
 	int width = (int)((int64_t)size.width * resize / shorter),
-		height = (int)((int64_t)size.height * resize / shorter);
+	    height = (int)((int64_t)size.height * resize / shorter);
 	double x = rint((width - v->out_width) / 2.0), y = rint((height - v->out_height) / 2.0);
 
 	v->cut = false;
@@ -183,10 +183,10 @@ int image_set_open_kept(struct image_set *s, const struct dataset_opts *o, uint6
 {
 	const struct dataset *b = &s->base;
 	const struct decoded_cache_opts opts = { .cache = o->cache,
-					   .cache_bytes = o->cache_bytes,
-					   .memory_bytes = o->memory_bytes,
-					   .keeps_bytes = others_bytes +
-							  (uint64_t)b->n_samples[SPLIT_VAL] * count_pixel_bytes(b) };
+						 .cache_bytes = o->cache_bytes,
+						 .memory_bytes = o->memory_bytes,
+						 .keeps_bytes = others_bytes + (uint64_t)b->n_samples[SPLIT_VAL] *
+										       count_pixel_bytes(b) };
 
 	if (!o->cache_decoded)
 		return 0;

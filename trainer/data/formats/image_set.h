@@ -18,8 +18,8 @@ struct image_set {
 	_Atomic uint8_t *broken[SPLIT_COUNT]; /* [sample]: counted as unreadable */
 	_Atomic int64_t n_broken;
 	struct decoded_cache *kept; /* decoded cache of evaluation pictures; NULL: off */
-	char how[80];	      /* … and what they depend on except their files */
-	pthread_mutex_t lock; /* protects the notices */
+	char how[80];		    /* … and what they depend on except their files */
+	pthread_mutex_t lock;	    /* protects the notices */
 	char notice[IMAGE_SET_NOTICES][512];
 	int n_notices, n_unsaid;
 };

@@ -22,7 +22,7 @@ struct cached_page {
 	struct cached_page *next;      /* in its bucket */
 	uint32_t object;
 	uint64_t offset;
-	unsigned char *bytes; /* NULL: not in memory */
+	unsigned char *bytes;	     /* NULL: not in memory */
 	_Atomic uint64_t aside;	     /* position in the ring file; 0: none */
 	struct parquet_page_map map; /* block table of a page that is read in parts */
 	uint32_t n;		     /* uncompressed bytes; 0 for a page that is read in parts */
@@ -129,8 +129,8 @@ static int read_page_source(void *user, uint64_t at, void *to, size_t n, struct 
 {
 	const struct page_source *s = user;
 
-	return objects_read(s->store,
-			    &(struct objects_range){ .object = s->object, .at = at, .n = n, .stop = s->stop }, to, err);
+	return objects_read(s->store, &(struct objects_range){ .object = s->object, .at = at, .n = n, .stop = s->stop },
+			    to, err);
 }
 
 /* Under the lock. Returns true if the page is not in memory and the ring file has overwritten it. */
@@ -211,7 +211,7 @@ struct page_request {
 	const struct sample *one;
 	const struct stop *stop;
 	const struct byte_source *file; /* file with the sample's page */
-	bool whole; /* do not read its page in parts */
+	bool whole;			/* do not read its page in parts */
 };
 
 /* Called and returns with the lock held; unlocks while it decompresses the page. The caller holds one use of the

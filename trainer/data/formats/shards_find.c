@@ -47,8 +47,8 @@ static int add_remote_pictures(struct shards *d, const struct dataset_opts *o, i
 static int add_shard_object(struct objects *store, const char *address, const struct shard_sums *sums, struct err *err)
 {
 	const struct objects_entry listed = { address, sums->listed_bytes, sums->version };
-	int number = sums->version ? objects_add_listed(store, address, &listed, err)
-				   : objects_add(store, address, err);
+	int number =
+		sums->version ? objects_add_listed(store, address, &listed, err) : objects_add(store, address, err);
 
 	return number < 0 || !sums->n ? number : objects_set_sums(store, number, sums->at, sums->n, err);
 }
@@ -146,8 +146,8 @@ static int find_shard_samples(struct shards *d, const struct dataset_opts *o, co
 	if (kept)
 		lock = cache_dir_lock(folder);
 	if (!kept || !load_kept_table(d, path)) {
-		rc = shard_index(&d->samples, d->store,
-				 &(struct shard_index_opts){ &f, known, o->data_timeout_s }, &whole, err);
+		rc = shard_index(&d->samples, d->store, &(struct shard_index_opts){ &f, known, o->data_timeout_s },
+				 &whole, err);
 		if (!rc && kept)
 			samples_keep(&d->samples, path);
 		if (!rc && whole)
@@ -205,7 +205,7 @@ static enum split choose_sample_split(const struct shards *d, int64_t row, int t
 	memcpy(key, name, n);
 	key[n] = '\0';
 	return rng_uniform((struct rng_key){ rng_stream(key), rng_stream("validation") }, 0) < val_share ? SPLIT_VAL
-													: SPLIT_TRAIN;
+													 : SPLIT_TRAIN;
 }
 
 static int split_samples(struct shards *d, int train, double val_share, struct err *err)
@@ -312,8 +312,8 @@ static int account_shards(struct shards *d, const struct dataset_opts *o, struct
 	struct shard_names s = { .n = (size_t)objects_count(d->store) };
 
 	if (d->samples.lost)
-		data_account_leave_samples(a, d->samples.lost, NULL, "%.*s",
-					   (int)strcspn(d->samples.notes, "\n"), d->samples.notes);
+		data_account_leave_samples(a, d->samples.lost, NULL, "%.*s", (int)strcspn(d->samples.notes, "\n"),
+					   d->samples.notes);
 	if (d->classes)
 		return 0;
 	if (!is_local_folder(o->path) || (o->val_path && !is_local_folder(o->val_path))) {

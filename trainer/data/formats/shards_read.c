@@ -46,8 +46,8 @@ static bool name_kept_picture(const struct shards *d, const struct dataset_read 
 	objects_stamp(d->store, (int)one->object, stamp);
 	buf_addc(stamp, '\0');
 	*ret = (struct decoded_cache_name){ .of = stamp->data,
-				      .at = one->offset,
-				      .bytes = (uint64_t)one->packed << 32 | one->bytes };
+					    .at = one->offset,
+					    .bytes = (uint64_t)one->packed << 32 | one->bytes };
 	return !buf_failed(stamp);
 }
 

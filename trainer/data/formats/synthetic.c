@@ -77,7 +77,7 @@ static struct memory_images *new_memory_images(const char *path, int height, int
 static void draw_random_images(struct memory_images *d, uint64_t seed, size_t bytes, int64_t n)
 {
 	struct rng_key pixels = { seed, rng_stream("synthetic images") },
-		labels = { seed, rng_stream("synthetic labels") };
+		       labels = { seed, rng_stream("synthetic labels") };
 	uint8_t *images = d->owned_images;
 	int32_t *label = d->owned_labels;
 
@@ -225,8 +225,8 @@ static int draw_random_tokens(struct memory_tokens *d, const struct dataset_toke
 		return 0;
 	d->tokens = d->owned = malloc((size_t)(n * each) * sizeof(int32_t));
 	if (!d->owned)
-		return err_set(err, ERR_NOMEM, "out of memory: --synthetic: %lld samples of %lld tokens",
-			       (long long)n, (long long)each);
+		return err_set(err, ERR_NOMEM, "out of memory: --synthetic: %lld samples of %lld tokens", (long long)n,
+			       (long long)each);
 	for (int64_t i = 0; i < n * each; i++)
 		d->owned[i] = (int32_t)rng_below(key, (uint64_t)i, (uint64_t)d->base.vocab);
 	d->base.drawn_bytes = d->base.buffer_bytes;

@@ -24,7 +24,7 @@ struct token_dataset {
 	struct dataset base;
 	struct token_set set[SPLIT_COUNT];
 	struct document_pack *pack[SPLIT_COUNT]; /* NULL: windows */
-	_Atomic bool unseen;		/* validation was requested but is missing, and no notice was given yet */
+	_Atomic bool unseen; /* validation was requested but is missing, and no notice was given yet */
 };
 
 static void tokens_close(struct dataset *base)
@@ -164,8 +164,7 @@ static int tokens_open(struct dataset **ret, const char *folder, const struct da
 	d->base.vocab = d->set[SPLIT_TRAIN].vocab;
 	snprintf(d->base.tokenizer, sizeof(d->base.tokenizer), "%.70s", d->set[SPLIT_TRAIN].tokenizer);
 	snprintf(d->base.hash, sizeof(d->base.hash), "tokens-%08x-%08x%s", token_set_sum(&d->set[SPLIT_TRAIN]),
-		 d->set[SPLIT_VAL].n ? token_set_sum(&d->set[SPLIT_VAL]) : 0,
-		 o->pack_documents ? "-packed" : "");
+		 d->set[SPLIT_VAL].n ? token_set_sum(&d->set[SPLIT_VAL]) : 0, o->pack_documents ? "-packed" : "");
 	*ret = &d->base;
 	return 0;
 }
@@ -233,8 +232,8 @@ static int make_token_cache_key(const struct texts *t, const struct tokenizer *t
 		if (stat(t->file[i].name, &st))
 			rc = err_set(err, ERR_USAGE, "%.300s: %s", t->file[i].name, strerror(errno));
 		else
-			buf_addf(&b, "\n/%s %lld %lld.%09ld", t->file[i].name + t->file[i].below,
-				 (long long)st.st_size, (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
+			buf_addf(&b, "\n/%s %lld %lld.%09ld", t->file[i].name + t->file[i].below, (long long)st.st_size,
+				 (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
 	}
 	if (!rc && buf_failed(&b))
 		rc = err_nomem(err, "the texts' names");

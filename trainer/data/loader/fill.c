@@ -27,7 +27,7 @@ size_t fill_input_bytes(const struct fill *f)
 	const struct dataset *d = &f->sized;
 
 	return d->kind == SAMPLE_TOKENS ? (size_t)d->seq_len * sizeof(int32_t)
-		: pixels_count(d) * dtype_bytes(f->dtype);
+					: pixels_count(d) * dtype_bytes(f->dtype);
 }
 
 size_t fill_targets(const struct dataset *d)
@@ -167,13 +167,12 @@ int fill_sample(const struct fill *f, struct fill_hand *h, const struct fill_pla
 	if (f->dataset->kind == SAMPLE_IMAGE)
 		return fill_image(f, h, p, err);
 	return dataset_read(f->dataset,
-			    &(struct dataset_read){
-				    .split = f->split,
-				    .index = p->index,
-				    .tokens = p->input,
-				    .targets = p->target,
-				    .alone = p->alone,
-				    .stop = h->stop },
+			    &(struct dataset_read){ .split = f->split,
+						    .index = p->index,
+						    .tokens = p->input,
+						    .targets = p->target,
+						    .alone = p->alone,
+						    .stop = h->stop },
 			    err);
 }
 

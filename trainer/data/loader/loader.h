@@ -57,23 +57,23 @@ double mixup_beta(struct rng_key key, double alpha);
 struct loader;
 
 struct loader_opts {
-	const struct dataset *dataset; /* borrowed until close */
+	const struct dataset *dataset;	 /* borrowed until close */
 	const struct dataset_norm *norm; /* for u8 pixels; NULL: the set's own. Read only by loader_open */
 	enum split split;
 	struct sampler sampler;
 	int rank;
-	enum dtype dtype;     /* of delivered images: DTYPE_F32 or DTYPE_F64; ignored for token sets */
-	int workers;          /* threads; 0: loader_next does the work itself */
-	int helpers;	      /* number of idle threads that still help with a batch the caller waits for */
-	bool fewer;	      /* accepts fewer threads if the system refuses some */
+	enum dtype dtype; /* of delivered images: DTYPE_F32 or DTYPE_F64; ignored for token sets */
+	int workers;	  /* threads; 0: loader_next does the work itself */
+	int helpers;	  /* number of idle threads that still help with a batch the caller waits for */
+	bool fewer;	  /* accepts fewer threads if the system refuses some */
 	/* Batches in flight, including those that the caller holds; 0: enough for all workers, at least 4. */
 	int slots;
-	unsigned augment;     /* bits of enum dataset_augment */
+	unsigned augment;		  /* bits of enum dataset_augment */
 	enum augment_policy auto_augment; /* u8 images of 1 or 3 channels; after crop and flip */
 	double random_erase;		  /* probability; images */
 	struct mixup_opts mixup;	  /* images: mixes each with the sample before it; targets are then pairs */
-	int64_t first_epoch, first_step; /* start position, from 0; O(1) except for the epoch's order */
-	int64_t epochs;			 /* number of epochs, counting the first, even a partial one; 0: endless */
+	int64_t first_epoch, first_step;  /* start position, from 0; O(1) except for the epoch's order */
+	int64_t epochs;			  /* number of epochs, counting the first, even a partial one; 0: endless */
 	/* Workers do not read ahead from this step on, counted over all epochs. A caller that asks for these steps
 	 * still gets them. 0: no limit. */
 	int64_t steps_end;
@@ -96,21 +96,21 @@ struct loader_opts {
 };
 
 struct loader_batch {
-	int64_t epoch, step;        /* from 0; step within the epoch */
-	int64_t micro, n_micro;     /* which micro-batch of the step */
-	int64_t count;		    /* samples in this micro-batch; may be 0 */
-	int64_t global_count;	    /* samples of the step, over all ranks and micro-batches */
-	int64_t global_weight;	    /* divisor of the step's mean: samples, or their targets */
-	const void *inputs;         /* images: count * height * width * channels of dtype, NHWC; tokens: i32, count *
-				     * seq_len; 64-byte aligned */
+	int64_t epoch, step;	/* from 0; step within the epoch */
+	int64_t micro, n_micro; /* which micro-batch of the step */
+	int64_t count;		/* samples in this micro-batch; may be 0 */
+	int64_t global_count;	/* samples of the step, over all ranks and micro-batches */
+	int64_t global_weight;	/* divisor of the step's mean: samples, or their targets */
+	const void *inputs;	/* images: count * height * width * channels of dtype, NHWC; tokens: i32, count *
+				 * seq_len; 64-byte aligned */
 	/* count labels; or count * seq_len tokens; -1: ignored by the loss. With mixup: count pairs of labels, the
 	 * sample's own and that of the sample before it. */
 	const int32_t *targets;
-	double label_weight;	    /* of the first label of a pair; 1 without mixup */
-	double wait_s;		    /* time that loader_next waited */
-	int ready;		    /* full batches at the call, including this one */
-	bool blank;		    /* zeros instead of samples */
-	int slot;                   /* for loader_release */
+	double label_weight; /* of the first label of a pair; 1 without mixup */
+	double wait_s;	     /* time that loader_next waited */
+	int ready;	     /* full batches at the call, including this one */
+	bool blank;	     /* zeros instead of samples */
+	int slot;	     /* for loader_release */
 };
 
 /* Allocates the slots and starts the workers. Options are copied. ERR_USAGE: impossible options; ERR_NOMEM; or an

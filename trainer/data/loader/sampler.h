@@ -30,7 +30,7 @@ enum sampler_order {
 struct sampler {
 	int64_t n_samples;    /* N; for endless sets the size of the pool */
 	int64_t global_batch; /* G > 0 */
-	int64_t micro;        /* samples of one micro-batch; 0: a whole part */
+	int64_t micro;	      /* samples of one micro-batch; 0: a whole part */
 	int64_t leaf;	      /* > 0: samples per leaf, independent of world; micro is a multiple. 0: no leaves */
 	int world;
 	uint64_t seed;
@@ -43,8 +43,8 @@ struct sampler {
 	const struct dataset_part *part; /* SAMPLER_MIX: n_parts parts; borrowed. N is the epoch's size */
 	int n_parts;
 	int64_t repeats; /* repeated augmentation, not of endless sets or mixes; 0: off */
-	bool endless; /* one endless epoch: position p is sample p modulo N */
-	bool drop_last; /* an epoch ends after its last whole batch; a set smaller than a batch is one batch */
+	bool endless;	 /* one endless epoch: position p is sample p modulo N */
+	bool drop_last;	 /* an epoch ends after its last whole batch; a set smaller than a batch is one batch */
 };
 
 /* A half-open range of positions of an epoch's order (or of any list). */
@@ -52,11 +52,11 @@ struct range {
 	int64_t begin, end;
 };
 
-int64_t sampler_positions(const struct sampler *s); /* positions of an epoch; N without repeats */
+int64_t sampler_positions(const struct sampler *s);		   /* positions of an epoch; N without repeats */
 int64_t sampler_repeat(const struct sampler *s, int64_t position); /* number of its sample's repetition, from 0 */
 int64_t sampler_steps(const struct sampler *s); /* per epoch: ceil(N/G), or floor; INT64_MAX when endless */
-struct range sampler_global(const struct sampler *s, int64_t step);            /* positions of the whole step */
-struct range sampler_part(const struct sampler *s, int64_t step, int rank);    /* positions of one rank; may be empty */
+struct range sampler_global(const struct sampler *s, int64_t step);	    /* positions of the whole step */
+struct range sampler_part(const struct sampler *s, int64_t step, int rank); /* positions of one rank; may be empty */
 struct reduction_tree sampler_leaves(const struct sampler *s, int64_t step, int rank); /* all 0 without leaves */
 /* Micro-batches of the step, >= 1: equal on every rank. */
 int64_t sampler_micros(const struct sampler *s, int64_t step);
@@ -123,13 +123,13 @@ int64_t window_lane(const struct window *w, int64_t position); /* number of samp
 
 /* The order of one epoch, which counts from 0. Endless and unshuffled samplers need no table. */
 struct order {
-	int64_t epoch;		 /* -1: not built yet */
-	uint32_t *index;	 /* SAMPLER_TABLE */
-	struct permute permute;	 /* SAMPLER_GLOBAL; SAMPLER_WINDOW: of the pieces */
-	struct window window;	 /* SAMPLER_WINDOW */
-	int64_t *piece_start;	 /* … [piece in its order]: its first position in the concatenation */
+	int64_t epoch;		/* -1: not built yet */
+	uint32_t *index;	/* SAMPLER_TABLE */
+	struct permute permute; /* SAMPLER_GLOBAL; SAMPLER_WINDOW: of the pieces */
+	struct window window;	/* SAMPLER_WINDOW */
+	int64_t *piece_start;	/* … [piece in its order]: its first position in the concatenation */
 	int64_t n_pieces;
-	struct mix *mix;	 /* SAMPLER_MIX */
+	struct mix *mix; /* SAMPLER_MIX */
 };
 
 int order_init(struct order *o, const struct sampler *s, struct err *err); /* allocates the order's memory */

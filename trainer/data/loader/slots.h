@@ -24,7 +24,7 @@ struct load_position {
 
 /* Advances to the next micro-batch, step or epoch. */
 void load_position_advance(const struct loader_opts *o, struct load_position *p);
-bool load_position_is_end(const struct loader_opts *o, const struct load_position *p); /* past the last epoch */
+bool load_position_is_end(const struct loader_opts *o, const struct load_position *p);	      /* past the last epoch */
 bool load_position_is_past_steps(const struct loader_opts *o, const struct load_position *p); /* past o->steps_end */
 
 struct announcer {
@@ -42,7 +42,7 @@ struct announcements {
 };
 
 int announcer_init(struct announcer *a, const struct loader_opts *o, struct err *err); /* ERR_NOMEM */
-void announcer_done(struct announcer *a); /* a zeroed one is fine */
+void announcer_done(struct announcer *a);					       /* a zeroed one is fine */
 void announcer_rewind(struct announcer *a, const struct load_position *to);
 
 /* Announces samples of a remote set until the set has enough. next: the next micro-batch to assign. */
@@ -63,8 +63,8 @@ struct fill {
 	struct dataset_norm norm;
 	enum split split;
 	struct dataset sized; /* kind and type of the set, and the size of the split's images */
-	enum dtype dtype; /* of delivered images: DTYPE_F32 or DTYPE_F64 */
-	unsigned augment; /* bits of enum dataset_augment */
+	enum dtype dtype;     /* of delivered images: DTYPE_F32 or DTYPE_F64 */
+	unsigned augment;     /* bits of enum dataset_augment */
 	enum augment_policy auto_augment;
 	double random_erase; /* probability */
 	uint64_t seed;
@@ -83,7 +83,7 @@ size_t fill_targets(const struct dataset *d);  /* numbers in its target */
 /* Worker scratch of one thread. */
 struct fill_hand {
 	void *dataset_hand;
-	uint8_t *scratch; /* two source images */
+	uint8_t *scratch;	  /* two source images */
 	struct dataset_file file; /* encoded; used with raw_bytes */
 	const struct stop *stop;  /* as in struct dataset_read; set by the scratch's owner */
 };
@@ -95,7 +95,7 @@ void fill_hand_done(const struct fill *f, struct fill_hand *h); /* a zeroed hand
 struct fill_place {
 	int64_t index, epoch; /* sample; epoch from 0 */
 	int64_t repeat;	      /* number of the sample's repetition in its epoch, from 0: augmentation differs */
-	bool alone; /* as in struct dataset_read */
+	bool alone;	      /* as in struct dataset_read */
 	void *input;
 	int32_t *target;
 };
@@ -131,9 +131,9 @@ struct loader_slot {
 	int64_t places;	       /* samples to fill: those of the batch, and the one before */
 	int64_t claimed, done; /* samples claimed by threads, and samples filled */
 	struct mixup_draw mixup;
-	int64_t failed_at;     /* index of the first unreadable sample; -1: none */
-	struct err err;	       /* … and its error */
-	double ready_at;       /* earliest time of delivery (opts.slow_s) */
+	int64_t failed_at; /* index of the first unreadable sample; -1: none */
+	struct err err;	   /* … and its error */
+	double ready_at;   /* earliest time of delivery (opts.slow_s) */
 	bool held;
 };
 
@@ -145,8 +145,8 @@ struct slots {
 	struct loader_slot *slot;
 	void *memory; /* memory of all slots, if allocated here */
 	int *queue, *free_slots;
-	int first, n, n_free; /* first of the n queued slots; free ones */
-	int current;	      /* slot with unclaimed samples; -1: none */
+	int first, n, n_free;	   /* first of the n queued slots; free ones */
+	int current;		   /* slot with unclaimed samples; -1: none */
 	struct load_position next; /* batch to assign */
 	struct order order;
 	struct announcer ahead;

@@ -102,8 +102,8 @@ static void sample_pixel(const struct augment_image *im, double x, double y, uin
 
 	for (int c = 0; c < im->channels; c++) {
 		const double upper = (1 - dx) * read_pixel(im, left, top, c) + dx * read_pixel(im, left + 1, top, c);
-		const double lower = (1 - dx) * read_pixel(im, left, top + 1, c) +
-				     dx * read_pixel(im, left + 1, top + 1, c);
+		const double lower =
+			(1 - dx) * read_pixel(im, left, top + 1, c) + dx * read_pixel(im, left + 1, top + 1, c);
 
 		to[c] = (uint8_t)rint((1 - dy) * upper + dy * lower);
 	}

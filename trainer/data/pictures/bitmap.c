@@ -15,7 +15,7 @@ struct bitmap {
 	struct codec_whole whole;
 	int width, height;
 	bool top_down;
-	int bits;	 /* bits per pixel */
+	int bits;	  /* bits per pixel */
 	unsigned packing; /* enum bmp_packing */
 	uint32_t mask[3]; /* masks of red, green and blue */
 	const uint8_t *palette;
@@ -112,8 +112,8 @@ static int bmp_header(void *state, const struct picture_input *in, struct codec_
 	b->colors = 0;
 	if (!read_bmp_sizes(b, in))
 		return fail_damaged_bitmap(in, "unknown kind of BMP header", err);
-	known = (b->packing == BMP_RGB && (b->bits == 1 || b->bits == 4 || b->bits == 8 || b->bits == 16 ||
-					   b->bits == 24 || b->bits == 32)) ||
+	known = (b->packing == BMP_RGB &&
+		 (b->bits == 1 || b->bits == 4 || b->bits == 8 || b->bits == 16 || b->bits == 24 || b->bits == 32)) ||
 		(b->packing == BMP_RLE8 && b->bits == 8) || (b->packing == BMP_RLE4 && b->bits == 4) ||
 		b->packing == BMP_FIELDS || b->packing == BMP_ALPHA_FIELDS;
 	if (!known || b->begin < 14 || b->begin > in->n)
@@ -156,8 +156,8 @@ static void unpack_bmp_row(const struct bitmap *b, const uint8_t *from, uint8_t 
 		} else if (b->bits == 24) {
 			memcpy(to, (uint8_t[]){ from[3 * x + 2], from[3 * x + 1], from[3 * x], 255 }, 4);
 		} else {
-			uint32_t v = b->bits == 16 ? little_get_u16(from + 2 * x)
-						   : little_get_u32(from + 4 * (size_t)x);
+			uint32_t v =
+				b->bits == 16 ? little_get_u16(from + 2 * x) : little_get_u32(from + 4 * (size_t)x);
 
 			for (int c = 0; c < 3; c++)
 				to[c] = read_masked_value(v, b->mask[c]);

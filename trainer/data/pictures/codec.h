@@ -44,8 +44,8 @@ struct codec_whole {
 	int width, height;
 };
 
-int codec_whole_begin(struct codec_whole *p, int width, int height, struct err *err);  /* makes room; ERR_NOMEM */
-void codec_whole_rows(const struct codec_whole *p, const struct codec_want *w); /* passes the wanted rows */
+int codec_whole_begin(struct codec_whole *p, int width, int height, struct err *err); /* makes room; ERR_NOMEM */
+void codec_whole_rows(const struct codec_whole *p, const struct codec_want *w);	      /* passes the wanted rows */
 
 /* Returns tag 0x0112 of the first directory of an EXIF block (TIFF 6.0), with or without "Exif" before it; 1 if it is
  * missing or invalid. */

@@ -24,7 +24,7 @@
 enum { WHOLE = 0, CODE = 0x40, LONG = 0x80, KIND = 0xc0, LENGTH = 0x3f };
 
 struct huffman_table {
-	uint32_t look[1 << LOOK]; /* value (CODE: bits of the value) << 16 | run << 8 | kind | length */
+	uint32_t look[1 << LOOK];   /* value (CODE: bits of the value) << 16 | run << 8 | kind | length */
 	int32_t last[LONGEST + 2];  /* largest code of each length, -1: none */
 	int32_t shift[LONGEST + 1]; /* code + shift: index into symbol */
 	uint8_t symbol[256];

@@ -13,7 +13,7 @@
 
 struct entropy;
 
-struct entropy *entropy_new(void); /* NULL: out of memory */
+struct entropy *entropy_new(void);    /* NULL: out of memory */
 void entropy_free(struct entropy *e); /* NULL is fine */
 
 /* Wanted pixels of the output; x0 and x1 as jpeg_crop_scanline returned them. */

@@ -206,8 +206,8 @@ static int jpeg_rows(void *state, const struct picture_input *in, const struct c
 	j->d.scale_num = 8u / (unsigned)w->shrink;
 	j->d.scale_denom = 8;
 	j->d.dct_method = JDCT_ISLOW;
-	j->d.out_color_space = j->d.jpeg_color_space == JCS_CMYK || j->d.jpeg_color_space == JCS_YCCK ? JCS_CMYK :
-												JCS_EXT_RGBX;
+	j->d.out_color_space =
+		j->d.jpeg_color_space == JCS_CMYK || j->d.jpeg_color_space == JCS_YCCK ? JCS_CMYK : JCS_EXT_RGBX;
 	jpeg_start_decompress(&j->d);
 	rc = reserve_jpeg_row(j, err);
 	if (rc)

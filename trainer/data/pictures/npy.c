@@ -26,7 +26,7 @@ static bool parse_npy_shape(const char *text, struct npy *a)
 	if (n < 3 || !end)
 		n = sscanf(at, "(%6d, %6d)%n", &a->height, &a->width, &end);
 	return end && n >= 2 && a->height > 0 && a->width > 0 && a->channels > 0 && a->height <= SIDE_MAX &&
-		a->width <= SIDE_MAX;
+	       a->width <= SIDE_MAX;
 }
 
 /* True if an array begins there, complete or not. */

@@ -141,8 +141,8 @@ static int fail_unknown_picture(const struct picture_input *in, struct err *err)
 		    !memcmp(in->data + endings[i].at, endings[i].begins, endings[i].n))
 			return err_set(err, ERR_CORRUPT, "%.300s: %s %s", in->name, endings[i].ending,
 				       endings[i].lacks);
-	return err_set(err, ERR_CORRUPT,
-		       "%.300s: is not a picture format that dptrain reads (%s)", in->name, PICTURE_ENDINGS);
+	return err_set(err, ERR_CORRUPT, "%.300s: is not a picture format that dptrain reads (%s)", in->name,
+		       PICTURE_ENDINGS);
 }
 
 #define KEEP 3
@@ -280,8 +280,8 @@ static int choose_shrink(const struct codec_header *h, const struct stored *s)
 {
 	int shrink = 8;
 
-	while (shrink > 1 && (!h->scales || s->width / shrink < KEEP * s->out_width ||
-			      s->height / shrink < KEEP * s->out_height))
+	while (shrink > 1 &&
+	       (!h->scales || s->width / shrink < KEEP * s->out_width || s->height / shrink < KEEP * s->out_height))
 		shrink /= 2;
 	return shrink;
 }

@@ -94,18 +94,18 @@ void pixels_table(struct pixels_table *ret, int channels, const struct dataset_n
 	ret->fused = ret->fused && pixels_avx2();
 }
 
-#define LOOK_UP(type, field)                                                                                          \
-	static void look_up_##field(const struct pixels_table *t, const uint8_t *from, size_t n, int channels, \
-				    type *to) \
-	{                                                                                                             \
-		if (channels == 1) {                                                                                  \
-			for (size_t i = 0; i < n; i++)                                                                \
-				to[i] = t->field[0][from[i]];                                                         \
-			return;                                                                                       \
-		}                                                                                                     \
-		for (size_t i = 0; i < n; i += (size_t)channels)                                                      \
-			for (int c = 0; c < channels; c++)                                                            \
-				to[i + (size_t)c] = t->field[c][from[i + (size_t)c]];                                 \
+#define LOOK_UP(type, field)                                                                                           \
+	static void look_up_##field(const struct pixels_table *t, const uint8_t *from, size_t n, int channels,         \
+				    type *to)                                                                          \
+	{                                                                                                              \
+		if (channels == 1) {                                                                                   \
+			for (size_t i = 0; i < n; i++)                                                                 \
+				to[i] = t->field[0][from[i]];                                                          \
+			return;                                                                                        \
+		}                                                                                                      \
+		for (size_t i = 0; i < n; i += (size_t)channels)                                                       \
+			for (int c = 0; c < channels; c++)                                                             \
+				to[i + (size_t)c] = t->field[c][from[i + (size_t)c]];                                  \
 	}
 
 LOOK_UP(float, f32)

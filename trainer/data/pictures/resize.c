@@ -19,10 +19,10 @@
 #define SLACK 3 /* pixels after the last one that may be read: 4 bytes each of the 16 readable ones */
 
 struct axis_weights {
-	int n;	     /* output pixels */
-	int room;    /* n, rounded up to a multiple of 4 */
-	int taps;    /* weights per output pixel, a multiple of 4 */
-	int *first;  /* [room]: source pixel of the first weight */
+	int n;		 /* output pixels */
+	int room;	 /* n, rounded up to a multiple of 4 */
+	int taps;	 /* weights per output pixel, a multiple of 4 */
+	int *first;	 /* [room]: source pixel of the first weight */
 	int16_t *weight; /* [room * taps]; 0 after the last tap and the last pixel */
 	int cap_n, cap_weights;
 	int begin, end; /* source pixels used */
@@ -279,8 +279,8 @@ AVX2 static void scale_row_avx2(const struct axis_weights *x, const uint8_t *row
 		const int *at = x->first + i;
 		const int16_t *w = x->weight + (size_t)i * taps;
 		__m256i even = two_pixels(from + 4 * (size_t)at[0], from + 4 * (size_t)at[2], w, w + 2 * taps, x->taps);
-		__m256i odd = two_pixels(from + 4 * (size_t)at[1], from + 4 * (size_t)at[3], w + taps, w + 3 * taps,
-					 x->taps);
+		__m256i odd =
+			two_pixels(from + 4 * (size_t)at[1], from + 4 * (size_t)at[3], w + taps, w + 3 * taps, x->taps);
 		__m256i bytes = _mm256_packs_epi32(even, odd); /* 0 1 | 2 3 */
 
 		bytes = _mm256_permute4x64_epi64(_mm256_packus_epi16(bytes, bytes), 0x08);

@@ -167,9 +167,9 @@ static bool open_transcoder(struct transcoder *t, size_t n)
 	jpeg_create_decompress(&t->from);
 	jpeg_create_compress(&t->to);
 	t->to.client_data = t;
-	t->sink = (struct jpeg_destination_mgr){
-		.init_destination = sink_begin, .empty_output_buffer = sink_grow, .term_destination = sink_end
-	};
+	t->sink = (struct jpeg_destination_mgr){ .init_destination = sink_begin,
+						 .empty_output_buffer = sink_grow,
+						 .term_destination = sink_end };
 	t->to.dest = &t->sink;
 	t->room = n + n / GROWTH + 1024;
 	t->out = malloc(t->room);

@@ -128,8 +128,8 @@ static TIFF *open_tiff_input(struct tiff_state *s, const struct picture_input *i
 	TIFFOpenOptionsSetErrorHandlerExtR(o, keep_tiff_error, s);
 	TIFFOpenOptionsSetWarningHandlerExtR(o, ignore_tiff_warning, s);
 	TIFFOpenOptionsSetMaxSingleMemAlloc(o, PICTURE_PIXELS_MAX * 8);
-	t = TIFFClientOpenExt(in->name, "rm", s, read_tiff_input, refuse_tiff_output, seek_tiff_input,
-			      close_tiff_input, size_tiff_input, map_tiff_input, unmap_tiff_input, o);
+	t = TIFFClientOpenExt(in->name, "rm", s, read_tiff_input, refuse_tiff_output, seek_tiff_input, close_tiff_input,
+			      size_tiff_input, map_tiff_input, unmap_tiff_input, o);
 	TIFFOpenOptionsFree(o);
 	return t;
 }

@@ -42,9 +42,9 @@ struct block_check {
 
 /* The shared memory in the lock file. */
 struct cache_shared {
-	_Atomic uint64_t used; /* bytes of all blocks */
-	_Atomic uint64_t swept; /* the total was computed once */
-	_Atomic uint64_t copies; /* bytes of them that are copies */
+	_Atomic uint64_t used;		  /* bytes of all blocks */
+	_Atomic uint64_t swept;		  /* the total was computed once */
+	_Atomic uint64_t copies;	  /* bytes of them that are copies */
 	unsigned char id[CACHE_ID_BYTES]; /* zeros until it is drawn, under the lock of the sweep */
 };
 

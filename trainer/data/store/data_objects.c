@@ -29,8 +29,8 @@ struct store_object {
 	uint64_t bytes;
 	struct timespec changed;
 	uint64_t node;
-	_Atomic int fd; /* -1: not open */
-	int remote;	/* number in fetch; -1: a local file */
+	_Atomic int fd;		 /* -1: not open */
+	int remote;		 /* number in fetch; -1: a local file */
 	_Atomic uint32_t *round; /* local file, [piece]: the round that last announced it */
 };
 
@@ -38,10 +38,10 @@ struct objects {
 	struct store_object *object;
 	int n, cap;
 	struct objects_opts o;
-	struct fetch *fetch; /* NULL until a remote object is added */
-	struct cache *cache; /* NULL: none */
+	struct fetch *fetch;		 /* NULL until a remote object is added */
+	struct cache *cache;		 /* NULL: none */
 	struct readahead *read, *wanted; /* sequential streams of reads and of announcements */
-	int keep;		       /* most files kept open */
+	int keep;			 /* most files kept open */
 	_Atomic int n_open;
 	_Atomic uint64_t local_bytes; /* read from local files */
 };
@@ -147,8 +147,8 @@ int objects_add(struct objects *s, const char *address, struct err *err)
 	if (fetch_is_remote(address))
 		return add_remote_object(s, address, err);
 	if (strstr(address, "://"))
-		return err_set(err, ERR_USAGE,
-			       "%.300s: unsupported URL: expected http://, https://, s3:// or gs://", address);
+		return err_set(err, ERR_USAGE, "%.300s: unsupported URL: expected http://, https://, s3:// or gs://",
+			       address);
 	if (stat(address, &st))
 		return err_set(err, ERR_USAGE, "%.300s: %s", address, strerror(errno));
 	if (!S_ISREG(st.st_mode))
@@ -242,7 +242,7 @@ bool objects_hold_windows(struct objects *s, const struct objects_windows *w)
 
 static bool is_network_path(const char *path)
 {
-	static const unsigned long kinds[] = { 0x6969 /* NFS */, 0x65735546 /* FUSE */, 0xff534d42 /* CIFS */,
+	static const unsigned long kinds[] = { 0x6969 /* NFS */,      0x65735546 /* FUSE */, 0xff534d42 /* CIFS */,
 					       0xfe534d42 /* SMB2 */, 0x00c36400 /* Ceph */, 0x0bd00bd0 /* Lustre */ };
 	struct statfs st;
 

@@ -24,7 +24,7 @@ struct objects_opts {
 };
 
 int objects_open(struct objects **ret, const struct objects_opts *o, struct err *err); /* starts empty */
-void objects_close(struct objects *s);		     /* NULL is fine */
+void objects_close(struct objects *s);						       /* NULL is fine */
 
 /* Adds an object and returns its number, from 0 in order; negative: unusable. Not during reads. */
 int objects_add(struct objects *s, const char *address, struct err *err);
@@ -119,8 +119,8 @@ int objects_add_listed(struct objects *s, const char *address, const struct obje
 bool objects_is_folder(const char *address); /* true if the store can list it; a name with a dot must end in a slash */
 
 struct objects_lister {
-	bool below;	  /* recursive */
-	double timeout_s; /* as in struct objects_opts */
+	bool below;								 /* recursive */
+	double timeout_s;							 /* as in struct objects_opts */
 	int (*each)(void *user, const struct objects_entry *e, struct err *err); /* nonzero stops and is returned */
 	void *user;
 };

@@ -119,8 +119,8 @@ static int find_bucket_client(struct fetch *f, const char *scheme, const char *n
 	if (!array_reserve(&b->at, &b->cap, b->n + 1))
 		return err_nomem(err, NULL);
 	more = &b->at[b->n];
-	rc = object_open(&more->client, name,
-			 &(struct object_opts){ .scheme = scheme, .timeout_s = f->o.timeout_s }, err);
+	rc = object_open(&more->client, name, &(struct object_opts){ .scheme = scheme, .timeout_s = f->o.timeout_s },
+			 err);
 	if (rc)
 		return rc;
 	more->scheme = scheme;

@@ -47,9 +47,9 @@ int fetch_measure(struct fetch *f, struct err *err);
 
 /* Size of the object, once it is measured or set. */
 uint64_t fetch_bytes(const struct fetch *f, int object);
-const char *fetch_etag(const struct fetch *f, int object);  /* "": the server sends none */
+const char *fetch_etag(const struct fetch *f, int object);	 /* "": the server sends none */
 const char *fetch_generation(const struct fetch *f, int object); /* on Google Cloud Storage; else "" */
-const char *fetch_shown(const struct fetch *f, int object); /* its address without secrets */
+const char *fetch_shown(const struct fetch *f, int object);	 /* its address without secrets */
 
 struct fetch_range {
 	int object;
@@ -72,10 +72,10 @@ uint64_t fetch_cached(const struct fetch *f);
 
 struct fetch_counts {
 	uint64_t bytes, requests, retries; /* of the store */
-	uint64_t cache_bytes; /* read from the cache */
-	uint64_t refetched_bytes; /* the part of bytes that the cache had before (cache_had) */
-	uint64_t peer_bytes;  /* received from the caches of other nodes */
-	uint64_t peer_failures; /* blocks that the store sent because the owner did not */
+	uint64_t cache_bytes;		   /* read from the cache */
+	uint64_t refetched_bytes;	   /* the part of bytes that the cache had before (cache_had) */
+	uint64_t peer_bytes;		   /* received from the caches of other nodes */
+	uint64_t peer_failures;		   /* blocks that the store sent because the owner did not */
 };
 
 struct fetch_counts fetch_counts(struct fetch *f); /* since fetch_new */

@@ -28,17 +28,17 @@ struct fetched_block {
 	uint64_t begin;
 	size_t n, unread; /* bytes; bytes not yet read in this pass, where each byte counts once */
 	enum block_state state;
-	int uses;    /* announced reads left */
-	int readers; /* waiting or copying */
+	int uses;		   /* announced reads left */
+	int readers;		   /* waiting or copying */
 	int tries, wrong, renewed; /* renewed: requests repeated with other credentials */
 	bool urgent, probe;
-	bool claimed;  /* in the cache, so that other processes do not fetch it */
-	bool direct;   /* bypasses the cache */
+	bool claimed;	   /* in the cache, so that other processes do not fetch it */
+	bool direct;	   /* bypasses the cache */
 	int peer;	   /* node that is sending it; -1: the store */
 	int peer_asks;	   /* answers of its owner that it is on its way */
 	double peer_since; /* time of the first of them */
 	bool store_only;   /* its owner failed */
-	double others; /* time since which another process fetches it; 0: none */
+	double others;	   /* time since which another process fetches it; 0: none */
 	double not_before, asked;
 	char *bytes;
 	struct err err;
@@ -53,7 +53,7 @@ struct fetch_object {
 	char etag[TRANSFER_ETAG_BYTES];
 	char modified[64];
 	char generation[OBJECT_GENERATION_BYTES]; /* Google's number of the version; "": none */
-	uint64_t bytes; /* 0: unknown, or empty */
+	uint64_t bytes;				  /* 0: unknown, or empty */
 	bool known;
 	uint32_t *sum; /* CRC-32C of each of n_sums blocks; NULL: unknown */
 	size_t n_sums;
@@ -88,7 +88,7 @@ struct block_pool {
 	size_t held_bytes;	   /* of all blocks with memory, and spares */
 	char *spare[FETCH_SPARES]; /* memory of whole blocks for reuse: clearing new pages costs as much as copying */
 	int n_spares;
-	bool starved; /* a block waits for memory */
+	bool starved;	  /* a block waits for memory */
 	size_t due_bytes; /* announced and unread, and in the queue */
 };
 

@@ -23,8 +23,8 @@
 
 struct peer_connection {
 	int fd;
-	double since;  /* the last byte */
-	size_t have;   /* bytes of head */
+	double since; /* the last byte */
+	size_t have;  /* bytes of head */
 	char head[PEER_SERVER_HEAD_BYTES];
 	size_t reply_n, sent; /* bytes of the reply, and of reply and block together that were sent; 0: reading */
 	char reply[REPLY_BYTES];

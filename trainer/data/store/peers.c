@@ -199,8 +199,7 @@ int peers_begin(const struct peers *p, int node, struct peers_ask *ask, char url
 }
 
 /* The text names who proves, so that a proof cannot be sent back to its author. */
-static void prove_text(const struct peers *p, const struct peers_ask *ask, const char *who,
-		       char ret[PEERS_PROOF_BYTES])
+static void prove_text(const struct peers *p, const struct peers_ask *ask, const char *who, char ret[PEERS_PROOF_BYTES])
 {
 	unsigned char mac[32];
 	char text[256];

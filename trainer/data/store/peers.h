@@ -25,7 +25,7 @@ struct peers_opts {
 	const struct peers_node *node; /* [n] all nodes that share, this one included; copied */
 	int n;
 	const unsigned char *id; /* of this node's cache: PEERS_ID_BYTES */
-	const char *key; /* the secret of the job; copied */
+	const char *key;	 /* the secret of the job; copied */
 };
 
 int peers_open(struct peers **ret, const struct peers_opts *o, struct err *err);
@@ -88,9 +88,9 @@ void peers_refused(struct peers *p, const char *from, const char *why);
  * client that sends or receives nothing for a while is disconnected. */
 
 #define PEER_SERVER_BLOCK_HEADER "DPTrain-Block"
-#define PEER_SERVER_IDLE_S 10.0	  /* longest time without a byte of a request or of a response */
+#define PEER_SERVER_IDLE_S 10.0	    /* longest time without a byte of a request or of a response */
 #define PEER_SERVER_CONNECTIONS 256 /* then the one that waits longest for a request is closed */
-#define PEER_SERVER_BLOCKS 16	  /* sent at a time */
+#define PEER_SERVER_BLOCKS 16	    /* sent at a time */
 #define PEER_SERVER_HEAD_BYTES 4096 /* largest request */
 
 struct peer_server;

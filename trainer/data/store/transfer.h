@@ -10,18 +10,18 @@
 #define TRANSFER_TEXT_BYTES 1024
 
 struct transfer_want {
-	const char *url;     /* http:// or https:// */
-	const char *etag;    /* "": unknown */
-	uint64_t begin, n;   /* bytes; n >= 1 */
-	uint64_t total;	     /* of the object; 0: unknown */
-	double stall_s;	     /* longest time without a byte */
-	double left_s;	     /* until the reader gives up */
+	const char *url;	    /* http:// or https:// */
+	const char *etag;	    /* "": unknown */
+	uint64_t begin, n;	    /* bytes; n >= 1 */
+	uint64_t total;		    /* of the object; 0: unknown */
+	double stall_s;		    /* longest time without a byte */
+	double left_s;		    /* until the reader gives up */
 	struct curl_slist *headers; /* borrowed until the end; NULL: none */
 	bool follows;		    /* follows redirects */
 	const char *ca;		    /* CA bundle; NULL: the default */
 	bool peer;		    /* to a node of the job: the URL names the range; no proxy */
-	char *to;	     /* n bytes */
-	bool sums;	     /* computes the CRC-32C */
+	char *to;		    /* n bytes */
+	bool sums;		    /* computes the CRC-32C */
 };
 
 enum transfer_end {

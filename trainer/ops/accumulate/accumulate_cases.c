@@ -7,7 +7,7 @@ static struct node *build_accumulate_case(struct graph *g, const struct op_case 
 {
 	enum dtype type = c->size[1] ? DTYPE_F64 : DTYPE_F32;
 	struct tensor *s = case_input(g, "s", type, SHAPE(c->size[0])),
-		*x = case_input(g, "x", type, SHAPE(c->size[0]));
+		      *x = case_input(g, "x", type, SHAPE(c->size[0]));
 
 	return graph_node(g, &(struct node_spec){ .op = &op_accumulate, NODE_IN(s, x), NODE_OUT(s) });
 }

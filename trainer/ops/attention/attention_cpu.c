@@ -12,11 +12,11 @@
 
 /* One head's operands in the part's scratch, rows of `width` floats. Elements beyond seq and d are zero. */
 struct attention_head {
-	float *k, *v, *dk, *dv;	    /* [keys] rows */
-	float *q, *dy;		    /* [QUERIES] rows; q is scaled by 1 / sqrt(d) */
+	float *k, *v, *dk, *dv;		     /* [keys] rows */
+	float *q, *dy;			     /* [QUERIES] rows; q is scaled by 1 / sqrt(d) */
 	float *q_transposed, *dy_transposed; /* [width][QUERIES] */
-	float *p, *ds;		    /* [keys][QUERIES] */
-	float *out;		    /* [QUERIES] rows */
+	float *p, *ds;			     /* [keys][QUERIES] */
+	float *out;			     /* [QUERIES] rows */
 	int64_t row, at, first, number;
 };
 
@@ -25,7 +25,7 @@ struct attention_head {
 
 /* Creates the state shared by both ops. n_low: number of inputs of the low type. */
 static int new_attention_state(const struct kernel_env *env, struct node *n, int n_low, struct attention_state **ret,
-			 struct err *err)
+			       struct err *err)
 {
 	const struct tensor *qkv = n->in[n_low > 1];
 	struct attention_state *s;
@@ -264,11 +264,10 @@ static inline __attribute__((unused)) struct attention_head V(open_head)(const s
 	return h;
 }
 
-static inline __attribute__((unused)) struct V(rows) V(make_query_rows)(const struct attention_state *s,
-								const struct attention_head *h, int64_t i)
+static inline __attribute__((unused)) struct V(rows)
+	V(make_query_rows)(const struct attention_state *s, const struct attention_head *h, int64_t i)
 {
-	return (struct V(rows)){ s->qkv,	  3 * s->c, h->row * 3 * s->c + h->at, i, i + QUERIES,
-				 1 / sqrtf((float)s->d) };
+	return (struct V(rows)){ s->qkv, 3 * s->c, h->row * 3 * s->c + h->at, i, i + QUERIES, 1 / sqrtf((float)s->d) };
 }
 
 /* to[key][query] = rows of a times the transposed block b, for keys below i + QUERIES. */
@@ -352,7 +351,7 @@ V(compute_softmax)(const struct attention_state *s, const struct attention_head 
 }
 
 static inline __attribute__((unused)) void V(run_forward_block)(const struct attention_state *s,
-							    const struct attention_head *h, int64_t i)
+								const struct attention_head *h, int64_t i)
 {
 	float sums[QUERIES], maxima[QUERIES];
 	struct V(rows) r = V(make_query_rows)(s, h, i);
@@ -417,7 +416,7 @@ static inline __attribute__((unused)) void V(softmax_grad)(const struct attentio
 
 /* Backward pass of one block of queries: adds to dk and dv, stores dq. */
 static inline __attribute__((unused)) void V(run_backward_block)(const struct attention_state *s,
-							     const struct attention_head *h, int64_t i)
+								 const struct attention_head *h, int64_t i)
 {
 	struct V(rows) r = V(make_query_rows)(s, h, i), y = { s->y_in, s->c, h->row * s->c + h->at, i, i + QUERIES, 1 };
 	float inner[QUERIES];

@@ -15,7 +15,7 @@ struct attention_state {
 	cpu_part_fn *loop;
 	int64_t n_heads; /* over all sequences */
 	int64_t c, d, seq, heads;
-	int64_t width, keys; /* d rounded up to whole vectors, seq rounded up to whole blocks */
+	int64_t width, keys;  /* d rounded up to whole vectors, seq rounded up to whole blocks */
 	size_t scratch_bytes; /* per part */
 	int parts;
 	bool bf16, bf16_products;

@@ -196,8 +196,8 @@ int prepare_attention_layer(const struct kernel_env *env, struct node *n, bool b
 	l->n = n;
 	l->z = read_attention_sizes(n, n->in[backward]);
 	l->type = n->in[0]->dtype;
-	rc = l->z.d <= HEAD_MAX ? plan_cudnn_attention(l, env, backward, err) :
-				  err_set(err, ERR_UNSUPPORTED, "cuda: %s: head size %d: must be at most %d", n->name,
+	rc = l->z.d <= HEAD_MAX ? plan_cudnn_attention(l, env, backward, err)
+				: err_set(err, ERR_UNSUPPORTED, "cuda: %s: head size %d: must be at most %d", n->name,
 					  l->z.d, HEAD_MAX);
 	if (rc) {
 		release_attention_cuda(l);

@@ -132,8 +132,8 @@ template <int each, int together, typename T> __global__ void inner_products(str
 template <int each, int together, typename T>
 static void launch_inner_products(const struct attention_sizes &z, const struct kernel_args *a, const gradient<T> &b)
 {
-	launch(a, dim3(cuda_blocks(z.rows * together, BLOCK_THREADS)), BLOCK_THREADS,
-	       inner_products<each, together, T>, z, b);
+	launch(a, dim3(cuda_blocks(z.rows * together, BLOCK_THREADS)), BLOCK_THREADS, inner_products<each, together, T>,
+	       z, b);
 }
 
 /* Row or column operands of the two products of a gradient. first: q or k; second: dy or v. */
@@ -145,7 +145,7 @@ template <typename T> struct side {
 /* by_key: the block's own rows are keys and the others queries; else the other way round. */
 template <bool by_key, typename T>
 __device__ inline void pick_gradient_sides(const struct attention_sizes &z, const struct spot &s, const gradient<T> &b,
-				side<T> &mine, side<T> &other)
+					   side<T> &mine, side<T> &other)
 {
 	const T *qkv = b.qkv + qkv_at(z, s, 0);
 	const side<T> queries = { qkv, b.dy + y_at(z, s, 0), 3 * z.c, z.c };

@@ -121,7 +121,7 @@ __device__ float row_max(float v)
 /* Stores a warp's rows, from position `first` of the sequence on. by: factor of each of the lane's two rows. */
 template <int wide, typename T>
 __device__ void store_rows(const output_rows<T> &out, const float (&sums)[wide / 8][4], const float (&by)[2], int first,
-			 const struct attention_sizes &z)
+			   const struct attention_sizes &z)
 {
 	for (int j = 0; j < wide / 8; j++)
 		for (int e = 0; e < 4; e += 2) {
@@ -250,7 +250,7 @@ struct row_statistics {
 
 template <typename T>
 __device__ struct row_statistics load_statistics(const struct attention_sizes &z, const struct spot &s,
-					     const gradient<T> &b, int i)
+						 const gradient<T> &b, int i)
 {
 	struct row_statistics of = { 0, 0 };
 
@@ -308,7 +308,7 @@ __global__ void __launch_bounds__(warps *WARP, wide > 64 ? 2 : 3)
 	const int own = (int)threadIdx.x / WARP * rows_each, row = s.i + own;
 	const float root = 1 / sqrtf((float)z.d), of_rows[2] = { root, root }, one[2] = { 1, 1 };
 	const struct row_statistics of[2] = { load_statistics(z, s, b, row + lane_row(0)),
-					  load_statistics(z, s, b, row + lane_row(2)) };
+					      load_statistics(z, s, b, row + lane_row(2)) };
 	const int end = by_key || z.seq < s.i + tile_rows ? z.seq : s.i + tile_rows;
 	float d_first[wide / 8][4] = {}, d_second[wide / 8][4] = {};
 	side<T> mine, other;

@@ -119,7 +119,7 @@ template <int across> __device__ float row_max(float v)
 /* Stores a block's rows, from position `first` of the sequence on, times `by`. */
 template <int across, int m, int c>
 __device__ void store_rows(const output_rows<float> &out, const float (&sums)[m][c], float by, int first,
-			 const struct attention_sizes &z)
+			   const struct attention_sizes &z)
 {
 	for (int i = 0; i < m; i++)
 		for (int j = 0; j < c; j += each) {
@@ -220,9 +220,9 @@ __global__ void __launch_bounds__(forward_threads, wide > 64 ? 3 : 4)
 	tiled_forward_kernel(struct attention_sizes z, const step_page *page, const float *qkv, float *y, float *lse)
 {
 	constexpr int rows = tile<wide>, across = forward_across, m = rows / down;
-	SHARED(float, queries, rows * wide);
-	SHARED(float, keys, rows * wide);
-	SHARED(float, values, rows * wide);
+	SHARED(float, queries, rows *wide);
+	SHARED(float, keys, rows *wide);
+	SHARED(float, values, rows *wide);
 	float *const weights = keys; /* free once the scores are known */
 	const struct spot s = find_tile_spot(z, rows, true);
 	const float *of_head = qkv + qkv_at(z, s, 0);
@@ -319,11 +319,11 @@ __global__ void __launch_bounds__(backward_threads, wide > 64 ? 4 : 6)
 	tiled_backward_kernel(struct attention_sizes z, const step_page *page, gradient<float> b)
 {
 	constexpr int n = other_rows<wide>, across = backward_across, m = own_rows / down, c = wide / across;
-	SHARED(float, first, own_rows * wide);
-	SHARED(float, second, own_rows * wide);
-	SHARED(float, other_first, n * wide);
-	SHARED(float, other_second, n * wide);
-	SHARED(float, weights, own_rows * n);
+	SHARED(float, first, own_rows *wide);
+	SHARED(float, second, own_rows *wide);
+	SHARED(float, other_first, n *wide);
+	SHARED(float, other_second, n *wide);
+	SHARED(float, weights, own_rows *n);
 	SHARED(struct query_statistics, of, by_key ? n : own_rows);
 	const struct spot s = find_tile_spot(z, own_rows, !by_key);
 	const float root = 1 / sqrtf((float)z.d);

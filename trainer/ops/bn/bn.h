@@ -31,12 +31,12 @@
 
 #include "trainer/graph/graph.h"
 
-struct bn_attr { /* of all these ops */
-	double eps;      /* 1e-5 */
+struct bn_attr {	 /* of all these ops */
+	double eps;	 /* 1e-5 */
 	double momentum; /* 0.1 */
-	bool relu;       /* fused */
-	bool residual;   /* fused add in front of the activation */
-	bool write_g;    /* bn_grad_stats: writes g (its second output) */
+	bool relu;	 /* fused */
+	bool residual;	 /* fused add in front of the activation */
+	bool write_g;	 /* bn_grad_stats: writes g (its second output) */
 };
 
 struct bn_tensors { /* all of length C, master type */

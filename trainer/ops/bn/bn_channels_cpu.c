@@ -15,8 +15,8 @@ int bn_cpu_new(const struct kernel_env *env, struct node *n, struct cpu_operands
 	struct bn_state *s;
 	void *state;
 	bool bf16;
-	int rc = cpu_typed_state_new(n, (struct cpu_typed_state){ large.n_in, large.n_out, sizeof(*s) }, &bf16,
-				     &state, err);
+	int rc = cpu_typed_state_new(n, (struct cpu_typed_state){ large.n_in, large.n_out, sizeof(*s) }, &bf16, &state,
+				     err);
 
 	if (rc)
 		return rc;

@@ -18,7 +18,7 @@ struct bn_state {
 	/* set per run */
 	const void *x, *dy, *dy2, *y_in, *residual;
 	void *out;
-	bool past; /* stores bypass the caches */
+	bool past;					     /* stores bypass the caches */
 	float *mean, *rstd, *scale, *shift, *slope, *offset; /* in the workspace */
 	float *rows_sum; /* [parts][2 padded] in the workspace, with many channels */
 	double *sums;	 /* [parts][2c] in the workspace */

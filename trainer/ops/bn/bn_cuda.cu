@@ -230,8 +230,7 @@ template <typename M> struct running_copy {
 	}
 };
 
-template <typename M> struct running_copy<M> make_running_copy(const struct kernel_args *a)
-{
+template <typename M> struct running_copy<M> make_running_copy(const struct kernel_args *a) {
 	return { cuda_in<double>(a, 0), cuda_in<M>(a, 1), cuda_in<M>(a, 2), cuda_out<M>(a, 0), cuda_out<M>(a, 1) };
 }
 
@@ -384,8 +383,7 @@ int run_bn_grad_stats_cuda(void *state, const struct kernel_args *a, struct err 
 	BY_TYPE(n->in[2]->dtype, T,
 		if (read_bn_attr(n).residual || read_bn_attr(n).write_g || n->in[1])
 			launch_bn_grad_stats<T, false>(n, a);
-		else
-			launch_bn_grad_stats<T, true>(n, a));
+		else launch_bn_grad_stats<T, true>(n, a));
 	return cuda_launched(n, err);
 }
 

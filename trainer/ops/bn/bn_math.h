@@ -41,7 +41,7 @@ HOST_DEVICE_INLINE void bn_fix(double *stat, int64_t channels, int64_t c, double
 
 /* Updates the running statistics of channel c; a batch without samples leaves them unchanged. */
 HOST_DEVICE_INLINE void bn_running_update(struct bn_running *r, const double *stat, int64_t channels, int64_t c,
-				   double momentum)
+					  double momentum)
 {
 	double count = stat[2 * channels], batch_mean, batch_var;
 

@@ -38,7 +38,7 @@ VEC_INLINE struct V(bn_coef) V(bn_coef_at)(const struct bn_state *s, int64_t c)
 /* The gradient in front of the activation: dy [+ dy2], zero where the output was not positive. n: number of channels
  * from i on. */
 VEC_INLINE vf V(bn_masked)(const struct bn_state *s, int64_t i, int64_t n, vf x, const struct V(bn_coef) * f,
-			    const struct V(tile) k)
+			   const struct V(tile) k)
 {
 	vf g = V(bn_load)(s->dy, i, n, k);
 

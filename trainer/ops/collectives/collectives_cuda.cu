@@ -17,7 +17,7 @@ struct collective_state {
 	const struct node *node;
 	struct device_comm *devices; /* NULL: single rank */
 	int world, rank;
-	int room; /* slots for partial sums; 0: plain sum */
+	int room;      /* slots for partial sums; 0: plain sum */
 	int64_t count; /* elements; of partial sums: of one term */
 };
 
@@ -34,8 +34,8 @@ int prepare_collective(const struct kernel_env *env, struct node *n, void **ret_
 
 	if (!m)
 		return err_set(err, ERR_NOMEM, "out of memory: %s", n->name);
-	*m = collective_state{ n, env->devices, 1, 0, room,
-			       cuda_count(n->n_in ? n->in[0] : n->out[0]) / (room ? room : 1) };
+	*m = collective_state{ n, env->devices, 1,
+			       0, room,		cuda_count(n->n_in ? n->in[0] : n->out[0]) / (room ? room : 1) };
 	if (m->devices) {
 		m->world = m->devices->world;
 		m->rank = m->devices->rank;
@@ -112,8 +112,7 @@ template <typename T> struct tree {
 		s.sum[s.n] = term;
 		s.first[s.n] = first;
 		s.level[s.n++] = level;
-		while (s.n > 1 && s.level[s.n - 2] == s.level[s.n - 1] &&
-		       !(s.first[s.n - 2] >> s.level[s.n - 2] & 1)) {
+		while (s.n > 1 && s.level[s.n - 2] == s.level[s.n - 1] && !(s.first[s.n - 2] >> s.level[s.n - 2] & 1)) {
 			add_upper(s);
 			s.level[s.n - 1]++;
 		}
@@ -171,7 +170,7 @@ template <typename T> int add_terms_along_tree(const struct collective_state *m,
 {
 	const int64_t count = cuda_count(m->node->out[0]) / m->room;
 	T *own = cuda_out<T>(a, 0), *all = static_cast<T *>(a->workspace);
-	const struct ranks_call call = { own,	      all, count * m->room, m->node->out[0]->dtype, a->stream, 0 };
+	const struct ranks_call call = { own, all, count * m->room, m->node->out[0]->dtype, a->stream, 0 };
 	int rc = cuda_each(m->node, a, fold_own<T>{ { own, count, a->page }, m->world }, { count, count }, err);
 
 	if (!rc)

@@ -10,7 +10,7 @@
 
 struct conv_attr {
 	int stride, pad;
-	int kernel;            /* R = S; gives conv_wgrad's output shape */
+	int kernel;	       /* R = S; gives conv_wgrad's output shape */
 	struct shape in_shape; /* of x; gives conv_dgrad's output shape */
 };
 

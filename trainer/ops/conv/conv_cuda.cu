@@ -22,8 +22,8 @@ __global__ void stage_kernel(const T *from, D *to, int64_t count, int from_colum
 	for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < count; i += stride) {
 		const int c = (int)(i % to_columns);
 
-		to[i] = c < from_columns ? narrow<D>((acc_t<D>)widen(from[i / to_columns * from_columns + c])) :
-					   narrow<D>(acc_t<D>(0));
+		to[i] = c < from_columns ? narrow<D>((acc_t<D>)widen(from[i / to_columns * from_columns + c]))
+					 : narrow<D>(acc_t<D>(0));
 	}
 }
 
@@ -179,8 +179,8 @@ struct conv_layer {
 	const struct node *n;
 	struct conv_cuda_sizes z;
 	enum conv_pass pass;
-	struct dnn_plan *plan; /* NULL: tiled kernels */
-	int channels;	       /* channels of images and weights as passed to the library */
+	struct dnn_plan *plan;	/* NULL: tiled kernels */
+	int channels;		/* channels of images and weights as passed to the library */
 	size_t images, weights; /* workspace bytes for padded images and weights; 0: none */
 };
 
@@ -200,8 +200,7 @@ int plan_cudnn_conv(struct conv_layer *l, const struct kernel_env *env, struct e
 {
 	const struct conv_cuda_sizes &z = l->z;
 	const enum dtype type = l->n->in[0]->dtype;
-	struct conv_spec s = { l->pass, type,	  z.n,	    z.h,       z.w, z.c, z.k, z.p,
-			       z.q,	z.kernel, z.stride, z.pad };
+	struct conv_spec s = { l->pass, type, z.n, z.h, z.w, z.c, z.k, z.p, z.q, z.kernel, z.stride, z.pad };
 	int rc;
 
 	if (type == DTYPE_F64 || !z.n || (is_low(l) && z.k % channels_each))

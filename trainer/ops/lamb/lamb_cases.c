@@ -8,9 +8,7 @@
 /* size: elements, ppm of weight decay, updates including this one (0: skipped). */
 static struct node *build_lamb_update_case(struct graph *g, const struct op_case *c)
 {
-	struct lamb_attr attr = {
-		.beta1 = 0.9, .beta2 = 0.999, .eps = 1e-3, .weight_decay = (double)c->size[1] / 1e6
-	};
+	struct lamb_attr attr = { .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-3, .weight_decay = (double)c->size[1] / 1e6 };
 	struct shape shape = SHAPE(c->size[0]);
 	struct tensor *p = case_input(g, "p", DTYPE_F32, shape), *grad = case_input(g, "g", DTYPE_F32, shape);
 	struct tensor *m = case_input(g, "m", DTYPE_F32, shape), *v = case_input(g, "v", DTYPE_F32, shape);
@@ -39,10 +37,10 @@ static double bound_lamb_update_error(const struct case_values *v, int k, double
 		double square = a->beta2 * v->in[3][i] + (1 - a->beta2) * d * d;
 		double root = sqrt(square / (1 - pow(a->beta2, t)));
 
-		terms[i] = k == 1   ? m
-			   : k == 2 ? square
-				    : m / (1 - pow(a->beta1, t)) / (root + a->eps) + a->weight_decay *
-					    fabs(v->in[0][i]);
+		terms[i] = k == 1 ? m
+			   : k == 2
+				   ? square
+				   : m / (1 - pow(a->beta1, t)) / (root + a->eps) + a->weight_decay * fabs(v->in[0][i]);
 	}
 	return 8;
 }

@@ -132,14 +132,12 @@ int run_layernorm_cuda(void *state, const struct kernel_args *a, struct err *err
 	if (!rows)
 		return 0;
 	BY_TYPE(n->in[0]->dtype, T,
-		const layernorm_operands<T> f = { cuda_in<T>(a, 0),	cuda_in<T>(a, 1),  cuda_in<acc_t<T>>(a, 2),
-				       cuda_in<acc_t<T>>(a, 3), cuda_out<T>(a, 0), cuda_out<T>(a, 2),
-				       cuda_out<acc_t<T>>(a, 1), rows, (int)c };
+		const layernorm_operands<T> f = { cuda_in<T>(a, 0), cuda_in<T>(a, 1), cuda_in<acc_t<T>>(a, 2),
+						  cuda_in<acc_t<T>>(a, 3), cuda_out<T>(a, 0), cuda_out<T>(a, 2),
+						  cuda_out<acc_t<T>>(a, 1), rows, (int)c };
 
-		if (c % vector_width<T> == 0 && cuda_aligned(n, a))
-			launch_layernorm<vector_width<T>>(a, f);
-		else
-			launch_layernorm<1>(a, f));
+		if (c % vector_width<T> == 0 && cuda_aligned(n, a)) launch_layernorm<vector_width<T>>(a, f);
+		else launch_layernorm<1>(a, f));
 	return cuda_launched(n, err);
 }
 
@@ -235,8 +233,7 @@ template <int W, typename T> struct rows_part {
 			if (!there[k])
 				continue;
 			for (int w = 0; w < W; w++)
-				d[k][w] = rstd[k] * (d[k][w] - of_d - h[k][w] * of_dh) +
-					  widen(past[k].v[w]);
+				d[k][w] = rstd[k] * (d[k][w] - of_d - h[k][w] * of_dh) + widen(past[k].v[w]);
 			store(f.ds + (first + k) * f.c + at, d[k]);
 		}
 	}

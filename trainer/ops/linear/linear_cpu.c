@@ -24,7 +24,7 @@ struct linear_state {
 #include "trainer/backends/cpu/each.h"
 
 static int new_linear_state(const struct kernel_env *env, struct node *n, const struct dnn_matmul_spec *spec,
-		      struct linear_state **ret, struct err *err)
+			    struct linear_state **ret, struct err *err)
 {
 	void *state;
 	struct linear_state *s;

@@ -9,7 +9,7 @@ extern "C" {
 namespace {
 
 int prepare_matmul(const struct kernel_env *env, struct node *n, const struct matmul_spec &spec, void **ret_state,
-	    struct err *err)
+		   struct err *err)
 {
 	struct matmul *m = nullptr;
 	int rc = matmul_new(&m, env, n, &spec, err);

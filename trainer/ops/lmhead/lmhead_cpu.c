@@ -11,9 +11,9 @@
 #include "trainer/ops/lmhead/lmhead.h"
 #include "trainer/ops/xent/xent.h"
 
-#define TILE_BYTES ((int64_t)2 << 20)  /* approximate size of a tile of logits */
+#define TILE_BYTES ((int64_t)2 << 20)	/* approximate size of a tile of logits */
 #define GRADS_BYTES ((int64_t)54 << 20) /* approximate size of a group's gradients */
-#define WORDS_MAX 4096 /* per tile; the library packs this part of w */
+#define WORDS_MAX 4096			/* per tile; the library packs this part of w */
 #define ROWS_MIN 32
 #define ROWS_MAX 1024
 #define ROWS_STEP 16
@@ -28,7 +28,7 @@ struct lmhead_products {
 
 /* State of a row after some tiles. */
 struct lmhead_row {
-	double sum; /* sum of e^(logit - max) */
+	double sum;	/* sum of e^(logit - max) */
 	float max, own; /* own: logit of the target */
 };
 
@@ -76,7 +76,7 @@ static void raise_scratch_bytes(size_t *most, const struct cpu_matmul *m)
 }
 
 static int plan_logits_product(struct lmhead_products *ret, const struct kernel_env *env, const struct lmhead_state *s,
-		      int64_t rows, struct err *err)
+			       int64_t rows, struct err *err)
 {
 	struct dnn_matmul_spec spec = {
 		.m = rows, .n = s->words, .k = s->c, .bf16 = s->bf16, .b_turned = true, .out_step = s->tile_step
@@ -111,7 +111,7 @@ static int plan_dw_product(struct lmhead_products *ret, const struct kernel_env 
 
 /* Plans the products of a group with this number of rows; none for 0 rows. */
 static int plan_lmhead_products(struct lmhead_products *ret, const struct kernel_env *env, const struct lmhead_state *s,
-		       int64_t rows, struct err *err)
+				int64_t rows, struct err *err)
 {
 	int rc = 0;
 

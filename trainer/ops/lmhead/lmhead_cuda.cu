@@ -145,9 +145,8 @@ size_t count_workspace_bytes(const struct classifier *l)
 {
 	size_t most = 0;
 
-	for_each_product(l, [&most](const struct matmul *m) {
-		most = matmul_workspace(m) > most ? matmul_workspace(m) : most;
-	});
+	for_each_product(
+		l, [&most](const struct matmul *m) { most = matmul_workspace(m) > most ? matmul_workspace(m) : most; });
 	return count_logits_bytes(l->z) + count_losses_bytes(l->z) + most;
 }
 
@@ -297,7 +296,7 @@ struct rows_block {
 /* Gradients of all rows of the block for one part of the vocabulary; dx accumulates over the parts. */
 template <typename T>
 int compute_block_grads(const struct classifier *l, const struct kernel_args *a, const struct rows_block &b, int part,
-	      struct err *err)
+			struct err *err)
 {
 	const int64_t c = l->z.c, word = first_word(l->z, part);
 	const T *x = cuda_in<T>(a, 0) + b.first * c, *w = cuda_in<T>(a, 1) + word * c;
@@ -322,7 +321,7 @@ int compute_block_grads(const struct classifier *l, const struct kernel_args *a,
 
 template <typename T>
 int compute_block_logits(const struct classifier *l, const struct kernel_args *a, const struct rows_block &b, int part,
-	      struct err *err)
+			 struct err *err)
 {
 	const int64_t c = l->z.c, word = first_word(l->z, part);
 	const struct matmul_operands o = { cuda_in<T>(a, 0) + b.first * c, cuda_in<T>(a, 1) + word * c,
@@ -352,8 +351,8 @@ int run_row_block(const struct classifier *l, const struct kernel_args *a, const
 	if (rc)
 		return rc;
 	launch(a, dim3((unsigned)b.rows), row_threads, row_loss_kernel<T>,
-	       loss_rows<T>{ logits, cuda_in<int32_t>(a, 2) + b.first, losses + 2 * b.first, a->page, (int)z.v,
-				  z.pitch, wants });
+	       loss_rows<T>{ logits, cuda_in<int32_t>(a, 2) + b.first, losses + 2 * b.first, a->page, (int)z.v, z.pitch,
+			     wants });
 	for (int part = 0; !rc && part < PARTS; part++)
 		rc = compute_block_grads<T>(l, a, b, part, err);
 	return rc;

@@ -15,7 +15,7 @@
 
 #define SQUARES_BLOCK 128
 
-struct norm_attr { /* optional */
+struct norm_attr {   /* optional */
 	bool sum;    /* no square root; an exact sum remains exact, since other ranks add to it */
 	bool square; /* no square root */
 };

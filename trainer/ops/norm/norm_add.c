@@ -23,7 +23,7 @@ static struct tensor *add_own_sum(struct graph *g, struct tensor *t)
 
 /* Adds a norm node over `sums`: the exact sum of all with attr->sum, else its value. */
 static struct tensor *add_norm_total(struct graph *g, struct tensor *const *sums, int n, const struct norm_attr *attr,
-			    const char *name)
+				     const char *name)
 {
 	struct node *node = graph_node(g, &(struct node_spec){ .op = &op_norm, .name = name, .in = sums, .n_in = n,
 							       NODE_OUT(NULL), .attr = attr,

@@ -11,7 +11,7 @@ extern "C" {
 namespace {
 
 constexpr int parts_max = 1024;
-constexpr int sums_each = 256; /* operands per launch */
+constexpr int sums_each = 256;	       /* operands per launch */
 constexpr int64_t whole_max = 1 << 20; /* most elements that one block sums, concurrently with blocks of other
 					* tensors */
 constexpr int whole_threads = 512;
@@ -38,7 +38,7 @@ template <int W, typename T> __device__ double sum_thread_squares(const T *x, in
 template <int W, typename T> __global__ void square_parts(const T *x, int64_t n, double *part)
 {
 	const double sum = block_sum(sum_thread_squares<W>(x, n, (int64_t)blockIdx.x * blockDim.x + threadIdx.x,
-						   (int64_t)gridDim.x * blockDim.x));
+							   (int64_t)gridDim.x * blockDim.x));
 
 	if (threadIdx.x == 0)
 		part[blockIdx.x] = sum;
@@ -92,8 +92,8 @@ template <typename T> void launch_wholes(const struct kernel_args *a, small_tens
 	w->n = 0;
 }
 
-template <typename T> void queue_whole(const struct kernel_args *args, small_tensors<T> *w, const struct node *n,
-				      const struct kernel_args *a)
+template <typename T>
+void queue_whole(const struct kernel_args *args, small_tensors<T> *w, const struct node *n, const struct kernel_args *a)
 {
 	if (w->n == wholes_each)
 		launch_wholes(args, w, true);

@@ -125,8 +125,8 @@ static inline bool partial_sums_sum_begin(const struct partial_sums_sum *s, stru
 	const struct reduction_tree *l = &args->page->leaves;
 
 	if (c && c->world > 1 && c->terms && c->world == l->parts) {
-		*ret = (struct comm_terms){ args->out[0], s->terms.count, s->terms.room, l->all, s->terms.dtype,
-					    s->from, s->adds };
+		*ret = (struct comm_terms){ args->out[0],   s->terms.count, s->terms.room, l->all,
+					    s->terms.dtype, s->from,	    s->adds };
 		return true;
 	}
 	partial_sums_fold_range(&s->terms, args, (struct partial_sums_range){ 0, s->terms.count });

@@ -13,8 +13,8 @@ static struct node *build_guard_case(struct graph *g, const struct op_case *c)
 {
 	struct step_guard_attr attr = { .max_norm = (double)c->size[0] / 100, .scaling = c->size[1] };
 	struct tensor *norm = case_input(g, "norm", DTYPE_F64, SHAPE(1)),
-		*losses = case_input(g, "losses", DTYPE_F64, SHAPE(4)),
-		*votes = c->size[4] ? case_input(g, "votes", DTYPE_F64, SHAPE(1)) : NULL;
+		      *losses = case_input(g, "losses", DTYPE_F64, SHAPE(4)),
+		      *votes = c->size[4] ? case_input(g, "votes", DTYPE_F64, SHAPE(1)) : NULL;
 	struct tensor *step = step_guard_add(g, &(struct step_guard_in){ norm, losses, votes }, &attr);
 
 	return step ? step->producer : NULL;

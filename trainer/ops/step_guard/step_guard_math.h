@@ -53,7 +53,7 @@ HOST_DEVICE_INLINE void step_guard_rehearse(const struct step_guard_numbers *v)
 }
 
 HOST_DEVICE_INLINE void step_guard_decide_by(const struct step_guard_attr *a, const struct step_guard_numbers *v,
-				 const struct step_page *page)
+					     const struct step_page *page)
 {
 	const bool finite = step_guard_finite(v->losses, v->losses ? v->n_losses : 0);
 	const bool good = isfinite(*v->norm) && finite && v->state[STEP_GUARD_STATE_CLEAN] != STEP_GUARD_ENDED;

@@ -15,8 +15,8 @@ struct tensor *watch_add(struct graph *g, struct tensor *x, struct tensor *befor
 				     .life = LIFE_STEP };
 	struct tensor *out = name ? graph_tensor(g, &like) : NULL;
 
-	if (!out || !graph_node(g, &(struct node_spec){
-					   .op = &op_watch, .name = name, NODE_IN(x, before), NODE_OUT(out) }))
+	if (!out ||
+	    !graph_node(g, &(struct node_spec){ .op = &op_watch, .name = name, NODE_IN(x, before), NODE_OUT(out) }))
 		return NULL;
 	return out;
 }

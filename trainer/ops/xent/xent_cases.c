@@ -38,13 +38,13 @@ static struct node *build_xent_grad_case(struct graph *g, const struct op_case *
 {
 	struct xent_attr attr = make_xent_attr(c);
 
-	return graph_node(
-		g, &(struct node_spec){ .op = &op_xent_grad,
-					NODE_OUT(NULL),
-					NODE_ATTR(attr),
-					NODE_IN(case_input(g, "logits", DTYPE_F32, SHAPE(c->size[0], c->size[1])),
-						add_label_input(g, c),
-						case_input(g, "lse", DTYPE_F32, SHAPE(c->size[0]))) });
+	return graph_node(g,
+			  &(struct node_spec){
+				  .op = &op_xent_grad,
+				  NODE_OUT(NULL),
+				  NODE_ATTR(attr),
+				  NODE_IN(case_input(g, "logits", DTYPE_F32, SHAPE(c->size[0], c->size[1])),
+					  add_label_input(g, c), case_input(g, "lse", DTYPE_F32, SHAPE(c->size[0]))) });
 }
 
 static double compute_row_lse(const double *row, int64_t k)

@@ -174,8 +174,7 @@ static inline __attribute__((unused)) void V(xent_row)(const struct xent_state *
 		sum += (double)l[j];
 	}
 	s->lse[n] = (float)lse;
-	s->row[2 * n] = lse -
-			(1 - s->smoothing) * xent_label_logit(l[labels.first], l[labels.second], labels.weight) -
+	s->row[2 * n] = lse - (1 - s->smoothing) * xent_label_logit(l[labels.first], l[labels.second], labels.weight) -
 			s->smoothing * sum / (double)s->k;
 	s->row[2 * n + 1] = (double)before;
 }

@@ -71,12 +71,12 @@ template <typename M> __global__ void row_results(xent_rows<M> r)
 		return;
 	r.lse[i] = of_row;
 	parts += i * XENT_RESULTS;
-	parts[XENT_LOSS_SUM] = label < 0 ? 0
-					 : (1 - smoothing) * ((double)of_row -
-							      xent_label_logit((double)row[labels.first],
-									       (double)row[labels.second],
-									       labels.weight)) +
-						   smoothing / k * others;
+	parts[XENT_LOSS_SUM] =
+		label < 0 ? 0
+			  : (1 - smoothing) * ((double)of_row - xent_label_logit((double)row[labels.first],
+										 (double)row[labels.second],
+										 labels.weight)) +
+				    smoothing / k * others;
 	parts[XENT_TOP1] = label >= 0 && xent_hits((double)row[label], rank, 1);
 	parts[XENT_TOP5] = label >= 0 && xent_hits((double)row[label], rank, 5);
 	parts[XENT_COUNT] = label >= 0;

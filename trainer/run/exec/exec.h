@@ -29,7 +29,7 @@ struct exec_times {
 	/* Seconds of the compute stream. Waits count as EXEC_COPY_EXPOSED (for copies), EXEC_BUBBLE (for other stages
 	 * of a pipeline, and sums with them) or EXEC_COMM_EXPOSED (all else). */
 	double by[EXEC_TIMES];
-	double comm_total;     /* in collectives on all streams, including waits for other ranks */
+	double comm_total; /* in collectives on all streams, including waits for other ranks */
 };
 
 struct exec { /* first member of each executor's own struct */

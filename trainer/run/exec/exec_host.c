@@ -30,8 +30,8 @@ struct host_executor {
 	const struct prepared *prepared;
 	struct host_program *programs;
 	int n_programs;
-	struct step_page *page; /* page of each slot */
-	int slots;		/* most slots of a program */
+	struct step_page *page;	       /* page of each slot */
+	int slots;		       /* most slots of a program */
 	const struct program *program; /* program that is running */
 	struct exec_call call;	       /* arguments of the run in progress */
 	struct exec_done done;	       /* results of the run in progress */

@@ -39,17 +39,17 @@ struct host_item {
 	const struct kernel *kernel;
 	void *state;
 	struct kernel_args args;
-	int index;	       /* index in the schedule */
-	const int *wait;       /* indexed by stream: value that its counter must reach; NULL: nothing to wait for */
-	unsigned signal;       /* streams that wait for this item */
+	int index;	 /* index in the schedule */
+	const int *wait; /* indexed by stream: value that its counter must reach; NULL: nothing to wait for */
+	unsigned signal; /* streams that wait for this item */
 	bool collective, feeds, spoils;
-	bool guards; /* decides whether the step is applied: nothing in front of it changes the state */
+	bool guards;  /* decides whether the step is applied: nothing in front of it changes the state */
 	bool commits; /* from here on this rank no longer gives up the run: see exec_call.leaves */
 	int slot;
 	enum exec_time kind;
-	const struct node *node; /* for messages */
-	double *seconds;	 /* seconds of all runs; NULL: not profiled */
-	double least_s;		 /* least seconds of a run, see test_hooks_pace */
+	const struct node *node;	/* for messages */
+	double *seconds;		/* seconds of all runs; NULL: not profiled */
+	double least_s;			/* least seconds of a run, see test_hooks_pace */
 	const struct clock_hook *clock; /* NULL: off */
 };
 

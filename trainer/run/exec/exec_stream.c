@@ -151,8 +151,7 @@ static int wait_host(struct stream_executor *e, struct event_handle *event, stru
 
 /* Enqueues an item; calls look after it has run, if it is on the compute stream. */
 static int enqueue_observed_item(struct stream_executor *e, struct stream_program *sp, int index,
-				 const struct exec_look *look,
-				 struct err *err)
+				 const struct exec_look *look, struct err *err)
 {
 	struct stream_item *it = &sp->items[index];
 	const bool sees = it->stream == STREAM_COMPUTE;

@@ -47,7 +47,7 @@ struct stream_program {
 	struct stream_mark *marks;
 	int n_marks;
 	struct graph_handle *graph[RING_SLOTS]; /* NULL: node by node */
-	double *node_seconds;	    /* by node id; NULL: not profiled */
+	double *node_seconds;			/* by node id; NULL: not profiled */
 };
 
 struct stream_run { /* a run in progress */
@@ -63,7 +63,7 @@ struct stream_executor {
 	struct stream_handle *stream[STREAM_COUNT]; /* NULL where no program uses it */
 	struct stream_program *programs;
 	int n_programs;
-	struct event_handle *begin; /* begin of a run, for streams that fork */
+	struct event_handle *begin;  /* begin of a run, for streams that fork */
 	struct event_handle *looked; /* after an observed node; NULL until the first */
 	struct ring *ring;
 	struct stream_run run[RING_SLOTS]; /* by slot */

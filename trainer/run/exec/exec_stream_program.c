@@ -78,8 +78,7 @@ static bool stream_item_waits(const struct stream_item *it)
 }
 
 static int add_time_mark(struct stream_executor *e, struct stream_program *sp, enum exec_time kind,
-			 struct stream_mark **ret,
-			 struct err *err)
+			 struct stream_mark **ret, struct err *err)
 {
 	struct stream_mark *m = &sp->marks[sp->n_marks];
 	int rc = 0;
@@ -263,9 +262,8 @@ static bool same_kernel_call(const struct stream_item *a, const struct stream_it
 {
 	const struct node *m = a->node, *n = b->node;
 
-	return a->kernel == b->kernel && a->stream == b->stream && a->args.page == b->args.page &&
-	       m->n_in == n->n_in && m->n_out == n->n_out && same_types(m->in, n->in, n->n_in) &&
-	       same_types(m->out, n->out, n->n_out);
+	return a->kernel == b->kernel && a->stream == b->stream && a->args.page == b->args.page && m->n_in == n->n_in &&
+	       m->n_out == n->n_out && same_types(m->in, n->in, n->n_in) && same_types(m->out, n->out, n->n_out);
 }
 
 /* Returns true if the item has no waits and no time marks. */
@@ -344,7 +342,7 @@ int stream_program_group(struct stream_program *sp, struct err *err)
 /* ---- times ---- */
 
 int stream_times(struct stream_executor *e, const struct stream_program *sp, int slot, struct exec_times *ret,
-		      struct err *err)
+		 struct err *err)
 {
 	struct exec_times times = { .comm_total = 0 };
 	int rc = 0;

@@ -28,8 +28,8 @@ struct ring {
 	struct stream_handle *compute, *feed;
 	struct ring_slot slot[RING_SLOTS];
 	size_t slot_bytes;
-	int micros;		/* most slots for micro-batches */
-	struct step_page *page; /* on the device */
+	int micros;		    /* most slots for micro-batches */
+	struct step_page *page;	    /* on the device */
 	const struct tensor *state; /* state of trainer/ops/step_guard, which has the loss scale; NULL: none */
 	struct event_handle *uploaded, *placed; /* the last batch is on the device; it is in its place */
 };

@@ -225,9 +225,9 @@ static const char *find_run_folder(struct call *c, const char *id, const char *p
 enum call_next on_ml_artifact_list(struct call *c)
 {
 	const char *id = NULL, *path = NULL, *folder;
-	const struct ml_field fields[] = {
-		{ "run_id", ML_STRING, true, &id, NULL }, { "path", ML_STRING, false, &path, NULL }, { 0 }
-	};
+	const struct ml_field fields[] = { { "run_id", ML_STRING, true, &id, NULL },
+					   { "path", ML_STRING, false, &path, NULL },
+					   { 0 } };
 	struct js j = { .out = &c->out };
 
 	if (!ml_args(c, fields))

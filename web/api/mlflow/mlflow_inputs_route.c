@@ -27,9 +27,9 @@ static bool read_dataset_tags(struct call *c, json_t *list, struct ingest_datase
 static bool read_dataset_input(struct call *c, json_t *list, size_t index, struct ingest_dataset *d)
 {
 	json_t *dataset = NULL, *tags = NULL;
-	const struct ml_field outer[] = {
-		{ "dataset", ML_OBJECT, true, &dataset, NULL }, { "tags", ML_LIST, false, &tags, NULL }, { 0 }
-	};
+	const struct ml_field outer[] = { { "dataset", ML_OBJECT, true, &dataset, NULL },
+					  { "tags", ML_LIST, false, &tags, NULL },
+					  { 0 } };
 	const struct ml_field inner[] = {
 		{ "name", ML_STRING, true, &d->name, NULL },
 		{ "digest", ML_STRING, true, &d->digest, NULL },
@@ -94,9 +94,9 @@ enum call_next on_ml_outputs_log(struct call *c)
 {
 	struct mlflow_op op = { .kind = &mlflow_inputs_made };
 	json_t *models = NULL;
-	const struct ml_field fields[] = {
-		{ "run_id", ML_STRING, true, &op.run, NULL }, { "models", ML_LIST, true, &models, NULL }, { 0 }
-	};
+	const struct ml_field fields[] = { { "run_id", ML_STRING, true, &op.run, NULL },
+					   { "models", ML_LIST, true, &models, NULL },
+					   { 0 } };
 
 	if (!ml_args(c, fields) || !ml_run_id_ok(c, op.run) || !read_run_models(c, models, &op))
 		return CALL_DONE;
@@ -152,9 +152,9 @@ enum call_next on_ml_model_record(struct call *c)
 	struct ingest_kv kv = { .key = HISTORY_TAG };
 	struct mlflow_op op = { .kind = &mlflow_run_write, .end_ms = INGEST_NO_TIME, .tags = &kv, .tag_count = 1 };
 	const char *text = NULL;
-	const struct ml_field fields[] = {
-		{ "run_id", ML_STRING, true, &op.run, NULL }, { "model_json", ML_STRING, true, &text, NULL }, { 0 }
-	};
+	const struct ml_field fields[] = { { "run_id", ML_STRING, true, &op.run, NULL },
+					   { "model_json", ML_STRING, true, &text, NULL },
+					   { 0 } };
 	struct query_run run;
 	json_t *model;
 

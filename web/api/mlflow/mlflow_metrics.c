@@ -29,7 +29,7 @@ struct history_stream {
 	struct store *store;
 	struct history_sel sel;
 	struct arena *arena; /* owns this struct and its strings */
-	bool listed; /* the list of points is open */
+	bool listed;	     /* the list of points is open */
 	struct js js;
 };
 
@@ -250,9 +250,9 @@ enum call_next on_ml_history_interval(struct call *c)
 	int64_t limit = SAMPLE_POINTS;
 	bool from = false, to = false, any = false;
 	const struct ml_field fields[] = {
-		{ "run_ids", ML_STRINGS, true, &runs, NULL }, { "metric_key", ML_STRING, true, &sel.key, NULL },
+		{ "run_ids", ML_STRINGS, true, &runs, NULL },	   { "metric_key", ML_STRING, true, &sel.key, NULL },
 		{ "start_step", ML_INT, false, &sel.from, &from }, { "end_step", ML_INT, false, &sel.to, &to },
-		{ "max_results", ML_INT, false, &limit, NULL }, { 0 },
+		{ "max_results", ML_INT, false, &limit, NULL },	   { 0 },
 	};
 	struct js j = { .out = &c->out };
 	struct history_points sample;

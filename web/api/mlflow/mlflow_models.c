@@ -360,8 +360,8 @@ enum call_next on_ml_model_search(struct call *c)
 enum call_next on_ml_server_info(struct call *c)
 {
 	buf_adds(&c->out, "{\"store_type\":\"SqlStore\",\"workspaces_enabled\":false,\"trace_archival_enabled\":false,"
-		 "\"multipart_uploads_enabled\":false,\"multipart_downloads_enabled\":false,"
-		 "\"presigned_upload_run_id_supported\":false,\"presigned_upload_model_id_supported\":false,"
-		 "\"features_enabled\":[]}");
+			  "\"multipart_uploads_enabled\":false,\"multipart_downloads_enabled\":false,"
+			  "\"presigned_upload_run_id_supported\":false,\"presigned_upload_model_id_supported\":false,"
+			  "\"features_enabled\":[]}");
 	return CALL_DONE;
 }

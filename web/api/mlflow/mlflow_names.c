@@ -57,9 +57,9 @@ static bool is_name_char(uint32_t ch)
 	static const struct {
 		uint32_t from, to;
 	} others[] = {
-		{ 0x80, 0xa9 },	    { 0xab, 0xb1 },	{ 0xb4, 0xb4 },	    { 0xb6, 0xb8 },	{ 0xbb, 0xbb },
-		{ 0xbf, 0xbf },	    { 0xd7, 0xd7 },	{ 0xf7, 0xf7 },	    { 0x2000, 0x206f }, { 0x20a0, 0x20cf },
-		{ 0x2190, 0x245f }, { 0x2500, 0x2775 }, { 0x2794, 0x2bff }, { 0x3000, 0x3004 }, { 0x3008, 0x3020 },
+		{ 0x80, 0xa9 },	    { 0xab, 0xb1 },	{ 0xb4, 0xb4 },	    { 0xb6, 0xb8 },	  { 0xbb, 0xbb },
+		{ 0xbf, 0xbf },	    { 0xd7, 0xd7 },	{ 0xf7, 0xf7 },	    { 0x2000, 0x206f },	  { 0x20a0, 0x20cf },
+		{ 0x2190, 0x245f }, { 0x2500, 0x2775 }, { 0x2794, 0x2bff }, { 0x3000, 0x3004 },	  { 0x3008, 0x3020 },
 		{ 0xe000, 0xf8ff }, { 0xfe10, 0xfe6f }, { 0xfff0, 0xffff }, { 0x1f000, 0x1f0ff }, { 0x1f10d, 0x1faff },
 	};
 	size_t i;
@@ -245,11 +245,11 @@ const char *ml_random_name(struct call *c)
 		"upbeat", "upset", "useful", "valuable", "wise", "worried", "youthful", "zealous",
 	};
 	static const char *const nouns[] = {
-		"ant", "bat", "bear", "bee", "bird", "boar", "carp", "cat", "cod", "crab", "crane", "crow",
-		"deer", "doe", "dog", "dove", "duck", "eel", "elk", "finch", "fish", "fox", "frog", "goat",
-		"goose", "gull", "hare", "hawk", "hen", "horse", "jay", "koi", "lamb", "lark", "lynx", "mole",
-		"moose", "moth", "mouse", "newt", "owl", "perch", "quail", "rat", "robin", "seal", "shrew",
-		"snail", "stork", "swan", "toad", "trout", "vole", "wolf", "wren",
+		"ant",	 "bat",	 "bear",  "bee",   "bird",  "boar",  "carp", "cat",   "cod",   "crab",	"crane",
+		"crow",	 "deer", "doe",	  "dog",   "dove",  "duck",  "eel",  "elk",   "finch", "fish",	"fox",
+		"frog",	 "goat", "goose", "gull",  "hare",  "hawk",  "hen",  "horse", "jay",   "koi",	"lamb",
+		"lark",	 "lynx", "mole",  "moose", "moth",  "mouse", "newt", "owl",   "perch", "quail", "rat",
+		"robin", "seal", "shrew", "snail", "stork", "swan",  "toad", "trout", "vole",  "wolf",	"wren",
 	};
 	uint32_t r[3] = { 0 };
 

@@ -396,8 +396,7 @@ enum call_next on_ml_alias_set(struct call *c)
 	};
 
 	if (!ml_args(c, fields) || !ml_model_name_ok(c, "name", op.name) || !ml_alias_ok(c, op.text) ||
-	    !ml_alias_free(c, op.text) ||
-	    !ml_version_number(c, version, &op.version))
+	    !ml_alias_free(c, op.text) || !ml_version_number(c, version, &op.version))
 		return CALL_DONE;
 	return ml_submit_registry(c, &op, ml_empty);
 }
@@ -432,9 +431,9 @@ enum call_next on_ml_registered_latest(struct call *c)
 	struct ml_strings stages = { 0 };
 	struct registered_model m;
 	const char *name = NULL;
-	const struct ml_field fields[] = {
-		{ "name", ML_STRING, true, &name, NULL }, { "stages", ML_STRINGS, false, &stages, NULL }, { 0 }
-	};
+	const struct ml_field fields[] = { { "name", ML_STRING, true, &name, NULL },
+					   { "stages", ML_STRINGS, false, &stages, NULL },
+					   { 0 } };
 	bool any = false;
 	size_t i, k;
 

@@ -324,9 +324,7 @@ static bool check_metric_point(struct call *c, const struct mlflow_point *p, con
 enum call_next on_ml_metric_log(struct call *c)
 {
 	struct mlflow_point p = { 0 };
-	struct mlflow_op op = {
-		.kind = &mlflow_run_write, .end_ms = INGEST_NO_TIME, .points = &p, .point_count = 1
-	};
+	struct mlflow_op op = { .kind = &mlflow_run_write, .end_ms = INGEST_NO_TIME, .points = &p, .point_count = 1 };
 	const struct ml_field fields[] = {
 		{ "run_id", ML_STRING, true, &op.run, NULL }, { "key", ML_STRING, true, &p.key, NULL },
 		{ "value", ML_DOUBLE, true, &p.value, NULL }, { "timestamp", ML_INT, true, &p.time_ms, NULL },

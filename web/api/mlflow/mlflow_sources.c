@@ -7,13 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RELATIVE \
-	"Invalid model version source: '%s'. If supplying a source as an http, https, local file path, ftp, " \
-	"objectstore, or mlflow-artifacts uri, an absolute path must be provided without relative path references " \
+#define RELATIVE                                                                                                       \
+	"Invalid model version source: '%s'. If supplying a source as an http, https, local file path, ftp, "          \
+	"objectstore, or mlflow-artifacts uri, an absolute path must be provided without relative path references "    \
 	"present. Please provide an absolute path."
-#define OUTSIDE \
+#define OUTSIDE                                                                                                        \
 	"Invalid model version source: '%s'. To use a local path as a model version source, the %s request parameter " \
-	"has to be specified and the local path has to be contained within the artifact directory of the run " \
+	"has to be specified and the local path has to be contained within the artifact directory of the run "         \
 	"specified by the %s."
 
 /* Length of the scheme in front of the colon; 0: none. */
@@ -110,7 +110,7 @@ static bool check_remote_source(struct call *c, const char *source)
 bool ml_host_ok(struct call *c, const char *field, const char *uri)
 {
 	static const char *const schemes[] = { "ftp", "sftp", "hdfs", "viewfs", "http", "https", "mlflow-artifacts",
-					       "r2", "b2", "abfss" };
+					       "r2",  "b2",   "abfss" };
 	size_t i;
 
 	for (i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++)
@@ -370,9 +370,9 @@ const char *ml_source_folder(struct call *c, const char *location)
 	path += has_uri_scheme(location, "runs") ? strspn(path, "/") : 0;
 	slash = has_uri_scheme(location, "runs") ? strchr(path, '/') : NULL;
 	if (slash)
-		return ml_find_run(c, arena_printf(c->arena, "%.*s", (int)(slash - path), path), &run) ?
-			       arena_printf(c->arena, "%s/%s/artifacts%s", run.experiment_id, run.id, slash) :
-			       NULL;
+		return ml_find_run(c, arena_printf(c->arena, "%.*s", (int)(slash - path), path), &run)
+			       ? arena_printf(c->arena, "%s/%s/artifacts%s", run.experiment_id, run.id, slash)
+			       : NULL;
 	ml_fail(c, ML_INVALID_PARAMETER_VALUE,
 		"The files of this version are stored at %s, not on this server: read them there.", location);
 	return NULL;

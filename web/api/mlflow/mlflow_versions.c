@@ -111,9 +111,9 @@ enum call_next on_ml_version_create(struct call *c)
 static bool read_version_ref(struct call *c, struct registry_op *op, const struct ml_field *more)
 {
 	const char *version = NULL;
-	const struct ml_field fields[] = {
-		{ "name", ML_STRING, true, &op->name, NULL }, { "version", ML_STRING, true, &version, NULL }, { 0 }
-	};
+	const struct ml_field fields[] = { { "name", ML_STRING, true, &op->name, NULL },
+					   { "version", ML_STRING, true, &version, NULL },
+					   { 0 } };
 	struct version_ref *k = arena_alloc(c->arena, sizeof(*k));
 	json_t *request = ml_request(c);
 
@@ -199,9 +199,9 @@ enum call_next on_ml_version_get(struct call *c)
 enum call_next on_ml_version_uri(struct call *c)
 {
 	const char *name = "", *version = "";
-	const struct ml_field fields[] = {
-		{ "name", ML_STRING, false, &name, NULL }, { "version", ML_STRING, false, &version, NULL }, { 0 }
-	};
+	const struct ml_field fields[] = { { "name", ML_STRING, false, &name, NULL },
+					   { "version", ML_STRING, false, &version, NULL },
+					   { 0 } };
 	struct js j = { .out = &c->out };
 	struct registered_version v;
 	int64_t number;

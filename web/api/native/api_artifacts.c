@@ -188,8 +188,7 @@ enum call_next on_artifact_delete(struct call *c)
 {
 	const char *place;
 
-	if (!call_args_done(c) ||
-	    !(place = find_artifact_path(c, c->address.rest)))
+	if (!call_args_done(c) || !(place = find_artifact_path(c, c->address.rest)))
 		return CALL_DONE;
 	if (!*c->address.rest)
 		return call_fail(c, CALL_bad_value, "path", "path: expected a file or folder");

@@ -321,8 +321,8 @@ static void free_runs_export(void *state)
 }
 
 static const char *const run_columns[] = { "run_id", "run_name", "status", "start_time", "end_time" };
-static const char *const metric_columns[] = { "last", "min", "max", "first", "count", "min_step", "max_step",
-					      "last_step" };
+static const char *const metric_columns[] = { "last",  "min",	   "max",      "first",
+					      "count", "min_step", "max_step", "last_step" };
 
 enum { RUN_COLUMNS = 5, METRIC_COLUMNS = 8 };
 

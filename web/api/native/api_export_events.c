@@ -20,7 +20,7 @@ struct export_events {
 	struct export_order *points;
 	bool points_left;
 	int64_t media_after; /* id of the last media written */
-	struct buf tail; /* final records */
+	struct buf tail;     /* final records */
 	struct export_order_row rows[EVENTS_BATCH];
 };
 
@@ -135,8 +135,7 @@ static int fill_export_media(struct export_events *e, struct buf *out, struct er
 	struct media_part part = { e->run, e->part.rank, e->part.segment, e->media_after };
 	struct media_list list = { 0 };
 	struct arena *a = arena_new();
-	int rc = a ? media_of_part(e->store, &part, a, &list, err)
-		   : err_nomem(err, NULL);
+	int rc = a ? media_of_part(e->store, &part, a, &list, err) : err_nomem(err, NULL);
 
 	for (size_t i = 0; !rc && i < list.count; i++) {
 		const struct stored_media *m = &list.items[i];
@@ -205,9 +204,9 @@ static enum call_next open_events_export(struct call *c, const char *id, struct 
 	if (call_stream(c, &s, &err))
 		return call_fail_err(c, NULL, &err);
 	c->type = "application/octet-stream";
-	c->reply.disposition = arena_printf(c->arena,
-					    "attachment; filename=events.out.tfevents.%" PRId64 ".dptrack.%06d",
-					    run.start_ms == INT64_MIN ? 0 : run.start_ms / 1000, part.segment);
+	c->reply.disposition =
+		arena_printf(c->arena, "attachment; filename=events.out.tfevents.%" PRId64 ".dptrack.%06d",
+			     run.start_ms == INT64_MIN ? 0 : run.start_ms / 1000, part.segment);
 	return CALL_DONE;
 }
 

@@ -8,12 +8,12 @@
 /* The first requests of the page (getRuns, FIRST and firstPage in web/ui/src), encoded as URLSearchParams does; for the
  * list of experiments (?all) that list. */
 #define PRELOAD_EXPERIMENTS "api/v1/experiments"
-#define PRELOAD_RUNS \
-	"api/v1/runs?limit=200&include=keys&metrics_max=48&params_max=32&params=model&params=arch&params=strategy" \
-	"&params=world_size&params=precision&params=batch_size&params=global_batch_size&params=opt&params=optimizer" \
+#define PRELOAD_RUNS                                                                                                   \
+	"api/v1/runs?limit=200&include=keys&metrics_max=48&params_max=32&params=model&params=arch&params=strategy"     \
+	"&params=world_size&params=precision&params=batch_size&params=global_batch_size&params=opt&params=optimizer"   \
 	"&params=lr&params=learning_rate&params=lr_scheduler&params=wd&params=weight_decay&params=epochs&params=seed"
-#define PRELOAD_METRICS \
-	"&metrics=train%2Floss&metrics=loss&metrics=val%2Floss&metrics=val_loss&metrics=eval%2Floss" \
+#define PRELOAD_METRICS                                                                                                \
+	"&metrics=train%2Floss&metrics=loss&metrics=val%2Floss&metrics=val_loss&metrics=eval%2Floss"                   \
 	"&metrics=epoch%2Fval_loss&metrics=epoch%2Ftop1&metrics=val%2Ftop1"
 
 /* Encodes a text as URLSearchParams does; NULL when out of memory. */

@@ -50,10 +50,10 @@ static void write_bucket_column(struct js *j, const char *key, const struct poin
 	js_close(j, ']');
 }
 
-#define PICK(name, expression)                                      \
-	static double pick_##name(const struct points_bucket *b)    \
-	{                                                           \
-		return b->nonfinite == b->count ? NAN : expression; \
+#define PICK(name, expression)                                                                                         \
+	static double pick_##name(const struct points_bucket *b)                                                       \
+	{                                                                                                              \
+		return b->nonfinite == b->count ? NAN : expression;                                                    \
 	}
 
 PICK(x_first, b->first.x)
@@ -267,8 +267,7 @@ static enum call_next reply_raw_points(struct call *c, struct series_query *q)
 static enum call_next reply_series(struct call *c, struct series_query *q)
 {
 	if (q->group_by && (!q->buckets || q->form || q->sel.all_segments))
-		return call_fail(c, CALL_bad_value, "group_by",
-				 "group_by: needs buckets and visible segments only");
+		return call_fail(c, CALL_bad_value, "group_by", "group_by: needs buckets and visible segments only");
 	if (q->formula && (!q->buckets || q->sel.key_count || q->sel.all_segments))
 		return call_fail(c, CALL_bad_value, "formula",
 				 "formula: needs buckets and visible segments only, and excludes keys");
@@ -363,12 +362,12 @@ static bool take_body_args(struct call *c, json_t *body)
 		for (i = 0; c->address.args && i < (json_is_array(value) ? json_array_size(value) : 1); i++) {
 			item = json_is_array(value) ? json_array_get(value, i) : value;
 			c->address.args[n].name = arena_strdup(c->arena, name);
-			c->address.args[n].value = json_is_array(value) && !json_is_string(item)
-				? NULL : request_scalar(c, item);
+			c->address.args[n].value =
+				json_is_array(value) && !json_is_string(item) ? NULL : request_scalar(c, item);
 			if (!c->address.args[n++].value)
-				return call_fail(c, CALL_bad_value, c->address.args[n - 1].name,
-						 "%s: expected %s", name, json_is_array(value) ? "an array of strings"
-								      : "a string or a number"),
+				return call_fail(c, CALL_bad_value, c->address.args[n - 1].name, "%s: expected %s",
+						 name,
+						 json_is_array(value) ? "an array of strings" : "a string or a number"),
 				       false;
 		}
 	}

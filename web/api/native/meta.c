@@ -93,13 +93,11 @@ static bool read_gc_options(struct call *c, json_t *body, struct store_gc_opts *
 {
 	json_t *journals = NULL, *dry_run = NULL;
 	double days = 0, keep_days = KEEP_OBJECTS_DAYS;
-	const struct json_field fields[] = {
-		{ "older_than_days", JSON_KIND_DOUBLE, false, &days, NULL },
-		{ "keep_objects_days", JSON_KIND_DOUBLE, false, &keep_days, NULL },
-		{ "journals", JSON_KIND_ANY, false, &journals, NULL },
-		{ "dry_run", JSON_KIND_ANY, false, &dry_run, NULL },
-		{ 0 }
-	};
+	const struct json_field fields[] = { { "older_than_days", JSON_KIND_DOUBLE, false, &days, NULL },
+					     { "keep_objects_days", JSON_KIND_DOUBLE, false, &keep_days, NULL },
+					     { "journals", JSON_KIND_ANY, false, &journals, NULL },
+					     { "dry_run", JSON_KIND_ANY, false, &dry_run, NULL },
+					     { 0 } };
 
 	if (!json_read(c, body, "", fields) || !read_json_switch(c, "journals", journals, &ret->journals) ||
 	    !read_json_switch(c, "dry_run", dry_run, &ret->dry_run))

@@ -21,7 +21,7 @@ const char *request_scalar(struct call *c, json_t *value);
 bool request_pairs(struct call *c, const char *field, json_t *object, struct ingest_kv **ret, size_t *ret_count);
 
 /* Parse arguments that select series; text NULL: absent. Return false after failing the call. */
-bool request_rank(struct call *c, const char *text, int *rank);         /* "-1", "3", "all" */
+bool request_rank(struct call *c, const char *text, int *rank);		/* "-1", "3", "all" */
 bool request_segments(struct call *c, const char *text, bool *ret_all); /* "visible", "all" */
 
 /* Checks ids of runs; where some are prefixes, *io_ids becomes a copy in the call's arena that has the whole ids.

@@ -5,11 +5,11 @@
 #include "tracker/base/array.h"
 
 enum {
-	LINE_BUCKET_POINTS = 5,     /* first, min, max, last, the first non-finite one */
+	LINE_BUCKET_POINTS = 5, /* first, min, max, last, the first non-finite one */
 	LINE_SAMPLES = 512,
-	LINE_LEVELS = 4096,         /* distinguishable heights */
-	LINE_DIGITS = 1000,         /* relative resolution of a value */
-	LINE_PLACES = 32,           /* subdivisions of a bucket's width */
+	LINE_LEVELS = 4096, /* distinguishable heights */
+	LINE_DIGITS = 1000, /* relative resolution of a value */
+	LINE_PLACES = 32,   /* subdivisions of a bucket's width */
 };
 
 #define LINE_INTEGER_MAX 4503599627370496.0 /* 2^52: differences stay exact */

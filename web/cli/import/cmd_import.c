@@ -103,8 +103,7 @@ static int run_import_command(int argc, char **argv, struct err *err)
 const struct cli_command cli_import = {
 	.name = "import", .group = "Import", .words = "PATH",
 	.summary = "import runs of MLflow (mlflow.db, mlruns), W&B (wandb) or TensorBoard, or as lines of JSON (-)",
-	.examples =
-		    "  dptrack import mlruns\n"
+	.examples = "  dptrack import mlruns\n"
 		    "  dptrack import wandb --logdir runs\n"
 		    "  dptrack import log.jsonl --experiment digits\n",
 	.run = run_import_command

@@ -287,9 +287,9 @@ int importer_files(struct importer *b, const char *run, const char *path, const 
 
 	if (f)
 		*f = (struct imported_folder){ arena_strdup(b->kept, run),
-					    arena_printf(b->kept, "/api/v1/runs/%s/artifacts", run),
-					    arena_strdup(b->kept, path),
-					    arena_strdup(b->kept, from), arena_strdup(b->kept, from) };
+					       arena_printf(b->kept, "/api/v1/runs/%s/artifacts", run),
+					       arena_strdup(b->kept, path), arena_strdup(b->kept, from),
+					       arena_strdup(b->kept, from) };
 	return importer_then(b, put_imported_files, f, err);
 }
 

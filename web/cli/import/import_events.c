@@ -32,7 +32,7 @@ struct event_run {
 	const char *path; /* of the file, below the imported folder */
 	char id[33], writer[33];
 	char experiment[512], name[512];
-	bool in_parent; /* the file belongs to the run of the parent folder: TensorBoard's hparams, or a rank */
+	bool in_parent;	   /* the file belongs to the run of the parent folder: TensorBoard's hparams, or a rank */
 	int rank, segment; /* of a file with the series of one rank; else EVENT_RANK_RUN, 0 */
 };
 
@@ -119,7 +119,7 @@ struct event_file_content {
 static void count_unsupported_item(struct events_import_state *im, struct event_text what, struct event_text tag)
 {
 	importer_leave_out(im->b, "%.*s %.*s", (int)(what.len < 100 ? what.len : 100), what.at,
-			(int)(tag.len < 250 ? tag.len : 250), tag.at);
+			   (int)(tag.len < 250 ? tag.len : 250), tag.at);
 }
 
 static struct event_text event_text_of(const char *s)

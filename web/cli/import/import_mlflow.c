@@ -45,9 +45,9 @@ enum event_status mlflow_status(struct importer *b, const char *word, const char
 	static const struct {
 		const char *word;
 		enum event_status status;
-	} words[] = { { "RUNNING", EVENT_RUNNING },   { "SCHEDULED", EVENT_SCHEDULED }, { "FINISHED", EVENT_FINISHED },
-		      { "FAILED", EVENT_FAILED },     { "KILLED", EVENT_KILLED },       { "1", EVENT_RUNNING },
-		      { "2", EVENT_SCHEDULED },       { "3", EVENT_FINISHED },	      { "4", EVENT_FAILED },
+	} words[] = { { "RUNNING", EVENT_RUNNING }, { "SCHEDULED", EVENT_SCHEDULED }, { "FINISHED", EVENT_FINISHED },
+		      { "FAILED", EVENT_FAILED },   { "KILLED", EVENT_KILLED },	      { "1", EVENT_RUNNING },
+		      { "2", EVENT_SCHEDULED },	    { "3", EVENT_FINISHED },	      { "4", EVENT_FAILED },
 		      { "5", EVENT_KILLED } };
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
@@ -269,9 +269,9 @@ const char *mlflow_below(const char *source, const char *artifact_uri)
 		n--;
 	if (!strncmp(source, "runs:/", 6))
 		return strchr(source + 6, '/') ? strchr(source + 6, '/') + 1 : NULL;
-	return n && !strncmp(source, artifact_uri, n) && (source[n] == '/' || !source[n]) ?
-		       source + n + strspn(source + n, "/") :
-		       NULL;
+	return n && !strncmp(source, artifact_uri, n) && (source[n] == '/' || !source[n])
+		       ? source + n + strspn(source + n, "/")
+		       : NULL;
 }
 
 /* --- inputs ----------------------------------------------------------------------------------------------------- */
@@ -481,7 +481,7 @@ static int import_version(struct importer_store *s, const char *name, json_t *v,
 		importer_leave_out(s->of, "version %s of model %s: %s", json_text_of(v, "version"), name, why.text);
 	else if (!rc)
 		importer_leave_out(s->of, "version %s of model %s: its number is already in use",
-				json_text_of(v, "version"), name);
+				   json_text_of(v, "version"), name);
 	json_decref(body);
 	buf_done(&source);
 	return why.code ? 0 : rc;

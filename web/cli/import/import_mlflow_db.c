@@ -8,8 +8,8 @@ struct mlflow_db {
 	struct foreign *db;
 	struct importer *b;
 	char store_folder[PATH_MAX]; /* folder of the file */
-	bool inputs;           /* the tables of inputs exist */
-	struct map *places;    /* id of a run → its artifact_uri, in the arena */
+	bool inputs;		     /* the tables of inputs exist */
+	struct map *places;	     /* id of a run → its artifact_uri, in the arena */
 };
 
 /* Counts what a damaged file holds as left out; rows before the damage are kept. Returns 0, or the code if the import
@@ -108,10 +108,10 @@ static int read_db_inputs(struct mlflow_db *m, const char *run, struct err *err)
 	int rc = foreign_start(m->db, &r, &(struct foreign_question){ FOREIGN_ml_inputs, run, 0 }, &why);
 
 	while (!rc && (rc = foreign_next(r, &why)) > 0) {
-		rc = read_tag_list(
-			m, (struct foreign_question){ FOREIGN_ml_input_tags,
-						      foreign_str(r, FOREIGN_ml_inputs_input_uuid), 0 },
-			&tags, &why);
+		rc = read_tag_list(m,
+				   (struct foreign_question){ FOREIGN_ml_input_tags,
+							      foreign_str(r, FOREIGN_ml_inputs_input_uuid), 0 },
+				   &tags, &why);
 		json_array_append_new(list, make_dataset_json(r, tags));
 		json_decref(tags);
 	}
@@ -142,13 +142,13 @@ static int queue_run_requests(struct mlflow_db *m, struct foreign_rows *r, const
 /* Imports the run of a row with its points, params and tags. */
 static int read_db_run(struct mlflow_db *m, struct foreign_rows *r, struct err *err)
 {
-	enum event_status status = mlflow_status(m->b, foreign_str(r, FOREIGN_ml_runs_status),
-						 foreign_str(r, FOREIGN_ml_runs_run_uuid));
+	enum event_status status =
+		mlflow_status(m->b, foreign_str(r, FOREIGN_ml_runs_status), foreign_str(r, FOREIGN_ml_runs_run_uuid));
 	struct importer_run run;
 	const struct importer_run_head head = { foreign_str(r, FOREIGN_ml_runs_run_uuid),
-					     foreign_str(r, FOREIGN_ml_runs_experiment),
-					     foreign_str(r, FOREIGN_ml_runs_name),
-					     (double)foreign_i64(r, FOREIGN_ml_runs_start_time) / 1e3 };
+						foreign_str(r, FOREIGN_ml_runs_experiment),
+						foreign_str(r, FOREIGN_ml_runs_name),
+						(double)foreign_i64(r, FOREIGN_ml_runs_start_time) / 1e3 };
 	struct err why = ERR_INIT;
 	int rc = importer_run_begin(&run, m->b, &head, &why);
 
@@ -276,7 +276,7 @@ static int read_db_experiments(struct mlflow_db *m, struct err *err)
 
 		rc = read_tag_list(m,
 				   (struct foreign_question){ FOREIGN_ml_experiment_tags, NULL,
-						       foreign_i64(r, FOREIGN_ml_experiments_experiment_id) },
+							      foreign_i64(r, FOREIGN_ml_experiments_experiment_id) },
 				   &tags, err);
 		if (!rc)
 			rc = mlflow_experiment(m->b, json_pack("{s:s, s:b, s:O}", "name",
@@ -316,7 +316,7 @@ static int read_db_versions(struct mlflow_db *m, const char *name, json_t *ret, 
 
 		rc = read_tag_list(m,
 				   (struct foreign_question){ FOREIGN_ml_version_tags, name,
-						       foreign_i64(r, FOREIGN_ml_versions_version) },
+							      foreign_i64(r, FOREIGN_ml_versions_version) },
 				   &tags, err);
 		version = rc ? NULL : make_version_json(m, r, tags);
 		if (version)

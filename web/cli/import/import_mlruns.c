@@ -29,8 +29,7 @@ static int visit_run_folder(void *arg, const char *path, const char *name, struc
 	if (importer_entry(e->of->b, e->of->root, path) != ENTRY_FOLDER)
 		return 0;
 	e->of->scratch = arena_new();
-	rc = e->of->scratch ? mlruns_meta(e->of->scratch, path, &meta, &why)
-			    : err_nomem(&why, NULL);
+	rc = e->of->scratch ? mlruns_meta(e->of->scratch, path, &meta, &why) : err_nomem(&why, NULL);
 	rc = rc ? mlruns_skip(e->of, rc, path, &why, err) : mlruns_run(e, path, meta, err);
 	arena_free(e->of->scratch);
 	return rc;
@@ -75,8 +74,7 @@ int mlruns_read(struct importer *b, const char *folder, struct err *err)
 {
 	struct mlruns m = { .b = b, .root = folder, .places = map_new(sizeof(char *)) };
 	char path[4096];
-	int rc = m.places ? folder_each(folder, read_experiment_folder, &m, err)
-			  : err_nomem(err, NULL);
+	int rc = m.places ? folder_each(folder, read_experiment_folder, &m, err) : err_nomem(err, NULL);
 
 	snprintf(path, sizeof(path), "%.4000s/.trash", folder);
 	rc = rc ? rc : folder_each(path, read_experiment_folder, &m, err);

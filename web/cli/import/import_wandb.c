@@ -108,7 +108,7 @@ int wandb_read(struct importer *b, const char *path, struct err *err)
 		return err_nomem(err, NULL);
 	b->links_out = true; /* wandb.save links to the files that it saves */
 	rc = name_ends_with(path, ".wandb") ? read_wandb_file(b, path, w.sessions, err)
-					: visit_wandb_files(path, read_found_file, &w, err);
+					    : visit_wandb_files(path, read_found_file, &w, err);
 	map_free(w.sessions);
 	return rc;
 }

@@ -379,10 +379,9 @@ void importer_media(struct importer_run *r, const char *key, int64_t step, doubl
 
 	if (content->len > LIMIT_media_bytes || buf_failed(content))
 		importer_leave_out(r->of, "an image, table or audio clip of more than %d bytes: %.100s",
-				(int)LIMIT_media_bytes, key);
+				   (int)LIMIT_media_bytes, key);
 	else if (check_import_key(r, key, "picture"))
-		media_encode(&r->points,
-			     &(struct media_place){ import_text(key), step, wall_s, EVENT_RANK_RUN, 0 },
+		media_encode(&r->points, &(struct media_place){ import_text(key), step, wall_s, EVENT_RANK_RUN, 0 },
 			     (struct event_span){ at, at + content->len });
 }
 

@@ -18,19 +18,19 @@ struct http;
 
 /* Destination of the runs. */
 struct importer_target {
-	const char *into;       /* the folder of runs; NULL: none, the input is only counted */
-	const char *url;        /* NULL: use into */
+	const char *into;	/* the folder of runs; NULL: none, the input is only counted */
+	const char *url;	/* NULL: use into */
 	const char *experiment; /* experiment for all runs; NULL: their own */
 };
 
 struct importer {
 	const struct importer_target *target;
 	struct http *http;    /* set with a URL */
-	int spool_fd;         /* set with a URL: an unnamed file for the journal that is being sent */
+	int spool_fd;	      /* set with a URL: an unnamed file for the journal that is being sent */
 	struct map *left_out; /* description → uint64_t, number of occurrences */
 	struct arena *kept;   /* owns the queue `deferred` and the names of runs */
 	struct importer_deferred *deferred, **deferred_end;
-	bool links_out;       /* the tracker links to files elsewhere (W&B): links to files are followed */
+	bool links_out; /* the tracker links to files elsewhere (W&B): links to files are followed */
 	uint64_t runs, points, files;
 	struct terminal_progress progress; /* counts runs; their total is unknown */
 };
@@ -76,11 +76,11 @@ struct importer_run {
 	char id[33];
 	const char *experiment, *name; /* owned by the arena */
 	double start_s;
-	const char *part;      /* name of this part of a run; "" if it has one part */
-	int segment;           /* number of the segment, from 0 */
-	int64_t first_step;    /* of the segment: points of older segments from this step on are hidden */
+	const char *part;   /* name of this part of a run; "" if it has one part */
+	int segment;	    /* number of the segment, from 0 */
+	int64_t first_step; /* of the segment: points of older segments from this step on are hidden */
 	struct buf points, facts;
-	uint64_t count;        /* number of points */
+	uint64_t count; /* number of points */
 };
 
 /* What a run begins with: id of 32 hex digits, seconds since 1970. */
@@ -107,8 +107,8 @@ void importer_final(struct importer_run *r, const char *key, int64_t step, doubl
 void importer_note(struct importer_run *r, const char *markdown);
 void importer_status(struct importer_run *r, enum event_status status, double end_s, const char *reason);
 void importer_run_rename(struct importer_run *r, const char *name); /* before importer_run_end */
-int importer_run_end(struct importer_run *r, struct err *err); /* delivers; r is finished, also on failure */
-void importer_run_drop(struct importer_run *r);                /* in place of importer_run_end */
+int importer_run_end(struct importer_run *r, struct err *err);	    /* delivers; r is finished, also on failure */
+void importer_run_drop(struct importer_run *r);			    /* in place of importer_run_end */
 
 /* --- requests to the store after all runs ---------------------------------------------------------------------- */
 

@@ -11,7 +11,7 @@
  * refused. Knows no files. */
 
 struct yaml_pair {
-	const char *parent; /* "" at the top level */
+	const char *parent;	 /* "" at the top level */
 	const char *key, *value; /* value NULL: null */
 	struct yaml_pair *next;
 };
@@ -28,7 +28,7 @@ struct mlruns {
 	struct importer *b;
 	const char *root;
 	struct arena *scratch; /* for the current run */
-	struct map *places; /* id of a run → its artifact_uri, in the arena */
+	struct map *places;    /* id of a run → its artifact_uri, in the arena */
 };
 
 /* An experiment with a known name, while its runs are read. */

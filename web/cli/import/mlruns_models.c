@@ -182,13 +182,13 @@ static int read_version_folder(void *arg, const char *path, const char *name, st
 	rc = mlruns_pairs(model->of, path, "tags", &tags, err);
 	place = map_get(model->of->places, yaml_get(meta, "run_id"), strlen(yaml_get(meta, "run_id")));
 	if (!rc)
-		json_array_append_new(
-			model->versions,
-			json_pack("{s:s, s:s, s:s, s:s, s:s?, s:s, s:O}", "version", yaml_get(meta, "version"),
-				  "description", yaml_get(meta, "description"), "stage",
-				  yaml_get(meta, "current_stage"), "run_id", yaml_get(meta, "run_id"), "path",
-				  place && *place ? mlflow_below(yaml_get(meta, "source"), *place) : NULL, "source",
-				  yaml_get(meta, "source"), "tags", tags));
+		json_array_append_new(model->versions,
+				      json_pack("{s:s, s:s, s:s, s:s, s:s?, s:s, s:O}", "version",
+						yaml_get(meta, "version"), "description", yaml_get(meta, "description"),
+						"stage", yaml_get(meta, "current_stage"), "run_id",
+						yaml_get(meta, "run_id"), "path",
+						place && *place ? mlflow_below(yaml_get(meta, "source"), *place) : NULL,
+						"source", yaml_get(meta, "source"), "tags", tags));
 	json_decref(tags);
 	return rc;
 }

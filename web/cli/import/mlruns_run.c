@@ -161,8 +161,8 @@ static int queue_run_files(struct mlruns *m, const char *run, const char *folder
 	if (place)
 		*place = arena_strdup(m->b->kept, uri);
 	snprintf(own, sizeof(own), "%.4000s/artifacts", folder);
-	return !stat(own, &st) && S_ISDIR(st.st_mode) ? importer_files(m->b, run, "", own, err) :
-							mlflow_files(m->b, run, uri, m->root, err);
+	return !stat(own, &st) && S_ISDIR(st.st_mode) ? importer_files(m->b, run, "", own, err)
+						      : mlflow_files(m->b, run, uri, m->root, err);
 }
 
 int mlruns_run(struct mlruns_experiment *e, const char *folder, const struct yaml_pair *meta, struct err *err)
@@ -170,7 +170,7 @@ int mlruns_run(struct mlruns_experiment *e, const char *folder, const struct yam
 	struct importer_run run;
 	struct run_files files = { .of = e->of, .run = &run };
 	const struct importer_run_head head = { yaml_get(meta, "run_id"), e->name, yaml_get(meta, "run_name"),
-					     mlruns_meta_time(e->of, meta, "start_time", folder) };
+						mlruns_meta_time(e->of, meta, "start_time", folder) };
 	double end_s = mlruns_meta_time(e->of, meta, "end_time", folder);
 	struct err why = ERR_INIT;
 	int rc = importer_run_begin(&run, e->of->b, &head, &why);

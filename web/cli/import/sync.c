@@ -274,10 +274,10 @@ static int run_sync_command(int argc, char **argv, struct err *err)
 	return rc > 0 ? 0 : rc;
 }
 
-const struct cli_command cli_sync = {
-	.name = "sync", .group = "Import", .words = "[RUN]",
-	.summary = "send runs below a folder to a server, as far as it lacks them",
-	.examples =
-		    "  dptrack sync --logdir runs --url https://host:8080\n"
-		    "  DPTRACK_URL=https://host:8080 dptrack sync red-fox\n", .run = run_sync_command
-};
+const struct cli_command cli_sync = { .name = "sync",
+				      .group = "Import",
+				      .words = "[RUN]",
+				      .summary = "send runs below a folder to a server, as far as it lacks them",
+				      .examples = "  dptrack sync --logdir runs --url https://host:8080\n"
+						  "  DPTRACK_URL=https://host:8080 dptrack sync red-fox\n",
+				      .run = run_sync_command };

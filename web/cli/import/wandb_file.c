@@ -109,13 +109,13 @@ struct wandb {
 	struct importer_run run;
 	bool begun, ended;
 	int exit_code;
-	double last_s;                /* wall time of the last record */
-	int64_t samples;              /* number of samples of system statistics */
+	double last_s;	 /* wall time of the last record */
+	int64_t samples; /* number of samples of system statistics */
 	struct wandb_items items;
 	json_t *config, *summary;
-	struct buf line[3];           /* text after the last line end, by stream */
-	struct buf lines;             /* complete lines that were not passed on yet */
-	double lines_s;               /* time of the first of them */
+	struct buf line[3]; /* text after the last line end, by stream */
+	struct buf lines;   /* complete lines that were not passed on yet */
+	double lines_s;	    /* time of the first of them */
 	int line_count;
 };
 
@@ -153,8 +153,8 @@ struct wandb_identity {
 
 static void read_wandb_identity(struct wandb *w, struct event_span s, struct wandb_identity *ret)
 {
-	const char **texts[11] = { [1] = &ret->id, [2] = &ret->entity, [3] = &ret->project, [6] = &ret->group,
-				   [7] = &ret->job, [8] = &ret->name, [9] = &ret->notes };
+	const char **texts[11] = { [1] = &ret->id,  [2] = &ret->entity, [3] = &ret->project, [6] = &ret->group,
+				   [7] = &ret->job, [8] = &ret->name,	[9] = &ret->notes };
 	struct wire_field f;
 
 	*ret = (struct wandb_identity){ "", "", "", "", "", "", "", { NULL, NULL }, 0, 0 };
@@ -246,8 +246,8 @@ static int read_run_record(struct wandb *w, struct event_span s, struct err *err
 
 static void read_environment_record(struct wandb *w, struct event_span s)
 {
-	static const char *const names[] = { [1] = "os", [2] = "python", [6] = "program", [12] = "host",
-					     [14] = "executable", [18] = "gpu", [25] = "cuda" };
+	static const char *const names[] = { [1] = "os",	  [2] = "python", [6] = "program", [12] = "host",
+					     [14] = "executable", [18] = "gpu",	  [25] = "cuda" };
 	struct wire_field f;
 
 	while (wire_next(&s, &f) > 0) {

@@ -26,7 +26,7 @@ struct blocks {
 	const unsigned char *bytes;
 	size_t n, at;
 	struct buf whole; /* a record joined from fragments */
-	bool torn;        /* the last fragment is incomplete */
+	bool torn;	  /* the last fragment is incomplete */
 	uint64_t damaged; /* damaged fragments, and records that lack one */
 };
 
@@ -55,10 +55,10 @@ struct wandb_rule {
 
 struct wandb_items {
 	struct importer_run *run;
-	const char *files;  /* base folder of the paths of media; NULL: none */
-	struct map *seen;   /* keys of rows → struct wandb_last */
+	const char *files;	  /* base folder of the paths of media; NULL: none */
+	struct map *seen;	  /* keys of rows → struct wandb_last */
 	struct wandb_rule *rules; /* of define_metric, in order */
-	json_t *row;        /* while it is read */
+	json_t *row;		  /* while it is read */
 	int64_t step;
 	double wall_s;
 };
@@ -68,7 +68,7 @@ struct wandb_items {
 void wandb_merge(json_t *object, struct event_span record);
 void wandb_merge_from(json_t *object, struct event_span record, unsigned n);
 
-void wandb_row(struct wandb_items *w, json_t *row);        /* points and media at w's step and time */
+void wandb_row(struct wandb_items *w, json_t *row); /* points and media at w's step and time */
 void wandb_params(struct wandb_items *w, json_t *config);
 void wandb_finals(struct wandb_items *w, json_t *summary); /* adds keys without a row */
 

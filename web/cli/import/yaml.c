@@ -78,7 +78,7 @@ static void append_utf8(struct buf *to, uint32_t c)
 static int parse_yaml_escape(struct yaml_parser *y, struct buf *to)
 {
 	static const char letters[] = "0abtnvfre\"/\\ N_LP";
-	static const uint32_t codes[] = { 0,  7,   8,   9,    10,  11,   12,   13,     27,
+	static const uint32_t codes[] = { 0,   7,   8,	  9,   10,   11,   12,	   13,	  27,
 					  '"', '/', '\\', ' ', 0x85, 0xa0, 0x2028, 0x2029 };
 	char c = *y->at, hex[9] = "";
 	const char *known = c ? strchr(letters, c) : NULL;
@@ -123,7 +123,7 @@ static int parse_double_quoted(struct yaml_parser *y, struct buf *to)
 
 static int parse_single_quoted(struct yaml_parser *y, struct buf *to)
 {
-	for (y->at++; *y->at; ) {
+	for (y->at++; *y->at;) {
 		if (*y->at == '\'' && y->at[1] != '\'')
 			break;
 		if (*y->at == '\n') {

@@ -15,13 +15,13 @@ struct alert_op {
 	const struct change_ops *kind;
 	int64_t id;
 	const char *experiment; /* name; NULL: all */
-	const char *rule_kind;  /* metric nan failed silent done */
-	const char *metric;     /* "": none, or any */
-	bool above;             /* metric: fires if its max is above bound; else if its min is below */
-	double bound;           /* metric: a value; silent: seconds */
-	int64_t run;            /* row */
+	const char *rule_kind;	/* metric nan failed silent done */
+	const char *metric;	/* "": none, or any */
+	bool above;		/* metric: fires if its max is above bound; else if its min is below */
+	double bound;		/* metric: a value; silent: seconds */
+	int64_t run;		/* row */
 	int64_t step;
-	double value;           /* NaN: none */
+	double value; /* NaN: none */
 	const char *text;
 	int64_t time_ms, due_ms; /* INT64_MIN: none */
 };
@@ -44,10 +44,10 @@ struct alert_fired {
 	const char *run, *run_name, *experiment;
 	const char *kind, *metric, *text;
 	int64_t step;
-	double value;             /* NaN: none */
-	int64_t time_ms;          /* when it was found */
+	double value;		   /* NaN: none */
+	int64_t time_ms;	   /* when it was found */
 	int64_t due_ms, posted_ms; /* INT64_MIN: not to be posted; not posted yet */
-	int tries;                /* attempts to post it */
+	int tries;		   /* attempts to post it */
 };
 
 /* In order of creation, without those of deleted experiments. */
@@ -60,7 +60,7 @@ struct alerts {
 
 struct alert_page {
 	const char *experiment; /* NULL: all */
-	int64_t before;         /* only those with a lower id; 0: all */
+	int64_t before;		/* only those with a lower id; 0: all */
 	size_t limit;
 };
 
@@ -85,7 +85,7 @@ struct alert_eval;
  * posts. */
 int alert_eval_new(struct alert_eval **ret, struct store *s, bool post, struct err *err);
 
-#define ALERT_EVAL_POSTING "webhook" /* the lease of the posting process */
+#define ALERT_EVAL_POSTING "webhook"	    /* the lease of the posting process */
 void alert_eval_free(struct alert_eval *j); /* NULL is fine */
 
 /* Evaluates the rules on runs changed since the last call, and on silent runs. Failures are retried by the next

@@ -16,12 +16,12 @@
  * a new process starts from the creation of the rule, and rows of alerts prevent duplicates. */
 
 #define POSTER_AWAY_MS 600000 /* the posting process may be restarting */
-#define ALERT_FOUND_MAX 500 /* most results of a query; it is run again then */
+#define ALERT_FOUND_MAX 500   /* most results of a query; it is run again then */
 
 struct alert_eval {
 	struct store *s;
 	bool post, posted; /* post: by this process; posted: by any process at the last look */
-	struct map *seen; /* rule id -> int64 rev evaluated so far */
+	struct map *seen;  /* rule id -> int64 rev evaluated so far */
 };
 
 struct rule_match {
@@ -64,8 +64,8 @@ static int start_rule_query(struct db *d, const struct alert_rule *r, int64_t re
 	if (!strcmp(r->kind, "nan"))
 		return db_start(d, ret, DB_alert_by_nan, NULL, "iiit", rev, r->experiment_id, r->id, r->metric);
 	if (!strcmp(r->kind, "silent")) /* not for runs that were silent when the rule was created */
-		return db_start(d, ret, DB_alert_by_silence, NULL, "iiii", r->created_ms - silence_ms,
-				r->experiment_id, r->id, now_ms - silence_ms);
+		return db_start(d, ret, DB_alert_by_silence, NULL, "iiii", r->created_ms - silence_ms, r->experiment_id,
+				r->id, now_ms - silence_ms);
 	done = !strcmp(r->kind, "done");
 	return db_start(d, ret, DB_alert_by_status, NULL, "iiitt", rev, r->experiment_id, r->id,
 			done ? "finished" : "failed", done ? "finished" : "killed");

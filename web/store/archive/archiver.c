@@ -16,9 +16,9 @@
 
 #define LOOK_MOST_S 600.0
 #define LOOK_LEAST_S 0.2
-#define AGAIN_S 10.0	/* after the object store failed */
-#define REFUSE_S 2.0	/* how long writes to a run whose restore failed are refused */
-#define WANTED_MAX 64	/* the number of runs that the queue can hold */
+#define AGAIN_S 10.0  /* after the object store failed */
+#define REFUSE_S 2.0  /* how long writes to a run whose restore failed are refused */
+#define WANTED_MAX 64 /* the number of runs that the queue can hold */
 #define PIECE_BYTES ((size_t)4 << 20)
 
 struct wanted_run {

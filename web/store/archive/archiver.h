@@ -21,7 +21,7 @@ struct archiver_stats {
 
 /* after_ms: time since the end of a run; 0: moves nothing, only restores. *ret NULL: files are in a folder. */
 int archiver_start(struct archiver **ret, struct store *s, int64_t after_ms, struct err *err);
-void archiver_stop(struct archiver *a); /* before the writer stops; NULL is fine */
+void archiver_stop(struct archiver *a);				     /* before the writer stops; NULL is fine */
 void archiver_stats(struct archiver *a, struct archiver_stats *ret); /* NULL: all zeros */
 
 /* The objects of a store, for archives_new. */

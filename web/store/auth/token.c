@@ -414,9 +414,9 @@ int token_session(struct store *s, struct token_try *given, char ret[TOKEN_TEXT_
 	if (scope == TOKEN_UNKNOWN)
 		return err_set(err, ERR_BUSY, "the store cannot be read now: try again soon");
 	if (scope == TOKEN_NONE)
-		return given->wait_s
-			? err_set(err, ERR_BUSY, "too many wrong tokens from this address: wait %d s", given->wait_s) :
-				       err_set(err, ERR_USAGE, "this token is unknown or expired");
+		return given->wait_s ? err_set(err, ERR_BUSY, "too many wrong tokens from this address: wait %d s",
+					       given->wait_s)
+				     : err_set(err, ERR_USAGE, "this token is unknown or expired");
 	rc = token_draw(ret, row.hash, err);
 	if (rc)
 		return rc;

@@ -67,7 +67,7 @@ struct token_try {
 	uint64_t from; /* a number made from the address; 0: not limited */
 	const char *text;
 	size_t len;
-	int wait_s;    /* result: 0, or the seconds until the next guess counts */
+	int wait_s; /* result: 0, or the seconds until the next guess counts */
 };
 
 /* The scope of a token; TOKEN_NONE: no such row, revoked or expired. */

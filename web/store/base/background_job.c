@@ -164,8 +164,7 @@ int thread_pool_new(struct thread_pool **ret, int threads, struct err *err)
 	pthread_mutex_init(&c->lock, NULL);
 	pthread_cond_init(&c->news, NULL);
 	c->last = &c->first;
-	while (c->count < threads && c->count < CREW_MAX &&
-	       !thread_start(&c->threads[c->count], crew_thread, c))
+	while (c->count < threads && c->count < CREW_MAX && !thread_start(&c->threads[c->count], crew_thread, c))
 		c->count++;
 	if (!c->count) {
 		thread_pool_free(c);

@@ -13,7 +13,7 @@ struct map_entry {
 struct map {
 	struct arena *arena;
 	struct map_entry **entries; /* in order of insertion */
-	uint32_t *slots;        /* index into entries + 1; 0: free */
+	uint32_t *slots;	    /* index into entries + 1; 0: free */
 	size_t count, cap, slot_count, value_bytes;
 };
 

@@ -12,7 +12,7 @@
 struct map;
 
 struct map *map_new(size_t value_bytes); /* NULL when out of memory */
-void map_free(struct map *m);            /* NULL is fine */
+void map_free(struct map *m);		 /* NULL is fine */
 void map_clear(struct map *m);
 size_t map_count(const struct map *m);
 

@@ -16,9 +16,9 @@ struct store {
 	char logdir[PATH_MAX], artifacts[PATH_MAX]; /* "": none */
 	int lock_fd;
 	struct background_job *work, *background;
-	pthread_mutex_t checked_lock; /* guards the last background check */
+	pthread_mutex_t checked_lock;	    /* guards the last background check */
 	const struct check_report *checked; /* NULL: none yet */
-	struct arena *checked_arena;        /* arena of `checked` */
+	struct arena *checked_arena;	    /* arena of `checked` */
 	struct columns *columns;
 	struct keysets *keysets;
 	struct outlines *outlines;

@@ -25,7 +25,7 @@ struct pg_blob {
 	struct buf bytes;
 	struct ahead_row row[AHEAD_MAX];
 	int count, now; /* rows read; the current one */
-	int64_t first;  /* requested ids: first to first + asked - 1 */
+	int64_t first;	/* requested ids: first to first + asked - 1 */
 	int asked;
 };
 
@@ -104,8 +104,8 @@ int pg_blob_open(struct blob **io, struct db *d, const struct blob_column *of, i
 		return 0;
 	rc = read_blobs_ahead(b, d, of->rows, id, err);
 	if (!rc && !find_kept_blob(b, id))
-		rc = err_set(err, ERR_DAMAGED,
-			     "store: row %lld of %s is missing: run dptrack doctor", (long long)id, of->table);
+		rc = err_set(err, ERR_DAMAGED, "store: row %lld of %s is missing: run dptrack doctor", (long long)id,
+			     of->table);
 	return rc;
 }
 

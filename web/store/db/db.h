@@ -25,7 +25,7 @@ enum db_column {
 #undef SQL_COLUMN
 };
 
-#define DB_PAGE_BYTES 4096 /* unit of the query free_pages */
+#define DB_PAGE_BYTES 4096   /* unit of the query free_pages */
 #define DB_ROWS_OF_BYTES 160 /* size of the database identity in changes_now */
 
 struct db;
@@ -42,9 +42,9 @@ void db_shown(char *ret, size_t room, const char *place);
 int db_open_writer(struct db **ret, const char *place, struct err *err);
 int db_open_reader(struct db **ret, const char *place, struct err *err);
 int db_open_backup(struct db **ret, const char *path, struct err *err); /* an empty file, to be filled by copy_new */
-int db_open_alone(struct db **ret, const char *path, struct err *err);  /* reads only; needs no disk space, and no
+int db_open_alone(struct db **ret, const char *path, struct err *err);	/* reads only; needs no disk space, and no
 									 * other process may have the file open */
-void db_close(struct db *d);                                             /* NULL is fine */
+void db_close(struct db *d);						/* NULL is fine */
 
 /* Addresses only: the version of the tables (0: none); creating them; upgrading them; checking an address, and
  * whether it has a password. */
@@ -75,7 +75,7 @@ int db_run_values(struct db *d, enum db_query q, const struct db_value *v, int n
  * queries started before the first row is read share one round trip. */
 int db_start(struct db *d, struct db_rows **ret, enum db_query q, struct err *err, const char *fmt, ...);
 int db_next(struct db *d, struct db_rows *q, struct err *err);
-void db_stop(struct db_rows *q); /* ends a query before its end */
+void db_stop(struct db_rows *q);		      /* ends a query before its end */
 int db_no_memory(struct db_rows *q, struct err *err); /* db_stop, then ERR_NOMEM: no room for its rows */
 
 /* Appends the item of the current row to a list in the arena; items and n are the addresses of the list and its length.
@@ -83,12 +83,12 @@ int db_no_memory(struct db_rows *q, struct err *err); /* db_stop, then ERR_NOMEM
  *
  *	while (!rc && (rc = db_next(d, q, err)) > 0)
  *		rc = db_push(q, a, &l.items, &l.count, err, (struct item){ db_text(a, q, COL_x_name) }); */
-#define db_push(q, a, items, n, err, ...)                                                     \
-	({                                                                                    \
-		*(items) = list_room(a, *(items), *(n), sizeof(**(items)));                   \
-		if (*(items))                                                                 \
-			(*(items))[(*(n))++] = (__VA_ARGS__);                                 \
-		*(items) ? 0 : db_no_memory(q, err);                                          \
+#define db_push(q, a, items, n, err, ...)                                                                              \
+	({                                                                                                             \
+		*(items) = list_room(a, *(items), *(n), sizeof(**(items)));                                            \
+		if (*(items))                                                                                          \
+			(*(items))[(*(n))++] = (__VA_ARGS__);                                                          \
+		*(items) ? 0 : db_no_memory(q, err);                                                                   \
 	})
 
 /* Reads the first column of the first row: 1, 0 if there is no row (*ret unchanged), negative: failed. */
@@ -238,7 +238,7 @@ struct db_batch {
 
 void db_batch_init(struct db_batch *b, const char *fmt);
 void db_batch_add(struct db_batch *b, ...); /* a row, values as in db_run; a failure is reported by db_batch_run */
-void db_batch_drop(struct db_batch *b);     /* frees the rows */
+void db_batch_drop(struct db_batch *b);	    /* frees the rows */
 
 /* Runs the query unless there are no rows, then frees the rows. */
 int db_batch_run(struct db_batch *b, struct db *d, enum db_query q, struct err *err);

@@ -341,8 +341,8 @@ static int check_pg_version(struct pg_db *p, struct err *err)
 		return rc;
 	if (!version)
 		return err_set(err, ERR_USAGE, "%s has no store yet: create one with dptrack db init", p->name);
-	return err_set(err, ERR_USAGE, "%s has a store of version %d, expected %d: run dptrack db upgrade",
-		       p->name, version, DB_VERSION);
+	return err_set(err, ERR_USAGE, "%s has a store of version %d, expected %d: run dptrack db upgrade", p->name,
+		       version, DB_VERSION);
 }
 
 static int record_pg_process(struct pg_db *p, struct err *err)
@@ -448,8 +448,8 @@ static int run_pg_script(struct pg_db *p, const char *text, const char *doing, s
 		return err_set(err, ERR_IO, "%s: there are unread answers", p->name);
 	r = p->pq.exec(p->c, text);
 	if (p->pq.resultStatus(r) != PGRES_COMMAND_OK)
-		rc = err_set(err, ERR_IO, "%s: %s: %.*s", p->name, doing,
-			     (int)strcspn(p->pq.errorMessage(p->c), "\n"), p->pq.errorMessage(p->c));
+		rc = err_set(err, ERR_IO, "%s: %s: %.*s", p->name, doing, (int)strcspn(p->pq.errorMessage(p->c), "\n"),
+			     p->pq.errorMessage(p->c));
 	p->pq.clear(r);
 	return rc;
 }

@@ -323,7 +323,7 @@ int sqlite_blob_open(struct blob **io, struct db *d, const struct blob_column *o
 	}
 	b->d = d;
 	rc = b->h ? sqlite3_blob_reopen(b->h, id)
-		: sqlite3_blob_open(sqlite_db(d)->h, "main", of->table, of->column, id, 0, &b->h);
+		  : sqlite3_blob_open(sqlite_db(d)->h, "main", of->table, of->column, id, 0, &b->h);
 	return rc == SQLITE_OK ? 0 : db_failed(d, err, "opening a blob");
 }
 

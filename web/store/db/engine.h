@@ -31,13 +31,13 @@ struct db_engine {
 	bool (*in_transaction)(struct db *d);
 	int (*failed)(struct db *d, struct err *err, const char *doing);
 	int (*still_there)(struct db *d, struct err *err);
-	void (*rest)(struct db *d);                       /* NULL: nothing to free */
-	int64_t (*wal_bytes)(struct db *d);               /* NULL: the engine manages its log */
-	void (*checkpoint)(struct db *d, bool everything); /* NULL: the same */
-	struct db *(*alone)(struct db *d);                /* NULL: the connection itself */
-	bool (*lost)(struct db *d);                       /* NULL: never */
+	void (*rest)(struct db *d);					    /* NULL: nothing to free */
+	int64_t (*wal_bytes)(struct db *d);				    /* NULL: the engine manages its log */
+	void (*checkpoint)(struct db *d, bool everything);		    /* NULL: the same */
+	struct db *(*alone)(struct db *d);				    /* NULL: the connection itself */
+	bool (*lost)(struct db *d);					    /* NULL: never */
 	int (*recover)(struct db *d, bool *ret_committed, struct err *err); /* NULL: the same */
-	void (*wait)(struct db *d, int fd, int ms); /* NULL: no notifications */
+	void (*wait)(struct db *d, int fd, int ms);			    /* NULL: no notifications */
 	int (*blob_open)(struct blob **io, struct db *d, const struct blob_column *of, int64_t id, struct err *err);
 	void (*blob_close)(struct blob *b);
 	size_t (*blob_bytes)(const struct blob *b);

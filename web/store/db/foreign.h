@@ -45,7 +45,7 @@ int foreign_next(struct foreign_rows *r, struct err *err);
 /* The current row. Texts are valid until the next foreign_next. */
 const char *foreign_str(struct foreign_rows *r, enum foreign_column column); /* NULL: "" */
 int64_t foreign_i64(struct foreign_rows *r, enum foreign_column column);     /* NULL: 0 */
-double foreign_f64(struct foreign_rows *r, enum foreign_column column);      /* NULL: NaN */
+double foreign_f64(struct foreign_rows *r, enum foreign_column column);	     /* NULL: NaN */
 bool foreign_null(struct foreign_rows *r, enum foreign_column column);
 bool foreign_number(struct foreign_rows *r, enum foreign_column column); /* false: a text, bytes or NULL */
 

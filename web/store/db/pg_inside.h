@@ -51,19 +51,19 @@ struct pg_db {
 	struct pgso pq;
 	PGconn *c;
 	char address[PATH_MAX];
-	char name[300];         /* host and database, for messages */
-	int answer_s;           /* longest wait for an answer */
+	char name[300];		 /* host and database, for messages */
+	int answer_s;		 /* longest wait for an answer */
 	bool writes, open, lost; /* open: in a transaction */
-	bool reading;            /* a read transaction */
-	bool pooled; /* by pgbouncer: each transaction may use another connection, which lacks our prepared
-		      * statements */
+	bool reading;		 /* a read transaction */
+	bool pooled;		 /* by pgbouncer: each transaction may use another connection, which lacks our prepared
+				  * statements */
 	struct pg_sent sent[PG_SENT_MAX];
 	size_t sent_count;
 	int64_t last_id, changed; /* from the last result read */
-	struct err error;         /* the first failure that is not reported yet, then the last one */
+	struct err error;	  /* the first failure that is not reported yet, then the last one */
 	bool untold;
 	int64_t process, group; /* row of this connection in the table process, and number of its newest transaction */
-	bool committing;        /* it was lost during a commit */
+	bool committing;	/* it was lost during a commit */
 	struct pg_db *alone;
 	struct pg_rows rows[DB_QUERY_COUNT];
 };

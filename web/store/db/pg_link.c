@@ -46,12 +46,12 @@ static const struct {
 	char state[6]; /* a prefix */
 	int code;
 } codes[] = {
-	{ "53100", ERR_NOSPC }, { "53", ERR_BUSY },	/* disk full; other resources */
-	{ "40", ERR_BUSY },	{ "23", ERR_BUSY },	/* a deadlock; a concurrent insert of the same row */
-	{ "55", ERR_BUSY },	{ "57", ERR_BUSY },	/* not available now; cancelled or shutting down */
-	{ "25", ERR_BUSY },	{ "22012", ERR_BUSY },	/* timeout or standby; the row of this process is gone */
-	{ "08", ERR_BUSY },	{ "54", ERR_LIMIT },
-	{ "XX001", ERR_DAMAGED }, { "XX002", ERR_DAMAGED }, { "22021", ERR_USAGE },
+	{ "53100", ERR_NOSPC },	  { "53", ERR_BUSY },	 /* disk full; other resources */
+	{ "40", ERR_BUSY },	  { "23", ERR_BUSY },	 /* a deadlock; a concurrent insert of the same row */
+	{ "55", ERR_BUSY },	  { "57", ERR_BUSY },	 /* not available now; cancelled or shutting down */
+	{ "25", ERR_BUSY },	  { "22012", ERR_BUSY }, /* timeout or standby; the row of this process is gone */
+	{ "08", ERR_BUSY },	  { "54", ERR_LIMIT },	  { "XX001", ERR_DAMAGED },
+	{ "XX002", ERR_DAMAGED }, { "22021", ERR_USAGE },
 };
 
 static int pg_error_code(const char *state)

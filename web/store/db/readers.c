@@ -27,7 +27,7 @@ struct readers {
 	pthread_t connector;
 	pthread_cond_t wanted;
 	int wanted_count, waiting; /* connections to open; takers waiting for any */
-	struct err away;           /* error of the last connect; its code is 0 after success */
+	struct err away;	   /* error of the last connect; its code is 0 after success */
 };
 
 /* Under the lock: adds an idle connection. */

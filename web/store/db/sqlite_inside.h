@@ -16,7 +16,7 @@ struct sqlite_rows {
 struct sqlite_db {
 	struct db db; /* first member: a connection is cast back to this */
 	sqlite3 *h;
-	dev_t device;  /* device of the writer's file */
+	dev_t device; /* device of the writer's file */
 	ino_t inode;
 	int log_fd;    /* the writer's log file; -1: not open yet */
 	int wal_pages; /* in the log, not checkpointed yet */

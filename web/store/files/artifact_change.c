@@ -139,8 +139,8 @@ static int remove_picture(struct state *st, const char *path, struct state_run *
 		return *err = why, rc;
 	rc = state_key(st, p->key, &key, err);
 	if (!rc)
-		rc = db_run(state_db(st), DB_media_delete, err, "iiiid", (*ret)->id, key, (int64_t)MEDIA_IMAGE,
-			    p->step, (double)p->ms / 1000);
+		rc = db_run(state_db(st), DB_media_delete, err, "iiiid", (*ret)->id, key, (int64_t)MEDIA_IMAGE, p->step,
+			    (double)p->ms / 1000);
 	if (!rc)
 		state_mark(st, *ret, true);
 	return rc;

@@ -87,7 +87,7 @@ bool artifact_path_ok(const char *path)
 		if (!segments_ok(copy))
 			return false;
 	return strncmp(path, FILES_UPLOADS, sizeof FILES_UPLOADS - 1) != 0 ||
-		(path[sizeof FILES_UPLOADS - 1] && path[sizeof FILES_UPLOADS - 1] != '/');
+	       (path[sizeof FILES_UPLOADS - 1] && path[sizeof FILES_UPLOADS - 1] != '/');
 }
 
 #define BYTES_MAX (UINT64_C(1) << 40)
@@ -266,8 +266,8 @@ int artifact_list(struct artifacts *a, const char *path, struct arena *arena, st
 		  struct err *err)
 {
 	struct entries list = { .arena = arena };
-	int rc = a->objects ? objects_entries(a->objects, path ? path : "", &list, err) :
-			      disk_entries(a->disk, path ? path : "", &list, err);
+	int rc = a->objects ? objects_entries(a->objects, path ? path : "", &list, err)
+			    : disk_entries(a->disk, path ? path : "", &list, err);
 
 	if (rc)
 		return rc;
@@ -291,8 +291,7 @@ static int entry_digest(struct store *s, const char *path, struct artifact_entry
 	return e->sha256 ? 0 : err_nomem(err, NULL);
 }
 
-int artifact_digests(struct store *s, const char *folder, struct artifact_entries *io, struct arena *a,
-		     struct err *err)
+int artifact_digests(struct store *s, const char *folder, struct artifact_entries *io, struct arena *a, struct err *err)
 {
 	size_t i;
 	int rc = 0;
@@ -323,8 +322,8 @@ int artifact_begin(struct artifact_upload **ret, struct artifacts *a, const char
 	if (!u)
 		return err_nomem(err, NULL);
 	u->a = a;
-	rc = a->objects ? object_sending_begin(&u->object, a->objects, room, err) :
-			  disk_receiving_begin(&u->file, a->disk, path, err);
+	rc = a->objects ? object_sending_begin(&u->object, a->objects, room, err)
+			: disk_receiving_begin(&u->file, a->disk, path, err);
 	if (rc)
 		artifact_end(u);
 	else
@@ -343,8 +342,8 @@ int artifact_write(struct artifact_upload *u, const void *bytes, size_t n, struc
 	int rc = artifact_fits(u->a, u->bytes + n, err);
 
 	if (!rc)
-		rc = u->object ? object_sending_write(u->object, bytes, n, err) :
-				 disk_receiving_write(u->file, bytes, n, err);
+		rc = u->object ? object_sending_write(u->object, bytes, n, err)
+			       : disk_receiving_write(u->file, bytes, n, err);
 	u->bytes += rc ? 0 : n;
 	return rc;
 }

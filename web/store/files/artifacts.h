@@ -28,7 +28,7 @@ struct artifacts_opts {
 /* Needs an open store. The folder is created when first needed; its parent must exist then. ERR_USAGE: the files of
  * the store are in another object store. */
 int artifacts_new(struct artifacts **ret, struct store *s, const struct artifacts_opts *opts, struct err *err);
-void artifacts_free(struct artifacts *a); /* running transfers fail soon; NULL is fine */
+void artifacts_free(struct artifacts *a);	    /* running transfers fail soon; NULL is fine */
 struct artifacts *store_artifacts(struct store *s); /* borrowed */
 
 /* For servers; call it before starting threads that must not connect. ERR_USAGE: the object store denies access. If
@@ -42,7 +42,7 @@ int artifacts_record(char *ret, size_t room, const char *store_path, const char 
 /* Reads the folder of a store's record: 1, or 0: without a record, or if the folder does not exist. */
 int artifacts_recorded(struct db *d, const char *store_path, char ret[PATH_MAX], struct err *err);
 
-const char *artifacts_folder(const struct artifacts *a);     /* NULL: files are objects */
+const char *artifacts_folder(const struct artifacts *a);      /* NULL: files are objects */
 struct objects *artifacts_objects(const struct artifacts *a); /* NULL: files are in a folder. For this room */
 
 /* Valid paths are names separated by single slashes. No name is empty, "." or "..", or has a backslash or control
@@ -50,11 +50,11 @@ struct objects *artifacts_objects(const struct artifacts *a); /* NULL: files are
 bool artifact_path_ok(const char *path);
 
 struct artifact_file {
-	int fd;           /* the caller closes it; -1: an object, use artifact_read_begin */
-	char object[33];  /* its name; "": not an object */
+	int fd;		 /* the caller closes it; -1: an object, use artifact_read_begin */
+	char object[33]; /* its name; "": not an object */
 	uint64_t bytes;
-	int64_t time_ns;  /* time of the last change */
-	char sha256[65];  /* "": unknown */
+	int64_t time_ns; /* time of the last change */
+	char sha256[65]; /* "": unknown */
 };
 
 /* ERR_NOENT; ERR_USAGE: a folder or another special file; both in MLflow's words. */
@@ -190,8 +190,8 @@ struct orphan_blobs_object {
 int orphan_blobs_begin(struct orphan_blobs **ret, struct artifacts *a, struct err *err);
 int orphan_blobs_add(struct orphan_blobs *l, const void *bytes, size_t n, struct err *err);
 int orphan_blobs_end(struct orphan_blobs *l, struct orphan_blobs_object *ret,
-		     struct err *err);						   /* reads it back and compares */
-void orphan_blobs_free(struct orphan_blobs *l);					   /* NULL is fine */
+		     struct err *err);		/* reads it back and compares */
+void orphan_blobs_free(struct orphan_blobs *l); /* NULL is fine */
 
 /* Any thread: another thread sends the request. Waits at most some seconds; fails at once if the store just failed.
  * ERR_BUSY; ERR_DAMAGED: the object is missing. */

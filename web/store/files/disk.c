@@ -25,7 +25,7 @@
 struct disk {
 	char *root;
 	pthread_mutex_t lock; /* guards root_fd while it is opened */
-	int root_fd;          /* -1: not opened yet */
+	int root_fd;	      /* -1: not opened yet */
 };
 
 struct disk_receiving {
@@ -117,10 +117,8 @@ static int open_disk_root(struct disk *k, bool make)
 /* Opens for reading, with one system call where possible. */
 static int open_beneath(int root, const char *path, int flags)
 {
-	struct open_how how = {
-		.flags = (uint64_t)(flags | O_CLOEXEC | O_NOFOLLOW),
-		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS
-	};
+	struct open_how how = { .flags = (uint64_t)(flags | O_CLOEXEC | O_NOFOLLOW),
+				.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };
 	int fd = (int)syscall(SYS_openat2, root, path, &how, sizeof how), folder;
 	const char *name;
 
@@ -254,8 +252,8 @@ int disk_receiving_begin(struct disk_receiving **ret, struct disk *k, const char
 	u->disk = k;
 	u->fd = -1;
 	sha256_init(&u->sha);
-	rc = root < 0 ? err_set_errno(err, errno, "cannot open the folder of artifacts %s", k->root) :
-			open_temporary(u, root, err);
+	rc = root < 0 ? err_set_errno(err, errno, "cannot open the folder of artifacts %s", k->root)
+		      : open_temporary(u, root, err);
 	if (rc)
 		disk_receiving_end(u);
 	else

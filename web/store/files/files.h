@@ -28,8 +28,7 @@ struct files_stop {
 
 /* Copies a file, or a folder with everything in it except links and special files, to a new name, synced. stop may be
  * NULL. */
-int files_copy(const char *from, const char *to, struct files_sum *sum, const struct files_stop *stop,
-	       struct err *err);
+int files_copy(const char *from, const char *to, struct files_sum *sum, const struct files_stop *stop, struct err *err);
 
 /* A unique name of 32 random hex digits. ERR_IO. */
 int files_draw_name(char ret[33], struct err *err);
@@ -46,7 +45,7 @@ struct disk_receiving;
 struct entries;
 
 int disk_new(struct disk **ret, const char *root, struct err *err); /* does not access root yet */
-void disk_free(struct disk *k); /* NULL is fine */
+void disk_free(struct disk *k);					    /* NULL is fine */
 const char *disk_root(const struct disk *k);
 
 int disk_find(struct disk *k, const char *path, struct artifact_file *ret, struct err *err); /* without its digest */

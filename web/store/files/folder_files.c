@@ -74,8 +74,8 @@ static bool has_any_suffix(const char *name, const char *const *ends)
 static bool looks_like_weights(const char *name, bool folder)
 {
 	static const char *const places[] = { "checkpoint", "ckpt", "weights", "model", NULL };
-	static const char *const weights[] = { ".safetensors", ".pt", ".pth", ".ckpt", ".bin", ".h5", ".keras", ".onnx",
-					       ".npz", ".gguf", ".pkl", ".weights", NULL };
+	static const char *const weights[] = { ".safetensors", ".pt",  ".pth",	".ckpt", ".bin",     ".h5", ".keras",
+					       ".onnx",	       ".npz", ".gguf", ".pkl",	 ".weights", NULL };
 
 	return folder ? has_any_word(name, places) : has_any_suffix(name, weights);
 }

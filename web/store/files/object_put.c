@@ -17,8 +17,8 @@
 #define PARTS_OF_A_SIZE 1000	/* then parts double in size: an object has at most 10,000 */
 
 struct upload_part {
-	char *bytes;   /* mapped pages, which use memory once written */
-	size_t mapped; /* bytes mapped */
+	char *bytes;	/* mapped pages, which use memory once written */
+	size_t mapped;	/* bytes mapped */
 	size_t n, room; /* room: reserved from the memory of all transfers */
 	char sha256[65];
 };
@@ -40,14 +40,14 @@ struct object_sending {
 	pthread_cond_t rests;
 	struct upload_part filling; /* has no pages until a lane can spare some; the writer owns it until it is full */
 	struct upload_lane lane[UNDER_WAY];
-	int given;	/* parts passed to the pool */
-	bool waiting;	/* the writer waits for room */
-	bool complete;	/* `filling` gets no more bytes */
-	bool last;	/* and was passed to the pool */
-	bool ended;	/* the object is complete */
-	bool abandoned; /* only the pool still refers to it */
+	int given;		     /* parts passed to the pool */
+	bool waiting;		     /* the writer waits for room */
+	bool complete;		     /* `filling` gets no more bytes */
+	bool last;		     /* and was passed to the pool */
+	bool ended;		     /* the object is complete */
+	bool abandoned;		     /* only the pool still refers to it */
 	struct object_upload *parts; /* NULL: no full part yet, or it is beginning */
-	int rc; /* first error */
+	int rc;			     /* first error */
 	struct err err;
 	/* owned by the writer */
 	uint64_t bytes;
@@ -85,8 +85,8 @@ static int begin_object_upload(struct object_sending *u, const struct upload_par
 	if (rc)
 		return rc;
 	return convert_upload_error(last ? object_put(u->o->client, &whole, err)
-				     : object_upload_begin(ret, u->o->client, u->key, NULL, err),
-				err);
+					 : object_upload_begin(ret, u->o->client, u->key, NULL, err),
+				    err);
 }
 
 /* but NULL: considers all lanes. */

@@ -161,8 +161,8 @@ int artifact_read_next(struct artifact_read *r, struct buf *to, struct err *err)
 	if (n) {
 		buf_add(to, r->have + r->have_at, n);
 		r->have_at += n;
-		rc = r->have_at == r->have_bytes && r->at == r->end && !r->busy && !r->come_bytes ? ARTIFACT_END :
-												    ARTIFACT_MORE;
+		rc = r->have_at == r->have_bytes && r->at == r->end && !r->busy && !r->come_bytes ? ARTIFACT_END
+												  : ARTIFACT_MORE;
 	} else if (r->busy) {
 		rc = ARTIFACT_WAIT;
 	} else {

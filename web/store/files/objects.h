@@ -24,11 +24,11 @@ struct objects {
 	struct store *store;
 	char address[OBJECT_BUCKET_BYTES + OBJECT_KEY_MAX];
 	char bucket[OBJECT_BUCKET_BYTES];
-	const char *prefix; /* in address */
-	pthread_mutex_t lock; /* guards the next two while they are made, and the two after them */
+	const char *prefix;	      /* in address */
+	pthread_mutex_t lock;	      /* guards the next two while they are made, and the two after them */
 	struct object_client *client; /* NULL: not used yet */
 	struct thread_pool *crew;
-	double away_until_s; /* after a failure requests fail at once until then */
+	double away_until_s;	       /* after a failure requests fail at once until then */
 	char lost[OBJECT_KEY_MAX + 1]; /* the missing object last reported */
 	_Atomic bool stop;
 	atomic_size_t held;

@@ -121,9 +121,9 @@ static int verify_loose_object(struct orphan_blobs *l, struct err *err)
 	if (rc)
 		return objects_failed("cannot read an archive back from the object store", rc, err);
 	sha256_end(&sha, came);
-	return strcmp(came, l->of.sha256) ? err_set(err, ERR_BUSY,
-						    "the object %s differs from what was sent: try again", l->key)
-					  : 0;
+	return strcmp(came, l->of.sha256)
+		       ? err_set(err, ERR_BUSY, "the object %s differs from what was sent: try again", l->key)
+		       : 0;
 }
 
 int orphan_blobs_end(struct orphan_blobs *l, struct orphan_blobs_object *ret, struct err *err)

@@ -76,7 +76,7 @@ static bool matches_like(const char *pattern, const char *text, bool fold)
 
 	while (*text) {
 		bool same = *pattern == *text ||
-			(fold && tolower((unsigned char)*pattern) == tolower((unsigned char)*text));
+			    (fold && tolower((unsigned char)*pattern) == tolower((unsigned char)*text));
 
 		if (*pattern == '%') {
 			star = ++pattern;

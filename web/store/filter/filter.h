@@ -31,7 +31,7 @@ enum filter_attribute {
 	FILTER_START_TIME,
 	FILTER_END_TIME,
 	FILTER_EXPERIMENT,
-	FILTER_DURATION,  /* seconds from start to end; of a run without an end, until now */
+	FILTER_DURATION, /* seconds from start to end; of a run without an end, until now */
 	FILTER_LAST_STEP,
 	/* only in MLflow's grammar */
 	FILTER_USER,
@@ -57,7 +57,7 @@ struct filter_field {
 struct filter_value {
 	bool present, is_number; /* also a param or tag whose text is a number */
 	double number;
-	const char *text;        /* NULL for metrics and times */
+	const char *text;		 /* NULL for metrics and times */
 	const struct filter_value *more; /* data sets: the next value */
 };
 

@@ -206,8 +206,8 @@ static const char *allowed_ops(const struct mlflow_parser *p, const struct ident
 	if (is_registry_dialect(p) && (id->field.entity == FILTER_TAG || id->field.attribute == FILTER_ARTIFACT_URI))
 		return "'!=', '=', 'LIKE', 'ILIKE'";
 	if (id->field.entity == FILTER_PARAM || id->field.entity == FILTER_TAG)
-		return p->in->dialect == FILTER_MODELS ? "'!=', '=', 'LIKE', 'ILIKE', 'IN', 'NOT IN'" :
-							 "'!=', '=', 'LIKE', 'ILIKE', 'IS NULL', 'IS NOT NULL'";
+		return p->in->dialect == FILTER_MODELS ? "'!=', '=', 'LIKE', 'ILIKE', 'IN', 'NOT IN'"
+						       : "'!=', '=', 'LIKE', 'ILIKE', 'IS NULL', 'IS NOT NULL'";
 	return "'!=', '=', 'LIKE', 'ILIKE', 'IN', 'NOT IN'";
 }
 

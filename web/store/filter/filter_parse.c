@@ -476,15 +476,15 @@ static int parse_joined(struct filter_parser *p, const char *word, struct filter
 {
 	bool and = word[0] == 'A';
 	struct filter_node *both;
-	int rc = and ? parse_not(p, ret) : parse_joined(p, "AND", ret);
+	int rc = and? parse_not(p, ret) : parse_joined(p, "AND", ret);
 
 	while (!rc && lexer_is_word(&p->l, word)) {
 		lexer_next(&p->l);
-		both = add_filter_node(p, and ? N_AND : N_OR);
+		both = add_filter_node(p, and? N_AND : N_OR);
 		if (!both)
 			return p->err ? p->err->code : ERR_USAGE;
 		both->left = *ret;
-		rc = and ? parse_not(p, &both->right) : parse_joined(p, "AND", &both->right);
+		rc = and? parse_not(p, &both->right) : parse_joined(p, "AND", &both->right);
 		*ret = both;
 	}
 	return rc;

@@ -25,8 +25,8 @@ struct lexer_rules {
 				* operator, a bracket or a comma, with quoted parts */
 	const char *operators; /* characters; joined: a run of them is one operator */
 	bool joined;
-	bool signs;            /* a number may have a sign; it ends at a blank, operator, bracket or comma */
-	bool raw;              /* strings keep their quotes; else a doubled quote stands for one */
+	bool signs; /* a number may have a sign; it ends at a blank, operator, bracket or comma */
+	bool raw;   /* strings keep their quotes; else a doubled quote stands for one */
 };
 
 struct lexer {

@@ -41,8 +41,8 @@ struct tree_walk {
 	uint64_t number;
 	struct map *seen;    /* (device, inode) of folders, because links may form cycles */
 	struct arena *paths; /* until the scan ends */
-	DIR *dir;            /* the folder being listed; NULL: none */
-	int depth;           /* depth of that folder */
+	DIR *dir;	     /* the folder being listed; NULL: none */
+	int depth;	     /* depth of that folder */
 	struct tree_entry **entries;
 	size_t entry_count, entry_at;
 };
@@ -57,7 +57,7 @@ struct tree {
 	tree_found *fn;
 	void *arg;
 	uint64_t folder_count;
-	int root_errno;      /* why the root could not be read */
+	int root_errno; /* why the root could not be read */
 };
 
 struct tree_folder {
@@ -238,7 +238,7 @@ static int list_entries(struct tree_walk *w, const char *path)
 			continue;
 		e = arena_alloc(w->paths, sizeof *e);
 		if (!e || !(e->path = *path ? arena_printf(w->paths, "%s/%s", path, found->d_name)
-			    : arena_strdup(w->paths, found->d_name)))
+					    : arena_strdup(w->paths, found->d_name)))
 			return ERR_NOMEM;
 		e->name = e->path + (*path ? strlen(path) + 1 : 0);
 		e->inode = found->d_ino;

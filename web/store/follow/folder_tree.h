@@ -10,12 +10,12 @@ struct tree;
 
 struct tree_file {
 	const char *path; /* below the root, without "./"; valid until fn returns */
-	int64_t bytes;    /* -1: unknown */
-	int64_t time_s;   /* time of the last change, if bytes is known */
-	bool linked;      /* a symbolic link, whose growth is not watched */
-	bool scanned;     /* found by a scan; else it is new, or was just written */
-	bool gone;        /* nothing has this name any more: a file, or a folder with all below it */
-	uint64_t inode;   /* if bytes is known, like time_ns */
+	int64_t bytes;	  /* -1: unknown */
+	int64_t time_s;	  /* time of the last change, if bytes is known */
+	bool linked;	  /* a symbolic link, whose growth is not watched */
+	bool scanned;	  /* found by a scan; else it is new, or was just written */
+	bool gone;	  /* nothing has this name any more: a file, or a folder with all below it */
+	uint64_t inode;	  /* if bytes is known, like time_ns */
 	int64_t time_ns;
 };
 
@@ -43,9 +43,9 @@ int tree_step(struct tree *t, double for_s, struct err *err);
 
 int tree_scan(struct tree *t, struct err *err); /* both, to the end */
 
-int tree_fd(const struct tree *t);        /* readable after a change; -1 without inotify */
-void tree_events(struct tree *t);         /* handles pending events; calls fn; new folders wait for tree_step */
-bool tree_watching(const struct tree *t); /* false: scan periodically to find changes */
+int tree_fd(const struct tree *t);	     /* readable after a change; -1 without inotify */
+void tree_events(struct tree *t);	     /* handles pending events; calls fn; new folders wait for tree_step */
+bool tree_watching(const struct tree *t);    /* false: scan periodically to find changes */
 uint64_t tree_folders(const struct tree *t); /* folders of the current or last scan */
 
 #endif

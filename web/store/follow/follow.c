@@ -23,9 +23,9 @@
 #define NEWEST_MAX 5000 /* the scan finds further ones soon enough */
 #define UNDER_WAY_MAX 64
 #define UNDER_WAY_BYTES ((size_t)16 << 20)
-#define GATHER_S 0.05 /* writes close together share a commit */
+#define GATHER_S 0.05  /* writes close together share a commit */
 #define STAND_BY_S 1.0 /* time until the next check for the lease */
-#define STEP_S 0.02   /* time to scan, then to read: neither waits long for the other */
+#define STEP_S 0.02    /* time to scan, then to read: neither waits long for the other */
 
 /* ---- files: found by the tree, or stored earlier ---- */
 
@@ -68,9 +68,9 @@ static void note_found_file(void *arg, const struct tree_file *found)
 		follow_glance_at(f, file, FOLLOW_GROWS_S);
 	if (found->scanned && file->asked && !file->under_way && !file->dead && found->bytes >= 0 &&
 	    (uint64_t)found->bytes <= file->offset &&
-	    (!file->source || (!file->alias && (uint64_t)found->bytes == file->offset &&
-			       (!file->inode || file->inode == found->inode) &&
-			       (!file->time_ns || file->time_ns == found->time_ns))))
+	    (!file->source ||
+	     (!file->alias && (uint64_t)found->bytes == file->offset && (!file->inode || file->inode == found->inode) &&
+	      (!file->time_ns || file->time_ns == found->time_ns))))
 		return; /* unchanged */
 	if (!f->shared.scanned && found->scanned && !file->first) {
 		file->first = true;

@@ -11,10 +11,10 @@ struct follow;
 
 struct follow_opts {
 	const char *logdir;
-	bool poll;           /* as store_paths.poll */
-	double poll_s;       /* 0: 0.5 s */
-	bool network;        /* as store_paths.poll: the same path on two machines is the same folder */
-	bool once;           /* for commands: ends after the first scan; follow_scan_wait, then follow_stop */
+	bool poll;     /* as store_paths.poll */
+	double poll_s; /* 0: 0.5 s */
+	bool network;  /* as store_paths.poll: the same path on two machines is the same folder */
+	bool once;     /* for commands: ends after the first scan; follow_scan_wait, then follow_stop */
 };
 
 /* Starts the follower's thread. s must outlive it. Only one process of a store follows a folder; another takes over
@@ -29,8 +29,8 @@ struct follow_stats {
 	uint64_t files, folders, bytes_read, scans, files_bad;
 	uint64_t files_waiting; /* of those found at the start: not stored yet */
 	bool polling;
-	bool scanning;       /* files found at the start are not all stored yet */
-	char note[256];      /* one line about what cannot be followed; "": none */
+	bool scanning;	/* files found at the start are not all stored yet */
+	char note[256]; /* one line about what cannot be followed; "": none */
 };
 
 void follow_stats(struct follow *f, struct follow_stats *ret);

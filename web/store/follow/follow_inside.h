@@ -15,8 +15,8 @@
 /* The queue of a file; a file moves to a more urgent queue, never back. */
 enum follow_turn {
 	FOLLOW_NOWHERE,
-	FOLLOW_URGENT,  /* just changed */
-	FOLLOW_RECENT,  /* may grow soon: of a recently changed run, or not watched */
+	FOLLOW_URGENT, /* just changed */
+	FOLLOW_RECENT, /* may grow soon: of a recently changed run, or not watched */
 	FOLLOW_REST,
 	FOLLOW_REFUSED, /* failed on disk or in the store, until the next retry */
 	FOLLOW_TURNS
@@ -34,46 +34,46 @@ struct follow_file {
 	struct follow *f;
 	struct follow_file *next, **back; /* links of its queue; next also links finished files */
 	enum follow_turn turn;
-	enum follow_turn again;       /* the queue requested while a range was in transfer */
+	enum follow_turn again; /* the queue requested while a range was in transfer */
 	const char *path;
 	struct origin origin;
-	uint64_t offset;        /* stored up to here */
-	uint64_t size;          /* at the last read */
-	size_t range;           /* bytes of the next read */
-	bool asked;             /* offset was read from the store */
+	uint64_t offset; /* stored up to here */
+	uint64_t size;	 /* at the last read */
+	size_t range;	 /* bytes of the next read */
+	bool asked;	 /* offset was read from the store */
 	bool under_way;
-	size_t sent;            /* bytes in transfer */
+	size_t sent; /* bytes in transfer */
 	bool dead;
 	/* 0: its growth is noticed; else it is polled until then */
 	double glance_until_s;
 	struct follow_file *next_glance;
-	bool gone;              /* its run was removed for good: never read again */
+	bool gone; /* its run was removed for good: never read again */
 	/* of foreign files (follow_sources.c) */
 	struct follow_source *source; /* what its content is; NULL: not known */
-	uint64_t inode;         /* at the last look; 0: none yet */
-	int64_t time_ns;        /* of its last change, at the last look */
+	uint64_t inode;		      /* at the last look; 0: none yet */
+	int64_t time_ns;	      /* of its last change, at the last look */
 	struct follow_tail tail;
 	unsigned char sent_tail[FOLLOW_TAIL_BYTES]; /* the bytes in front of sent_end */
 	uint64_t sent_end;
-	bool alias;             /* a copy of what its source has: not read */
+	bool alias; /* a copy of what its source has: not read */
 	uint64_t alias_size;
-	double missing_s;       /* since when its content is not here any more; 0: it is here */
-	bool changed;           /* missing: the file has another content */
-	uint64_t seen;          /* the scan that found it last */
-	uint64_t dead_size;     /* a dead file is read again when its size changes */
-	bool first;             /* found by the first scan, and not read to its end yet */
-	int result;             /* of the last range */
+	double missing_s;   /* since when its content is not here any more; 0: it is here */
+	bool changed;	    /* missing: the file has another content */
+	uint64_t seen;	    /* the scan that found it last */
+	uint64_t dead_size; /* a dead file is read again when its size changes */
+	bool first;	    /* found by the first scan, and not read to its end yet */
+	int result;	    /* of the last range */
 };
 
 /* A run of foreign event files. */
 struct follow_run {
 	char uuid[ORIGIN_ID_BYTES];
-	struct follow_folder *folder;  /* whose run it is; NULL: none, or not known */
+	struct follow_folder *folder; /* whose run it is; NULL: none, or not known */
 	struct follow_source *first;
 	size_t sources;
-	bool gone;   /* has no files any more */
-	bool broken; /* gone, because some of its content was removed: it does not come back */
-	bool lost;   /* some of its content was removed: follow_sweep decides */
+	bool gone;    /* has no files any more */
+	bool broken;  /* gone, because some of its content was removed: it does not come back */
+	bool lost;    /* some of its content was removed: follow_sweep decides */
 	bool settled; /* it did, in this sweep */
 };
 
@@ -87,9 +87,9 @@ struct follow_source {
 	char writer[ORIGIN_ID_BYTES], content[ORIGIN_ID_BYTES]; /* content "": not known yet */
 	struct follow_run *run;
 	struct follow_file *file, *last; /* where it is (NULL: gone), or was last (NULL: unknown) */
-	uint64_t offset;                 /* stored up to here, and the bytes in front of it, while it is gone */
+	uint64_t offset;		 /* stored up to here, and the bytes in front of it, while it is gone */
 	struct follow_tail tail;
-	size_t copies;                   /* other files of its run that have it */
+	size_t copies;			   /* other files of its run that have it */
 	struct follow_source *same, *next; /* of the same content; of the same run */
 };
 
@@ -148,15 +148,15 @@ struct follow {
 	char root[PATH_MAX], name[NAME_MAX + 1]; /* name: the last segment of root */
 	bool poll_wanted, once;
 	double poll_s;
-	bool own_store;         /* the store is in the folder, so it has the paths of no other folder */
-	struct map *files;      /* path -> struct follow_file */
+	bool own_store;	   /* the store is in the folder, so it has the paths of no other folder */
+	struct map *files; /* path -> struct follow_file */
 	struct map *runs, *folders, *sources, *contents; /* follow_sources.c */
 	struct follow_learned learned;
 	struct follow_scan scan;
 	struct follow_reading reading;
 	int wake_fd;
 	struct lease lease; /* of the folder: one process of a store follows it */
-	bool leads;         /* we had it at the last look */
+	bool leads;	    /* we had it at the last look */
 	pthread_t thread;
 	struct follow_shared shared;
 };
@@ -165,7 +165,7 @@ struct follow {
 
 /* --- follow_files.c: the known files -------------------------------------------------------------------------- */
 
-void follow_wake(struct follow *f);                                     /* any thread */
+void follow_wake(struct follow *f);					/* any thread */
 void follow_note(struct follow *f, const char *path, const char *text); /* any thread: sets the status line */
 
 /* adds it if new; NULL when out of memory */
@@ -173,13 +173,13 @@ struct follow_file *follow_file_of(struct follow *f, const char *path);
 void follow_enqueue(struct follow *f, struct follow_file *file, enum follow_turn turn);
 /* the most urgent file; NULL: none to read now */
 struct follow_file *follow_waiting(const struct follow *f);
-struct follow_file *follow_dequeue(struct follow *f);       /* the same, removed from its queue */
+struct follow_file *follow_dequeue(struct follow *f); /* the same, removed from its queue */
 void follow_requeue_refused(struct follow *f);
 /* its content at the start is stored, or cannot be */
 void follow_first_done(struct follow *f, struct follow_file *file);
 
 /* A path below the root. */
-int follow_open_file(const struct follow *f, const char *path);                       /* -1: failed */
+int follow_open_file(const struct follow *f, const char *path);			   /* -1: failed */
 bool follow_stat_file(const struct follow *f, const char *path, struct stat *ret); /* false: no regular file */
 
 bool follow_same_bytes(int fd, int other_fd, uint64_t n); /* compares the first n bytes */
@@ -205,7 +205,7 @@ bool follow_place(struct follow *f, struct follow_file *file, const struct stat 
 bool follow_same(struct follow *f, struct follow_file *file, const char *content, const struct stat *sb, int fd);
 
 void follow_missing(struct follow *f, struct follow_file *file); /* its content may not be there any more */
-void follow_missing_unseen(struct follow *f);                    /* the same for all that the last scan did not find */
+void follow_missing_unseen(struct follow *f);			 /* the same for all that the last scan did not find */
 
 /* Forgets what the file was. */
 void follow_forget_file(struct follow_file *file);
@@ -230,6 +230,6 @@ void follow_sweep(struct follow *f);
 /* --- follow_read.c: reading ----------------------------------------------------------------------------------- */
 
 void follow_read(struct follow *f, struct follow_file *file); /* reads what is new */
-void follow_collect(struct follow *f);                        /* handles the writer's answers */
+void follow_collect(struct follow *f);			      /* handles the writer's answers */
 
 #endif

@@ -348,8 +348,7 @@ static enum place_result join_source(struct follow *f, struct follow_source *s, 
 	fd = follow_open_file(f, file->path);
 	other_fd = follow_open_file(f, have->path);
 	same = fd >= 0 && other_fd >= 0 && !fstat(other_fd, &other) &&
-	       follow_same_bytes(fd, other_fd,
-				 (uint64_t)(other.st_size < sb->st_size ? other.st_size : sb->st_size));
+	       follow_same_bytes(fd, other_fd, (uint64_t)(other.st_size < sb->st_size ? other.st_size : sb->st_size));
 	if (fd >= 0)
 		close(fd);
 	if (other_fd >= 0)

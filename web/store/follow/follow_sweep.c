@@ -11,8 +11,8 @@
 
 static void store_run_gone(struct follow *f, const struct follow_run *r)
 {
-	follow_submit_source(f, &(struct ingest_op){ .kind = &change_source, .run = r->uuid,
-						     .state = INGEST_NO_STATE });
+	follow_submit_source(f,
+			     &(struct ingest_op){ .kind = &change_source, .run = r->uuid, .state = INGEST_NO_STATE });
 }
 
 /* The content of a source is no longer at its file. */

@@ -16,7 +16,7 @@ struct origin {
 	bool known, foreign;
 	bool annotates; /* belongs to the run in the parent folder: tb_hparams_find, origin_is_rank */
 	char run[ORIGIN_ID_BYTES], writer[ORIGIN_ID_BYTES]; /* ids of our journals; the follower sets foreign ones */
-	char content[ORIGIN_ID_BYTES]; /* foreign: digest of the first records */
+	char content[ORIGIN_ID_BYTES];			    /* foreign: digest of the first records */
 };
 
 #define ORIGIN_HEAD_BYTES 4096 /* bytes read of a file's head; our first records are shorter */
@@ -53,8 +53,8 @@ void origin_names(const struct origin *o, const char *path, const char *root, st
  * are runs; there are several of them, or the folder above has no run. Used for followed and for imported folders. */
 
 enum tb_hparams {
-	TB_HPARAMS_NO,   /* a run */
-	TB_HPARAMS_YES,  /* a note on the run in the parent folder */
+	TB_HPARAMS_NO,	 /* a run */
+	TB_HPARAMS_YES,	 /* a note on the run in the parent folder */
 	TB_HPARAMS_LATER /* unknown yet: the parent folder has no data so far */
 };
 

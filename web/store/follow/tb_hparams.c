@@ -14,7 +14,7 @@
 #include "tracker/event/record.h"
 
 #define HEAD_BYTES ((size_t)64 << 10) /* longer hparams are taken for a run */
-#define SILENT_S 150                  /* PyTorch's writer buffers its first points for up to 120 s */
+#define SILENT_S 150		      /* PyTorch's writer buffers its first points for up to 120 s */
 
 /* What a file begins with; for a folder the largest value of its files counts. */
 enum head {

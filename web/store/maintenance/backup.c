@@ -154,8 +154,7 @@ static int name_files(struct store_backup *b, const char *path, struct err *err)
 		return err_field(err, "path");
 	}
 	if (among_artifacts(b->s, path))
-		return err_set(err, ERR_USAGE, "%s is among the artifacts to be copied: choose another path",
-			       path);
+		return err_set(err, ERR_USAGE, "%s is among the artifacts to be copied: choose another path", path);
 	if (!file && mkdir(path, 0700))
 		return errno == EEXIST ? err_set(err, ERR_EXISTS, "%s already exists: choose a new path", path)
 				       : err_set_errno(err, errno, "cannot create the folder %s", path);

@@ -445,9 +445,9 @@ static int check_event_files(struct check *c)
 
 int check_store(struct store *s, bool full, struct arena *a, struct check_report *ret, struct err *err)
 {
-	static int (*const checks[])(struct check *c) = { check_sqlite,	   check_free_space, check_writes,
-							  check_structure, check_rows,	     check_points,
-							  check_event_files };
+	static int (*const checks[])(struct check * c) = { check_sqlite,     check_free_space, check_writes,
+							   check_structure,  check_rows,       check_points,
+							   check_event_files };
 	struct err local = ERR_INIT;
 	struct check c = { .s = s, .path = s->path, .full = full, .a = a, .r = ret, .err = err ? err : &local };
 	size_t i;

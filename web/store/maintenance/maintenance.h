@@ -10,9 +10,9 @@
 struct store;
 
 struct store_gc_opts {
-	int64_t older_than_ms; /* only what was deleted at least this long ago */
-	bool journals;         /* also journals of those runs below logdir, written by libdptrack */
-	bool dry_run;          /* only counts */
+	int64_t older_than_ms;	 /* only what was deleted at least this long ago */
+	bool journals;		 /* also journals of those runs below logdir, written by libdptrack */
+	bool dry_run;		 /* only counts */
 	int64_t keep_objects_ms; /* also objects that no row has named for this long; see files/objects.h */
 };
 
@@ -22,7 +22,7 @@ struct store_gc_result {
 	uint64_t artifacts, artifact_bytes;
 	uint64_t objects;
 	uint64_t journals, journal_bytes;
-	uint64_t freed_bytes;  /* bytes freed in the store's file */
+	uint64_t freed_bytes; /* bytes freed in the store's file */
 };
 
 /* Removes for good, in order: runs removed incompletely by an earlier call; deleted runs with their rows and

@@ -26,9 +26,9 @@ struct experiments_opts {
 	const char *filter;
 	const char *const *order; /* none: the newest first */
 	size_t order_count;
-	bool active, deleted;     /* states to list */
+	bool active, deleted; /* states to list */
 	size_t limit;
-	const char *page_token;   /* NULL or "": the first page */
+	const char *page_token; /* NULL or "": the first page */
 };
 
 struct experiments {

@@ -281,8 +281,7 @@ struct model_search {
 
 static bool is_on_dataset(const struct model_metric *m, const struct models_dataset *d)
 {
-	return (!d->name || !strcmp(m->dataset_name, d->name)) &&
-	       (!d->digest || !strcmp(m->dataset_digest, d->digest));
+	return (!d->name || !strcmp(m->dataset_name, d->name)) && (!d->digest || !strcmp(m->dataset_digest, d->digest));
 }
 
 static bool is_on_any_dataset(const struct model_search *s, const struct model_metric *m)

@@ -12,7 +12,7 @@
 
 /* Copies the points with a model; the others are in the intake. */
 static const struct mlflow_point *copy_model_points(struct arena *a, const struct mlflow_op *op, size_t *ret_count,
-					     bool *failed)
+						    bool *failed)
 {
 	struct mlflow_point *copy;
 	size_t i, n = 0;
@@ -181,7 +181,7 @@ int mlflow_run_need(struct state *st, struct change *c, struct state_run **ret, 
 	if ((*ret)->deleted_ms != INT64_MIN)
 		return change_refuse(c, ERR_USAGE,
 				     "The run %s must be in the 'active' state. Current state is deleted.", uuid);
-	memcpy(c->res.id, (*ret)->uuid, sizeof (*ret)->uuid);
+	memcpy(c->res.id, (*ret)->uuid, sizeof(*ret)->uuid);
 	return 1;
 }
 
@@ -228,7 +228,7 @@ static int experiment_name_is_free(struct state *st, struct change *c, const cha
 	if (!taken)
 		return 1;
 	return change_refuse(c, ERR_EXISTS, "Experiment(name=%.200s) already exists.%s", name,
-			    deleted ? " It is in deleted state: restore it, or choose another name." : "");
+			     deleted ? " It is in deleted state: restore it, or choose another name." : "");
 }
 
 static int make_mlflow_experiment(struct state *st, struct change *c, struct err *err)
@@ -259,7 +259,7 @@ static int delete_experiment_runs(struct state *st, int64_t id, bool delete, str
 	size_t n = 0, cap = 0, i;
 	struct state_run *r;
 	struct db_rows *q;
-	int rc = db_start(state_db(st), &q, DB_runs_to_sweep, err, "ii", id, (int64_t)delete);
+	int rc = db_start(state_db(st), &q, DB_runs_to_sweep, err, "ii", id, (int64_t) delete);
 
 	while (!rc && (rc = db_next(state_db(st), q, err)) > 0) {
 		rc = array_push(&ids, &n, &cap, db_i64(q, COL_runs_to_sweep_id)) ? 0 : db_no_memory(q, err);

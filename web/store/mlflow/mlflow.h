@@ -15,7 +15,7 @@ struct mlflow_point {
 	const char *key;
 	int64_t time_ms, step;
 	double value;
-	const char *model; /* id, or NULL; the next two only matter with it */
+	const char *model;			   /* id, or NULL; the next two only matter with it */
 	const char *dataset_name, *dataset_digest; /* NULL: none */
 };
 
@@ -30,7 +30,7 @@ struct mlflow_op {
 	int64_t experiment;
 	const char *name, *user, *status, *type, *source_run, *location;
 	int64_t start_ms, end_ms; /* end_ms INGEST_NO_TIME: unchanged */
-	bool single; /* mlflow_run_write: a single param, which has another text for a contradiction */
+	bool single;		  /* mlflow_run_write: a single param, which has another text for a contradiction */
 	const struct ingest_kv *params, *tags;
 	size_t param_count, tag_count;
 	const struct mlflow_point *points;

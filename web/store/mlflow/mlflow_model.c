@@ -187,8 +187,8 @@ static int put_linked_models(struct state *st, struct state_run *r, const struct
 	int rc = 0;
 
 	for (i = 0; i < op->model_count && !rc; i++)
-		rc = db_run(state_db(st), DB_run_model_add, err, "iiti", r->id, (int64_t)made,
-			    op->models[i].id, op->models[i].step);
+		rc = db_run(state_db(st), DB_run_model_add, err, "iiti", r->id, (int64_t)made, op->models[i].id,
+			    op->models[i].step);
 	return rc;
 }
 

@@ -88,8 +88,7 @@ static int take_run_models(const struct link_reading *w, struct db_rows *q)
 		struct run_links *l = find_run_links(w, q, COL_runs_models_place);
 
 		rc = db_push(q, w->a, &l->models, &l->model_count, w->err,
-			     (struct run_model){ db_text(w->a, q, COL_run_models_model),
-						 db_i64(q, COL_run_models_step),
+			     (struct run_model){ db_text(w->a, q, COL_run_models_model), db_i64(q, COL_run_models_step),
 						 db_i32(q, COL_run_models_direction) });
 		if (rc)
 			return rc;

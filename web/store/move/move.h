@@ -14,8 +14,8 @@ struct move_place {
 
 struct move_result {
 	uint64_t rows, files, bytes; /* bytes: of files */
-	uint64_t kept;               /* files that an earlier try had copied */
-	char sha256[65];             /* checksum of the canonical text of both */
+	uint64_t kept;		     /* files that an earlier try had copied */
+	char sha256[65];	     /* checksum of the canonical text of both */
 	double seconds;
 };
 

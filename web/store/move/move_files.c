@@ -348,8 +348,8 @@ static int send_moved_rest(struct sending *s, struct err *err)
 	int rc;
 
 	if (!s->parts)
-		return object_put(s->to->objects,
-				  &(struct object_put){ .key = s->key, .bytes = s->bytes, .n = s->n }, err);
+		return object_put(s->to->objects, &(struct object_put){ .key = s->key, .bytes = s->bytes, .n = s->n },
+				  err);
 	rc = s->n ? send_moved_part(s, err) : 0;
 	return rc ? rc : object_upload_end(s->parts, err);
 }

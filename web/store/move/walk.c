@@ -141,7 +141,7 @@ static int pass_archived_chunk(struct move_walk *w, const struct archived_chunk 
 {
 	const struct archive_entry *e = a->entry;
 	struct db_value v[] = {
-		{ .kind = 'i', .i = e->id }, { .kind = 'i', .i = e->points }, { .kind = 'i', .i = e->min_step },
+		{ .kind = 'i', .i = e->id },	   { .kind = 'i', .i = e->points },   { .kind = 'i', .i = e->min_step },
 		{ .kind = 'i', .i = e->max_step }, { .kind = 'd', .d = e->min_time }, { .kind = 'd', .d = e->max_time },
 		{ .kind = 'b', .n = e->bytes },
 	};
@@ -264,8 +264,8 @@ static void add_hex_digits(struct buf *to, const unsigned char *bytes, size_t n)
 
 static void add_dump_value(struct buf *to, const struct db_value *v)
 {
-	bool null = (v->kind == 'x' && v->i == INT64_MIN) || (v->kind == 'd' && isnan(v->d)) ||
-		    (v->kind == 't' && !v->at);
+	bool null =
+		(v->kind == 'x' && v->i == INT64_MIN) || (v->kind == 'd' && isnan(v->d)) || (v->kind == 't' && !v->at);
 
 	if (null)
 		buf_adds(to, "\\N");

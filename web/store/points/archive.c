@@ -89,8 +89,7 @@ static bool is_list_ordered(const struct archive_list *l, uint64_t chunk_bytes)
 	for (i = 0; i < l->n; i++) {
 		const struct archive_entry *e = &l->entry[i];
 
-		if (e->offset > chunk_bytes || e->bytes > chunk_bytes - e->offset ||
-		    (i && e->id <= l->entry[i - 1].id))
+		if (e->offset > chunk_bytes || e->bytes > chunk_bytes - e->offset || (i && e->id <= l->entry[i - 1].id))
 			return false;
 	}
 	return true;
@@ -117,7 +116,7 @@ struct archive_piece {
 
 struct archives {
 	struct archives_source from;
-	pthread_mutex_t lock; /* guards all below */
+	pthread_mutex_t lock;	       /* guards all below */
 	char said[ARCHIVE_NAME_BYTES]; /* the damaged object last reported in the log */
 	uint64_t now;
 	struct archive_piece piece[PIECES];
@@ -285,8 +284,7 @@ static int load_archive_index(struct archives *s, struct archives_index *x, stru
 	unsigned char tail[TAIL_BYTES], *bytes;
 	struct archive_range r = { x->object, x->bytes - TAIL_BYTES, TAIL_BYTES };
 	uint64_t at, n;
-	int rc = x->bytes < TAIL_BYTES ? archives_damaged(s, x->object, err)
-				       : read_archive_object(s, x, &r, tail, err);
+	int rc = x->bytes < TAIL_BYTES ? archives_damaged(s, x->object, err) : read_archive_object(s, x, &r, tail, err);
 
 	if (rc)
 		return rc;

@@ -15,7 +15,7 @@
 enum column_mode {
 	COLUMN_PLAIN = 0, /* word minus smallest word */
 	COLUMN_DELTA = 1, /* difference to the previous word, minus the smallest difference */
-	COLUMN_F32 = 2,   /* flag: the words are ordered floats instead of doubles */
+	COLUMN_F32 = 2,	  /* flag: the words are ordered floats instead of doubles */
 };
 
 /* Maps the bits of a double to an integer of the same order, so near values have near words. */

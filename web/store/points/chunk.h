@@ -21,8 +21,8 @@ struct chunk_group {
 	uint8_t min_at, max_at; /* position of the smallest and largest finite value; 255: none */
 	int64_t min_step, max_step;
 	double min_time, max_time; /* without NaN times; NaN if all are */
-	double min, max, sum;      /* over finite values; without any NaN, NaN and 0 */
-	uint32_t crc;              /* crc32c of the group's bytes */
+	double min, max, sum;	   /* over finite values; without any NaN, NaN and 0 */
+	uint32_t crc;		   /* crc32c of the group's bytes */
 };
 
 struct chunk {

@@ -16,8 +16,8 @@ int chunks_start(struct chunks *c, struct db *d, const struct chunks_range *r, s
 
 static int fail_missing_chunk(int64_t series, struct err *err)
 {
-	return err_set(err, ERR_DAMAGED,
-		       "store: a chunk of series %lld is missing: run dptrack doctor", (long long)series);
+	return err_set(err, ERR_DAMAGED, "store: a chunk of series %lld is missing: run dptrack doctor",
+		       (long long)series);
 }
 
 /* Reads the next row: 1, 0 at the end, negative: failed. */

@@ -171,8 +171,8 @@ static void add_to_summary(struct fold_series *s, const struct point_tail *fresh
 /* The chunks of a series to read, from `load` on, and those of them to rewrite. */
 struct fold_plan {
 	int64_t load, rewrite; /* chunk numbers */
-	size_t before;         /* points of chunks that are only read */
-	size_t kept;           /* points of chunks that are rewritten */
+	size_t before;	       /* points of chunks that are only read */
+	size_t kept;	       /* points of chunks that are rewritten */
 };
 
 /* Returns how many pieces stay unchanged. None if the new points fill a chunk or a row is cheap. Else those at least
@@ -217,8 +217,8 @@ static int load_tail_points(struct fold *f, const struct fold_series *s, const s
 	for (number = p->load; number < s->chunks && !rc; number++)
 		rc = fold_rows_chunk(f->rows, SCAN_CHUNK_ID(s->id, number), all, f->err);
 	if (!rc && all->count != p->before + p->kept)
-		rc = err_set(f->err, ERR_DAMAGED,
-			     "store: series %lld lacks points: run dptrack doctor", (long long)s->id);
+		rc = err_set(f->err, ERR_DAMAGED, "store: series %lld lacks points: run dptrack doctor",
+			     (long long)s->id);
 	return rc;
 }
 

@@ -291,8 +291,8 @@ int fold_rows_put_chunk(struct fold_rows *f, int64_t id, const struct sum_point 
 	if (buf_failed(&f->blob))
 		return err_nomem(err, NULL);
 	if (!db_shared(f->db))
-		return db_run(f->db, DB_chunk_put, err, CHUNK_FMT, id, (int64_t)n, low, high, early, late,
-			      f->blob.data, f->blob.len);
+		return db_run(f->db, DB_chunk_put, err, CHUNK_FMT, id, (int64_t)n, low, high, early, late, f->blob.data,
+			      f->blob.len);
 	db_batch_add(&f->fresh_chunks, id, (int64_t)n, low, high, early, late, f->blob.data, f->blob.len);
 	return 0;
 }

@@ -89,7 +89,7 @@ struct series_order {
 	size_t kept;
 	uint64_t left, hits; /* left: points; hits: correct predictions before the next explicit place */
 	uint32_t before;
-	bool counted;        /* hits was read */
+	bool counted; /* hits was read */
 };
 
 /* Checks the checksum and reads ids and number of points. */

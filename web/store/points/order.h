@@ -16,8 +16,8 @@ int order_encode(struct buf *b, const int64_t *ids, size_t id_count, const uint3
 struct series_order; /* reads what order_encode wrote */
 
 int order_open(struct series_order **ret, const void *bytes,
-	       size_t len); /* copies bytes; 0, ERR_NOMEM or ERR_CORRUPT */
-int order_next(struct series_order *o, int64_t *ret_id);                  /* 1, 0 at the end, or ERR_CORRUPT */
-void order_close(struct series_order *o);                                 /* NULL is fine */
+	       size_t len);				 /* copies bytes; 0, ERR_NOMEM or ERR_CORRUPT */
+int order_next(struct series_order *o, int64_t *ret_id); /* 1, 0 at the end, or ERR_CORRUPT */
+void order_close(struct series_order *o);		 /* NULL is fine */
 
 #endif

@@ -19,7 +19,7 @@ struct outline_axis {
 struct outline_part {
 	struct outline_axis by_step, by_time;
 	int64_t min_step, max_step;
-	double min, max, sum;     /* over finite values */
+	double min, max, sum;	    /* over finite values */
 	unsigned points, nonfinite; /* if nonfinite > 0 the values above are undefined */
 };
 

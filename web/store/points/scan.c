@@ -8,8 +8,8 @@
 
 int scan_damaged(struct err *err, const char *what, int64_t id)
 {
-	return err_set(err, ERR_DAMAGED, "store: %s %lld is damaged: check the disk and restore a backup",
-		       what, (long long)id);
+	return err_set(err, ERR_DAMAGED, "store: %s %lld is damaged: check the disk and restore a backup", what,
+		       (long long)id);
 }
 
 /* Passes the current chunk to fn. */
@@ -65,10 +65,10 @@ struct scan_group_source {
 	struct db *d;
 	int64_t id;
 	struct blob *blob;
-	bool open; /* blob, or entry, belongs to id */
+	bool open;		    /* blob, or entry, belongs to id */
 	const unsigned char *whole; /* all bytes; NULL: not read, or only a part */
-	size_t len;                 /* length of `whole` */
-	bool wants_whole;           /* bytes of chunks are cached */
+	size_t len;		    /* length of `whole` */
+	bool wants_whole;	    /* bytes of chunks are cached */
 	unsigned char *bytes;
 	size_t cap;
 	struct archived archived; /* archive of the series, once it is known to be archived */
@@ -248,7 +248,7 @@ static int pass_known_outline(struct scan_group_source *p, const struct scan_par
 }
 
 static int pass_chunk_head(struct scan_group_source *p, const struct chunks *head, const struct scan_parts *o,
-		     struct err *err)
+			   struct err *err)
 {
 	struct sum_point low = { head->min_step, head->min_time, 0 }, high = { head->max_step, head->max_time, 0 };
 	bool full = head->points == CHUNK_POINTS;
@@ -262,7 +262,7 @@ static int pass_chunk_head(struct scan_group_source *p, const struct chunks *hea
 }
 
 static int pass_chunk_heads(struct scan_group_source *p, int64_t series, int64_t number, const struct scan_parts *o,
-		      struct err *err)
+			    struct err *err)
 {
 	struct chunks head;
 	int rc = chunks_start(&head, p->d, &(struct chunks_range){ CHUNKS_HEADS, series, number, CHUNKS_LAST }, err);
@@ -309,8 +309,7 @@ static int pass_decoded_chunk(void *arg, const struct chunk *c, struct err *err)
 	struct decode *to = arg;
 
 	if (chunk_points(c, to->room))
-		return err_set(err, ERR_DAMAGED,
-			       "store: a chunk is damaged: check the disk and restore a backup");
+		return err_set(err, ERR_DAMAGED, "store: a chunk is damaged: check the disk and restore a backup");
 	return to->scan->fn(to->scan->arg, to->at, to->room, c->points, err);
 }
 
@@ -322,8 +321,7 @@ static size_t find_series_position(const struct series_scan *s, int64_t id)
 }
 
 /* Passes the points of one log row that belong to one of the series. */
-static int scan_row(const void *bytes, size_t len, const struct series_scan *s, struct sum_point *room,
-		    struct err *err)
+static int scan_row(const void *bytes, size_t len, const struct series_scan *s, struct sum_point *room, struct err *err)
 {
 	struct pack_reader r;
 	int64_t id;
@@ -383,8 +381,8 @@ static int scan_last_chunk(struct db *d, int64_t series, scan_chunk_fn *fn, void
 {
 	struct db_rows *q;
 	struct chunk c;
-	int rc = db_start(d, &q, DB_chunk_newest, err, "ii", SCAN_CHUNK_ID(series, 0),
-			  SCAN_CHUNK_ID(series + 1, 0) - 1);
+	int rc =
+		db_start(d, &q, DB_chunk_newest, err, "ii", SCAN_CHUNK_ID(series, 0), SCAN_CHUNK_ID(series + 1, 0) - 1);
 
 	if (rc || (rc = db_next(d, q, err)) <= 0)
 		return rc;

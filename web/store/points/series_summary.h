@@ -41,9 +41,9 @@ void sum_row_read(struct db_rows *q, enum db_column count, struct sum *ret);
 
 /* For binding. */
 #define SUM_ROW_FMT "iiddddiiiiddi"
-#define SUM_ROW_ARGS(s)                                                                                           \
-	(int64_t)(s)->count, SUM_STORED_NONFINITE(s), (s)->first.value, (s)->last.value, (s)->min, (s)->max,        \
-		(s)->first.step, (s)->last.step, (s)->min_step, (s)->max_step, (s)->first.time, (s)->last.time,    \
+#define SUM_ROW_ARGS(s)                                                                                                \
+	(int64_t)(s)->count, SUM_STORED_NONFINITE(s), (s)->first.value, (s)->last.value, (s)->min, (s)->max,           \
+		(s)->first.step, (s)->last.step, (s)->min_step, (s)->max_step, (s)->first.time, (s)->last.time,        \
 		(s)->nonfinite_step
 
 /* A growing array of points of one series in order of arrival, for points that are not folded. Caller's

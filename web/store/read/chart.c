@@ -509,8 +509,8 @@ static int find_generation(struct chart *c)
 
 	if (rc || (rc = db_next(c->d, q, c->err)) <= 0)
 		return rc;
-	c->outlines_generation = outlines_generation(c->outlines, db_i64(q, COL_outlines_of_rev),
-						     db_str(q, COL_outlines_of_rows_of));
+	c->outlines_generation =
+		outlines_generation(c->outlines, db_i64(q, COL_outlines_of_rev), db_str(q, COL_outlines_of_rows_of));
 	db_stop(q);
 	return 0;
 }

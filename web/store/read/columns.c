@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #define COLUMNS_MAX (FILTER_MAX_FIELDS + 16) /* a search never evicts its own columns */
-#define CELL_BYTES_MAX ((size_t)96 << 20) /* limit for all columns; the least recently used is evicted first */
+#define CELL_BYTES_MAX ((size_t)96 << 20)    /* limit for all columns; the least recently used is evicted first */
 /* with more changed runs than this plus a quarter of all, everything is read again */
 #define CHANGED_MAX 2000
 
@@ -405,7 +405,7 @@ static int refresh_columns(struct columns *c, struct db *d, struct err *err)
 }
 
 struct news {
-	int64_t rev;     /* newest change of the snapshot */
+	int64_t rev;	 /* newest change of the snapshot */
 	int64_t changed; /* runs changed since the columns' rev */
 };
 

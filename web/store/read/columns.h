@@ -26,11 +26,11 @@ struct columns_mark {
 
 struct columns_cell {
 	bool present, is_number; /* is_number of a param: its text parses as number[0] */
-	const char *text;        /* NULL for metrics */
-	double number[4];        /* of metrics, by enum filter_aggregate */
+	const char *text;	 /* NULL for metrics */
+	double number[4];	 /* of metrics, by enum filter_aggregate */
 };
 
-struct columns *columns_new(void); /* NULL when out of memory */
+struct columns *columns_new(void);    /* NULL when out of memory */
 void columns_free(struct columns *c); /* NULL is fine */
 
 /* Locks the columns for one search, updated to the snapshot of d. They do not change until columns_give. ERR_BUSY:
@@ -39,7 +39,7 @@ int columns_take(struct columns *c, struct db *d, struct err *err);
 void columns_give(struct columns *c);
 
 const struct columns_row *columns_rows(const struct columns *c, size_t *ret_count); /* by id */
-const struct columns_mark *columns_marks(const struct columns *c);                  /* one per row */
+const struct columns_mark *columns_marks(const struct columns *c);		    /* one per row */
 
 /* One cell per row; *ret NULL when no run can have that key. The entity is param, tag, metric or note. */
 int columns_get(struct columns *c, struct db *d, const struct filter_field *of, const struct columns_cell **ret,

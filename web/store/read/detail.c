@@ -15,9 +15,9 @@ struct runs {
 	struct err *err;
 	struct query_run *items;
 	size_t count;
-	int64_t id;         /* id of the only run */
+	int64_t id;	    /* id of the only run */
 	struct map *places; /* int64 id -> struct query_run *; NULL: one run */
-	struct buf ids;     /* an array (db.h) */
+	struct buf ids;	    /* an array (db.h) */
 };
 
 static int start_detail_query(const struct runs *o, struct db_rows **ret, enum db_query of_one, enum db_query of_all)

@@ -16,8 +16,8 @@ struct arrival_line {
 	int64_t id; /* first member, for list_find */
 	const char *key;
 	uint64_t folded, taken; /* points in chunks; points copied to windows */
-	int64_t chunk;          /* number of the chunk with the next point, */
-	uint64_t chunk_from;    /* and the position of its first point */
+	int64_t chunk;		/* number of the chunk with the next point, */
+	uint64_t chunk_from;	/* and the position of its first point */
 	struct sum_point *window;
 	size_t count, at;
 	struct point_tail tail;

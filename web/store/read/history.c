@@ -246,8 +246,7 @@ static int load_history(struct store *s, const char *run_id, const char *key, st
 	return rc;
 }
 
-int history_page(struct store *s, struct history_sel *sel, struct arena *a, struct history_points *ret,
-		 struct err *err)
+int history_page(struct store *s, struct history_sel *sel, struct arena *a, struct history_points *ret, struct err *err)
 {
 	const struct history_place *place = &sel->place;
 	struct heap h = { .after = *place, .window = { INT64_MIN, INT64_MAX, -INFINITY, INFINITY, 0 } };

@@ -12,10 +12,10 @@ struct keysets;
 struct keyset {
 	size_t count;
 	unsigned users; /* takers, plus one while keysets remembers the set */
-	int64_t ids[];  /* of keys, ascending */
+	int64_t ids[];	/* of keys, ascending */
 };
 
-struct keysets *keysets_new(void); /* NULL when out of memory */
+struct keysets *keysets_new(void);    /* NULL when out of memory */
 void keysets_free(struct keysets *k); /* NULL is fine */
 
 /* Call at the start of a snapshot. Drops all sets if the rows come from another database than before (a standby that

@@ -125,8 +125,8 @@ static bool take_token_key(const unsigned char **p, size_t *left, struct arena *
 	return true;
 }
 
-int page_token_read(const char *token, const struct page_token_search *s, struct arena *a,
-		    struct page_token_place *ret, struct err *err)
+int page_token_read(const char *token, const struct page_token_search *s, struct arena *a, struct page_token_place *ret,
+		    struct err *err)
 {
 	size_t n = strlen(token), left = n / 2, i;
 	unsigned char *bytes = n > TOKEN_BYTES_MAX || n % 2 ? NULL : arena_alloc(a, left + 1);

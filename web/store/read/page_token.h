@@ -28,8 +28,8 @@ struct page_token_search {
 const char *page_token_write(const struct page_token_search *s, const struct page_token_place *p, struct arena *a);
 
 /* texts live in the arena. ERR_USAGE: not a token of this search. */
-int page_token_read(const char *token, const struct page_token_search *s, struct arena *a,
-		    struct page_token_place *ret, struct err *err);
+int page_token_read(const char *token, const struct page_token_search *s, struct arena *a, struct page_token_place *ret,
+		    struct err *err);
 
 /* Page tokens for short lists that are computed again for each page: a position, and what the list was
  * made for. Knows no list. */

@@ -19,16 +19,16 @@ struct points_cursor {
 	struct store *s;
 	struct arena *sel_arena, *run_arena; /* memory of the selection; of the current run */
 	struct points_sel sel;
-	size_t run_at;          /* index of the current run in sel.runs */
+	size_t run_at; /* index of the current run in sel.runs */
 	bool run_loaded, at_end;
 	struct series_select_run run;
 	size_t series_at;
 	bool series_begun, heavy, series_done;
-	int64_t step;           /* the next point has this step or a later one */
-	uint64_t skip;          /* points with exactly this step */
+	int64_t step;  /* the next point has this step or a later one */
+	uint64_t skip; /* points with exactly this step */
 	struct point_tail buffer;
-	size_t at; /* in the buffer */
-	struct map *texts;      /* keys that rows refer to */
+	size_t at;	   /* in the buffer */
+	struct map *texts; /* keys that rows refer to */
 };
 
 static const char *const *copy_list(struct arena *a, const char *const *list, size_t n)

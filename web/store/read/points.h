@@ -19,14 +19,14 @@ struct points_sel {
 	size_t run_count;
 	const char *const *keys; /* NULL: every key */
 	size_t key_count;
-	int rank;                /* -1: the run-level series; POINTS_ALL_RANKS */
-	int64_t from_step;       /* inclusive; INT64_MIN: open */
-	int64_t to_step;         /* inclusive; INT64_MAX: open */
+	int rank;	   /* -1: the run-level series; POINTS_ALL_RANKS */
+	int64_t from_step; /* inclusive; INT64_MIN: open */
+	int64_t to_step;   /* inclusive; INT64_MAX: open */
 	bool all_segments;
 };
 
 struct points_row {
-	const char *run;         /* borrowed from the cursor, as key is */
+	const char *run; /* borrowed from the cursor, as key is */
 	const char *run_name;
 	const char *key;
 	int rank;
@@ -57,9 +57,9 @@ void points_close(struct points_cursor *c); /* NULL is fine */
 
 enum points_x {
 	POINTS_X_STEP,
-	POINTS_X_TIME,    /* wall time, seconds since 1970 */
+	POINTS_X_TIME,	  /* wall time, seconds since 1970 */
 	POINTS_X_ELAPSED, /* seconds since the run's start */
-	POINTS_X_EPOCH,   /* step / param steps_per_epoch (a run without it: steps); keys with prefix epoch/ count
+	POINTS_X_EPOCH,	  /* step / param steps_per_epoch (a run without it: steps); keys with prefix epoch/ count
 			   * epochs already */
 };
 
@@ -73,7 +73,7 @@ struct points_bucket {
 	/* 0 .. bucket_count-1: from its edge up to but excluding the next (points_edge); the last bucket includes
 	 * its end */
 	uint32_t index;
-	uint32_t count;      /* number of all points */
+	uint32_t count; /* number of all points */
 	uint32_t nonfinite;
 	struct points_at first, min, max, last;
 	double sum;
@@ -86,27 +86,27 @@ struct points_line {
 	const char *run_name;
 	const char *key;
 	int rank;
-	int segment;              /* the newest of the line */
-	uint64_t point_count;     /* inside from..to */
+	int segment;		       /* the newest of the line */
+	uint64_t point_count;	       /* inside from..to */
 	struct points_bucket *buckets; /* non-empty ones, in order */
 	size_t bucket_count;
 };
 
 struct points_chart_opts {
-	struct points_sel sel;    /* from_step and to_step are ignored */
+	struct points_sel sel; /* from_step and to_step are ignored */
 	enum points_x x;
-	double from, to;          /* in units of x, inclusive; NaN: smallest and largest x */
-	uint32_t buckets;         /* 1 .. 10000 */
-	bool log;                 /* logarithmic edges; x <= 0 is left out, and such an end counts as NaN */
+	double from, to;  /* in units of x, inclusive; NaN: smallest and largest x */
+	uint32_t buckets; /* 1 .. 10000 */
+	bool log;	  /* logarithmic edges; x <= 0 is left out, and such an end counts as NaN */
 };
 
 struct points_chart {
-	double from, to;          /* the edges used, shared by all lines */
+	double from, to; /* the edges used, shared by all lines */
 	bool log;
 	uint32_t bucket_count;
-	double begin;             /* points_place of `from` */
-	double width;             /* of a bucket; with log the logarithm of its factor; 0: all points are in the
-				   * first */
+	double begin; /* points_place of `from` */
+	double width; /* of a bucket; with log the logarithm of its factor; 0: all points are in the
+		       * first */
 	struct points_line *lines;
 	size_t line_count;
 	uint64_t rev;

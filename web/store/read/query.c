@@ -124,8 +124,8 @@ int query_experiments_deleted(struct store *s, struct arena *a, struct query_exp
 const char *query_mlflow_status(const char *status)
 {
 	static const char *const names[][2] = {
-		{ "running", "RUNNING" }, { "finished", "FINISHED" },	{ "failed", "FAILED" },
-		{ "killed", "KILLED" },	  { "preempted", "KILLED" },	{ "scheduled", "SCHEDULED" },
+		{ "running", "RUNNING" }, { "finished", "FINISHED" }, { "failed", "FAILED" },
+		{ "killed", "KILLED" },	  { "preempted", "KILLED" },  { "scheduled", "SCHEDULED" },
 	};
 	size_t i;
 
@@ -276,8 +276,8 @@ static int load_now(const struct store *s, struct db *d, uint64_t *ret_rev, char
 	int rc = db_start(d, &q, DB_changes_now, err, "");
 
 	if (rc || (rc = db_next(d, q, err)) <= 0)
-		return rc < 0 ? rc : err_set(err, ERR_DAMAGED,
-					     "store: the change counter is missing: restore a backup");
+		return rc < 0 ? rc
+			      : err_set(err, ERR_DAMAGED, "store: the change counter is missing: restore a backup");
 	*ret_rev = (uint64_t)db_i64(q, COL_changes_now_rev);
 	rows_of = db_str(q, COL_changes_now_rows_of);
 	snprintf(text, sizeof text, "%s %s", s->id, rows_of);
@@ -342,13 +342,13 @@ int query_keys(struct store *s, const char *experiment, struct arena *a, struct 
 		rc = db_int(d, &id, DB_experiment_by_name, err, "t", experiment);
 		rc = rc > 0 ? 0 : rc ? rc : err_set(err, ERR_NOENT, "there is no experiment '%.100s'", experiment);
 	}
-	if (!rc && (load_key_names(d, DB_keys_of_params, id, a, &params) ||
-		    load_key_names(d, DB_keys_of_tags, id, a, &tags) ||
-		    load_key_names(d, DB_keys_of_metrics, id, a, &metrics)))
+	if (!rc &&
+	    (load_key_names(d, DB_keys_of_params, id, a, &params) || load_key_names(d, DB_keys_of_tags, id, a, &tags) ||
+	     load_key_names(d, DB_keys_of_metrics, id, a, &metrics)))
 		rc = db_failed(d, err, "listing keys");
 	readers_give(s, d);
 	if (!rc)
-		*ret = (struct query_keys){ params.items,  tags.items,	metrics.items,
+		*ret = (struct query_keys){ params.items, tags.items, metrics.items,
 					    params.count, tags.count, metrics.count };
 	return rc;
 }

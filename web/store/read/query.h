@@ -45,8 +45,8 @@ struct query_metric {
 	bool infinite; /* one of those is an infinity */
 	double first, last, min, max;
 	int64_t first_step, last_step, min_step, max_step;
-	double first_time, last_time;       /* wall, seconds */
-	int64_t first_nonfinite_step;       /* valid when nonfinite > 0 */
+	double first_time, last_time; /* wall, seconds */
+	int64_t first_nonfinite_step; /* valid when nonfinite > 0 */
 };
 
 enum query_alert_kind { QUERY_ALERT_FAILED, QUERY_ALERT_NAN, QUERY_ALERT_DIVERGED, QUERY_ALERT_SPIKE };
@@ -57,25 +57,25 @@ struct query_alert {
 	const char *key;       /* "" for failed */
 	int64_t step;
 	double value;
-	const char *text;      /* one phrase: "NaN from step 400" */
+	const char *text; /* one phrase: "NaN from step 400" */
 };
 
 struct query_segment {
 	int number;
 	int64_t first_step, first_epoch; /* 0, 0 for the first */
-	int64_t start_ms, end_ms;        /* INT64_MIN: unknown */
+	int64_t start_ms, end_ms;	 /* INT64_MIN: unknown */
 	const char *status;
-	int world_size;                  /* 0: unknown */
-	struct query_kv *params;         /* those of the segment */
+	int world_size;		 /* 0: unknown */
+	struct query_kv *params; /* those of the segment */
 	size_t param_count;
 };
 
 struct query_rank {
 	int rank;
-	const char *host;        /* "": unknown, as its points came without a journal */
-	int pid;                 /* 0: unknown */
-	int segment;             /* the newest it wrote in */
-	int64_t last_record_ms;  /* INT64_MIN: unknown */
+	const char *host;	/* "": unknown, as its points came without a journal */
+	int pid;		/* 0: unknown */
+	int segment;		/* the newest it wrote in */
+	int64_t last_record_ms; /* INT64_MIN: unknown */
 };
 
 struct query_problem {
@@ -97,17 +97,17 @@ struct query_run {
 	const char *name;
 	const char *experiment;
 	const char *experiment_id;
-	const char *location;     /* location of the experiment's artifacts; "": in the store, see location_of */
-	const char *user;         /* from MLflow's client; "" */
+	const char *location; /* location of the experiment's artifacts; "": in the store, see location_of */
+	const char *user;     /* from MLflow's client; "" */
 	const char *status;
-	bool status_inferred;     /* killed after 60 s without records; withdrawn when new ones arrive */
+	bool status_inferred; /* killed after 60 s without records; withdrawn when new ones arrive */
 	bool deleted;
-	int64_t start_ms;         /* INT64_MIN: unknown */
+	int64_t start_ms; /* INT64_MIN: unknown */
 	int64_t end_ms;
-	int64_t last_step;        /* last step of the run's series that count optimiser steps; -1: none */
-	int world_size;           /* 0: unknown */
-	uint64_t rev;             /* grows with every change of the run */
-	struct query_kv *params;  /* sorted by key, as all lists */
+	int64_t last_step;	 /* last step of the run's series that count optimiser steps; -1: none */
+	int world_size;		 /* 0: unknown */
+	uint64_t rev;		 /* grows with every change of the run */
+	struct query_kv *params; /* sorted by key, as all lists */
 	size_t param_count;
 	struct query_kv *tags;
 	size_t tag_count;
@@ -138,40 +138,40 @@ struct query_key_runs {
 
 struct query_runs_opts {
 	const char *const *experiments; /* names; NULL: all */
-	const int64_t *experiment_ids;  /* instead of names; unknown ones are skipped */
+	const int64_t *experiment_ids;	/* instead of names; unknown ones are skipped */
 	size_t experiment_count;
-	const char *const *ids;         /* NULL: all; else only these */
+	const char *const *ids; /* NULL: all; else only these */
 	size_t id_count;
-	const char *filter;             /* grammar of filter.h; NULL or "": none */
-	const char *order_by;           /* `metrics.loss.min DESC, start_time`; NULL or "": start_time DESC */
-	const char *page_token;         /* NULL or "": the first page; requires the same filter and order */
-	size_t limit;                   /* 0: 100; at most 50000 */
+	const char *filter;	/* grammar of filter.h; NULL or "": none */
+	const char *order_by;	/* `metrics.loss.min DESC, start_time`; NULL or "": start_time DESC */
+	const char *page_token; /* NULL or "": the first page; requires the same filter and order */
+	size_t limit;		/* 0: 100; at most 50000 */
 	bool with_deleted;
 	bool only_deleted;
 	const struct filter_mlflow *mlflow; /* MLflow's grammar instead of filter and order_by */
-	bool bare;                      /* without params, tags, metrics and alerts */
-	unsigned parts;                 /* bits of enum query_part; 0: all */
-	const char *const *metrics;     /* with some_metrics, or if there are more than metrics_max: only these */
+	bool bare;			    /* without params, tags, metrics and alerts */
+	unsigned parts;			    /* bits of enum query_part; 0: all */
+	const char *const *metrics;	    /* with some_metrics, or if there are more than metrics_max: only these */
 	size_t metric_count;
 	bool some_metrics;
-	size_t metrics_max;             /* 0: unused; else send all metrics if the runs of the page have at most this
-					 * many keys */
-	bool with_keys;                 /* fill keys of the result */
-	const char *const *params;      /* if there are more than params_max: these first */
+	size_t metrics_max;	   /* 0: unused; else send all metrics if the runs of the page have at most this
+				    * many keys */
+	bool with_keys;		   /* fill keys of the result */
+	const char *const *params; /* if there are more than params_max: these first */
 	size_t param_count;
-	size_t params_max;              /* 0: all; else at most this many keys, those that distinguish the runs */
+	size_t params_max; /* 0: all; else at most this many keys, those that distinguish the runs */
 };
 
 struct query_runs {
 	struct query_run *items;
 	size_t count;
 	const char *next_page_token; /* NULL: the last page */
-	uint64_t rev;                /* revision of the snapshot, for an ETag or for query_changes */
+	uint64_t rev;		     /* revision of the snapshot, for an ETag or for query_changes */
 	/* with_keys: every metric key of the items with the number of items that have it, sorted */
 	struct query_key_runs *keys;
 	size_t key_count;
-	bool metrics_left_out;       /* there are more than metrics_max keys */
-	bool params_left_out;        /* there are more than params_max keys */
+	bool metrics_left_out; /* there are more than metrics_max keys */
+	bool params_left_out;  /* there are more than params_max keys */
 };
 
 int query_experiments(struct store *s, struct arena *a, struct query_experiments *ret, struct err *err);
@@ -199,11 +199,11 @@ int query_run(struct store *s, const char *id, struct arena *a, struct query_run
 int query_run_series(struct store *s, const char *id, struct arena *a, struct query_run *ret, struct err *err);
 
 struct query_changes {
-	const char *token;       /* for the next call */
+	const char *token;	 /* for the next call */
 	const char *const *runs; /* ids that changed after `since`; at most 1000, then `more` is set */
 	size_t run_count;
 	bool more;
-	bool reset;              /* since is absent or of another store: assume that everything changed */
+	bool reset; /* since is absent or of another store: assume that everything changed */
 };
 
 /* since NULL or "": no runs, only the current token. ERR_USAGE: not a token. */

@@ -26,12 +26,12 @@ struct metric_select_list {
 
 struct metric_select {
 	struct db *d;
-	struct keysets *sets; /* NULL: only the requested metrics are known */
-	struct map *of_runs; /* int64 run id -> struct keyset *; NULL: not known */
-	struct map *keys; /* int64 key id -> struct metric_select_key */
+	struct keysets *sets;		   /* NULL: only the requested metrics are known */
+	struct map *of_runs;		   /* int64 run id -> struct keyset *; NULL: not known */
+	struct map *keys;		   /* int64 key id -> struct metric_select_key */
 	struct metric_select_key **wanted; /* the metrics to load */
 	size_t wanted_count;
-	bool all;         /* every metric is loaded */
+	bool all; /* every metric is loaded */
 };
 
 /* Counts the keys of the runs and marks those to load: the requested ones and those that alerts need. */
@@ -63,7 +63,7 @@ bool metric_is_loss(const char *key);
 /* The runs, and what to load in addition to their columns. */
 struct detail_want {
 	const int64_t *ids;
-	unsigned parts;              /* bits of enum query_part */
+	unsigned parts;			    /* bits of enum query_part */
 	const struct metric_select *chosen; /* NULL: every metric */
 };
 
@@ -95,17 +95,17 @@ struct series_select_series {
 	int64_t id;
 	const char *key;
 	int rank, segment;
-	int64_t hide;       /* points are hidden from this step on: hide_has, hide_last */
+	int64_t hide; /* points are hidden from this step on: hide_has, hide_last */
 	int64_t chunks;
-	bool ordered;       /* the folded points are in order of steps */
+	bool ordered; /* the folded points are in order of steps */
 	struct sum folded;
 };
 
 struct series_select_run {
 	int64_t id;
 	const char *uuid, *name;
-	double start_s;          /* NaN: unknown */
-	double steps_per_epoch;  /* 1 if the run has no such param */
+	double start_s;			     /* NaN: unknown */
+	double steps_per_epoch;		     /* 1 if the run has no such param */
 	struct series_select_series *series; /* by key, rank, segment */
 	size_t count;
 };
@@ -133,12 +133,12 @@ struct cells {
 	struct arena *a;
 	const struct filter *f;
 	bool mlflow;
-	int64_t now_ms; /* of the search; set by cells_begin */
-	const struct columns_row *base; /* of the columns; NULL: rows are read by queries */
+	int64_t now_ms;					       /* of the search; set by cells_begin */
+	const struct columns_row *base;			       /* of the columns; NULL: rows are read by queries */
 	const struct columns_cell *columns[FILTER_MAX_FIELDS]; /* NULL: no run has the key, or the field is not a
-							        * column */
-	int64_t key[FILTER_MAX_FIELDS]; /* used without columns; 0: no run has the key */
-	struct cells_experiment *experiments; /* by id; loaded only if a field uses them */
+								* column */
+	int64_t key[FILTER_MAX_FIELDS];			       /* used without columns; 0: no run has the key */
+	struct cells_experiment *experiments;		       /* by id; loaded only if a field uses them */
 	size_t experiment_count;
 };
 

@@ -10,7 +10,7 @@
 /* Statistics of a key. */
 struct params_key {
 	int64_t id;
-	const char *name; /* in the caller's arena */
+	const char *name;  /* in the caller's arena */
 	const char *first; /* the first value seen */
 	size_t runs;
 	size_t named; /* its position in the requested names */
@@ -210,8 +210,8 @@ static int give_param_lists(struct params *p, struct query_runs *ret)
 			return err_nomem(p->err, NULL);
 		for (; at < p->ends[i]; at++)
 			if (p->cells[at].key->chosen)
-				r->params[r->param_count++] = (struct query_kv){ p->cells[at].key->name,
-										 p->cells[at].value };
+				r->params[r->param_count++] =
+					(struct query_kv){ p->cells[at].key->name, p->cells[at].value };
 		if (r->param_count)
 			qsort(r->params, r->param_count, sizeof *r->params, compare_param_keys);
 	}

@@ -159,8 +159,7 @@ int run_records_console(struct store *s, const struct run_records_console_opts *
 	return rc;
 }
 
-int run_records_codes(struct store *s, const char *run, struct arena *a, struct run_records_codes *ret,
-		      struct err *err)
+int run_records_codes(struct store *s, const char *run, struct arena *a, struct run_records_codes *ret, struct err *err)
 {
 	struct run_records_codes list = { 0 };
 	struct db_rows *q;
@@ -181,8 +180,7 @@ int run_records_codes(struct store *s, const char *run, struct arena *a, struct 
 	return rc;
 }
 
-int run_records_files(struct store *s, const char *run, struct arena *a, struct run_records_files *ret,
-		      struct err *err)
+int run_records_files(struct store *s, const char *run, struct arena *a, struct run_records_files *ret, struct err *err)
 {
 	struct run_records_files list = { 0 };
 	struct db_rows *q;

@@ -18,18 +18,18 @@ struct run_records_part { /* a part of the console */
 struct run_records_line {
 	int64_t number; /* line number in its part, from 0 */
 	int64_t time_ms;
-	int stream; /* 1 standard output, 2 standard error */
-	bool again; /* overwritten by the next line of the stream (carriage return) */
+	int stream;	  /* 1 standard output, 2 standard error */
+	bool again;	  /* overwritten by the next line of the stream (carriage return) */
 	const char *text; /* not NUL-terminated; maybe not UTF-8 */
 	size_t text_len;
 };
 
 struct run_records_console_opts {
 	const char *run;
-	int rank;       /* INT_MIN: the lowest with lines */
-	int segment;    /* -1: the newest with lines */
-	int64_t from;   /* first line; negative: counted from the end */
-	int64_t at_ms;  /* if not INT64_MIN: from is relative to the last line printed by then */
+	int rank;      /* INT_MIN: the lowest with lines */
+	int segment;   /* -1: the newest with lines */
+	int64_t from;  /* first line; negative: counted from the end */
+	int64_t at_ms; /* if not INT64_MIN: from is relative to the last line printed by then */
 	size_t limit;
 	const char *search; /* if not NULL: only lines that contain it */
 };
@@ -89,15 +89,15 @@ int run_records_alerts(struct store *s, const char *run, struct arena *a, struct
  * All results live in the caller's arena. ERR_NOENT, ERR_GONE: no such run. */
 
 struct stored_media {
-	int64_t id; /* ascending in order of arrival */
+	int64_t id;		  /* ascending in order of arrival */
 	const char *key, *digest; /* SHA-256 of the content */
 	enum media_kind kind;
 	int rank, segment;
 	int64_t step;
 	double wall_time;
-	const char *type;       /* media type of the returned file, */
-	int64_t bytes;          /* and its size */
-	int64_t width, height;  /* pixels; columns and rows of a table; else 0 */
+	const char *type;	   /* media type of the returned file, */
+	int64_t bytes;		   /* and its size */
+	int64_t width, height;	   /* pixels; columns and rows of a table; else 0 */
 	struct event_span content; /* media_of_part only */
 };
 
@@ -112,7 +112,7 @@ struct media_opts {
 	const char *key;      /* NULL: all */
 	enum media_kind kind; /* MEDIA_NONE: all */
 	int64_t from, to;     /* steps */
-	bool hidden;          /* include hidden ones */
+	bool hidden;	      /* include hidden ones */
 	size_t limit;
 };
 

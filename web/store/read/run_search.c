@@ -21,16 +21,16 @@ struct run_hit {
 struct run_search {
 	const struct query_runs_opts *o;
 	struct db *d;
-	struct arena *a;    /* of the search, freed at its end */
+	struct arena *a; /* of the search, freed at its end */
 	struct filter *f;
 	struct keysets *keysets;
-	struct columns *columns; /* taken; NULL: rows were read for this search */
+	struct columns *columns;	 /* taken; NULL: rows were read for this search */
 	const struct columns_row **rows; /* by id */
 	size_t row_count, row_cap;
 	struct cells cells;
 	struct run_hit *hits;
 	size_t hit_count;
-	struct filter_value *values; /* values of all hits */
+	struct filter_value *values;   /* values of all hits */
 	struct page_token_place after; /* from the page token */
 	bool has_after;
 	struct page_token_search token;

@@ -134,8 +134,8 @@ struct registry_search {
 
 static int load_registered_tags(struct registry_search *s, struct registered_hit *h, struct arena *a)
 {
-	return s->versions ? rows_version_tags(s->d, h->id, a, &h->v, s->err) :
-			     rows_model_tags(s->d, h->id, a, &h->m, s->err);
+	return s->versions ? rows_version_tags(s->d, h->id, a, &h->v, s->err)
+			   : rows_model_tags(s->d, h->id, a, &h->m, s->err);
 }
 
 /* --- values --------------------------------------------------------------------------------------------------- */
@@ -303,8 +303,8 @@ static int copy_out_model(struct registry_search *s, const struct registered_hit
 static int copy_out_version(struct registry_search *s, const struct registered_hit *h, struct arena *a,
 			    struct registered_version *ret)
 {
-	const char **texts[] = { &ret->model, &ret->description, &ret->user, &ret->run, &ret->run_link,
-				 &ret->status_text, &ret->stage, &ret->source, &ret->status, &ret->location };
+	const char **texts[] = { &ret->model,	    &ret->description, &ret->user,   &ret->run,	   &ret->run_link,
+				 &ret->status_text, &ret->stage,       &ret->source, &ret->status, &ret->location };
 	size_t i;
 
 	*ret = h->v;

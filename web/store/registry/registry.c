@@ -116,8 +116,8 @@ static int describe_registered(struct state *st, struct change *c, struct err *e
 	int64_t id;
 	int rc = registry_need(st, c, &id, err);
 
-	return rc <= 0 ? rc : db_run(state_db(st), DB_registered_description_put, err, "iti", id, op->text,
-				     clock_wall_ms());
+	return rc <= 0 ? rc
+		       : db_run(state_db(st), DB_registered_description_put, err, "iti", id, op->text, clock_wall_ms());
 }
 
 const struct change_ops registry_model_describe = { .name = "registry_model_describe",
@@ -127,8 +127,7 @@ const struct change_ops registry_model_describe = { .name = "registry_model_desc
 static int delete_registered(struct state *st, struct change *c, struct err *err)
 {
 	static const enum db_query tables[] = { DB_registered_tags_delete, DB_registered_aliases_delete,
-						DB_versions_delete, DB_version_tags_delete,
-						DB_registered_delete };
+						DB_versions_delete, DB_version_tags_delete, DB_registered_delete };
 	int64_t id;
 	int rc = registry_need(st, c, &id, err);
 	size_t i;

@@ -16,11 +16,11 @@
 
 struct saved_view_op {
 	const struct change_ops *kind;
-	const char *shelf;      /* SAVED_VIEW_VIEW or SAVED_VIEW_REPORT */
+	const char *shelf; /* SAVED_VIEW_VIEW or SAVED_VIEW_REPORT */
 	int64_t id;
-	const char *experiment; /* name; NULL or "": Default */
+	const char *experiment;	 /* name; NULL or "": Default */
 	const char *name, *text; /* NULL: unchanged */
-	int preferred;          /* 1: the experiment opens with it, 0: not, -1: unchanged */
+	int preferred;		 /* 1: the experiment opens with it, 0: not, -1: unchanged */
 };
 
 /* op for ingest_submit; borrows it. */
@@ -42,9 +42,9 @@ struct saved_view {
 };
 
 struct saved_view_sel {
-	const char *shelf;      /* SAVED_VIEW_VIEW or SAVED_VIEW_REPORT */
+	const char *shelf;	/* SAVED_VIEW_VIEW or SAVED_VIEW_REPORT */
 	const char *experiment; /* saved_view_list: NULL: all; saved_view_preferred: required */
-	int64_t id, edition;    /* saved_view_get; edition 0: the newest */
+	int64_t id, edition;	/* saved_view_get; edition 0: the newest */
 };
 
 struct saved_views {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #define CACHE_MAX 20000 /* entries of one kind kept between commits */
-#define ENTRY_BYTES 96  /* overhead of an entry: key, hash, index */
+#define ENTRY_BYTES 96	/* overhead of an entry: key, hash, index */
 
 int state_new(struct state **ret, struct db *db, size_t cache_bytes, struct err *err)
 {
@@ -190,9 +190,9 @@ static int64_t count_changed_runs(const struct state *st)
 }
 
 #define RUN_FMT "itiixxiiiixii"
-#define RUN_ARGS(r, rev)                                                                                          \
-	(r)->id, (r)->status, (int64_t)(r)->inferred, (int64_t)(r)->beats, (r)->start_ms, (r)->end_ms, (r)->last_ms, \
-		(r)->last_step, (int64_t)(r)->segment, (int64_t)(r)->world_size, (r)->deleted_ms,                  \
+#define RUN_ARGS(r, rev)                                                                                               \
+	(r)->id, (r)->status, (int64_t)(r)->inferred, (int64_t)(r)->beats, (r)->start_ms, (r)->end_ms, (r)->last_ms,   \
+		(r)->last_step, (int64_t)(r)->segment, (int64_t)(r)->world_size, (r)->deleted_ms,                      \
 		(r)->changed ? (rev) : INT64_C(-1), (r)->keys
 
 static int put_changed_run(struct state *st, struct db_batch *together, const struct state_run *r, int64_t rev,

@@ -14,7 +14,7 @@ struct state_segment {
 	struct hide hide;
 	int64_t start_ms, end_ms; /* INT64_MIN: unknown */
 	char status[16];
-	int final;                /* who set the status: 0 none, 1 a rank or a client, 2 the launcher */
+	int final; /* who set the status: 0 none, 1 a rank or a client, 2 the launcher */
 	int world_size;
 };
 
@@ -29,14 +29,14 @@ struct state_run {
 	int segment, world_size;
 	struct state_segment *segments; /* by number; addresses change when one is added */
 	size_t segment_count;
-	bool marked, changed; /* marked: in the list to flush; changed: watchers should see it */
-	int64_t params; /* number of params; -1: not counted yet (state_count_params) */
-	int64_t keys;   /* number of its series */
-	int64_t slot;   /* part of the cache keys of everything below the run; a new slot invalidates them */
+	bool marked, changed;	/* marked: in the list to flush; changed: watchers should see it */
+	int64_t params;		/* number of params; -1: not counted yet (state_count_params) */
+	int64_t keys;		/* number of its series */
+	int64_t slot;		/* part of the cache keys of everything below the run; a new slot invalidates them */
 	int64_t version, group; /* version of the row, and the last group that locked it; with other writers */
-	int rank_seen, segment_seen; /* the part that last had a new series; rank INT_MIN: none */
-	bool archived;        /* its chunks are not rows: restore them before adding points */
-	bool gone;            /* removed for good; the row is in the table gone */
+	int rank_seen, segment_seen;  /* the part that last had a new series; rank INT_MIN: none */
+	bool archived;		      /* its chunks are not rows: restore them before adding points */
+	bool gone;		      /* removed for good; the row is in the table gone */
 	int64_t log_rows, log_points; /* logged here since the last fold, as far as known */
 };
 
@@ -50,7 +50,7 @@ struct state_writer {
 	int64_t id;
 	int rank, segment;
 	uint64_t durable;
-	bool ordered; /* the order of its points across series is stored */
+	bool ordered;	/* the order of its points across series is stored */
 	bool annotates; /* as in struct ingest_foreign, of its last bytes */
 	bool loaded;
 };

@@ -30,8 +30,8 @@ struct state {
 	struct state_list dirty_runs, dirty_metrics;
 	int64_t full[STATE_FULL_MAX]; /* ids of runs with many rows in the log */
 	size_t full_count;
-	int64_t rev; /* last number of the change counter; -1: only the row has it */
-	int64_t slots, group; /* slots: given so far; group: of this transaction */
+	int64_t rev;		   /* last number of the change counter; -1: only the row has it */
+	int64_t slots, group;	   /* slots: given so far; group: of this transaction */
 	struct db_rows *next_runs; /* numbers for new runs of this transaction; NULL: none */
 	bool out_of_memory;
 };

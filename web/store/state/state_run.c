@@ -380,8 +380,8 @@ struct state_segment *state_segment(struct state_run *r, int number)
 int state_segment_save(struct state *st, const struct state_run *r, const struct state_segment *s, struct err *err)
 {
 	return db_run(st->db, DB_segment_put, err, "iiiiiixxtii", r->id, (int64_t)s->number, s->first_step,
-		      s->first_epoch, s->hide.step, s->hide.epoch, s->start_ms, s->end_ms, s->status,
-		      (int64_t)s->final, (int64_t)s->world_size);
+		      s->first_epoch, s->hide.step, s->hide.epoch, s->start_ms, s->end_ms, s->status, (int64_t)s->final,
+		      (int64_t)s->world_size);
 }
 
 struct state_segment *state_segment_add(struct state *st, struct state_run *r, const struct state_segment *s,

@@ -459,7 +459,7 @@ int apply_patch(struct state *st, struct state_run *r, const struct ingest_op *o
 	memcpy(news.status, status, strlen(status) + 1);
 	ended = strcmp(news.status, "running") && strcmp(news.status, "scheduled");
 	if (op->state.end_ms == INGEST_NO_TIME)
-		news.end_ms = op->state.end_kept	       ? r->end_ms
+		news.end_ms = op->state.end_kept       ? r->end_ms
 			      : !ended		       ? INT64_MIN
 			      : r->end_ms != INT64_MIN ? r->end_ms
 						       : clock_wall_ms();

@@ -189,7 +189,7 @@ int change_need_run(struct state *st, struct change *c, struct state_run **ret, 
 		*err = why;
 	if (rc)
 		return rc;
-	memcpy(c->res.id, (*ret)->uuid, sizeof (*ret)->uuid);
+	memcpy(c->res.id, (*ret)->uuid, sizeof(*ret)->uuid);
 	return 1;
 }
 

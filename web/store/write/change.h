@@ -45,7 +45,7 @@ struct change_ops {
 
 /* --- caller's thread ---------------------------------------------------------------------------------------- */
 
-bool change_is_id(const char *id); /* 32 lower-case hex digits */
+bool change_is_id(const char *id);				   /* 32 lower-case hex digits */
 int change_check_run(const struct ingest_op *op, struct err *err); /* requires a run id */
 int change_check_name(const char *name, const char *what, const char *field, struct err *err);
 int change_check_given(const struct ingest_op *op, struct err *err);

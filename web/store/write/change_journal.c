@@ -48,9 +48,9 @@ static int copy_journal_op(struct change *c, const struct ingest_op *op, struct 
 static int starts_beyond_end(struct change *c, uint64_t durable)
 {
 	c->res.durable = durable;
-	c->res.code = err_set(&c->res.err, ERR_EXISTS,
-				"the journal is stored up to byte %llu; the bytes sent begin at %llu",
-				(unsigned long long)durable, (unsigned long long)c->op.journal.offset);
+	c->res.code =
+		err_set(&c->res.err, ERR_EXISTS, "the journal is stored up to byte %llu; the bytes sent begin at %llu",
+			(unsigned long long)durable, (unsigned long long)c->op.journal.offset);
 	return 0;
 }
 
@@ -347,8 +347,7 @@ static int put_journal_items(struct state *st, struct state_run *r, struct state
 static int end_silent_run(struct state *st, struct state_run *r, const struct state_writer *w, const struct change *c,
 			  struct err *err)
 {
-	if (!c->in.spoke || !r->beats || strcmp(r->status, "running") ||
-	    clock_wall_ms() - r->last_ms < SEGMENT_LOST_MS)
+	if (!c->in.spoke || !r->beats || strcmp(r->status, "running") || clock_wall_ms() - r->last_ms < SEGMENT_LOST_MS)
 		return 0;
 	return segment_lost(st, r, w->rank == EVENT_RANK_RUN ? "finished" : "killed", err);
 }

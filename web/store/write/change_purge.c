@@ -98,7 +98,7 @@ static int purge_tables(struct db *d, const struct purge_list *l, int64_t id, in
 	size_t i;
 	int rc = 0;
 
-	for (i = 0; i < l->count && *left > 0 && !rc; i++) {
+	for (i = 0; i<l->count && * left> 0 && !rc; i++) {
 		rc = db_run(d, l->queries[i], err, "ii", id, *left);
 		*left -= db_changed(d);
 	}

@@ -24,7 +24,7 @@
 #define BACKLOG_LOOK_S 1.0
 
 struct backlog {
-	int64_t oldest, newest; /* rows of the log at the last look; 0: none */
+	int64_t oldest, newest;	   /* rows of the log at the last look; 0: none */
 	double looked_s, newest_s; /* time of the last look; time when newest was first seen */
 	struct {
 		double at_s;

@@ -29,7 +29,7 @@ struct ingest_point {
 	const char *key;
 	int64_t step;
 	double wall_time; /* seconds since 1970; kept bit for bit */
-	double value;     /* NaN (payload kept) and infinities included */
+	double value;	  /* NaN (payload kept) and infinities included */
 	int rank;	  /* -1: run level */
 };
 
@@ -54,9 +54,9 @@ struct ingest_foreign {
 struct ingest_state {
 	const char *status; /* running finished failed killed preempted scheduled */
 	const char *notes;
-	int64_t start_ms;   /* change_run_new: 0 or INGEST_NO_TIME: now */
+	int64_t start_ms; /* change_run_new: 0 or INGEST_NO_TIME: now */
 	int64_t end_ms;
-	bool end_kept;      /* change_run_patch: a status alone leaves the end as it is, as in MLflow */
+	bool end_kept; /* change_run_patch: a status alone leaves the end as it is, as in MLflow */
 };
 
 #define INGEST_NO_STATE { .start_ms = INGEST_NO_TIME, .end_ms = INGEST_NO_TIME } /* changes nothing */
@@ -77,38 +77,38 @@ struct ingest_journal {
 	uint64_t offset;    /* of bytes[0] in the uncompressed journal */
 	const void *bytes;
 	size_t len;
-	const char *path;   /* below the followed folder; NULL: not from a file */
+	const char *path;		      /* below the followed folder; NULL: not from a file */
 	const struct ingest_foreign *foreign; /* NULL: our own journal */
-	bool backlog;       /* bytes that were there before: only their times tell whether their writer lives */
+	bool backlog; /* bytes that were there before: only their times tell whether their writer lives */
 };
 
 struct ingest_op {
 	const struct change_ops *kind;
-	const char *run;         /* 32 hex digits */
-	const char *experiment;  /* name; NULL or "": Default */
+	const char *run;	/* 32 hex digits */
+	const char *experiment; /* name; NULL or "": Default */
 	const char *name;
-	const char *move_to;     /* change_run_patch: name of the new experiment; NULL: unchanged */
-	int64_t before_ms;       /* change_purge_* */
+	const char *move_to;	 /* change_run_patch: name of the new experiment; NULL: unchanged */
+	int64_t before_ms;	 /* change_purge_* */
 	const char *idempotency; /* a repeat within 7 days changes nothing and returns the first answer */
 	struct ingest_state state;
 	struct ingest_logged logged;
 	struct ingest_journal journal;
-	const void *more;        /* input of a kind of another room */
+	const void *more; /* input of a kind of another room */
 };
 
 struct ingest_result {
 	int code; /* 0 or an error code; text in err */
 	struct err err;
-	uint64_t durable;    /* change_journal: the offset up to which this writer's bytes are stored. Also set with
-			      * ERR_EXISTS, which means that offset is beyond it (HTTP 409) */
-	uint64_t accepted;   /* points stored (for a repeat: of the first answer) */
-	uint64_t rejected;   /* records that were not applied; listed as problems of the run */
-	char id[40];         /* run or experiment */
+	uint64_t durable;  /* change_journal: the offset up to which this writer's bytes are stored. Also set with
+			    * ERR_EXISTS, which means that offset is beyond it (HTTP 409) */
+	uint64_t accepted; /* points stored (for a repeat: of the first answer) */
+	uint64_t rejected; /* records that were not applied; listed as problems of the run */
+	char id[40];	   /* run or experiment */
 	bool existed;
-	bool more;           /* change_purge_* */
-	uint64_t removed;    /* change_purge_pages: pages; durable is the number left */
-	bool overtaken; /* change_journal with done: nothing was stored, because a part of the bytes arrived another
-			 * way in the meantime; submit what follows durable again (ingest_rest) */
+	bool more;	  /* change_purge_* */
+	uint64_t removed; /* change_purge_pages: pages; durable is the number left */
+	bool overtaken;	  /* change_journal with done: nothing was stored, because a part of the bytes arrived another
+			   * way in the meantime; submit what follows durable again (ingest_rest) */
 };
 
 /* Called on the writer's thread after the commit or the failure. Must not block, nor call ingest_* with done NULL. */

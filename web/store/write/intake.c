@@ -207,11 +207,11 @@ static int report_bad_bytes(struct intake *in, const struct ingest_journal *j, u
 	if (!j->path)
 		return err_set(err, ERR_CORRUPT, "journal %s: the record at byte %llu fails its checksum", j->writer,
 			       (unsigned long long)at);
-	intake_item_problem(in,
-		     framed ? arena_printf(in->arena, "%s: the record at byte %llu fails its checksum and was skipped",
-					   j->path, (unsigned long long)at)
-			    : arena_printf(in->arena, "%s: damaged at byte %llu: the rest cannot be read", j->path,
-					   (unsigned long long)at));
+	intake_item_problem(in, framed ? arena_printf(in->arena,
+						      "%s: the record at byte %llu fails its checksum and was skipped",
+						      j->path, (unsigned long long)at)
+				       : arena_printf(in->arena, "%s: damaged at byte %llu: the rest cannot be read",
+						      j->path, (unsigned long long)at));
 	in->damaged = in->damaged || !framed;
 	return 0;
 }

@@ -24,16 +24,16 @@ struct intake_item {
 	const char *key;
 	const char *text;
 	int64_t time_ms; /* time of the record */
-	int64_t end_ms;  /* EVENT_HPARAMS_*: 0 unknown */
+	int64_t end_ms;	 /* EVENT_HPARAMS_*: 0 unknown */
 	int64_t step;	 /* EVENT_SESSION: the first step of a foreign writer; EVENT_ALERT: its step */
 	enum event_status status;
 	bool segment, changed;
-	int64_t count;     /* EVENT_CONSOLE: lines; EVENT_ALERT: level; EVENT_OTHER: enum media_kind */
+	int64_t count;	   /* EVENT_CONSOLE: lines; EVENT_ALERT: level; EVENT_OTHER: enum media_kind */
 	const void *bytes; /* EVENT_CONSOLE: the message; EVENT_OTHER: the content */
 	size_t len;
-	const char *digest; /* EVENT_OTHER: of the content */
-	int rank;	    /* EVENT_OTHER: as the rank of a series */
-	double wall_time;   /* EVENT_OTHER */
+	const char *digest;		    /* EVENT_OTHER: of the content */
+	int rank;			    /* EVENT_OTHER: as the rank of a series */
+	double wall_time;		    /* EVENT_OTHER */
 	const struct ingest_dataset *input; /* EVENT_INPUT */
 };
 

@@ -60,7 +60,7 @@ const char *intake_item_key(struct intake *in, struct event_text key, const char
 
 	if (wrong) {
 		intake_item_problem(in, arena_printf(in->arena, "%s key '%s%s' %s", what, clean_text(in, head, 200),
-					      key.len > 60 ? "…" : "", wrong));
+						     key.len > 60 ? "…" : "", wrong));
 		return NULL;
 	}
 	copy = arena_alloc(in->arena, key.len + 1);
@@ -193,8 +193,8 @@ static int take_console_line(struct intake *in, const struct event *ev, const st
 static int take_code_or_alert(struct intake *in, const struct event *ev, const struct event_item *item)
 {
 	bool code = item->kind == EVENT_CODE;
-	const char *key = code ? intake_item_key(in, item->key, "code")
-			       : clean_text(in, item->key, LIMIT_alert_title_bytes);
+	const char *key =
+		code ? intake_item_key(in, item->key, "code") : clean_text(in, item->key, LIMIT_alert_title_bytes);
 	struct intake_item *it;
 
 	if (!key)
@@ -317,10 +317,10 @@ static int take_journal_header(struct intake *in, const struct ingest_op *op, co
 		return err_nomem(err, NULL);
 	if (op->journal.foreign || !event_text_equal(h->run_id, op->run) ||
 	    !event_text_equal(h->writer_id, op->journal.writer))
-		return err_set(
-			err, ERR_USAGE, "the journal's first record names run %.*s and writer %.*s, not %s and %s",
-			(int)h->run_id.len, h->run_id.at, (int)h->writer_id.len, h->writer_id.at, op->run,
-			op->journal.writer);
+		return err_set(err, ERR_USAGE,
+			       "the journal's first record names run %.*s and writer %.*s, not %s and %s",
+			       (int)h->run_id.len, h->run_id.at, (int)h->writer_id.len, h->writer_id.at, op->run,
+			       op->journal.writer);
 	if (h->format != 1)
 		return err_set(err, ERR_UNSUPPORTED, "journal format %u is newer than this server knows", h->format);
 	if (h->rank < EVENT_RANK_LAUNCHER || h->rank > LIMIT_rank || h->segment < 0 || h->segment > LIMIT_segment)

@@ -17,10 +17,7 @@
 #define PASSED_MAX 64 /* overtaken operations */
 
 /* Which operations a group may contain. */
-enum size {
-	SIZE_ANY,
-	SIZE_SMALL
-};
+enum size { SIZE_ANY, SIZE_SMALL };
 
 struct queue {
 	pthread_mutex_t lock;

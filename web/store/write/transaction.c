@@ -145,7 +145,6 @@ int lease_row_take(struct db *d, const char *holder, const char *name, struct er
 
 	if (!db_shared(d))
 		return 1;
-	return db_lost(d) ? err_set(err, ERR_BUSY, "the database cannot be reached") :
-			    db_int(d, &one, DB_lease_take, err, "tti", name, holder, (int64_t)LEASE_S * 1000);
+	return db_lost(d) ? err_set(err, ERR_BUSY, "the database cannot be reached")
+			  : db_int(d, &one, DB_lease_take, err, "tti", name, holder, (int64_t)LEASE_S * 1000);
 }
-

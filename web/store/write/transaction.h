@@ -34,9 +34,9 @@ struct trim {
 	double trimmed_s;
 };
 
-void trim_trim(struct trim *s);		     /* returns memory, when the last time was long ago */
+void trim_trim(struct trim *s);			   /* returns memory, when the last time was long ago */
 void trim_give_back(struct trim *s, struct db *d); /* in a pause; leaves `some` set while there is more */
-void trim_shrink(struct db *d);		     /* at the end: all free pages, for at most a second */
+void trim_shrink(struct db *d);			   /* at the end: all free pages, for at most a second */
 
 /* --- the row of a lease (lease.h) --- */
 

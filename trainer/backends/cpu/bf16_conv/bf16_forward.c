@@ -9,13 +9,13 @@
 #include "trainer/backends/cpu/bf16_conv/bf16_plan.h"
 #include "trainer/backends/cpu/vec.h"
 
-#define RESULTS_MOST 1024	       /* result numbers per chunk, about */
+#define RESULTS_MOST 1024		 /* result numbers per chunk, about */
 #define CHUNK_BYTES ((int64_t)640 << 10) /* cells of a chunk, about: small enough for the second-level cache */
-#define RUN_STEPS 18		       /* steps of weights per run: 36 KiB, small enough for the first-level cache */
-#define ACROSS_FILL 0.85	       /* if tiles along a row are filled less than this, tiles go across images */
-#define ACROSS_LEAST 12		       /* images */
+#define RUN_STEPS 18			 /* steps of weights per run: 36 KiB, small enough for the first-level cache */
+#define ACROSS_FILL 0.85		 /* if tiles along a row are filled less than this, tiles go across images */
+#define ACROSS_LEAST 12			 /* images */
 #define TILE_UNITS BLOCK_SIDE
-#define SLACK_CELLS (2 * BLOCK_SIDE)   /* cells that a last tile reads after the end of its unit */
+#define SLACK_CELLS (2 * BLOCK_SIDE) /* cells that a last tile reads after the end of its unit */
 
 struct forward {
 	const struct bf16_conv *conv;
@@ -23,9 +23,9 @@ struct forward {
 	struct conv_plan plan;
 	block_fn *block;
 	bool across;
-	bool in_place;	      /* units are read in the source itself: its pixels are the cells */
-	int64_t chunk;	      /* units */
-	int64_t tiles;	      /* tiles per chunk, at most */
+	bool in_place; /* units are read in the source itself: its pixels are the cells */
+	int64_t chunk; /* units */
+	int64_t tiles; /* tiles per chunk, at most */
 	int unit_parts, panel_parts;
 	int64_t cells_bytes, sums_bytes, part_bytes;
 	int32_t *a_at, *b_at; /* offsets for each step of a panel */
@@ -100,8 +100,8 @@ static void plan_forward_parts(struct forward *f)
 
 	f->unit_parts = (int)plan_min(threads, chunks);
 	f->panel_parts = (int)plan_min(threads / f->unit_parts, plan_panels(p->e));
-	f->cells_bytes = plan_divide_up((f->chunk * p->unit_cells + SLACK_CELLS) * p->cell * 2,
-					BLOCK_LINE) * BLOCK_LINE;
+	f->cells_bytes =
+		plan_divide_up((f->chunk * p->unit_cells + SLACK_CELLS) * p->cell * 2, BLOCK_LINE) * BLOCK_LINE;
 	f->sums_bytes = plan_divide_up(f->tiles, 2) * BLOCK_SUMS * (int64_t)sizeof(float);
 	f->part_bytes = f->cells_bytes + f->sums_bytes + f->tiles * (int64_t)sizeof(struct forward_tile);
 }
@@ -251,14 +251,14 @@ static void V(meet_run)(struct forward_chunk *c, int64_t first, int64_t steps)
 	const struct conv_plan *p = &f->plan;
 	const char *weights = (const char *)f->args->b + c->panel * p->steps * STEP_BYTES;
 	const bool last = first + steps == c->phase->steps, only = first == 0 && last;
-	struct bf16_block o = { .b = { weights, c->panel * BLOCK_PANEL + BLOCK_SIDE < p->e ? weights + BLOCK_LINE
-				      : NULL },
-			   .a_row = (f->across ? p->unit_cells : 1) * p->cell * 2,
-			   .b_row = 2 * BLOCK_LINE,
-			   .steps = steps,
-			   .a_at = f->a_at + c->phase->first_step + first,
-			   .b_at = f->b_at + c->phase->first_step + first,
-			   .add = first > 0 };
+	struct bf16_block o = { .b = { weights,
+				       c->panel * BLOCK_PANEL + BLOCK_SIDE < p->e ? weights + BLOCK_LINE : NULL },
+				.a_row = (f->across ? p->unit_cells : 1) * p->cell * 2,
+				.b_row = 2 * BLOCK_LINE,
+				.steps = steps,
+				.a_at = f->a_at + c->phase->first_step + first,
+				.b_at = f->b_at + c->phase->first_step + first,
+				.add = first > 0 };
 
 	for (int64_t i = 0; i < c->tiles; i += 2) {
 		o.a[0] = c->cells + c->tile[i].at;

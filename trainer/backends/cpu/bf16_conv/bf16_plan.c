@@ -79,8 +79,8 @@ static void plan_reach(const struct conv_plan *p, struct axis_reach *y, struct a
 	}
 }
 
-/* Returns the cells per row. The zeros to the left of a row also pad the right end of the previous row if they suffice.
- * */
+/* Returns the cells per row. The zeros to the left of a row also pad the right end of the previous row if they
+ * suffice. */
 static int64_t plan_pitch(const struct conv_plan *p, const struct axis_reach *x)
 {
 	const int64_t columns = x->results + (x->extent - 1) / p->in_step, inside = p->w - x->first;

@@ -22,12 +22,12 @@
  * compute it: the tile registers of AMX, and the dot products of AVX512_BF16. Plain C emulates either instruction on
  * processors without it, so tests run the same loops on any machine. */
 
-#define BLOCK_SIDE 16	 /* rows of a tile, and columns of its sums */
-#define BLOCK_PANEL 32	 /* rows or columns of a block */
-#define BLOCK_TERMS 32	 /* terms of a step, in 16 pairs */
-#define BLOCK_LINE 64	 /* bytes of a row's terms in a step, and of a pair of terms of 16 columns */
-#define BLOCK_SUMS 1024	 /* floats of a block */
-#define BLOCK_TILE 256	 /* floats of one of its tiles */
+#define BLOCK_SIDE 16	/* rows of a tile, and columns of its sums */
+#define BLOCK_PANEL 32	/* rows or columns of a block */
+#define BLOCK_TERMS 32	/* terms of a step, in 16 pairs */
+#define BLOCK_LINE 64	/* bytes of a row's terms in a step, and of a pair of terms of 16 columns */
+#define BLOCK_SUMS 1024 /* floats of a block */
+#define BLOCK_TILE 256	/* floats of one of its tiles */
 
 /* a[i]: 16 rows of terms, a_row bytes apart. b[j]: 16 pairs of terms of 16 columns, b_row bytes apart. a[1] is NULL in
  * a block of 16 rows, b[1] in one of 16 columns. Step k reads a[i] + a_at[k] and b[j] + b_at[k]. sums: [2 tiles of
@@ -60,24 +60,24 @@ struct phase_axis {
 
 struct conv_phase {
 	struct phase_axis y, x;
-	int64_t taps; /* cells that a result reads */
+	int64_t taps;		   /* cells that a result reads */
 	int64_t steps, first_step; /* steps of a block product; number of the first phase's step 0 */
 };
 
 struct conv_plan {
 	struct dnn_conv_spec s;
-	int64_t n, h, w, d;	  /* source: images, rows, columns, channels */
-	int64_t out_h, out_w, e;  /* results */
+	int64_t n, h, w, d;	   /* source: images, rows, columns, channels */
+	int64_t out_h, out_w, e;   /* results */
 	int64_t in_step, out_step; /* distance in pixels between results, in the source and in the output */
-	int64_t pixels;		  /* pixels of a source that is one line, cut into rows; else 0 */
+	int64_t pixels;		   /* pixels of a source that is one line, cut into rows; else 0 */
 	struct conv_phase phase[PHASES_MOST];
 	int phases;
 	int64_t steps; /* steps of all phases */
 
 	/* cells */
 	bool packed_rows;
-	int64_t terms, cell;	     /* terms of a tap; the same, rounded up to whole steps */
-	int64_t top, left;	     /* source row and column of the first cell of an image */
+	int64_t terms, cell; /* terms of a tap; the same, rounded up to whole steps */
+	int64_t top, left;   /* source row and column of the first cell of an image */
 	int64_t planes_y, planes_x;
 	int64_t pitch, plane_rows, plane_cells; /* cells of a row, rows, cells of a plane */
 	int64_t unit_cells;

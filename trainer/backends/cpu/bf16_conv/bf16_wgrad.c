@@ -10,8 +10,8 @@
 #include "trainer/backends/cpu/bf16_conv/bf16_plan.h"
 #include "trainer/backends/cpu/vec.h"
 
-#define UNIT_RESULTS 512   /* result numbers per unit, about */
-#define CHUNK_RESULTS 2048 /* result numbers per chunk, about */
+#define UNIT_RESULTS 512	       /* result numbers per unit, about */
+#define CHUNK_RESULTS 2048	       /* result numbers per chunk, about */
 #define CHUNK_BYTES ((int64_t)3 << 20) /* bytes of a chunk in the prepared form, about */
 #define LINE BLOCK_LINE
 #define PANEL_STEP (2 * BLOCK_SIDE * LINE) /* bytes of 32 filters in a step */
@@ -23,18 +23,18 @@ struct bf16_wgrad {
 	bool turned; /* x and dy are swapped: sums are [c][k] */
 	struct conv_plan plan;
 	block_fn *block;
-	int64_t chunk;	   /* units */
-	int64_t steps;	   /* steps of a unit, of 32 result numbers each */
-	int64_t panels;	   /* panels of 32 filters */
-	int64_t columns;   /* columns of blocks: 32 terms of a tap each */
-	int64_t spread;	   /* cells from one line of pairs to the next */
-	int64_t lines;	   /* lines of pairs for a unit and 16 terms */
+	int64_t chunk;	 /* units */
+	int64_t steps;	 /* steps of a unit, of 32 result numbers each */
+	int64_t panels;	 /* panels of 32 filters */
+	int64_t columns; /* columns of blocks: 32 terms of a tap each */
+	int64_t spread;	 /* cells from one line of pairs to the next */
+	int64_t lines;	 /* lines of pairs for a unit and 16 terms */
 	int64_t unit_cells_bytes;
-	bool in_place;	   /* units are read in the source itself: its pixels are the cells */
-	char *pairs, *filters; /* [16 terms][unit][line], [panel][unit][step] */
-	int32_t *a_at, *b_at;  /* offsets for each step of a chunk */
-	float *sums;	       /* [block][BLOCK_SUMS] */
-	char *cells;	       /* cells of one unit, for each thread */
+	bool in_place;		/* units are read in the source itself: its pixels are the cells */
+	char *pairs, *filters;	/* [16 terms][unit][line], [panel][unit][step] */
+	int32_t *a_at, *b_at;	/* offsets for each step of a chunk */
+	float *sums;		/* [block][BLOCK_SUMS] */
+	char *cells;		/* cells of one unit, for each thread */
 	struct cpu_range units; /* the units of the current chunk */
 };
 
@@ -123,8 +123,7 @@ static void fill_wgrad_offsets(struct bf16_wgrad *w)
 	for (int64_t u = 0; u < w->chunk; u++)
 		for (int64_t i = 0; i < w->steps; i++) {
 			w->a_at[u * w->steps + i] = (int32_t)((u * w->steps + i) * PANEL_STEP);
-			w->b_at[u * w->steps + i] =
-				(int32_t)((u * w->lines + i * BLOCK_TERMS / w->spread) * LINE);
+			w->b_at[u * w->steps + i] = (int32_t)((u * w->lines + i * BLOCK_TERMS / w->spread) * LINE);
 		}
 }
 
@@ -178,7 +177,7 @@ static void meet_wgrad_part(void *arg, int part, int parts)
 	const struct bf16_wgrad *w = arg;
 	const enum cpu_tiles tiles = w->conv->engine == BF16_TILES ? w->conv->module->tiles : CPU_TILES_NONE;
 	const struct cpu_range r = cpu_split(count_wgrad_blocks(w), 1, part, parts),
-		next = find_next_units(w, part, parts);
+			       next = find_next_units(w, part, parts);
 	struct plan_ahead x = { NULL, NULL }, dy = { NULL, NULL };
 	int64_t lines;
 
@@ -205,8 +204,8 @@ static void put_wgrad_block(const struct bf16_wgrad *w, int64_t i)
 	float *dw = w->dw + at.tap * p->terms + first;
 
 	for (int64_t k = 0; k < BLOCK_PANEL && at.panel * BLOCK_PANEL + k < p->s.k; k++) {
-		const float *from = w->sums + i * BLOCK_SUMS + k / BLOCK_SIDE * 2 * BLOCK_TILE +
-			k % BLOCK_SIDE * BLOCK_SIDE;
+		const float *from =
+			w->sums + i * BLOCK_SUMS + k / BLOCK_SIDE * 2 * BLOCK_TILE + k % BLOCK_SIDE * BLOCK_SIDE;
 		float *to = dw + (at.panel * BLOCK_PANEL + k) * row;
 
 		memcpy(to, from, (size_t)low * sizeof(*to));

@@ -57,7 +57,7 @@ INLINE void turn_result(const vec *m, vec *to)
 INLINE void turn_gradient(const vec *y, vec *to)
 {
 	vec even = y[0] + 0.5f * y[2], odd = A * y[1] + 0.5f * A * y[3], even2 = y[0] + 2 * y[2],
-		odd2 = B * y[1] + 2 * B * y[3];
+	    odd2 = B * y[1] + 2 * B * y[3];
 
 	to[0] = y[0];
 	to[1] = even + odd;
@@ -309,7 +309,7 @@ INLINE void product_tile(const struct panel_product *p, const int rows, const in
 #pragma GCC unroll 24
 	for (int i = 0; i < rows * vectors; i++)
 		acc[i] = p->add ? _mm512_loadu_ps(p->out + i / vectors * p->out_row + i % vectors * LANES)
-			: _mm512_setzero_ps();
+				: _mm512_setzero_ps();
 	for (int64_t l = 0; l < p->depth; l++, a += p->a_next, b += p->b_next) {
 		__m512 line[4];
 

@@ -121,9 +121,9 @@ static struct winograd_work find_winograd_work(const struct winograd *w, int par
 	float *own = w->workspace + w->shared_floats + part * w->part_floats;
 
 	return (struct winograd_work){ .w = w,
-			      .products = own,
-			      .weights = own + POINTS * w->step_out,
-			      .inputs = own + POINTS * (w->step_out + w->step_weights) };
+				       .products = own,
+				       .weights = own + POINTS * w->step_out,
+				       .inputs = own + POINTS * (w->step_out + w->step_weights) };
 }
 
 static struct matrix_layout laid_inputs(const struct winograd *w, float *to)
@@ -161,14 +161,14 @@ static void corner_run(const struct winograd_work *k, const struct corner *c)
 
 	for (int64_t point = 0; point < POINTS; point++) {
 		const struct panel_product p = { .a = inputs + point * w->step_in,
-					   .b = k->weights + point * w->step_weights,
-					   .out = k->products + point * w->step_out,
-					   .a_row = depth,
-					   .a_next = 1,
-					   .b_next = width,
-					   .out_row = width,
-					   .depth = depth,
-					   .add = c->in.begin > 0 };
+						 .b = k->weights + point * w->step_weights,
+						 .out = k->products + point * w->step_out,
+						 .a_row = depth,
+						 .a_next = 1,
+						 .b_next = width,
+						 .out_row = width,
+						 .depth = depth,
+						 .add = c->in.begin > 0 };
 
 		product_rows(p, k->tiles.end - k->tiles.begin, width);
 	}

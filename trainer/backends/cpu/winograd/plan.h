@@ -8,8 +8,8 @@
 #include <stdint.h>
 
 #define LANES 16
-#define TILE 4	 /* results of a tile in each direction */
-#define PATCH 6	 /* inputs of a tile in each direction */
+#define TILE 4	  /* results of a tile in each direction */
+#define PATCH 6	  /* inputs of a tile in each direction */
 #define POINTS 36 /* PATCH * PATCH */
 #define PANEL 64  /* result channels per panel, at most */
 #define GAP LANES /* floats between matrices, so that those of one tile use different cache sets */
@@ -25,15 +25,15 @@ struct grid {
 };
 
 struct winograd {
-	struct grid in, out; /* inputs, 6 x 6, and results, 4 x 4; of wgrad x and dy */
-	int64_t tiles, block, rows; /* rows: capacity of the matrices of a block */
+	struct grid in, out;			 /* inputs, 6 x 6, and results, 4 x 4; of wgrad x and dy */
+	int64_t tiles, block, rows;		 /* rows: capacity of the matrices of a block */
 	int64_t step_in, step_out, step_weights; /* floats between the 36 matrices */
-	int64_t shared_floats, part_floats; /* workspace of all threads together, then of each one */
-	int threads, parts; /* threads that share the work; threads with their own memory */
-	bool back;	    /* dgrad */
-	bool together; /* all inputs are transformed before the first product, because there are few blocks of tiles */
+	int64_t shared_floats, part_floats;	 /* workspace of all threads together, then of each one */
+	int threads, parts;			 /* threads that share the work; threads with their own memory */
+	bool back;				 /* dgrad */
+	bool together;	/* all inputs are transformed before the first product, because there are few blocks of tiles */
 	int64_t groups; /* wgrad: groups of tiles with their own sums; 0: sums are shared */
-	bool strips; /* wgrad: sums of LANES filters and a panel of channels at a time, else all sums */
+	bool strips;	/* wgrad: sums of LANES filters and a panel of channels at a time, else all sums */
 	int64_t filters, channels; /* channels of the weights */
 	const float *a, *b;
 	float *result, *workspace;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* wgrad.c: dw = G^T [sum over tiles of (A dy A^T) . (B^T x B)] G: both activations are transformed, and the 36 products
  * are summed over tiles. Threads share tiles and then sums, block by block. If all sums are small, each thread has its
- * own groups of tiles and sums. These are added in the order of the groups, so the number of threads does not matter.
- * */
+ * own groups of tiles and sums. These are added in the order of the groups, so the number of threads does not
+ * matter. */
 #include <string.h>
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -51,10 +51,10 @@ static int64_t sums_floats(const struct winograd *w)
 static struct winograd_sums sums_all(const struct winograd *w, float *at)
 {
 	return (struct winograd_sums){ .at = at,
-			      .row = w->in.lanes,
-			      .step = w->in.lanes * w->out.lanes,
-			      .k = { 0, w->out.lanes },
-			      .c = { 0, w->in.lanes } };
+				       .row = w->in.lanes,
+				       .step = w->in.lanes * w->out.lanes,
+				       .k = { 0, w->out.lanes },
+				       .c = { 0, w->in.lanes } };
 }
 
 static float *sums_shared(const struct winograd *w)
@@ -85,13 +85,13 @@ static void wgrad_panel(const struct winograd *w, const struct winograd_sums *s,
 	const struct matrix_layout x = laid_x(w), dy = laid_dy(w);
 	int64_t width = s->c.end - s->c.begin, rows = width >= 48 ? 4 : width == 32 ? 8 : 16;
 	struct panel_product p = { .b = x.to + point * x.step + find_panel_offset(&x, s->c.begin),
-			     .out = s->at + point * s->step,
-			     .a_row = 1,
-			     .a_next = LANES,
-			     .b_next = width,
-			     .out_row = s->row,
-			     .depth = w->count,
-			     .add = s->add };
+				   .out = s->at + point * s->step,
+				   .a_row = 1,
+				   .a_next = LANES,
+				   .b_next = width,
+				   .out_row = s->row,
+				   .depth = w->count,
+				   .add = s->add };
 
 	for (int64_t k = s->k.begin; k < s->k.end; k += rows, p.out += rows * s->row) {
 		p.a = dy.to + point * dy.step + find_panel_offset(&dy, k);
@@ -212,8 +212,8 @@ static void wgrad_strips(void *arg, int part, int parts)
 	const struct winograd *w = arg;
 	int64_t strips = w->out.lanes / LANES, panels = (w->in.lanes + PANEL - 1) / PANEL;
 	struct winograd_sums s = { .at = w->workspace + w->shared_floats + part * w->part_floats,
-			  .row = PANEL,
-			  .step = STRIP_FLOATS };
+				   .row = PANEL,
+				   .step = STRIP_FLOATS };
 	const struct matrix_layout dy = laid_dy(w);
 	struct cpu_range r = cpu_split(strips * panels, 1, part, parts);
 

@@ -5,7 +5,7 @@
 #include "trainer/backends/cpu/winograd/plan.h"
 #include "trainer/backends/cpu/own_convs.h"
 
-#define GRAIN 24 /* in tiles; a multiple of the rows of every product below */
+#define GRAIN 24			 /* in tiles; a multiple of the rows of every product below */
 #define BLOCK_BYTES ((int64_t)648 << 10) /* products of a block, or inputs of a panel: 72 tiles of 64 channels */
 #define NEAR_BYTES (BLOCK_BYTES / 2) /* limit if weights are transformed once: both fit 1 MB of a core's own cache */
 #define SHARED_BYTES ((int64_t)512 << 10) /* both transformed activations of a block of wgrad */

@@ -118,8 +118,7 @@ static void add_formula_value(struct formula_walk *w, int64_t step, double time)
 
 	if (!(x >= chart->from && x <= chart->to))
 		return;
-	add_to_bucket(&w->cells[points_bucket_of(chart, x)],
-		      (struct points_at){ x, formula_value(w->f, w->values) });
+	add_to_bucket(&w->cells[points_bucket_of(chart, x)], (struct points_at){ x, formula_value(w->f, w->values) });
 }
 
 static void walk_common_steps(struct formula_walk *w)
@@ -132,7 +131,7 @@ static void walk_common_steps(struct formula_walk *w)
 
 		for (i = 0; i < w->name_count; i++)
 			if (w->parts[i])
-					    w->values[i] = read_step_value(w, w->parts[i], step, &time);
+				w->values[i] = read_step_value(w, w->parts[i], step, &time);
 		add_formula_value(w, step, time);
 		if (step++ == INT64_MAX)
 			return;

@@ -59,7 +59,7 @@ static const struct {
 	double (*one)(double);
 	double (*two)(double, double);
 } functions[] = {
-	{ "abs", fabs, NULL },   { "exp", exp, NULL },   { "log", log, NULL },   { "log2", log2, NULL },
+	{ "abs", fabs, NULL },	  { "exp", exp, NULL },	  { "log", log, NULL },	 { "log2", log2, NULL },
 	{ "log10", log10, NULL }, { "sqrt", sqrt, NULL }, { "min", NULL, fmin }, { "max", NULL, fmax },
 };
 
@@ -81,8 +81,8 @@ static int parse_formula_sum(struct formula_parser *p);
 
 static int fail_formula(struct formula_parser *p, const char *what)
 {
-	err_set(p->err, ERR_USAGE, "formula: %s at character %zu of '%.200s'", what,
-		(size_t)(p->l.start - p->text) + 1, p->text);
+	err_set(p->err, ERR_USAGE, "formula: %s at character %zu of '%.200s'", what, (size_t)(p->l.start - p->text) + 1,
+		p->text);
 	return err_field(p->err, "formula");
 }
 
@@ -218,8 +218,7 @@ static int parse_formula_operand(struct formula_parser *p)
 			return parse_name_or_call(p);
 		return fail_formula(p, *p->l.word == '.' ? "expected a number" : "expected a name or a number");
 	case LEXER_BAD:
-		return fail_formula(p, *p->l.start == '"' ? "a quote is not closed"
-							  : "expected a name or a number");
+		return fail_formula(p, *p->l.start == '"' ? "a quote is not closed" : "expected a name or a number");
 	case LEXER_END:
 		return fail_formula(p, "the formula is incomplete: expected a name or a number");
 	default:

@@ -54,8 +54,7 @@ static bool assign_group(struct call *c, struct map *known, struct groups *g, co
 	return true;
 }
 
-bool groups_make(struct call *c, const char *const *fields, size_t n, const struct query_runs *runs,
-		 struct groups *ret)
+bool groups_make(struct call *c, const char *const *fields, size_t n, const struct query_runs *runs, struct groups *ret)
 {
 	struct map *known = check_group_fields(c, fields, n) ? map_new(sizeof(size_t)) : NULL;
 	struct groups g = { .fields = fields, .field_count = n };

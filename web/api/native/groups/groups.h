@@ -10,9 +10,9 @@ struct groups {
 	const char *const *fields; /* "params.lr", "tags.team", "status" */
 	size_t field_count;
 	size_t count;
-	size_t *of;                /* group of each run, in the order of the runs */
-	const char ***values;      /* of each group by field; NULL: its runs have no value */
-	size_t *sizes;             /* number of runs in each group */
+	size_t *of;	      /* group of each run, in the order of the runs */
+	const char ***values; /* of each group by field; NULL: its runs have no value */
+	size_t *sizes;	      /* number of runs in each group */
 };
 
 /* Makes groups in the order of their first runs. Returns false after failing the call, for example for an unknown

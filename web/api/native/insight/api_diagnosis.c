@@ -34,8 +34,7 @@ static int read_loss_series(const struct loss_reader *r, const char *key, struct
 	struct points_row *rows = arena_array(r->c->arena, OVERFIT_ROWS, sizeof(*rows));
 	struct points_cursor *cursor;
 	size_t n = 1;
-	int rc = rows ? points_open(&cursor, r->c->api->store, &sel, NULL, err)
-		: err_nomem(err, NULL);
+	int rc = rows ? points_open(&cursor, r->c->api->store, &sel, NULL, err) : err_nomem(err, NULL);
 
 	if (rc)
 		return rc;
@@ -48,7 +47,7 @@ static int read_loss_series(const struct loss_reader *r, const char *key, struct
 
 /* Sets *ret if *ret_found becomes true. Its steps are optimiser steps if the run has the param steps_per_epoch. */
 static int overfit_read(struct call *c, const struct query_run *run, struct learning_overfit *ret, bool *ret_found,
-		 struct err *err)
+			struct err *err)
 {
 	struct loss_reader r = { .c = c, .run = run, .scale = 1, .validation = true };
 	const struct learning_series *of;

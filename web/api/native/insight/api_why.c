@@ -10,12 +10,12 @@
 struct why_pair {
 	const struct why_side *a, *b;
 	struct change change;
-	double product;     /* product of the factors since the first run */
+	double product; /* product of the factors since the first run */
 	const char *sentence;
 	const char **params; /* keys that differ */
 	size_t param_count;
-	double metric[2];   /* mean of the goal's best values; NaN: none */
-	int worse;          /* 1: the second run is worse than repeats explain; 0: it is not; -1: unknown */
+	double metric[2]; /* mean of the goal's best values; NaN: none */
+	int worse;	  /* 1: the second run is worse than repeats explain; 0: it is not; -1: unknown */
 };
 
 struct why_report {
@@ -403,9 +403,9 @@ static void write_why_markdown(struct call *c, const struct why_report *r)
 enum { SVG_WIDTH = 960, SVG_LEFT = 200, SVG_BARS = 480, SVG_ROW = 34, SVG_TOP = 50, SVG_LETTER = 7 };
 
 static const char *const colours[STEP_TIME_PHASES] = {
-	[STEP_TIME_data_wait] = "#c9820a", [STEP_TIME_h2d] = "#8e6bbf",	       [STEP_TIME_forward] = "#2f7ec2",
+	[STEP_TIME_data_wait] = "#c9820a", [STEP_TIME_h2d] = "#8e6bbf",		 [STEP_TIME_forward] = "#2f7ec2",
 	[STEP_TIME_backward] = "#1b4f8a",  [STEP_TIME_comm_exposed] = "#c4462f", [STEP_TIME_optimizer] = "#2a9a78",
-	[STEP_TIME_bubble] = "#cc79a7",    [STEP_TIME_copy_exposed] = "#882255", [STEP_TIME_other] = "#b9c1ca",
+	[STEP_TIME_bubble] = "#cc79a7",	   [STEP_TIME_copy_exposed] = "#882255", [STEP_TIME_other] = "#b9c1ca",
 	[STEP_TIME_between] = "#7f8b99",
 };
 

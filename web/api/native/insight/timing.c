@@ -20,7 +20,7 @@ double timing_param(const struct query_run *run, const char *key, double fallbac
 static struct steps_batch read_step_batch(const struct query_run *run)
 {
 	const struct query_metric *rate = api_metric(run, "epoch/samples_per_s"),
-		*time = api_metric(run, "epoch/seconds");
+				  *time = api_metric(run, "epoch/seconds");
 	struct steps_batch b = { .global = timing_param(run, "global_batch_size", timing_param(run, "batch_size", 1)) };
 	double epoch, whole;
 
@@ -57,8 +57,7 @@ static int read_timing_points(struct call *c, struct steps *s, const struct poin
 	struct points_cursor *cursor;
 	struct err err = ERR_INIT;
 	size_t n = 1;
-	int rc = rows ? points_open(&cursor, c->api->store, sel, NULL, &err)
-		: err_nomem(&err, NULL);
+	int rc = rows ? points_open(&cursor, c->api->store, sel, NULL, &err) : err_nomem(&err, NULL);
 
 	if (rc)
 		return call_fail_err(c, NULL, &err), -1;

@@ -10,7 +10,7 @@
 struct timing {
 	struct steps *steps;
 	struct step_time_step *rows; /* in order, including warm-up */
-	size_t n;               /* 0: no step can be timed */
+	size_t n;		     /* 0: no step can be timed */
 	struct step_time pace;
 };
 
@@ -26,9 +26,9 @@ double timing_param(const struct query_run *run, const char *key, double fallbac
 /* A named run and its repeats. */
 struct why_side {
 	const struct query_run *run; /* the one that the request named */
-	const char **repeats;        /* ids of its repeats */
-	struct step_time *paces;          /* the first one belongs to run `first` */
-	double *metrics;             /* best value of the goal of each, NaN if missing */
+	const char **repeats;	     /* ids of its repeats */
+	struct step_time *paces;     /* the first one belongs to run `first` */
+	double *metrics;	     /* best value of the goal of each, NaN if missing */
 	size_t n;
 };
 
@@ -36,9 +36,9 @@ struct why {
 	struct why_side *sides;
 	size_t n;
 	struct change_pool pool; /* further groups of equal runs on the same host */
-	size_t reads;            /* number of runs read besides the named ones */
-	const char *metric;      /* the goal that all named runs have; NULL: none */
-	bool more;               /* larger is better */
+	size_t reads;		 /* number of runs read besides the named ones */
+	const char *metric;	 /* the goal that all named runs have; NULL: none */
+	bool more;		 /* larger is better */
 };
 
 /* Returns true for params in which repeats may differ: name, seed, and random inputs derived from it. */

@@ -12,8 +12,8 @@
 /* One kind of stored text; c->own points to one of these. */
 struct kept_kind {
 	const char *name, *list; /* name of one, of a list */
-	const char *text;        /* member of the request and the reply */
-	bool listed;             /* lists contain the text */
+	const char *text;	 /* member of the request and the reply */
+	bool listed;		 /* lists contain the text */
 };
 
 static const struct kept_kind views = { SAVED_VIEW_VIEW, "views", "query", true };
@@ -101,8 +101,7 @@ static bool read_kept(struct call *c, const struct kept_kind *shelf, int64_t id,
 	int rc = saved_view_get(c->api->store, &sel, c->arena, ret, &err);
 
 	if (rc == ERR_NOENT && edition)
-		call_fail(c, CALL_not_found, "edition", "no %s %" PRId64 " has this edition", shelf->name,
-			  id);
+		call_fail(c, CALL_not_found, "edition", "no %s %" PRId64 " has this edition", shelf->name, id);
 	else if (rc == ERR_NOENT)
 		call_fail(c, CALL_not_found, NULL, "no %s %" PRId64, shelf->name, id);
 	else if (rc)
