@@ -16,6 +16,7 @@
 
 static void *(*system_new)(size_t);
 static void (*system_delete)(void *);
+static void (*system_sized_delete)(void *, size_t);
 static int (*system_memalign)(void **, size_t, size_t);
 static void (*system_free)(void *);
 
@@ -30,6 +31,12 @@ static void our_delete(void *p)
 {
 	if (!dnn_memory_give_piece(p))
 		system_delete(p);
+}
+
+static void our_sized_delete(void *p, size_t bytes)
+{
+	if (!dnn_memory_give_piece(p))
+		system_sized_delete(p, bytes);
 }
 
 static int our_memalign(void **ret, size_t align, size_t bytes)
@@ -48,13 +55,17 @@ static void our_free(void *p)
 		system_free(p);
 }
 
-/* Functions that free are listed before those that allocate. */
+enum { DELETE, SIZED_DELETE };
+
+/* Functions that free are listed before those that allocate. Libraries since C++14 import the sized delete, older ones
+ * the other one. */
 static const struct import {
 	const char *name;
 	void *ours;
 	void *system; /* address of the pointer that keeps the original function */
 } imports[] = {
-	{ "_ZdlPv", (void *)our_delete, (void *)&system_delete },
+	[DELETE] = { "_ZdlPv", (void *)our_delete, (void *)&system_delete },
+	[SIZED_DELETE] = { "_ZdlPvm", (void *)our_sized_delete, (void *)&system_sized_delete },
 	{ "free", (void *)our_free, (void *)&system_free },
 	{ "_Znwm", (void *)our_new, (void *)&system_new },
 	{ "posix_memalign", (void *)our_memalign, (void *)&system_memalign },
@@ -110,12 +121,14 @@ static uintptr_t read_dynamic_address(const struct dnn_image *l, ElfW(Sxword) ta
 	return at && at < l->base ? l->base + at : at;
 }
 
-/* Ways of freeing that are not redirected: memory from the pool must not reach them. */
+/* Ways of freeing that are not redirected: memory from the pool must not reach them. delete[] frees only what new[]
+ * returned, which the pool does not serve. */
 static bool frees_past_pool(const char *name)
 {
-	const bool deletes = strncmp(name, "_Zdl", 4) == 0 || strncmp(name, "_Zda", 4) == 0;
+	const bool deletes = strncmp(name, "_Zdl", 4) == 0;
 
-	return (deletes && strcmp(name, "_ZdlPv") != 0) || strcmp(name, "realloc") == 0;
+	return (deletes && strcmp(name, imports[DELETE].name) != 0 && strcmp(name, imports[SIZED_DELETE].name) != 0) ||
+	       strcmp(name, "realloc") == 0;
 }
 
 /* Finds the imports in a table of relocations. Returns false if the address of one is stored: it may then be called
@@ -149,10 +162,10 @@ static bool find_import_slots(struct dnn_image *l)
 	    read_dynamic_tag(l, DT_PLTREL) != DT_RELA || !scan_relocations(l, DT_JMPREL, DT_PLTRELSZ) ||
 	    !scan_relocations(l, DT_RELA, DT_RELASZ))
 		return false;
-	for (size_t i = 0; i < IMPORTS; i++)
+	for (size_t i = SIZED_DELETE + 1; i < IMPORTS; i++)
 		if (!l->slots[i])
 			return false;
-	return true;
+	return l->slots[DELETE] || l->slots[SIZED_DELETE];
 }
 
 static bool protect_relro(const struct dnn_image *l, int how)
@@ -188,10 +201,11 @@ static bool dnn_memory_serve(const void *code)
 	if (is_dnn_verbose() || !l.dynamic || !find_import_slots(&l) || !pin_this_module() ||
 	    !protect_relro(&l, PROT_READ | PROT_WRITE))
 		return false;
-	for (size_t i = 0; i < IMPORTS; i++) {
-		memcpy(imports[i].system, l.slots[i], sizeof(void *));
-		memcpy(l.slots[i], &imports[i].ours, sizeof(void *));
-	}
+	for (size_t i = 0; i < IMPORTS; i++)
+		if (l.slots[i]) {
+			memcpy(imports[i].system, l.slots[i], sizeof(void *));
+			memcpy(l.slots[i], &imports[i].ours, sizeof(void *));
+		}
 	serves = true;
 	return protect_relro(&l, PROT_READ);
 }
