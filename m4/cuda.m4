@@ -33,8 +33,10 @@ AC_DEFUN([AX_DPT_CUDA], [
 AC_DEFUN([AX_DPT_CUDA_TOOLKIT], [
   AC_MSG_CHECKING([for the CUDA toolkit of $NVCC])
   : > conftest.cu
-  cuda_top=`$NVCC -dryrun conftest.cu 2>&1 | $SED -n 's/^#@S|@ TOP=//p'`
-  rm -f conftest.cu
+  $NVCC -dryrun conftest.cu > conftest.err 2>&1
+  cuda_top=`$SED -n 's/^#@S|@ TOP=//p' conftest.err` # empty if nvcc finds no compiler for C++
+  cuda_reason=`$SED 1q conftest.err`
+  rm -f conftest.cu conftest.err
   AS_IF([test -d "$cuda_top"], [cuda_top=`cd "$cuda_top" && pwd`])
   AS_IF([test -f "$cuda_top/include/cuda_runtime_api.h"], [
     cuda_lib=
@@ -42,7 +44,8 @@ AC_DEFUN([AX_DPT_CUDA_TOOLKIT], [
       AS_IF([test -z "$cuda_lib" && test -f "$dir/libcudart_static.a"], [cuda_lib=$dir])
     done
     AS_IF([test -n "$cuda_lib"], [have_cuda=yes], [cuda_reason="no libcudart_static.a in $cuda_top"])
-  ], [cuda_reason="no cuda_runtime_api.h in '$cuda_top'"])
+  ], [test -z "$cuda_top"], [cuda_reason="nvcc says: $cuda_reason (Debian: g++)"],
+  [cuda_reason="no cuda_runtime_api.h in '$cuda_top'"])
   AC_MSG_RESULT([${cuda_top:-none}])
   AS_IF([test $have_cuda = yes], [
     CUDA_CPPFLAGS="-isystem $cuda_top/include"

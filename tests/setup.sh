@@ -114,6 +114,7 @@ needs_data() {
 }
 
 needs_tests() {
+	need_command g++ g++ # the compiler that nvcc calls
 	need_file /usr/lib/*/pkgconfig/ompi-c.pc libopenmpi-dev
 	need_command mpirun openmpi-bin
 	need_command srun slurm-client
@@ -129,6 +130,7 @@ needs_tests() {
 	need_command debootstrap debootstrap
 	need_command npm npm
 	need_command strace strace
+	need_command ip iproute2
 	need_command openssl openssl
 	need_command zstd zstd
 	need_command python3 python3
