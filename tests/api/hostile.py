@@ -24,6 +24,8 @@ def post(extra, body=b""):
 LAST = get(b"/health", b"Connection: close\r\n")
 # name, bytes, status (or several), whether the connection must be closed after the first reply
 CLOSE, KEEP, ANY = True, False, None
+# libmicrohttpd 1.0 refuses some of these in another way than 0.9: with another status, or by closing the connection at once.
+UNKNOWN_CODING, NO_REPLY = (400, 501), 0
 TABLE = [
     # ambiguous ends of a request
     ("CL and TE", post(b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n", b"0\r\n\r\n" + SECOND), 400, CLOSE),
@@ -42,9 +44,9 @@ TABLE = [
     ("space before the colon of TE", post(b"Transfer-Encoding : chunked\r\nContent-Length: 2\r\n", b"{}" + SECOND), 400, CLOSE),
     ("space before the colon", get(b"/health", b"X-Y : z\r\n") + SECOND, 400, CLOSE),
     ("tab in a name", get(b"/health", b"X\tY: z\r\n") + SECOND, 400, CLOSE),
-    ("TE xchunked", post(b"Transfer-Encoding: xchunked\r\n", b"0\r\n\r\n" + SECOND), 501, CLOSE),
-    ("TE chunked, identity", post(b"Transfer-Encoding: chunked, identity\r\n", b"0\r\n\r\n" + SECOND), 501, CLOSE),
-    ("TE gzip, chunked", post(b"Transfer-Encoding: gzip, chunked\r\n", b"0\r\n\r\n" + SECOND), 501, CLOSE),
+    ("TE xchunked", post(b"Transfer-Encoding: xchunked\r\n", b"0\r\n\r\n" + SECOND), UNKNOWN_CODING, CLOSE),
+    ("TE chunked, identity", post(b"Transfer-Encoding: chunked, identity\r\n", b"0\r\n\r\n" + SECOND), UNKNOWN_CODING, CLOSE),
+    ("TE gzip, chunked", post(b"Transfer-Encoding: gzip, chunked\r\n", b"0\r\n\r\n" + SECOND), UNKNOWN_CODING, CLOSE),
     ("two TE", post(b"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", b"0\r\n\r\n" + SECOND), 400, CLOSE),
     ("TE in HTTP/1.0", b"POST /api/v1/experiments HTTP/1.0\r\n" + H + J + b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400, CLOSE),
     ("folded header", get(b"/health", b"X-A: b\r\n Content-Length: 3\r\n") + SECOND, 400, CLOSE),
@@ -67,19 +69,20 @@ TABLE = [
     ("NUL in a value", get(b"/health", b"X: a\0b\r\n") + SECOND, 400, CLOSE),
     ("NUL after a value", get(b"/health", b"X: a\0\r\nY: b\r\n") + SECOND, 400, CLOSE),
     ("NUL in a name", get(b"/health", b"X\0Y: a\r\n") + SECOND, 400, CLOSE),
-    ("NUL in the address", get(b"/health\0/../x") + SECOND, 400, CLOSE),
+    ("NUL in the address", get(b"/health\0/../x") + SECOND, (400, NO_REPLY), CLOSE),
     ("NUL in the length", post(b"Content-Length: 2\x000\r\n", b"{}" + SECOND), 400, CLOSE),
     ("NUL in chunked", post(b"Transfer-Encoding: chunked\0x\r\n", b"0\r\n\r\n" + SECOND), 400, CLOSE),
-    ("NUL after the version", b"GET /health HTTP/1.1\0\r\n" + H + b"\r\n" + SECOND, (400, 505), CLOSE),
+    ("NUL after the version", b"GET /health HTTP/1.1\0\r\n" + H + b"\r\n" + SECOND, (400, 505, NO_REPLY), CLOSE),
     ("two blanks in the request line", b"GET  /health HTTP/1.1\r\n" + H + b"\r\n" + SECOND, 400, CLOSE),
     ("two blanks before the version", b"GET /health  HTTP/1.1\r\n" + H + b"\r\n" + SECOND, ANY, CLOSE),
-    ("tab in the request line", b"GET\t/health HTTP/1.1\r\n" + H + b"\r\n" + SECOND, (400, 405, 505), CLOSE),
+    ("tab in the request line", b"GET\t/health HTTP/1.1\r\n" + H + b"\r\n" + SECOND, (400, 405, 505, NO_REPLY), CLOSE),
     ("blank after the version", b"GET /health HTTP/1.1 \r\n" + H + b"\r\n" + SECOND, (400, 505), CLOSE),
     ("blank before the first header", b"GET /health HTTP/1.1\r\n Host: localhost\r\n\r\n" + SECOND, 400, CLOSE),
     ("blanks around a value", get(b"/health", b"X:  \t a b \t \r\n"), 200, KEEP),
     ("a value without a blank", get(b"/health", b"X:y\r\n"), 200, KEEP),
     ("an empty value", get(b"/health", b"X:\r\n"), 200, KEEP),
-    ("empty lines before the request", b"\r\n\r\n" + get(b"/health"), 200, KEEP),
+    ("an empty line before the request", b"\r\n" + get(b"/health"), 200, KEEP),
+    ("two empty lines before the request", b"\r\n\r\n" + get(b"/health"), (200, NO_REPLY), ANY),
     ("two requests at once", get(b"/health") + get(b"/health"), 200, ANY),
     # Host
     ("no Host", b"GET /health HTTP/1.1\r\n\r\n", 400, CLOSE),
@@ -182,7 +185,7 @@ def attempt(server, name, raw, want, close):
     statuses = [r[0] for r in got]
     if want is not ANY:
         allowed = want if isinstance(want, tuple) else (want,)
-        lib.check(statuses and statuses[0] in allowed, f"{name}: got {statuses}, want {want}")
+        lib.check((statuses or [NO_REPLY])[0] in allowed, f"{name}: got {statuses}, want {want}")
     if close is KEEP:
         lib.check(statuses[1:] == [200] and closed, f"{name}: the connection is not in step: {statuses}, closed {closed}")
     elif close is CLOSE:

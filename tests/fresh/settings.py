@@ -77,8 +77,9 @@ def named():
 
 
 def folders():
-    """Registries on this machine's disk."""
-    return [path for path in named() if os.path.isdir(path) and not re.match(r"/(etc|usr)(/|$)|/$", path)]
+    """Registries on this machine's disk. The pages of an index, by its convention a folder "simple", name files outside of it."""
+    places = {os.path.dirname(path) if os.path.basename(path) == "simple" else path for path in named() if os.path.isdir(path)}
+    return sorted(path for path in places if not re.match(r"/(etc|usr)(/|$)|/$", path))
 
 
 def copy(root, path):
