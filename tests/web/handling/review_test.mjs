@@ -212,6 +212,30 @@ test('on a phone runs are selected by boxes on their cards, and the bar acts on 
 	await until(() => page.locator('.cards .pick').count(), (n) => n === 1);
 });
 
+for (const [width, second] of [[1440, '.grid .row[aria-rowindex="3"]'], [800, '.grid .row[aria-rowindex="3"]'],
+	[390, '.card.run:nth-child(2)']])
+	test(`the bar of the selected runs moves nothing (${width} px)`, async (t) => {
+		const experiment = 'still' + width;
+		for (const name of ['one', 'two', 'three']) await run(experiment, name, { loss: [[1, 1], [2, 0.5]] });
+		const page = await here.open(t, '?e=' + experiment);
+		await page.setViewportSize({ width, height: 844 });
+		await page.waitForSelector(second, WAIT);
+		await drawn(page);
+		await page.evaluate((q) => {
+			globalThis.tops = new Set();
+			const look = () => {
+				globalThis.tops.add(document.querySelector(q).getBoundingClientRect().top);
+				requestAnimationFrame(look);
+			};
+			look();
+		}, second);
+		await page.locator(second).locator('.pick').click();
+		await says(page, '.bulk', /1 selected/);
+		await page.click('.bulk button:text-is("Clear")');
+		await page.waitForSelector('.bulk', { state: 'detached' });
+		assert.equal(await page.evaluate(() => globalThis.tops.size), 1);
+	});
+
 test('"Show 100" goes once 100 runs are charted', async (t) => {
 	for (let i = 0; i < 110; i++)
 		await here.ask('POST', 'runs', { experiment: 'many', name: 'r' + i, params: { i: `${i}` } });

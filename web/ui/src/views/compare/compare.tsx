@@ -65,7 +65,8 @@ export function Compare() {
 	return (
 		<>
 			<main class="tablepane">
-				{s.chosenRuns.value.length > 0 && !s.isGrouped.value ? <Bulk /> : <Facts />}
+				<Facts />
+				{s.chosenRuns.value.length > 0 && !s.isGrouped.value && <Bulk />}
 				{!s.rows.value.length ? <NoRuns /> : s.isGrouped.value ? <Grouped
 					narrow={narrow.value} />
 					: narrow.value ? <Cards /> : <Table />}
