@@ -189,10 +189,10 @@ test('keyboard: Tab reaches the table, focus is always visible, shortcuts work',
 		await until(() => focusInfo(p), (f) => f.grid && f.visible, `${key}: focus is visible in the table`);
 	}
 	const shown = async () => (await chart(p, 'train/loss')).lines.length;
-	await p.keyboard.press(' ');
+	await p.keyboard.press('v');
 	await charted(p, 'train/loss', (d) => d.lines.length === 11);
 	assert.equal(await p.locator('.row[data-shown="false"]').count(), 1);
-	await p.keyboard.press(' ');
+	await p.keyboard.press('v');
 	await charted(p, 'train/loss', (d) => d.lines.length === 12);
 	assert.equal(await shown(), 12);
 	for (let i = 0; i < 40; i++) {

@@ -206,7 +206,7 @@ test('group rows: n, mean, deviation as the server computes them; a hidden run c
 	await until(() => page.locator('.grouped .body .row').count(), (n) => n === 7);
 	await page.keyboard.press('ArrowDown');
 	const before = await full('lr 3');
-	await page.keyboard.press(' ');
+	await page.keyboard.press('v');
 	await says(page, '[data-group="lr 1"]', /3 of 4/);
 	assert.deepEqual(await full('lr 3'), before);
 	await charted(page, 'loss', (d) => d.names.includes('lr 1 (3)') && d.names.includes('lr 3 (4)'));

@@ -236,6 +236,31 @@ for (const [width, second] of [[1440, '.grid .row[aria-rowindex="3"]'], [800, '.
 		assert.equal(await page.evaluate(() => globalThis.tops.size), 1);
 	});
 
+test('Space selects a run, v takes it out of the charts; a box that was clicked keeps Space', async (t) => {
+	for (const name of ['one', 'two', 'three']) await run('space', name, { loss: [[1, 1], [2, 0.5]] });
+	const page = await here.open(t, '?e=space');
+	await drawn(page);
+	const row = (n) => page.locator(`.grid .row[aria-rowindex="${n}"]`);
+	const state = () => page.$$eval('.grid .body .row', (l) => l.map((r) => r.ariaRowIndex
+		+ (r.querySelector('.pick').checked ? 'x' : '')
+		+ (r.dataset.shown === 'true' ? 'v' : '')).sort().join());
+	const becomes = (want) => until(state, (s) => s === want, want);
+	await row(2).locator('[role=rowheader]').focus();
+	await page.keyboard.press('Space');
+	await becomes('2xv,3v,4v');
+	await page.keyboard.press('v');
+	await becomes('2x,3v,4v');
+	await row(3).locator('.pick').click();
+	await becomes('2x,3xv,4v');
+	await page.keyboard.press('Space');
+	await becomes('2x,3v,4v');
+	await page.keyboard.press('ArrowDown');
+	await page.keyboard.press('Shift+Space');
+	await becomes('2x,3xv,4xv');
+	await page.keyboard.press('?');
+	await says(page, '.keys', /Space x\s*Select.*v\s*Show or hide in the charts/s);
+});
+
 test('"Show 100" goes once 100 runs are charted', async (t) => {
 	for (let i = 0; i < 110; i++)
 		await here.ask('POST', 'runs', { experiment: 'many', name: 'r' + i, params: { i: `${i}` } });

@@ -10,8 +10,8 @@ const KEYS: [string, [string, string][]][] = [
 	[Str.Table, [
 		['↑ ↓ j k', Str.NextOrPreviousRun], [Str.HomeEnd, Str.NextOrPreviousCell], [Str.Page, Str.ByPage],
 		[Str.Enter, Str.OpenTheRunOnAHeader], [Str.ShiftEnter, Str.OnAHeaderSecondSort],
-		['m', Str.OnAHeaderItsMenu], [Str.Space, Str.ShowOrHideInTheCharts],
-		[Str.ShiftSpace, Str.AllUpToTheLastOne], ['x', Str.Select], ['X', Str.SelectAllUpToTheLast],
+		['m', Str.OnAHeaderItsMenu], [Str.SpaceX, Str.Select], [Str.ShiftSpaceX, Str.SelectAllUpToTheLast],
+		['v', Str.ShowOrHideInTheCharts], ['V', Str.AllUpToTheLastOne],
 		['o', Str.OnlyThisRunInTheCharts], ['p', Str.Pin],
 		['b', Str.UseAsBaseline], ['+ −', Str.ShowOrHideNestedRuns],
 		[Str.Alt, Str.OnAHeaderMoveTheColumn], [Str.AltShift, Str.OnAHeaderResizeTheColumn],

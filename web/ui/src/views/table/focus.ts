@@ -49,9 +49,16 @@ function showTip(cell: HTMLElement): void {
 		: { text, left: Math.max(8, Math.min(box.left, innerWidth - 428)), top: box.bottom + 2 };
 }
 
-/** Handles focus of a cell. */
-export function focused(cell: HTMLElement): void {
-	const m = CELL.exec(cell.dataset.cell ?? '');
+/** Returns true if the key is for the field that has the focus: text, or Space on a check box. */
+export function isForField(e: KeyboardEvent): boolean {
+	const field = e.target as HTMLInputElement;
+	return field.tagName === 'INPUT' && (field.type !== 'checkbox' || e.key === ' ');
+}
+
+/** Handles focus of a cell, or of a check box in it. */
+export function focused(target: HTMLElement): void {
+	const cell = target.closest<HTMLElement>('[data-cell]');
+	const m = cell && CELL.exec(cell.dataset.cell!);
 	if (!m) return;
 	const at = { row: Number(m[1]), col: Number(m[2]) };
 	showTip(cell);
@@ -86,10 +93,10 @@ export function act(key: string, n: number, col: number, shift: boolean): boolea
 	}
 	const r = visibleRows.value[n];
 	if (!r) return false;
-	if (key === ' ' && shift) s.showTo(r.id, visibleRows.value);
-	else if (key === ' ') s.toggleShown(r.id);
-	else if (key === 'x') s.toggleSelected(r.id);
-	else if (key === 'X') s.selectTo(r.id, visibleRows.value);
+	if (key === 'X' || (key === ' ' && shift)) s.selectTo(r.id, visibleRows.value);
+	else if (key === 'x' || key === ' ') s.toggleSelected(r.id);
+	else if (key === 'v') s.toggleShown(r.id);
+	else if (key === 'V') s.showTo(r.id, visibleRows.value);
 	else if (key === 'p') s.togglePin(r);
 	else if (key === 'b') s.toggleBaseline(r);
 	else if (key === 'o') s.showOnly(r.id);

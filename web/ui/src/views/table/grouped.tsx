@@ -13,7 +13,7 @@ import { Key } from '../base/bits.tsx';
 import '../base/later.ts';
 import { GROUP } from '../charts/lines.ts';
 import { columns, shownMetrics } from './columns.tsx';
-import { active, sortBy, sortThen, tip } from './focus.ts';
+import { active, isForField, sortBy, sortThen, tip } from './focus.ts';
 import { groupColumns, orderGroups, type Group, type GroupColumn } from './groupcells.tsx';
 import { HeadCell, kindOf, leftOf, Row, ROW } from './row.tsx';
 import { openGroups } from './rows.ts';
@@ -48,12 +48,12 @@ function act(key: string, item: Item | undefined, col: number, shift: boolean): 
 	}
 	const { group, run } = item;
 	const open = openGroups.value.has(group.name);
-	if (key === ' ') {
-		if (run) s.toggleShown(run.id);
-		else toggleShown(group);
-	} else if (key === 'Enter' && run) s.openRun(run.id);
+	if (key === ' ' && run) s.toggleSelected(run.id);
+	else if (key === 'v' && run) s.toggleShown(run.id);
+	else if (key === 'v') toggleShown(group);
+	else if (key === 'Enter' && run) s.openRun(run.id);
 	else if (!run && (key === 'Enter' || key === (open ? '-' : '+'))) toggleOpen(group.name);
-	else return false;
+	else return key === ' '; // it does not scroll the page
 	return true;
 }
 
@@ -78,7 +78,7 @@ function useKeys(box: RefObject<HTMLDivElement | null>, items: readonly Item[]):
 			preventScroll: true });
 	});
 	return (e) => {
-		if (e.ctrlKey || e.metaKey || e.altKey) return;
+		if (e.ctrlKey || e.metaKey || e.altKey || isForField(e)) return;
 		const to = moved(e.key, a, items.length);
 		if (to.row !== a.row || to.col !== a.col) {
 			chase.current = true;
@@ -109,7 +109,7 @@ function NameCell({ g }: { g: Group }) {
 		<>
 			<span class="eye" title={open ? Str.FoldItsRunsAway : Str.ListItsRuns}
 				onClick={() => toggleOpen(g.name)}>{open ? '▾' : '▸'}</span>
-			<span class="eye" title={g.runs.length ? Str.HideInTheChartsSpace : Str.ShowInTheChartsSpace}
+			<span class="eye" title={g.runs.length ? Str.HideInTheChartsV : Str.ShowInTheChartsV}
 				onClick={() => toggleShown(g)}><Key look={lookAt(g.at)} on={g.runs.length > 0} /></span>
 			<b class="cut"><span>{g.name}</span></b>
 			<span class="dim">{hidden ? filled(Str.xOfX, g.runs.length, g.all.length)

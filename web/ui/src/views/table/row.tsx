@@ -109,7 +109,7 @@ export function Pick({ r, tab = -1 }: { r: Run; tab?: number }) {
 	const on = s.selected.value.has(r.id);
 	return <input type="checkbox" class="pick" tabIndex={tab} checked={on} aria-label={filled(Str.SelectX,
 		s.nameOf(r.id, r))}
-		title={Str.SelectXShiftSelectsA} onClick={(e) => {
+		title={Str.SelectSpaceShiftSelectsA} onClick={(e) => {
 			const box = e.currentTarget;
 			if (e.shiftKey) s.selectTo(r.id, visibleRows.value);
 			else s.toggleSelected(r.id);
@@ -136,7 +136,7 @@ function NameCell({ r, shown }: { r: Run; shown: boolean }) {
 		<>
 			<Fold r={r} />
 			<Pick r={r} />
-			<span class="eye" title={shown ? Str.HideInTheChartsSpace : Str.ShowInTheChartsSpace}
+			<span class="eye" title={shown ? Str.HideInTheChartsV : Str.ShowInTheChartsV}
 				onClick={(e) => (e.shiftKey ? s.showTo(r.id, visibleRows.value) : s.toggleShown(r.id))}>
 				<Key look={s.looks.value.byRun.get(r.id)} on={shown} /></span>
 			<a href={s.runAddress(r.id)} tabIndex={-1}

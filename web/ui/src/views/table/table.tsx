@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Comparison table: an ARIA grid with virtual rows of fixed height. One cell is in the tab order; arrows move it, Space
-// toggles the run in the charts, Enter opens it or activates the cell.
+// selects the run, v toggles it in the charts, Enter opens it or activates the cell.
 import { useSignalEffect } from '@preact/signals';
 import type { RefObject } from 'preact';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
@@ -9,7 +9,7 @@ import { Str } from '../../strings/en.ts';
 import { arrange } from './arrange.ts';
 import type { Column } from './column.ts';
 import { columns, shownMetrics } from './columns.tsx';
-import { act, active, focused, fullText, move, tip } from './focus.ts';
+import { act, active, focused, fullText, isForField, move, tip } from './focus.ts';
 import { HeadCell, Row, ROW } from './row.tsx';
 import { fallenAt, nesting, pinCount, visibleRows } from './rows.ts';
 import { made, reveal, rowsOfPage, useScrolled } from './window.ts';
@@ -40,8 +40,7 @@ function useKeys(box: RefObject<HTMLDivElement | null>): (e: KeyboardEvent) => v
 		cell?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
 	});
 	return (e) => {
-		const field = e.target as HTMLInputElement;
-		if (e.ctrlKey || e.metaKey || (field.tagName === 'INPUT' && field.type !== 'checkbox')) return;
+		if (e.ctrlKey || e.metaKey || isForField(e)) return;
 		const at = active.value;
 		const to = at.row < 0 ? arrange(e, at.col) : null;
 		if (to !== null) {
