@@ -156,8 +156,12 @@ test('a row shows by signs after the name what is wrong; they lead to charts and
 	assert.deepEqual([await signs(ids.best), await signs(ids.second)], [[], []]);
 	await page.click(`[data-run="${ids.spiky}"] .first .mark`);
 	await charted(page, 'train/loss', (c) => c.from > 100 && c.to < 200);
-	await page.click(`[data-run="${ids.failed}"] .first .mark`);
-	await says(page, '.failure h2', /failed at step 200/);
+	for (const link of ['.first .mark', '.c-status button.failed']) {
+		await page.click(`[data-run="${ids.failed}"] ${link}`);
+		await says(page, '.failure h2', /failed at step 200/);
+		await page.goBack();
+		await drawn(page);
+	}
 });
 
 test('a failure is flagged at its step in every chart, in the words of the table', async (t) => {

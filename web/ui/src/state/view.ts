@@ -47,15 +47,16 @@ export function resetZoom(): void {
 	go({ zoom: null, epochZoom: null, full: false });
 }
 
-/** The view of a run's page, at the tab of the run before; an id prefix suffices. */
-function pageOf(id: string): Partial<View> {
-	return { page: 'run', run: id.slice(0, 12), tab: view.value.page === 'run' ? view.value.tab : '' };
+/** The view of a run's page; an id prefix suffices. */
+function pageOf(id: string, tab = view.value.page === 'run' ? view.value.tab : ''): Partial<View> {
+	return { page: 'run', run: id.slice(0, 12), tab };
 }
 
-export function openRun(id: string): void {
+/** Opens a run's page at a tab, by default that of the run before; the first one has the reason of a failure. */
+export function openRun(id: string, tab?: string): void {
 	lit.value = null;
 	cursor.value = null;
-	go(pageOf(id), true);
+	go(pageOf(id, tab), true);
 }
 
 export function runAddress(id: string): string {

@@ -919,7 +919,7 @@ export enum Str {
 	xNX = '{0} n {1}',
 	xValues = '{0} values',
 	TheValuesThatItsRuns = 'The values that its runs share, and how many they are',
-	xWhyItFailedIsOn = "{0}; why is on the run's page",
+	xWhyIsOnTheRunsPage = "{0}; why is on the run's page",
 	FoldItsRunsAway = 'Fold its runs away (−)',
 	ListItsRuns = 'List its runs (+)',
 	GroupsOfRuns = 'Groups of runs',

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Statements about a run, with links to their place in the charts: the link zooms there and highlights the run.
+// Statements about a run as links: to the reason of a failure, or to their place in the charts, zoomed there and with
+// the run highlighted.
 import type { Alert, Run } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
+import { filled, Str } from '../../strings/en.ts';
 import { Shape } from './bits.tsx';
 import { lastStep, type Statement } from './says.ts';
 
 /** Shows the run, zooms to the steps around the alert and marks its step. */
-export function jumpTo(r: Run, a: Alert): void {
+function jumpTo(r: Run, a: Alert): void {
 	const step = a.step;
 	if (step === null) return;
 	if (!s.isShown(r.id)) s.toggleShown(r.id);
@@ -20,12 +22,32 @@ export function jumpTo(r: Run, a: Alert): void {
 	document.querySelector(`[data-chart="${CSS.escape(key ?? '')}"]`)?.scrollIntoView({ block: 'nearest' });
 }
 
-/** Statements about a run; those of an alert link to the charts. */
-export function Says({ r, list }: { r: Run; list: readonly Statement[] }) {
-	return (
-		<span class="says">{list.map((t) => t.alert ? (
-			<button type="button" class={'say ' + t.kind}
-				onClick={() => jumpTo(r, t.alert!)}><Shape kind={t.kind} />{t.text}</button>
-		) : <span class={'say ' + t.kind}><Shape kind={t.kind} />{t.text}</span>)}</span>
+/** Returns true if a run ended badly: the reason is on its page. */
+const isBadEnd = ({ kind }: Statement) => kind === 'failed' || kind === 'killed';
+
+/** Where a statement leads: to the reason of a bad end, or an alert's place in the charts; null: nowhere. */
+export function wayOf(r: Run, t: Statement): (() => void) | null {
+	if (isBadEnd(t)) return () => s.openRun(r.id, '');
+	return t.alert && (() => jumpTo(r, t.alert!));
+}
+
+/** What a link of a statement shows when the pointer is on it. */
+export function hintOf(t: Statement): string {
+	return isBadEnd(t) ? filled(Str.xWhyIsOnTheRunsPage, t.text) : t.alert?.text || t.text;
+}
+
+function Say({ r, t, tab }: { r: Run; t: Statement; tab: number | undefined }) {
+	const way = wayOf(r, t);
+	const text = <><Shape kind={t.kind} />{t.text}</>;
+	return !way ? <span class={'say ' + t.kind}>{text}</span> : (
+		<button type="button" class={'say ' + t.kind} tabIndex={tab} title={hintOf(t)} onClick={(e) => {
+			e.stopPropagation();
+			way();
+		}}>{text}</button>
 	);
+}
+
+/** Statements about a run, as links where they lead somewhere. */
+export function Says({ r, list, tab }: { r: Run; list: readonly Statement[]; tab?: number }) {
+	return <span class="says">{list.map((t) => <Say key={t.kind} r={r} t={t} tab={tab} />)}</span>;
 }

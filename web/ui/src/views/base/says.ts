@@ -14,7 +14,7 @@ export interface Statement {
 }
 
 /** A short phrase for an alert. */
-export function alertText(a: Alert): string {
+function alertText(a: Alert): string {
 	if (a.kind === 'spike' && a.value !== null && a.step !== null) return filled(Str.spikeXAtX, short(a.value),
 		filled(Str.stepX, a.step));
 	if (a.kind === 'failed' && a.step !== null) return filled(Str.failedAtStepX, a.step);

@@ -8,10 +8,9 @@ import { tellingParams } from '../../base/params.ts';
 import { DERIVED, metricsOfColumn, runTime } from '../../base/rank.ts';
 import * as s from '../../state/index.ts';
 import { filled, Str } from '../../strings/en.ts';
-import { Shape } from '../base/bits.tsx';
-import { jumpTo } from '../base/jump.tsx';
+import { Says } from '../base/jump.tsx';
 import { PhaseBar, phasesOf } from '../base/phases.tsx';
-import { alertText, firstWords, statements } from '../base/says.ts';
+import { firstWords, statements } from '../base/says.ts';
 import { keepLeft, sample, widthOf, type Column } from './column.ts';
 import { reading } from './readout.ts';
 import { DEEPEST, INDENT, nesting } from './rows.ts';
@@ -37,14 +36,7 @@ function statusColumn(): Column {
 		sortable: true,
 		width: widthOf(Str.Status,
 			sample(s.rows.value, (r) => statements(r).map((t) => t.text + 'xxxx').join('')), 280),
-		cell: (r) => statements(r).map((t) => t.alert ? (
-			<button type="button" class={'say ' + t.kind} tabIndex={-1}
-				title={t.alert.text || alertText(t.alert)}
-				onClick={(e) => {
-					e.stopPropagation();
-					jumpTo(r, t.alert!);
-				}}><Shape kind={t.kind} />{t.text}</button>
-		) : <span class={'say ' + t.kind}><Shape kind={t.kind} />{t.text}</span>),
+		cell: (r) => <Says r={r} list={statements(r)} tab={-1} />,
 		full: (r) => statements(r).map((t) => t.text).join('; '),
 	};
 }

@@ -5,7 +5,7 @@ import { directionOf } from '../../base/goal.ts';
 import { metricColumn } from '../../base/rank.ts';
 import type { Run } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
-import { jumpTo } from '../base/jump.tsx';
+import { wayOf } from '../base/jump.tsx';
 import { statements } from '../base/says.ts';
 import type { Column } from './column.ts';
 import { columns } from './columns.tsx';
@@ -102,9 +102,8 @@ export function act(key: string, n: number, col: number, shift: boolean): boolea
 	else if (key === 'o') s.showOnly(r.id);
 	else if ((key === '+' || key === '-') && expanded(r) === (key === '-')) toggleFold(r.id);
 	else if (key === 'Enter') {
-		const say = c?.id === 'status' ? statements(r).find((t) => t.alert) : undefined;
-		if (say) jumpTo(r, say.alert!);
-		else s.openRun(r.id);
+		const ways = c?.id === 'status' ? statements(r).map((t) => wayOf(r, t)) : [];
+		(ways.find((w) => w !== null) ?? (() => s.openRun(r.id)))();
 	} else return false;
 	return true;
 }

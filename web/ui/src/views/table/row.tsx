@@ -7,8 +7,8 @@ import { fellOut } from '../../base/goal.ts';
 import { filled, Str } from '../../strings/en.ts';
 import { followed, Key, Name, Shape } from '../base/bits.tsx';
 import { Icon } from '../base/icon.tsx';
-import { jumpTo } from '../base/jump.tsx';
-import { statements, type Statement } from '../base/says.ts';
+import { hintOf, wayOf } from '../base/jump.tsx';
+import { statements } from '../base/says.ts';
 import { dragEdge, dragHead, size, wasDragged } from './arrange.ts';
 import { twoLines, type Column } from './column.ts';
 import { active, expanded, menuOf, openMenu, sortBy, sortThen } from './focus.ts';
@@ -120,10 +120,9 @@ export function Pick({ r, tab = -1 }: { r: Run; tab?: number }) {
 
 /** What is wrong with a run, as signs after its name: a failure leads to its reason, others to the charts. */
 function Marks({ r }: { r: Run }) {
-	const act = (t: Statement) => (t.kind === 'failed' ? s.openRun(r.id) : jumpTo(r, t.alert!));
-	const title = (t: Statement) => (t.kind === 'failed' ? filled(Str.xWhyItFailedIsOn, t.text) : t.text);
 	return <>{statements(r).map((t) => t.alert && (
-		<span key={t.kind} class={'eye mark say ' + t.kind} title={title(t)} onClick={() => act(t)}>
+		<span key={t.kind} class={'eye mark say ' + t.kind} title={hintOf(t)}
+			onClick={wayOf(r, t)!}>
 			<Shape kind={t.kind} /></span>
 	))}</>;
 }

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tasks with a limit of clicks: by mouse, on a phone, by keys. A click, a tap, Enter and Space count; Tab, arrows and
+// text do not.
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import path from 'node:path';
+import { test } from 'node:test';
+import { clean, says } from '../browser.mjs';
+import { builddir } from '../serve.mjs';
+import { stage } from '../stage.mjs';
+
+const WAIT = { timeout: 30000 };
+const WAYS = { mouse: [1440, 900], phone: [390, 844], keys: [1280, 800] };
+const here = stage((logdir) => execFileSync(path.join(builddir, 'tests/web/told_record'), [logdir]));
+
+/** Opens an address and returns {page, act, clicks}: act clicks an element, or focuses it and presses a key. */
+async function begin(t, way, address) {
+	const page = await here.open(t);
+	const [width, height] = WAYS[way];
+	await page.setViewportSize({ width, height });
+	await page.goto(here.server.url + address);
+	const k = { page, clicks: 0, narrow: way === 'phone', keys: way === 'keys' };
+	k.act = async (selector, key = 'Enter') => {
+		k.clicks++;
+		if (!k.keys) return page.click(selector, WAIT);
+		await page.locator(selector).first().focus(WAIT);
+		await page.keyboard.press(key);
+	};
+	return k;
+}
+
+/** Runs a task in each of the ways, and checks the number of clicks and the page it ends on. */
+function task(name, most, act) {
+	for (const way of Object.keys(WAYS))
+		test(`${name}: ${most} clicks (${way})`, async (t) => {
+			const k = await act((address) => begin(t, way, address), way);
+			assert.ok(k.clicks <= most, `${k.clicks} clicks`);
+			await clean(k.page);
+		});
+}
+
+task('why a run failed, with the last lines of its console', 1, async (open) => {
+	const k = await open('?e=failed');
+	const row = k.narrow ? '.card.run .say.failed' : '.grid .c-status .say.failed';
+	await k.page.waitForSelector(row, WAIT);
+	await k.act(k.keys ? '.grid [data-cell="0:0"]' : row);
+	await says(k.page, '.failure h2 code', /CUDA out of memory/);
+	await says(k.page, '.failure pre', /stopping workers$/);
+	assert.ok(await k.page.$eval('.failure pre', (e) => e.getBoundingClientRect().bottom < innerHeight));
+	return k;
+});
