@@ -217,6 +217,27 @@ test('group rows: n, mean, deviation as the server computes them; a hidden run c
 	await says(page, '.cards', /lr 3.*4 runs/);
 });
 
+test('a run that failed is in no mean; groups, charts and pivots say so with the same words', async (t) => {
+	await repeats('early');
+	const { runs } = await here.ask('GET', 'runs?experiment=early&limit=100');
+	for (const [name, status] of [['l1s0', 'failed'], ['l2s0', 'killed'], ['l2s1', 'failed']])
+		await here.ask('PATCH', 'runs/' + runs.find((r) => r.name === name).id, { status });
+	const page = await here.open(t, '?e=early&by=lr&g=val/acc&pv=p:lr&pv=p:wd&pv=m:best:val/acc');
+	const cell = (name) => page.getAttribute(`[data-group="${name}"] .c-m`, 'title');
+	await says(page, '[data-group="lr 1"]', /4, mean of 3; 1 failed left out/);
+	assert.match(await cell('lr 1'), /^Mean 0\.14666\d+, standard deviation 0\.0404\d+, of 3 runs; 1 failed left out$/);
+	assert.match(await cell('lr 3'), /of 4 runs$/);
+	assert.match(await page.getAttribute('[data-group="lr 3"] .first .dim', 'title'), /^± is the sample standard deviation/);
+	const d = await charted(page, 'loss', (c) => c.lines.length === 3);
+	assert.deepEqual([...d.names].sort(), ['lr 1 (mean of 3; 1 failed left out)', 'lr 2 (mean of 2; 2 failed left out)',
+		'lr 3 (4)']);
+	assert.ok(Math.abs(d.lines.find((l) => l.id === 'group:lr 1').bottom - 12) < 1e-9, 'seeds 1 to 3');
+	await says(page, '.pivot tbody tr', /^10\.147 ± 0\.040 mean of 3; 1 failed left out/);
+	assert.match(await page.getAttribute('.pivot td button', 'title'), /± is the sample standard deviation/);
+	await page.setViewportSize({ width: 390, height: 844 });
+	await says(page, '.cards', /lr 1.*4 runs, mean of 3; 1 failed left out/);
+});
+
 test('any two columns as points, the Pareto front, a rectangle; importance in words', async (t) => {
 	for (let i = 0; i < 40; i++)
 		await run('why', 'w' + i, { 'val/acc': [[1, (i % 8) / 8 + 0.001 * (i % 5)]], cost: [[1, i % 8]] },

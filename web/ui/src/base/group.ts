@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Groups runs with equal values.
+import { filled, Str } from '../strings/en.ts';
 import { natural } from './format.ts';
 import type { Run } from './types.ts';
 
@@ -31,6 +32,16 @@ export function groupName(values: Readonly<Record<string, string | null>>): stri
 	const list = Object.entries(values);
 	if (list.length > NAMED) return list.map(([, v]) => v ?? '–').join(' · ');
 	return list.map(([k, v]) => `${fieldText(k)} ${v ?? '–'}`).join(', ');
+}
+
+/** Returns true if the run failed or was killed before its end: no mean counts it. */
+export function endedEarly(r: Pick<Run, 'status'>): boolean {
+	return r.status === 'failed' || r.status === 'killed';
+}
+
+/** Which runs a mean counts: "mean of 3; 1 failed left out"; '' if all of them. */
+export function meanOf(n: number, left: number, middle = 'mean'): string {
+	return left ? filled(Str.xOfXXFailedLeftOut, middle, n, left) : '';
 }
 
 /** Groups sorted by name; runs keep the order of the list. */

@@ -17,7 +17,7 @@ export interface Together {
 	n: number;
 	/** NaN without values. */
 	mean: number;
-	/** Sample standard deviation; NaN of fewer than two values. */
+	/** Sample standard deviation, after ±; NaN of fewer than two values. */
 	std: number;
 }
 

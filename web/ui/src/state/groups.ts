@@ -2,7 +2,7 @@
 // Groups of runs by params and tags, and their curves for the visible charts. Reloaded when the view or the runs
 // change.
 import { computed, effect, signal } from '@preact/signals';
-import { groupRuns, type RunGroup } from '../base/group.ts';
+import { endedEarly, groupRuns, type RunGroup } from '../base/group.ts';
 import type { GroupReply } from './server/api.ts';
 import { zoomOf } from './axis.ts';
 import { askGroups } from './points.ts';
@@ -17,9 +17,12 @@ const BUCKETS = 150;
 const allGroups = computed<RunGroup[]>(() =>
 	isGrouped.value ? groupRuns(rows.value, view.value.group, tagsOf) : []);
 
-/** The groups with their visible runs; all: with hidden ones. */
-export const runGroups = computed(() => allGroups.value.map((g, at) =>
-	({ name: g.name, values: g.values, at, all: g.runs, runs: g.runs.filter((r) => isShown(r.id)) })));
+/** The groups with their visible runs; all: with hidden ones; counted: those that a mean is of. */
+export const runGroups = computed(() => allGroups.value.map((g, at) => {
+	const runs = g.runs.filter((r) => isShown(r.id));
+	const counted = runs.filter((r) => !endedEarly(r));
+	return { name: g.name, values: g.values, at, all: g.runs, runs, counted, left: runs.length - counted.length };
+}));
 
 /** Index of each group by name, which selects its look. */
 export const groupOrder = computed(() => new Map(allGroups.value.map((g, i) => [g.name, i])));
@@ -66,12 +69,13 @@ async function ask(sign: string, keys: readonly string[], runs: readonly string[
 }
 
 effect(() => {
-	const runs = isGrouped.value ? shown.value.map((r) => r.id).sort() : [];
-	if (!wanted.value.size || !runs.length) return;
+	const runs = isGrouped.value ? shown.value.filter((r) => !endedEarly(r)).map((r) => r.id).sort() : [];
+	if (!wanted.value.size || !isGrouped.value) return;
 	const { x, logX, zoom, epochZoom, group, band } = view.value;
 	const keys = [...wanted.value];
 	const sign = JSON.stringify([x, logX, zoom, epochZoom, group, band, keys, runs, liveRev.value]);
 	if (sign === asked) return;
 	asked = sign;
-	void ask(sign, keys, runs);
+	if (runs.length) void ask(sign, keys, runs);
+	else groupCurves.value = new Map(keys.map((k) => [k, []]));
 });

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pivot table: runs by two of their fields, repeats combined in a cell.
 import { natural } from '../format.ts';
+import { endedEarly } from '../group.ts';
 import { together, type Together } from '../repeats.ts';
 import type { Run } from '../types.ts';
 
 export interface PivotCell extends Together {
-	/** All of its runs; n counts those with a number. */
+	/** All of its runs; n counts those with a number that did not fail. */
 	runs: Run[];
+	/** Number of runs that failed, which the mean leaves out. */
+	left: number;
 }
 
 export interface Pivot {
@@ -42,7 +45,8 @@ export function pivotOf(runs: readonly Run[], f: Fields): Pivot {
 	}
 	const cellAt = (row: string, column: string): PivotCell | null => {
 		const own = by.get(place(row, column));
-		return own ? { runs: own, ...together(own.map(f.value)) } : null;
+		const counted = own?.filter((r) => !endedEarly(r)) ?? [];
+		return own ? { runs: own, left: own.length - counted.length, ...together(counted.map(f.value)) } : null;
 	};
 	return { rows, columns, cells: rows.map((row) => columns.map((column) => cellAt(row, column))),
 		left: allRows.length - rows.length + allColumns.length - columns.length };

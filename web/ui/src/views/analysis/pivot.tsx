@@ -2,6 +2,7 @@
 // Pivot table of two params: mean, standard deviation and number of runs of the goal, or of another column.
 import { useSignal, useSignalEffect } from '@preact/signals';
 import { count, decimalsFor, fixed } from '../../base/format.ts';
+import { meanOf } from '../../base/group.ts';
 import { tellingParams } from '../../base/params.ts';
 import { pivotOf, type Pivot as Found, type PivotCell } from '../../base/why/pivot.ts';
 import type { TextTable } from '../../base/text/texttable.ts';
@@ -69,13 +70,13 @@ function shadeOf(t: Table, c: PivotCell): number {
 
 function Cell({ t, c, of }: { t: Table; c: PivotCell | null; of: string }) {
 	if (!c) return <td class="num none" title={filled(Str.xNoRun, of)}>·</td>;
-	const lacking = c.runs.length - c.n;
+	const lacking = c.runs.length - c.left - c.n;
 	const all = count(c.runs.length, Str.run) + (lacking && c.n ? filled(Str.xWithoutAValue, lacking) : '');
 	return (
 		<td class={`num shade${shadeOf(t, c)}` + (c.n && c.mean === t.best ? ' best' : '')}>
-			<button type="button" class="quiet" title={filled(Str.xXShowsThemAloneIn, of, all)}
+			<button type="button" class="quiet" title={`${filled(Str.xXShowsThemAloneIn, of, all)} ${Str.PlusMinusIs}`}
 				onClick={() => s.setShown(new Set(c.runs.slice(0, SHOW_MAX).map((r) => r.id)))}>
-				{textOf(t, c)} <span class="dim">{parts(Str.nX, c.n)}</span></button>
+				{textOf(t, c)} <span class="dim">{meanOf(c.n, c.left) || filled(Str.nX, c.n)}</span></button>
 		</td>
 	);
 }

@@ -3,7 +3,7 @@
 import { lastPoint, type ChartLine, type Flag } from '../../charts/line/index.ts';
 import type { Alert, Run, Series } from '../../base/types.ts';
 import { lookAt } from '../../base/colour.ts';
-import { fieldAddress, groupName } from '../../base/group.ts';
+import { fieldAddress, groupName, meanOf } from '../../base/group.ts';
 import { clockText, count, natural, short, sinceStart } from '../../base/format.ts';
 import { fellOut, recovered } from '../../base/goal.ts';
 import { smooth } from '../../base/series.ts';
@@ -79,6 +79,7 @@ function groupLines(key: string): ChartLine[] {
 	const nameOf = (values: Readonly<Record<string, string | null>>) => groupName(Object.fromEntries(
 		s.view.value.group.map((f) => [f, values[fieldAddress(f)] ?? null])));
 	const fallen = new Set(s.drawn.value.filter(fellOut).map((r) => r.id));
+	const left = new Map(s.runGroups.value.map((g) => [g.name, g.left]));
 	const list = (s.groupCurves.value.get(key) ?? []).map((g) => ({ g, name: nameOf(g.group) }));
 	list.sort((a, b) => natural(a.name, b.name));
 	return list.map(({ g, name }) => {
@@ -86,7 +87,8 @@ function groupLines(key: string): ChartLine[] {
 		const xs = g.buckets.map((b) => b.x);
 		const of = (v: number | null) => v ?? NaN;
 		return {
-			id: GROUP + name, name: `${name} (${g.runs.length})`, colour: colourOf(lookAt(n)), dash: [],
+			id: GROUP + name, name: `${name} (${meanOf(g.runs.length, left.get(name) ?? 0, s.view.value.middle)
+				|| g.runs.length})`, colour: colourOf(lookAt(n)), dash: [],
 			xs, ys: g.buckets.map(s.middleOf), smooth: null, fit: !g.runs.every((id) => fallen.has(id)),
 			badX: null, badToEnd: false,
 			band: { low: g.buckets.map((b) => of(b.low)), high: g.buckets.map((b) => of(b.high)),

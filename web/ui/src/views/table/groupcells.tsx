@@ -3,6 +3,7 @@
 import { computed } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { decimalsFor, duration, fixed, natural, paramText, signed } from '../../base/format.ts';
+import { meanOf } from '../../base/group.ts';
 import { bestOf, directionOf, inPoints } from '../../base/goal.ts';
 import { cell, compareCells, DERIVED, metricColumn, metricValue, runTime } from '../../base/rank.ts';
 import { together, type Together } from '../../base/repeats.ts';
@@ -36,15 +37,21 @@ function decimalsOf(list: readonly Together[]): number | null {
 	return Math.min(DECIMALS_MAX, Math.max(means, 1 - Math.floor(Math.log10(usual))));
 }
 
+/** Number of visible runs of a group; what its means are of if that differs. */
+export function sizeOf(g: Group): string {
+	const all = g.runs.length === g.all.length ? String(g.all.length) : filled(Str.xOfX, g.runs.length, g.all.length);
+	return all + (g.left ? ', ' + meanOf(g.counted.length, g.left) : '');
+}
+
 /** Number of runs with a value, unless all of the group. */
 function short(t: Together, g: Group): string {
-	return t.n === g.runs.length ? '' : filled(Str.ofNX, t.n);
+	return t.n === g.counted.length ? '' : filled(Str.ofNX, t.n);
 }
 
 /** A numeric column: value of a run, formatting of a mean. */
 function numberColumn(of: Column, valueOf: (r: Run) => number | null | undefined,
 	text: (v: number, d: number | null) => string = fixed): GroupColumn {
-	const sums = new Map(s.runGroups.value.map((g) => [g.name, together(g.runs.map(valueOf))]));
+	const sums = new Map(s.runGroups.value.map((g) => [g.name, together(g.counted.map(valueOf))]));
 	const sum = (g: Group) => sums.get(g.name)!;
 	const d = decimalsOf([...sums.values()]);
 	const deviation = (t: Together) => (Number.isNaN(t.std) ? '' : ` ± ${text(t.std, d)}`);
@@ -56,7 +63,8 @@ function numberColumn(of: Column, valueOf: (r: Run) => number | null | undefined
 			return !t.n ? <span class="none">–</span> : <>{text(t.mean, d)}
 				<span class="dim">{deviation(t)}{short(t, g)}</span></>;
 		},
-		full: (g) => filled(Str.MeanXStandardDeviation, sum(g).mean, sum(g).std, sum(g).n),
+		full: (g) => filled(Str.MeanXStandardDeviation, sum(g).mean, sum(g).std, sum(g).n,
+			g.left ? filled(Str.xFailedLeftOut, g.left) : ''),
 		value: (g) => sum(g).mean,
 	};
 }
@@ -75,7 +83,7 @@ function metricGroups(of: Column): GroupColumn {
 /** Difference between a group's mean goal and the best one. */
 function deltaGroups(of: Column): GroupColumn {
 	const goal = s.goal.value!;
-	const mean = (g: Group) => together(g.runs.map((r) => bestOf(r.metrics[goal.key], goal.dir))).mean;
+	const mean = (g: Group) => together(g.counted.map((r) => bestOf(r.metrics[goal.key], goal.dir))).mean;
 	const means = s.runGroups.value.map(mean).filter(Number.isFinite);
 	const top = goal.dir === 'max' ? Math.max(...means) : Math.min(...means);
 	const per = inPoints(goal.key, means) ? 100 : 1;
@@ -93,7 +101,7 @@ function deltaGroups(of: Column): GroupColumn {
 /** Value of the group's line at the cursor, and its number of runs. */
 function underCursor(g: Group): string {
 	const c = s.cursor.value;
-	const at = c && g.runs[0] && s.middleAt(c.key, c.x, g.runs[0].id);
+	const at = c && g.counted[0] && s.middleAt(c.key, c.x, g.counted[0].id);
 	return at ? filled(Str.xNX, fixed(at.value, decimalsFor([at.value])), at.n) : '';
 }
 
@@ -147,7 +155,7 @@ export const groupColumns = computed<GroupColumn[]>(() => {
 function groupOf(of: Column): GroupColumn {
 	const c = groupColumn(of);
 	if (of.id !== 'name') return c;
-	const wanted = 80 + widthOf(Str.Group, s.runGroups.value.map((g) => g.name + ' 00'), 520);
+	const wanted = 80 + widthOf(Str.Group, s.runGroups.value.map((g) => g.name + ' ' + sizeOf(g)), 520);
 	return { ...c, of: { ...of, title: Str.Group, hint: Str.TheValuesThatItsRuns,
 		width: Math.min(300, wanted), wanted } };
 }

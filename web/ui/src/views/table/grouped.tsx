@@ -6,6 +6,7 @@ import type { RefObject } from 'preact';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import { lookAt } from '../../base/colour.ts';
 import { count } from '../../base/format.ts';
+import { meanOf } from '../../base/group.ts';
 import type { Run } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
 import { filled, Str } from '../../strings/en.ts';
@@ -14,7 +15,7 @@ import '../base/later.ts';
 import { GROUP } from '../charts/lines.ts';
 import { columns, shownMetrics } from './columns.tsx';
 import { active, isForField, sortBy, sortThen, tip } from './focus.ts';
-import { groupColumns, orderGroups, type Group, type GroupColumn } from './groupcells.tsx';
+import { groupColumns, orderGroups, sizeOf, type Group, type GroupColumn } from './groupcells.tsx';
 import { HeadCell, kindOf, leftOf, Row, ROW } from './row.tsx';
 import { openGroups } from './rows.ts';
 import { template } from './table.tsx';
@@ -104,7 +105,6 @@ function light(item: Item | undefined): void {
 
 function NameCell({ g }: { g: Group }) {
 	const open = openGroups.value.has(g.name);
-	const hidden = g.all.length - g.runs.length;
 	return (
 		<>
 			<span class="eye" title={open ? Str.FoldItsRunsAway : Str.ListItsRuns}
@@ -112,8 +112,7 @@ function NameCell({ g }: { g: Group }) {
 			<span class="eye" title={g.runs.length ? Str.HideInTheChartsV : Str.ShowInTheChartsV}
 				onClick={() => toggleShown(g)}><Key look={lookAt(g.at)} on={g.runs.length > 0} /></span>
 			<b class="cut"><span>{g.name}</span></b>
-			<span class="dim">{hidden ? filled(Str.xOfX, g.runs.length, g.all.length)
-				: g.runs.length}</span>
+			<span class="dim" title={Str.PlusMinusIs}>{sizeOf(g)}</span>
 		</>
 	);
 }
@@ -148,7 +147,8 @@ function GroupCards({ groups, cols }: { groups: readonly Group[]; cols: readonly
 					<Key look={lookAt(g.at)} on={g.runs.length > 0} /></button>
 				<b class="name">{g.name}</b>
 				<span class="value">{goal?.cell(g)}</span>
-				<span class="what">{count(g.runs.length, Str.run)}</span>
+				<span class="what">{count(g.runs.length, Str.run)}{g.left > 0
+					&& ', ' + meanOf(g.counted.length, g.left)}</span>
 			</li>
 		))}</ol>
 	);
