@@ -351,6 +351,18 @@ test('a filter without its end is told from a whole one and from words', () => {
 	for (const text of ['lr > 0.1 model = 3', 'lr > AND', 'cnn lr > 0.1']) assert.equal(kind(text), 'wrong', text);
 });
 
+test('spaces in a compared name become underscores where that makes a known name', () => {
+	const known = (k) => ['batch_size', 'train/grad_norm', 'lr', 'size'].includes(k);
+	for (const [typed, want] of [['batch size = 256', 'batch_size = 256'],
+		['lr > 0.1 and (params.batch size in (1, 2) or train/grad norm.max>3)',
+			'lr > 0.1 and (params.batch_size in (1, 2) or train/grad_norm.max>3)'],
+		["name = 'batch size = 2' and not batch size is null",
+			"name = 'batch size = 2' and not batch_size is null"],
+		...['my batch size = 1', 'batch size', 'size = 256', 'batch "size" = 1']
+			.map((s) => [s, s])])
+		assert.equal(p.withUnderscores(typed, known), want);
+});
+
 test('tests of a field are found in a filter and replaced', () => {
 	const params = (k) => k === 'lr';
 	assert.equal(p.fieldWords('p:lr', params), 'lr');

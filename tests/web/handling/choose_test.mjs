@@ -67,6 +67,13 @@ test('a bare name is a param or a metric, in a link too; mistakes are explained 
 	const want = await found('metrics."epoch/top1".max > 0.9');
 	await lists(page, want);
 	assert.ok(want.length > 20);
+	for (const typed of ['batch size = 256', 'params.batch size<200 and lr > 0.05']) {
+		await page.fill(FIELD, typed);
+		await lists(page, await found(typed.replace('batch size', 'batch_size')));
+		assert.equal(await page.inputValue(FIELD), typed, 'the text stays as typed');
+	}
+	await page.fill(FIELD, 'epoch/top1.max > 0.9');
+	await lists(page, want);
 	await page.fill(FIELD, 'lrr > 0.1');
 	await says(page, '.filter .problem', /no run has a param or metric 'lrr'/);
 	await lists(page, want);

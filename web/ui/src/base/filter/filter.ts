@@ -164,6 +164,30 @@ class Machine implements Reading {
 
 const read = (list: readonly Token[], known: (key: string) => boolean) => new Machine(known).read(list);
 
+/** Returns true if words from one token to another, with an underscore between them, are the name of a known field. */
+function isSpaced(list: readonly Token[], known: (key: string) => boolean): boolean {
+	const field = fieldOf(list.map((t) => t.text).join('_'), undefined, undefined);
+	const key = field.replace(/^(?:m:)?[\w?]+:/, '');
+	return list.length > 1 && (known(key) || known(key.replace(/\.(?:last|first|min|max)$/, '')));
+}
+
+/** The filter with an underscore for each space in a name that is compared, as in "batch size = 256", where that makes
+ * it a known name. */
+export function withUnderscores(s: string, known: (key: string) => boolean): string {
+	let out = '';
+	let done = 0;
+	let words: Token[] = [];
+	for (const t of tokensOf(s)) {
+		const compares = t.kind === 'op' || (t.kind === 'word' && /^(?:not|in|i?like|is)$/i.test(t.text));
+		if (compares && isSpaced(words, known)) {
+			out += s.slice(done, words[0]!.from) + words.map((w) => w.text).join('_');
+			done = words.at(-1)!.to;
+		}
+		words = t.kind === 'word' && !WORDS.test(t.text) ? [...words, t] : [];
+	}
+	return out + s.slice(done);
+}
+
 /** A comparison between blanks is no search of words. */
 const COMPARED = /\s(?:[<>]=?|!=|==?)\s/;
 

@@ -4,7 +4,7 @@
 import { signal, useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import * as s from '../../state/index.ts';
-import { ATTRIBUTES, readFilter } from '../../base/filter/filter.ts';
+import { ATTRIBUTES, readFilter, withUnderscores } from '../../base/filter/filter.ts';
 import { filled, Str } from '../../strings/en.ts';
 import { selectIn } from '../base/focus.ts';
 import { lazy } from '../base/lazy.tsx';
@@ -42,7 +42,8 @@ function beginsField(text: string): boolean {
 
 /** Puts the text into the view unless it is an expression without its end, or may become one; said: the reader has
  * pressed Enter. */
-function apply(text: string, said = false): void {
+function apply(given: string, said = false): void {
+	const text = withUnderscores(given, known);
 	const { kind, want } = readFilter(text, known);
 	s.filterProblem.value = null;
 	if (kind !== 'partial') return void ((said || !beginsField(text)) && put(text));
