@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import path from 'node:path';
 import { test } from 'node:test';
-import { clean, says } from '../browser.mjs';
+import { charted, clean, says, until } from '../browser.mjs';
 import { builddir } from '../serve.mjs';
 import { stage } from '../stage.mjs';
 
@@ -47,5 +47,27 @@ task('why a run failed, with the last lines of its console', 1, async (open) => 
 	await says(k.page, '.failure h2 code', /CUDA out of memory/);
 	await says(k.page, '.failure pre', /stopping workers$/);
 	assert.ok(await k.page.$eval('.failure pre', (e) => e.getBoundingClientRect().bottom < innerHeight));
+	return k;
+});
+
+/** Makes the clipboard refuse, as on a page without TLS; the link must then be selected. */
+const refuse = (page) => page.evaluate(() => Object.defineProperty(navigator, 'clipboard', { value: undefined }));
+
+task('a chart added to a report, and its link copied', 3, async (open, way) => {
+	const { id } = await here.ask('POST', 'reports', { experiment: 'told', name: `report ${way}`, text: '' });
+	const k = await open('?e=told');
+	await charted(k.page, 'train/loss', (d) => d.lines.length === 2);
+	await refuse(k.page);
+	await k.act('figure:has([data-chart="train/loss"]) button:text-is("Add to report")');
+	await k.act(`.picker button:text-is("report ${way}")`);
+	await k.act('.picker button:text-is("Copy link")');
+	const link = await until(() => k.page.evaluate(() => getSelection().toString()), (s) => /report=/.test(s));
+	assert.equal(new URL(link).search, `?e=told&report=${id}`);
+	await k.page.goto(link);
+	await charted(k.page, 'train/loss (1)', (d) => d.lines.length === 2);
+	await k.page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+	await k.page.click('button:text-is("Copy link")');
+	await says(k.page, '.options [role=status]', /^Copied$/);
+	assert.equal(await k.page.evaluate(() => navigator.clipboard.readText()), link);
 	return k;
 });

@@ -344,6 +344,8 @@ export enum Str {
 	dptrain = 'dptrain',
 	TheDataParallelTrainer = 'The data-parallel trainer',
 	Copied = 'Copied',
+	CopyLink = 'Copy link',
+	LinkOfTheReport = 'Link of the report',
 	TheBrowserDoesNotAllow = 'The browser does not allow it: select the text',
 	CodeForX = 'Code for {0}',
 	Copy = 'Copy',

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shows a table as text for papers and issues.
+// Copies a table as text for papers and issues, and the link of a page.
 import { useSignal } from '@preact/signals';
 import { useRef } from 'preact/hooks';
 import { latexTable, markdownTable, type TextTable } from '../../base/text/texttable.ts';
+import { emptyView, type View } from '../../base/url.ts';
+import * as s from '../../state/index.ts';
 import { Str } from '../../strings/en.ts';
 import { Panel } from './bits.tsx';
 import { useFocus } from './focus.ts';
@@ -17,10 +19,29 @@ export async function copy(text: string): Promise<boolean> {
 	}
 }
 
-function Selected({ text }: { text: string }) {
+function Selected({ text, label, rows }: { text: string; label: string; rows: number }) {
 	const box = useRef<HTMLTextAreaElement>(null);
 	useFocus(box, [], { select: true, of: text });
-	return <textarea ref={box} readOnly rows={8} aria-label={Str.TheTableAsText} value={text} />;
+	return <textarea ref={box} readOnly rows={rows} aria-label={label} value={text} />;
+}
+
+/** Copies the address of a view; shows it selected if the browser does not allow that. */
+export function CopyLink({ to }: { to: Partial<View> }) {
+	const left = useSignal('');
+	const said = useSignal('');
+	const take = async () => {
+		const link = new URL(s.addressOf({ ...emptyView, ...to }), location.href).href;
+		const copied = await copy(link);
+		left.value = copied ? '' : link;
+		said.value = copied ? Str.Copied : Str.TheTextIsSelectedCtrl;
+	};
+	return (
+		<>
+			<button type="button" onClick={() => void take()}>{Str.CopyLink}</button>
+			<span class="dim" role="status">{said.value}</span>
+			{left.value && <Selected text={left.value} label={Str.LinkOfTheReport} rows={2} />}
+		</>
+	);
 }
 
 interface Options {
@@ -43,7 +64,7 @@ export function CopyText({ label, table, close }: Options) {
 				<button type="button" onClick={() => void take(latexTable)}>{Str.LaTeX}</button>
 				<span class="dim" role="status">{said.value}</span>
 			</span>
-			{text.value && <Selected text={text.value} />}
+			{text.value && <Selected text={text.value} label={Str.TheTableAsText} rows={8} />}
 		</Panel>
 	);
 }

@@ -8,6 +8,7 @@ import { isExpression } from '../../base/filter/filter.ts';
 import * as s from '../../state/index.ts';
 import { changeReport, getReport, loadReports, makeReport, reports } from '../../state/saved/reports.ts';
 import { Str } from '../../strings/en.ts';
+import { CopyLink } from '../base/copytext.tsx';
 import { followed, Panel } from '../base/bits.tsx';
 
 const AXES = { step: 'step', epoch: 'epoch', time: 'elapsed', clock: 'step' } as const;
@@ -37,7 +38,8 @@ export function AddToReport({ metric, close }: { metric: string; close: () => vo
 		const { id, name: title } = done.value;
 		return <Panel label={Str.AddToReport} close={close}>
 			<span role="status">{Str.AddedTo} <a href={s.addressOf(pageOf(id))}
-				onClick={followed(() => s.go(pageOf(id), true))}>{title}</a>.</span></Panel>;
+				onClick={followed(() => s.go(pageOf(id), true))}>{title}</a>.</span>
+			<span class="options"><CopyLink to={{ experiment, ...pageOf(id) }} /></span></Panel>;
 	}
 	return (
 		<Panel label={Str.AddToReport} close={close}>

@@ -8,6 +8,7 @@ import * as s from '../../state/index.ts';
 import { changeReport, freeze, frozenData, getReport, type Report } from '../../state/saved/reports.ts';
 import { filled, parts, Str } from '../../strings/en.ts';
 import { Empty, followed, NameForm } from '../base/bits.tsx';
+import { CopyLink } from '../base/copytext.tsx';
 import { Markdown } from '../base/markdown.tsx';
 import { Editor } from './editor.tsx';
 import { saveOffline } from './offline.ts';
@@ -64,6 +65,8 @@ function Tools({ r, put, fail, editing, naming, article, restore }: ToolOptions)
 			<a class="button" href={s.addressOf(all)}
 				onClick={followed(() => s.go(all, true))}>{Str.AllReports}</a>
 			<History r={r} />
+			<CopyLink to={{ page: 'report', report: r.id, experiment: r.experiment,
+				edition: s.view.value.edition }} />
 			{restore && <button type="button" onClick={restore}>{Str.RestoreThisVersion}</button>}
 			{put && <button type="button" onClick={() => (editing.value = true)}>{Str.Edit}</button>}
 			{put && <button type="button" onClick={() => (naming.value = true)}>{Str.Rename}</button>}
