@@ -71,3 +71,32 @@ task('a chart added to a report, and its link copied', 3, async (open, way) => {
 	assert.equal(await k.page.evaluate(() => navigator.clipboard.readText()), link);
 	return k;
 });
+
+task('three runs deleted, one brought back', 7, async (open, way) => {
+	const names = ['a', 'b', 'c', 'd'];
+	const ids = {};
+	for (const [i, name] of names.entries())
+		ids[name] = (await here.ask('POST', 'runs',
+			{ experiment: 'gone ' + way, name, start_time: 1.7e12 + i })).id;
+	const gone = async () => (await Promise.all(names.map(async (n) =>
+		((await here.ask('GET', 'runs/' + ids[n])).deleted ? n : '')))).join('');
+	const k = await open('?e=gone+' + way);
+	for (const n of ['a', 'b', 'c'])
+		await (k.keys ? k.act(`[data-run="${ids[n]}"] [role=rowheader]`, 'Space')
+			: k.act(`[aria-label="Select ${n}"]`));
+	await k.act('.bulk button[aria-label="More actions"]');
+	await k.act('.bulk button:text-is("Delete")');
+	await k.act('[role=dialog] button:text-is("Delete 3 runs")');
+	await says(k.page, '.banner', /^3 runs are deleted\. Undo ?or only ?cba/);
+	await k.act('.banner [aria-label="Undo for b"]');
+	await says(k.page, '.banner', /^2 runs are deleted\. Undo ?or only ?ca/);
+	assert.equal(await gone(), 'ac');
+	assert.ok(k.clicks <= 7);
+	await clean(k.page);
+	await k.page.click('.banner [aria-label="Undo for c"]');
+	await says(k.page, '.banner', /^a is deleted\. Undo ?✕/);
+	await k.page.click('.banner button:text-is("Undo")');
+	await k.page.waitForSelector('.banner', { state: 'detached' });
+	assert.equal(await gone(), '');
+	return k;
+});

@@ -2,7 +2,7 @@
 // Entry point: starts the state and shows the view of the address.
 import { effect } from '@preact/signals';
 import { render, type ComponentChildren } from 'preact';
-import { parts, Str } from './strings/en.ts';
+import { filled, parts, Str } from './strings/en.ts';
 import './style.css';
 import * as s from './state/index.ts';
 import { Compare, Header, lazy, Nav, theme } from './views/index.ts';
@@ -30,7 +30,10 @@ function Banner() {
 	const done = s.done.value;
 	return done && (
 		<p class="banner told" role="status">{done.text} <button type="button"
-			onClick={() => void s.undoLast()}>{Str.Undo}</button>
+			onClick={() => void s.undoLast(done)}>{Str.Undo}</button>
+			{!!done.each?.length && <span class="each">{Str.orOnly}{done.each.map((one, i) => <button
+				key={i} type="button" aria-label={filled(Str.UndoForX, one.name)}
+				onClick={() => void s.undoLast(one)}>{one.name}</button>)}</span>}
 			<button type="button" class="quiet" aria-label={Str.Close}
 				onClick={() => (s.done.value = null)}>✕</button></p>
 	);

@@ -7,16 +7,18 @@ interface Done {
 	/** What was done, in words. */
 	text: string;
 	undo: () => Promise<void>;
+	/** Undoes it for one run, if it was done to several. */
+	each?: readonly { name: string; undo: () => Promise<void> }[];
 }
 
 /** The last action, while it can be undone. */
 export const done = signal<Done | null>(null);
 
-export async function undoLast(): Promise<void> {
+/** Undoes the last action, or a part of it, which may leave the rest to undo. */
+export async function undoLast({ undo }: Pick<Done, 'undo'>): Promise<void> {
 	const last = done.value;
-	if (!last) return;
 	try {
-		await last.undo();
+		await undo();
 		if (done.value === last) done.value = null;
 	} catch (e) {
 		report(e);

@@ -70,6 +70,8 @@ export enum Str {
 	YouAreSignedOutTheSession = 'You are signed out: the session has ended or its token was revoked. {0}',
 	TheServerDoesNotAnswer = 'The server does not answer. The page reconnects automatically.',
 	Undo = 'Undo',
+	orOnly = 'or only',
+	UndoForX = 'Undo for {0}',
 	Close = 'Close',
 
 	// state

@@ -4,12 +4,14 @@ import { batch } from '@preact/signals';
 import type { Run } from '../../base/types.ts';
 import { count } from '../../base/format.ts';
 import { filled, Str } from '../../strings/en.ts';
-import { ARCHIVED, done, loadExperiments, reloadRuns, runs } from '../index.ts';
+import { ARCHIVED, done, loadExperiments, nameOf, reloadRuns, runs } from '../index.ts';
 import { request, restoreRun } from '../server/api.ts';
 import { changeTag } from '../tagging.ts';
 
 /** Maximum number of parallel requests. */
 const AT_ONCE = 6;
+/** With more runs, undo is for all of them; the trash has each. */
+const EACH_MAX = 8;
 
 export interface Outcome {
 	done: readonly Run[];
@@ -35,7 +37,7 @@ async function each(list: readonly Run[], change: (r: Run) => Promise<unknown>):
 		}
 	};
 	await Promise.all(Array.from({ length: AT_ONCE }, some));
-	return out;
+	return { ...out, done: list.filter((r) => out.done.includes(r)) };
 }
 
 /** Undoes a bulk change; the error counts the runs that could not be restored. */
@@ -45,30 +47,43 @@ export async function takeBack(list: readonly Run[], undo: (r: Run) => Promise<u
 	if (back.refused) throw new Error(filled(Str.xCouldNotBeRestoredX, count(back.refused, Str.run), back.why));
 }
 
+type Undo = (r: Run) => Promise<unknown>;
+
+/** Offers to undo what was done to runs, all at once or one by one. */
+function offerUndo(list: readonly Run[], text: (list: readonly Run[]) => string, undo: Undo): void {
+	const back = async (r: Run) => {
+		await takeBack([r], undo);
+		offerUndo(list.filter((o) => o !== r), text, undo);
+	};
+	const each = list.length > 1 && list.length <= EACH_MAX ? list : [];
+	done.value = { text: text(list), undo: () => takeBack(list, undo),
+		each: each.map((r) => ({ name: nameOf(r.id, r), undo: () => back(r) })) };
+}
+
 /** Removes the runs from the page and offers to undo it. */
-function leave(gone: readonly Run[], text: string, undo: (r: Run) => Promise<unknown>): void {
+function leave(gone: readonly Run[], text: (list: readonly Run[]) => string, undo: Undo): void {
 	if (!gone.length) return;
 	const ids = new Set(gone.map((r) => r.id));
 	batch(() => {
 		runs.value = runs.value.filter((r) => !ids.has(r.id));
-		done.value = { text, undo: () => takeBack(gone, undo) };
+		offerUndo(gone, text, undo);
 	});
 	void loadExperiments();
 }
 
-const said = (list: readonly Run[]) => (list.length === 1 ? list[0]!.name : count(list.length, Str.run));
+const said = (list: readonly Run[]) => (list.length === 1 ? nameOf(list[0]!.id, list[0]) : count(list.length, Str.run));
 const are = (list: readonly Run[]) => (list.length === 1 ? Str.is : Str.are);
 
 export async function deleteRuns(list: readonly Run[]): Promise<Outcome> {
 	const out = await each(list, (r) => request(addressOf(r), undefined, 'DELETE'));
-	leave(out.done, filled(Str.xXDeleted, said(out.done), are(out.done)), (r) => restoreRun(r.id));
+	leave(out.done, (l) => filled(Str.xXDeleted, said(l), are(l)), (r) => restoreRun(r.id));
 	return out;
 }
 
 export async function moveRuns(list: readonly Run[], experiment: string): Promise<Outcome> {
 	const move = (r: Run, to: string) => request(addressOf(r), { experiment: to }, 'PATCH');
 	const out = await each(list.filter((r) => r.experiment !== experiment), (r) => move(r, experiment));
-	leave(out.done, filled(Str.xXInXNow, said(out.done), are(out.done), experiment), (r) => move(r, r.experiment));
+	leave(out.done, (l) => filled(Str.xXInXNow, said(l), are(l), experiment), (r) => move(r, r.experiment));
 	return out;
 }
 
@@ -80,8 +95,7 @@ export async function archiveRuns(list: readonly Run[], away: boolean): Promise<
 		return { done: l.filter((r) => !no.has(r.id)), why: refused[0]?.why ?? '', refused: refused.length };
 	};
 	const out = await mark(list, away);
-	if (out.done.length)
-		done.value = { text: `${said(out.done)} ${are(out.done)} ${away ? Str.archived : Str.restored}.`,
-			undo: async () => void await mark(out.done, !away) };
+	if (out.done.length) offerUndo(out.done, (l) => `${said(l)} ${are(l)} ${away ? Str.archived : Str.restored}.`,
+		(r) => mark([r], !away));
 	return out;
 }
