@@ -224,7 +224,7 @@ test('a run that failed is in no mean; groups, charts and pivots say so with the
 		await here.ask('PATCH', 'runs/' + runs.find((r) => r.name === name).id, { status });
 	const page = await here.open(t, '?e=early&by=lr&g=val/acc&pv=p:lr&pv=p:wd&pv=m:best:val/acc');
 	const cell = (name) => page.getAttribute(`[data-group="${name}"] .c-m`, 'title');
-	await says(page, '[data-group="lr 1"]', /4, mean of 3; 1 failed left out/);
+	await says(page, '[data-group="lr 1"]', /^▸lr 1mean of 3; 1 failed left out/);
 	assert.match(await cell('lr 1'), /^Mean 0\.14666\d+, standard deviation 0\.0404\d+, of 3 runs; 1 failed left out$/);
 	assert.match(await cell('lr 3'), /of 4 runs$/);
 	assert.match(await page.getAttribute('[data-group="lr 3"] .first .dim', 'title'), /^± is the sample standard deviation/);

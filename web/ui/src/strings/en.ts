@@ -63,6 +63,8 @@ export enum Str {
 	smoothedX = 'smoothed {0}',
 	endsAtX = 'ends at {0}',
 	beginsAtX = 'begins at {0}',
+	PreviousStep = 'Previous step',
+	NextStep = 'Next step',
 	atX = 'at {0}',
 
 	// .

@@ -81,13 +81,13 @@ export class LineChart extends Chart<LineData, LineEvents> {
 	private drag: [number, number] | null = null;
 	private readonly tip: Tip;
 	/** What reads the values here, with the height of the pointer; null: the cursor is elsewhere. */
-	private reader: { by: 'pointer' | 'touch' | 'keys'; py: number | null } | null = null;
+	private reader: { by: 'pointer' | 'touch' | 'keys'; py: number | null; stays?: boolean } | null = null;
 
 	constructor(el: HTMLElement, ev: LineEvents) {
 		super(el, ev);
 		this.axes = this.layer('chart-axes');
 		el.prepend(this.axes);
-		this.tip = new Tip(el);
+		this.tip = new Tip(el, this.stepOnce);
 		this.listen({
 			keydown: this.key, pointermove: this.move, pointerleave: this.leave, pointerdown: this.down,
 			pointerup: this.up, pointercancel: this.cancel, dblclick: this.reset, click: this.click,
@@ -191,8 +191,8 @@ export class LineChart extends Chart<LineData, LineEvents> {
 	private tell(p: Pane, x: number, list: readonly Reading[]): void {
 		if (!this.reader || this.drag || !list.length) return this.tip.hide();
 		const y = this.reader.py ?? p.box.top + p.box.height / 2;
-		this.tip.show(tipText(p, this.ev, { x, list, front: this.lit, py: y }), { x: p.x(x), y },
-			this.reader.by === 'keys');
+		this.tip.show(tipText(p, this.ev, { x, list, front: this.lit, py: y }),
+			this.reader.stays ? null : { x: p.x(x), y }, this.reader.by);
 	}
 
 	/** Moves the cursor, here and for those who listen. */
@@ -351,6 +351,15 @@ export class LineChart extends Chart<LineData, LineEvents> {
 		if (x !== null) this.point(Math.min(to, Math.max(from, x)));
 		else this.drawOver();
 	}
+
+	/** Moves the cursor to the next real point; the buttons of the tooltip stay where they are. */
+	private readonly stepOnce = (dir: 1 | -1): void => {
+		const p = this.pane;
+		const x = p && this.at !== null ? nextX(p.d.lines, this.at, dir) : null;
+		if (!this.reader || x === null || x < p!.d.from || x > p!.d.to) return;
+		this.reader = { ...this.reader, stays: true };
+		this.point(x);
+	};
 
 	/** Emphasises the next line in the order of the values at the cursor. */
 	private walk(p: Pane, by: number): void {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tooltip of a line chart: the position, then a list of the lines by value with their colours. It is placed in the
-// window and takes no pointer events.
+// window. After a tap it has buttons that move to the next point; it takes no other pointer events.
 import { filled, Str } from '../../strings/en.ts';
 import type { Reading } from './read.ts';
 
@@ -61,11 +61,27 @@ function rowOf(r: TipRow, front: string | null): HTMLElement {
 	return li;
 }
 
+/** A button whose events do not reach the chart below it. */
+function stepButton(sign: string, label: string, act: () => void): HTMLElement {
+	const b = element('button', '', sign);
+	b.setAttribute('type', 'button');
+	b.setAttribute('aria-label', label);
+	b.addEventListener('click', act);
+	for (const type of ['pointerdown', 'pointermove', 'pointerup', 'click', 'dblclick', 'keydown'])
+		b.addEventListener(type, (e) => e.stopPropagation());
+	return b;
+}
+
 export class Tip {
 	private readonly el = element('div', 'readings');
+	private readonly steps = element('div', 'steps');
+	private readonly body = element('div', '');
 
-	constructor(private readonly host: HTMLElement) {
-		this.el.setAttribute('role', 'tooltip');
+	/** step: moves to the point before (-1) or after (1). */
+	constructor(private readonly host: HTMLElement, step: (dir: 1 | -1) => void) {
+		this.steps.append(stepButton('‹', Str.PreviousStep, () => step(-1)),
+			stepButton('›', Str.NextStep, () => step(1)));
+		this.el.append(this.steps, this.body);
 		this.el.hidden = true;
 		host.append(this.el);
 	}
@@ -78,18 +94,21 @@ export class Tip {
 		this.el.remove();
 	}
 
-	/** Shows the text next to a position of the host, in pixels; said: by assistive technology too. */
-	show(text: TipText, at: { x: number; y: number }, said: boolean): void {
+	/** Shows the text next to a position of the host, in pixels; null: where it was, so that the buttons stay
+	 * under the finger. Assistive technology reads what keys show. */
+	show(text: TipText, at: { x: number; y: number } | null, by: 'pointer' | 'touch' | 'keys'): void {
 		const room = Math.max(4, Math.min(ROWS_MAX, Math.floor((innerHeight - FRAME) / ROW)));
 		const n = text.rows.length;
 		const first = n <= room ? 0 : Math.min(n - room, Math.max(0, text.around - Math.floor(room / 2)));
 		const list = element('ol', '');
 		list.append(...text.rows.slice(first, first + room).map((r) => rowOf(r, text.front)));
 		const rest = n > room ? [element('p', 'dim', filled(Str.xAboveXBelow, first, n - room - first))] : [];
-		this.el.setAttribute('aria-live', said ? 'polite' : 'off');
-		this.el.replaceChildren(element('p', 'where', text.head), list, ...rest);
+		this.el.setAttribute('aria-live', by === 'keys' ? 'polite' : 'off');
+		this.el.setAttribute('role', by === 'touch' ? 'group' : 'tooltip');
+		this.steps.hidden = by !== 'touch';
+		this.body.replaceChildren(element('p', 'where', text.head), list, ...rest);
 		this.el.hidden = false;
-		this.place(at);
+		if (at) this.place(at);
 	}
 
 	/** Right of the cursor if there is room, else left; within the window. */

@@ -37,10 +37,10 @@ function decimalsOf(list: readonly Together[]): number | null {
 	return Math.min(DECIMALS_MAX, Math.max(means, 1 - Math.floor(Math.log10(usual))));
 }
 
-/** Number of visible runs of a group; what its means are of if that differs. */
+/** Number of visible runs of a group, or which of them a mean counts. */
 export function sizeOf(g: Group): string {
-	const all = g.runs.length === g.all.length ? String(g.all.length) : filled(Str.xOfX, g.runs.length, g.all.length);
-	return all + (g.left ? ', ' + meanOf(g.counted.length, g.left) : '');
+	const hidden = g.runs.length < g.all.length ? filled(Str.xOfX, g.runs.length, g.all.length) : '';
+	return [hidden, meanOf(g.counted.length, g.left)].filter(Boolean).join(', ') || String(g.all.length);
 }
 
 /** Number of runs with a value, unless all of the group. */
@@ -157,7 +157,7 @@ function groupOf(of: Column): GroupColumn {
 	if (of.id !== 'name') return c;
 	const wanted = 80 + widthOf(Str.Group, s.runGroups.value.map((g) => g.name + ' ' + sizeOf(g)), 520);
 	return { ...c, of: { ...of, title: Str.Group, hint: Str.TheValuesThatItsRuns,
-		width: Math.min(300, wanted), wanted } };
+		width: Math.min(s.runGroups.value.some((g) => g.left) ? 400 : 300, wanted), wanted } };
 }
 
 /** Sorts by mean goal, best first, or by the table's sort column; then by the second one; missing values last. */
