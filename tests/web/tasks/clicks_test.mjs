@@ -100,3 +100,26 @@ task('three runs deleted, one brought back', 7, async (open, way) => {
 	assert.equal(await gone(), '');
 	return k;
 });
+
+task('pictures of two runs at a step next to each other', 3, async (open) => {
+	const k = await open('?e=told');
+	const { runs } = await here.ask('GET', 'runs?experiment=told');
+	for (const r of runs)
+		await (k.keys ? k.act(`[data-run="${r.id}"] [role=rowheader]`, 'Space')
+			: k.act(`[aria-label="Select ${r.name}"]`));
+	await k.act('.bulk button:text-is("Compare")');
+	const picture = '[data-media="seen/large"]';
+	await says(k.page, `${picture} .slide`, /step 30, 4 of 4/);
+	const shown = await until(() => k.page.$$eval(`${picture} [data-of] img`, (l) => l.filter((i) => i.complete
+		&& i.naturalWidth === 240 && i.getBoundingClientRect().bottom < innerHeight)
+		.map((i) => i.closest('[data-of]').dataset.of)), (l) => l.length === 2);
+	assert.deepEqual(shown.sort(), runs.map((r) => r.id).sort());
+	assert.deepEqual(await k.page.$$eval('main [data-media]', (l) => l.map((e) => e.dataset.media)),
+		['seen/large', 'seen/picture']);
+	await k.page.focus(`${picture} input[type=range]`);
+	await k.page.keyboard.press('ArrowLeft');
+	await says(k.page, `${picture} .slide`, /step 20, 3 of 4/);
+	await k.page.click('button:has-text("more keys")');
+	await k.page.waitForSelector('[data-media="seen/words"]');
+	return k;
+});

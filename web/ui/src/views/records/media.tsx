@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Media of one or several runs over their steps: a card per key with a slider linked to the charts' cursor; runs side
 // by side.
-import { computed, signal, useComputed, useSignal, useSignalEffect, type Signal } from '@preact/signals';
+import { computed, useComputed, useSignal, useSignalEffect, type Signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { byName, count } from '../../base/format.ts';
 import type { Run } from '../../base/types.ts';
@@ -18,14 +18,16 @@ const COLUMNS_MAX = 24;
 /** Cursor position that a slider has set. */
 let own: { key: string; x: number } | null = null;
 
-/** Keys of any run, with the largest number of items. */
+const isPicture = (k: MediaKey) => k.kind === 'image';
+
+/** Keys of any run, with the largest number of items; pictures first. */
 function merged(lists: readonly MediaKey[][]): MediaKey[] {
 	const by = new Map<string, MediaKey>();
 	for (const k of lists.flat()) {
 		const own = by.get(k.key);
 		by.set(k.key, own ? { ...own, count: Math.max(own.count, k.count) } : k);
 	}
-	return [...by.values()].sort((a, b) => byName(a.key, b.key));
+	return [...by.values()].sort((a, b) => Number(isPicture(b)) - Number(isPicture(a)) || byName(a.key, b.key));
 }
 
 /** Step of the charts' cursor; null if it does not count steps or a slider has set it. */
@@ -229,12 +231,9 @@ function useKeys(runs: readonly Run[]): MediaKey[] | null {
 	return keys.value;
 }
 
-/** Cards of the runs' keys. */
-export function Cards({ runs }: { runs: readonly Run[] }) {
-	const keys = useKeys(runs);
-	const most = useSignal(FIRST);
-	if (!keys) return <p class="dim">…</p>;
-	if (!keys.length) return <p class="dim">{Str.TheseRunsHaveNoImages}</p>;
+/** Cards of keys; first: how many at once. */
+function CardsOf({ keys, runs, first }: { keys: readonly MediaKey[]; runs: readonly Run[]; first: number }) {
+	const most = useSignal(first);
 	return (
 		<>
 			<div class="media">{keys.slice(0, most.value).map((k) => <Card key={k.key} of={k}
@@ -245,17 +244,25 @@ export function Cards({ runs }: { runs: readonly Run[] }) {
 	);
 }
 
-const open = signal(true);
+/** Cards of the runs' keys. */
+export function Cards({ runs }: { runs: readonly Run[] }) {
+	const keys = useKeys(runs);
+	if (!keys) return <p class="dim">…</p>;
+	if (!keys.length) return <p class="dim">{Str.TheseRunsHaveNoImages}</p>;
+	return <CardsOf keys={keys} runs={runs} first={FIRST} />;
+}
 
-/** Media of one run; nothing without any. */
-export function Media({ r }: { r: Run }) {
-	const keys = useKeys([r]);
+/** Media of runs; nothing without any. Of several runs only pictures are shown at first. */
+export function Media({ runs }: { runs: readonly Run[] }) {
+	const keys = useKeys(runs);
+	const open = useSignal<boolean | null>(null);
 	if (!keys?.length) return null;
+	const first = runs.length > 1 ? Math.min(FIRST, keys.filter(isPicture).length) : FIRST;
+	const on = open.value ?? first > 0;
 	return (
 		<section class="group" aria-label={Str.Media}>
-			<GroupHead open={open.value} toggle={() => (open.value = !open.value)} name={Str.Media}
-				count={keys.length} />
-			{open.value && <Cards runs={[r]} />}
+			<GroupHead open={on} toggle={() => (open.value = !on)} name={Str.Media} count={keys.length} />
+			{on && <CardsOf keys={keys} runs={runs} first={first || FIRST} />}
 		</section>
 	);
 }

@@ -182,7 +182,8 @@ function TabBody({ r, tab }: { r: RunDetail; tab: string }) {
 	case 'charts': return <ChartTab keys={keys.filter((k) => !isSystem(k))} none={Str.NoMetricsWereLogged} />;
 	case 'system': return <SystemTab r={r} keys={keys.filter(isSystem)} />;
 	case 'media': return <><FrontCharts r={r} />
-		<div class="parts"><Nothing text={Str.NoMediaWereLogged} /><Media r={r} key={'m' + r.id} /></div></>;
+		<div class="parts"><Nothing text={Str.NoMediaWereLogged} />
+			<Media runs={[r]} key={'m' + r.id} /></div></>;
 	case 'console': return <><FrontCharts r={r} /><div class="parts"><Nothing text={Str.NoConsoleWasRecorded} />
 		<Console r={r} key={'c' + r.id} /></div></>;
 	case 'files': return <div class="parts"><Nothing text={Str.NoFilesWereLogged} />

@@ -21,6 +21,7 @@ import text from './side.part.css';
 
 addStyles(text);
 
+const Media = lazy(() => import('../records/media.tsx').then((m) => m.Media));
 const Waterfall = lazy(() => import('../insight/waterfall.tsx').then((m) => m.Waterfall));
 
 /** Initial number of rows of a part. */
@@ -142,6 +143,7 @@ export function SideBySide() {
 	return (
 		<><main class="side">
 			<Controls n={runs.length} />
+			<Media runs={runs} />
 			<div class="box scroll" tabIndex={0} role="region" aria-label={Str.RunsSideBySide}>
 				<table class={runs.length > 4 ? 'many' : ''}><thead><Heads
 					runs={runs} /></thead><Parts list={list} runs={runs} /></table>
