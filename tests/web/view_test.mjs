@@ -225,12 +225,14 @@ test('a run that failed is in no mean; groups, charts and pivots say so with the
 	const page = await here.open(t, '?e=early&by=lr&g=val/acc&pv=p:lr&pv=p:wd&pv=m:best:val/acc');
 	const cell = (name) => page.getAttribute(`[data-group="${name}"] .c-m`, 'title');
 	await says(page, '[data-group="lr 1"]', /^▸lr 1mean of 3; 1 failed left out/);
-	assert.match(await cell('lr 1'), /^Mean 0\.14666\d+, standard deviation 0\.0404\d+, of 3 runs; 1 failed left out$/);
+	assert.match(await cell('lr 1'),
+		/^Mean 0\.14666\d+, standard deviation 0\.0404\d+, of 3 runs; 1 failed left out$/);
 	assert.match(await cell('lr 3'), /of 4 runs$/);
-	assert.match(await page.getAttribute('[data-group="lr 3"] .first .dim', 'title'), /^± is the sample standard deviation/);
+	assert.match(await page.getAttribute('[data-group="lr 3"] .first .dim', 'title'),
+		/^± is the sample standard deviation/);
 	const d = await charted(page, 'loss', (c) => c.lines.length === 3);
-	assert.deepEqual([...d.names].sort(), ['lr 1 (mean of 3; 1 failed left out)', 'lr 2 (mean of 2; 2 failed left out)',
-		'lr 3 (4)']);
+	assert.deepEqual([...d.names].sort(),
+		['lr 1 (3; 1 failed left out)', 'lr 2 (2; 2 failed left out)', 'lr 3 (4)']);
 	assert.ok(Math.abs(d.lines.find((l) => l.id === 'group:lr 1').bottom - 12) < 1e-9, 'seeds 1 to 3');
 	await says(page, '.pivot tbody tr', /^10\.147 ± 0\.040 mean of 3; 1 failed left out/);
 	assert.match(await page.getAttribute('.pivot td button', 'title'), /± is the sample standard deviation/);

@@ -39,9 +39,14 @@ export function endedEarly(r: Pick<Run, 'status'>): boolean {
 	return r.status === 'failed' || r.status === 'killed';
 }
 
+/** "; 1 failed left out"; '' if none is. */
+export function leftOut(n: number): string {
+	return n ? filled(Str.xFailedLeftOut, n) : '';
+}
+
 /** Which runs a mean counts: "mean of 3; 1 failed left out"; '' if all of them. */
-export function meanOf(n: number, left: number, middle = 'mean'): string {
-	return left ? filled(Str.xOfXXFailedLeftOut, middle, n, left) : '';
+export function meanOf(n: number, left: number): string {
+	return left && filled(Str.meanOfX, n) + leftOut(left) || '';
 }
 
 /** Groups sorted by name; runs keep the order of the list. */

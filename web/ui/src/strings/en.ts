@@ -31,9 +31,10 @@ export enum Str {
 	andXMore = ' and {0} more',
 	NotFiniteXX = 'Not finite: {0}{1}.',
 	xBytes = '{0} bytes',
-	xOfXXFailedLeftOut = '{0} of {1}; {2} failed left out',
-	PlusMinusIs = '± is the sample standard deviation of the runs that the mean counts. Runs that failed or were killed '
-		+ 'are left out.',
+	meanOfX = 'mean of {0}',
+	xFailedLeftOut = '; {0} failed left out',
+	PlusMinusIs = '± is the sample standard deviation of the runs that the mean counts. '
+		+ 'Runs that failed or were killed are left out.',
 
 	// base/why
 	unitPoints = ' points',
@@ -925,7 +926,6 @@ export enum Str {
 	CopyTheTable = 'Copy the table',
 	ofNX = ' n {0}',
 	MeanXStandardDeviation = 'Mean {0}, standard deviation {1}, of {2} runs{3}',
-	xFailedLeftOut = '; {0} failed left out',
 	xNX = '{0} n {1}',
 	xValues = '{0} values',
 	TheValuesThatItsRuns = 'The values that its runs share, and how many they are',

@@ -74,9 +74,11 @@ function Cell({ t, c, of }: { t: Table; c: PivotCell | null; of: string }) {
 	const all = count(c.runs.length, Str.run) + (lacking && c.n ? filled(Str.xWithoutAValue, lacking) : '');
 	return (
 		<td class={`num shade${shadeOf(t, c)}` + (c.n && c.mean === t.best ? ' best' : '')}>
-			<button type="button" class="quiet" title={`${filled(Str.xXShowsThemAloneIn, of, all)} ${Str.PlusMinusIs}`}
+			<button type="button" class="quiet"
+				title={`${filled(Str.xXShowsThemAloneIn, of, all)}. ${Str.PlusMinusIs}`}
 				onClick={() => s.setShown(new Set(c.runs.slice(0, SHOW_MAX).map((r) => r.id)))}>
-				{textOf(t, c)} <span class="dim">{meanOf(c.n, c.left) || filled(Str.nX, c.n)}</span></button>
+				{textOf(t, c)} <span class="dim">{meanOf(c.n, c.left)
+					|| filled(Str.nX, c.n)}</span></button>
 		</td>
 	);
 }

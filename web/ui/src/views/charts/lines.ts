@@ -3,7 +3,7 @@
 import { lastPoint, type ChartLine, type Flag } from '../../charts/line/index.ts';
 import type { Alert, Run, Series } from '../../base/types.ts';
 import { lookAt } from '../../base/colour.ts';
-import { fieldAddress, groupName, meanOf } from '../../base/group.ts';
+import { fieldAddress, groupName, leftOut } from '../../base/group.ts';
 import { clockText, count, natural, short, sinceStart } from '../../base/format.ts';
 import { fellOut, recovered } from '../../base/goal.ts';
 import { smooth } from '../../base/series.ts';
@@ -87,8 +87,8 @@ function groupLines(key: string): ChartLine[] {
 		const xs = g.buckets.map((b) => b.x);
 		const of = (v: number | null) => v ?? NaN;
 		return {
-			id: GROUP + name, name: `${name} (${meanOf(g.runs.length, left.get(name) ?? 0, s.view.value.middle)
-				|| g.runs.length})`, colour: colourOf(lookAt(n)), dash: [],
+			id: GROUP + name, name: `${name} (${g.runs.length}${leftOut(left.get(name) ?? 0)})`,
+			colour: colourOf(lookAt(n)), dash: [],
 			xs, ys: g.buckets.map(s.middleOf), smooth: null, fit: !g.runs.every((id) => fallen.has(id)),
 			badX: null, badToEnd: false,
 			band: { low: g.buckets.map((b) => of(b.low)), high: g.buckets.map((b) => of(b.high)),

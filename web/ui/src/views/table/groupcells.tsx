@@ -3,7 +3,7 @@
 import { computed } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { decimalsFor, duration, fixed, natural, paramText, signed } from '../../base/format.ts';
-import { meanOf } from '../../base/group.ts';
+import { leftOut, meanOf } from '../../base/group.ts';
 import { bestOf, directionOf, inPoints } from '../../base/goal.ts';
 import { cell, compareCells, DERIVED, metricColumn, metricValue, runTime } from '../../base/rank.ts';
 import { together, type Together } from '../../base/repeats.ts';
@@ -64,7 +64,7 @@ function numberColumn(of: Column, valueOf: (r: Run) => number | null | undefined
 				<span class="dim">{deviation(t)}{short(t, g)}</span></>;
 		},
 		full: (g) => filled(Str.MeanXStandardDeviation, sum(g).mean, sum(g).std, sum(g).n,
-			g.left ? filled(Str.xFailedLeftOut, g.left) : ''),
+			leftOut(g.left)),
 		value: (g) => sum(g).mean,
 	};
 }
