@@ -265,6 +265,30 @@ test('Space selects a run, v takes it out of the charts; a box that was clicked 
 	await says(page, '.keys', /Space x\s*Select.*v\s*Show or hide in the charts/s);
 });
 
+test('the items of a menu fit into it', async (t) => {
+	await run('menu', 'a', { loss: [[1, 1], [2, 0.5]] });
+	const page = await here.open(t, '?e=menu');
+	for (const width of [1440, 390]) {
+		await page.setViewportSize({ width, height: 844 });
+		await page.goto(here.server.url + '?e=menu');
+		await page.click('[aria-label="Select a"]', WAIT);
+		await page.click('.bulk button[aria-label="More actions"]', WAIT);
+		await page.waitForSelector('.picker .item', WAIT);
+		const out = await page.$eval('.picker', (e) => [...e.querySelectorAll('.item')].map((i) =>
+			e.getBoundingClientRect().right - i.getBoundingClientRect().right));
+		assert.ok(out.length > 2 && out.every((px) => px >= 0), `${width}: ${out}`);
+	}
+});
+
+test('the sidebar counts all runs of an archived experiment, whatever the filter', async (t) => {
+	for (const name of ['a', 'b']) await run('put away', name, { loss: [[1, 1]] });
+	const { experiments } = await here.ask('GET', 'experiments');
+	await here.ask('PATCH', 'experiments/' + experiments.find((e) => e.name === 'put away').id, { archived: true });
+	const page = await here.open(t, '?e=put+away&q=name+%3D+%27a%27');
+	await says(page, '.grid .body', /^a/);
+	await says(page, '.exps a.here', /^put away2$/);
+});
+
 test('"Show 100" goes once 100 runs are charted', async (t) => {
 	for (let i = 0; i < 110; i++)
 		await here.ask('POST', 'runs', { experiment: 'many', name: 'r' + i, params: { i: `${i}` } });

@@ -61,10 +61,10 @@ function Links() {
 
 /** The experiments, most recently written first; the current one is always listed. */
 function listed(): { name: string; runs: number; running: boolean }[] {
-	const all = (s.experiments.value ?? []).filter((e) => !e.archived && (e.run_count > 0 || e.id !== '0'))
+	const all = (s.experiments.value ?? []).filter((e) => e.run_count > 0 || e.id !== '0')
 		.sort((a, b) => (b.last_time ?? 0) - (a.last_time ?? 0))
-		.map((e) => ({ name: e.name, runs: e.run_count, running: e.running_count > 0 }));
-	const found = all.filter((e) => matchesWords(words.value, [e.name]));
+		.map((e) => ({ name: e.name, runs: e.run_count, running: e.running_count > 0, archived: e.archived }));
+	const found = all.filter((e) => !e.archived && matchesWords(words.value, [e.name]));
 	const here = s.experiment.value;
 	const list = found.slice(0, LISTED);
 	if (here === null || words.value !== '' || list.some((e) => e.name === here)) return list;
