@@ -45,6 +45,23 @@ def names(server):
     return view["id"]
 
 
+def deleted_runs(server):
+    """The first page has the deleted runs of its experiment, the earliest 64, with the params of the listed ones."""
+    params = lambda i: {f"p{k}": str(i) for k in range(3)}
+    made = [ask(server, "POST", "/runs", {"experiment": "looks", "name": str(i), "start_time": 1000 + i, "params": params(i)}, 201)["id"]
+            for i in range(70)]
+    for run in made[:2] + made[3:]:
+        ask(server, "DELETE", "/runs/" + run)
+    page = ask(server, "GET", "/runs?include=keys&experiment=looks")
+    lib.equal([r["id"] for r in page["runs"]], [made[2]], "the listed run")
+    want = [{"id": made[i], "start_time": 1000 + i, "params": params(i)} for i in range(66) if i != 2][:64]
+    lib.equal(page["deleted_runs"], want, "the deleted runs that started first")
+    few = ask(server, "GET", "/runs?include=keys&experiment=looks&params_max=2&params=p2")
+    lib.equal(sorted(few["runs"][0]["params"]), sorted(few["deleted_runs"][0]["params"]), "the same params")
+    lib.equal(ask(server, "GET", "/runs?include=keys&experiment=two")["deleted_runs"], [], "an experiment without deleted runs")
+    lib.equal("deleted_runs" in ask(server, "GET", "/runs?experiment=looks"), False, "without include=keys")
+
+
 def preferred(server, first):
     second = ask(server, "POST", "/views", {"experiment": "a/one", "name": "b", "query": "?e=a/one&x=time", "default": True}, 201)["id"]
     at = lambda: {v["id"]: v["default"] for v in ask(server, "GET", "/views?experiment=a/one")["views"]}
@@ -55,6 +72,7 @@ def preferred(server, first):
     lib.equal(first_page("&experiment=a/one"), {"id": first, "query": "?e=a/one&log"}, "the page gets the default view")
     lib.equal(first_page("&experiment=two"), None, "an experiment without a default")
     ask(server, "PATCH", "/views/" + first, {"default": False})
+    deleted_runs(server)
     lib.equal(at(), {first: False, second: False}, "no default")
     refused(server, "PATCH", "/views/" + first, {"name": "b"}, 409, "already")
     lib.equal(ask(server, "PATCH", "/views/" + second, {"name": "c"})["editions"], ask(server, "GET", "/views/" + second)["editions"], "a new name adds no edition")

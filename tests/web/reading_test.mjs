@@ -296,6 +296,21 @@ test('groups: a diverged run does not flatten the others', async (t) => {
 	assert.ok(texts.some((s) => /1 NaN/.test(s)) && !texts.some((s) => /nan/.test(s)), texts.join('; '));
 });
 
+test('a run looks the same after others are deleted, also in a page that never saw them', async (t) => {
+	const ids = [];
+	for (const [i, model] of ['cnn', 'mlp', 'mlp', 'vit', 'cnn', 'vit'].entries())
+		ids.push(await run('fewer', 'r' + i, { loss: [[1, i], [2, i + 1]] }, { model, lr: String(i) }));
+	const looks = async (n) => {
+		const page = await here.open(t, '?e=fewer');
+		const d = await charted(page, 'loss', (c) => c.lines.length === n);
+		return Object.fromEntries(d.lines.map((l) => [l.id, l.colour + ' ' + l.dash]));
+	};
+	const before = await looks(6);
+	for (const i of [0, 1, 3]) await here.ask('DELETE', 'runs/' + ids[i]);
+	const after = await looks(3);
+	assert.deepEqual(after, Object.fromEntries([2, 4, 5].map((i) => [ids[i], before[ids[i]]])));
+});
+
 test('a run looks the same whatever is charted, filtered or opened', async (t) => {
 	const page = await here.open(t, '?e=fashion');
 	const looks = (d) => Object.fromEntries(d.lines.map((l) => [l.id, l.colour + ' ' + l.dash]));

@@ -37,6 +37,9 @@ enum run_json_detail { RUN_JSON_LISTED, RUN_JSON_FULL, RUN_JSON_SERIES };
 
 void run_json_write(struct call *c, struct js *j, const struct query_run *run, enum run_json_detail detail);
 
+/* Writes id, start and params of a run. */
+void run_json_start(struct js *j, const struct query_run *run);
+
 /* Replies with one run. */
 enum call_next run_json_reply(struct call *c, const char *id, enum run_json_detail detail);
 

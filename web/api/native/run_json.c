@@ -266,6 +266,15 @@ static bool write_program_files(struct call *c, struct js *j, const struct query
 	return true;
 }
 
+void run_json_start(struct js *j, const struct query_run *run)
+{
+	js_open(j, '{');
+	js_key_str(j, "id", run->id);
+	run_json_time(j, "start_time", run->start_ms);
+	write_kv_object(j, "params", run->params, run->param_count);
+	js_close(j, '}');
+}
+
 void run_json_write(struct call *c, struct js *j, const struct query_run *run, enum run_json_detail detail)
 {
 	js_open(j, '{');

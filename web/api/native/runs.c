@@ -10,6 +10,9 @@
 #include "web/api/native/native_inside.h"
 #include "web/store/saved_view/saved_view.h"
 
+/* The page gives the first runs of an experiment looks of their own (LIMIT in web/ui/src/base/colour.ts). */
+enum { DELETED_LISTED = 64 };
+
 /* Reads which parts of the runs and which metrics to return. */
 static bool read_list_columns(struct call *c, struct query_runs_opts *o)
 {
@@ -80,19 +83,79 @@ static bool read_list_args(struct call *c, struct query_runs_opts *o)
 	return call_args_done(c);
 }
 
+/* Returns the named experiment, or that of the newest run; NULL if the list is not the first page of an experiment. */
+static const char *first_page_of(const struct query_runs_opts *o, const struct query_runs *runs)
+{
+	if (o->experiment_count > 1 || o->page_token || o->id_count)
+		return NULL;
+	return o->experiment_count ? o->experiments[0] : runs->count ? runs->items[0].experiment : NULL;
+}
+
+/* Adds the params of a run to the keys, at most `most` of them. Returns their number. */
+static size_t add_param_keys(const struct query_run *run, const char **keys, size_t n, size_t most)
+{
+	size_t i, k;
+
+	for (i = 0; i < run->param_count; i++) {
+		for (k = 0; k < n && strcmp(keys[k], run->params[i].key); k++)
+			;
+		if (k == n && n < most)
+			keys[n++] = run->params[i].key;
+	}
+	return n;
+}
+
+/* Reads the deleted runs of the listed experiment that started first. Of many params they have those of the listed
+ * runs. */
+static int read_deleted_runs(struct call *c, const struct query_runs_opts *listed, const struct query_runs *runs,
+			     struct query_runs *ret, struct err *err)
+{
+	const char *experiment = first_page_of(listed, runs);
+	struct query_runs_opts o = { .experiments = &experiment, .experiment_count = 1, .only_deleted = true,
+				     .with_deleted = true, .order_by = "start_time ASC", .limit = DELETED_LISTED,
+				     .parts = QUERY_PARAMS, .params_max = listed->params_max };
+	const char **keys = arena_array(c->arena, o.params_max + 1, sizeof(*keys));
+	size_t i;
+
+	if (!keys)
+		return err_nomem(err, NULL);
+	for (i = 0; i < runs->count; i++)
+		o.param_count = add_param_keys(&runs->items[i], keys, o.param_count, o.params_max);
+	o.params = keys;
+	return query_runs(c->api->store, &o, c->arena, ret, err);
+}
+
+/* Writes the deleted runs, from which the page assigns the looks of the others as before. */
+static void write_deleted_runs(struct call *c, struct js *j, const struct query_runs_opts *o,
+			       const struct query_runs *runs)
+{
+	struct query_runs deleted;
+	struct err err = ERR_INIT;
+	size_t i;
+
+	if (!first_page_of(o, runs))
+		return;
+	if (read_deleted_runs(c, o, runs, &deleted, &err)) {
+		call_fail_err(c, NULL, &err);
+		return;
+	}
+	js_key(j, "deleted_runs");
+	js_open(j, '[');
+	for (i = 0; i < deleted.count; i++)
+		run_json_start(j, &deleted.items[i]);
+	js_close(j, ']');
+}
+
 /* Writes the view that the page shows first: of the named experiment, or of the newest run's experiment. */
 static void write_default_view(struct call *c, struct js *j, const struct query_runs_opts *o,
 			       const struct query_runs *runs)
 {
-	struct saved_view_sel sel = { .shelf = SAVED_VIEW_VIEW,
-				      .experiment = o->experiment_count == 1 ? o->experiments[0] : NULL };
+	struct saved_view_sel sel = { .shelf = SAVED_VIEW_VIEW, .experiment = first_page_of(o, runs) };
 	struct err err = ERR_INIT;
 	struct saved_view k;
 	int rc;
 
-	if (!sel.experiment && runs->count)
-		sel.experiment = runs->items[0].experiment;
-	if (!sel.experiment || o->experiment_count > 1 || o->page_token || o->id_count)
+	if (!sel.experiment)
 		return;
 	rc = saved_view_preferred(c->api->store, &sel, c->arena, &k, &err);
 	if (rc && rc != ERR_NOENT)
@@ -133,6 +196,7 @@ enum call_next on_run_list(struct call *c)
 	if (o.with_keys) {
 		write_metric_keys(&j, &runs);
 		write_default_view(c, &j, &o, &runs);
+		write_deleted_runs(c, &j, &o, &runs);
 		if (c->status != 200)
 			return CALL_DONE;
 	}

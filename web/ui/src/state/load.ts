@@ -10,8 +10,8 @@ import { chartOrder, frontKeys, openAtFirst } from '../base/order.ts';
 import { FIRST } from '../base/params.ts';
 import { DERIVED, metricsOfColumn } from '../base/rank.ts';
 import { emptyView, isBare, linkedTarget, parseView, PLAIN, savedAlone } from '../base/url.ts';
-import { countKeys, curve, experiments, filterProblem, goal, heldMetrics, keyRuns, loading, loadingMore, lookParams,
-	metricKeys, liveRev, notHeld, problem, report, runs } from './runs.ts';
+import { countKeys, curve, deletedRuns, experiments, filterProblem, goal, heldMetrics, keyRuns, loading, loadingMore,
+	lookParams, metricKeys, liveRev, notHeld, problem, report, runs } from './runs.ts';
 import { fill, grow, unwant, want } from './series.ts';
 import { pageWidth } from './sidebar.ts';
 import { go, view } from './view.ts';
@@ -79,6 +79,7 @@ interface FirstPage {
 	next: string | null;
 	/** Some params of the runs are not loaded yet. */
 	some: boolean;
+	deleted: readonly Run[];
 }
 
 /** The newest runs of an experiment (without a name: of the most recent one), with the metrics in front. */
@@ -108,7 +109,7 @@ async function firstPage({ name, filter, mine }: Load): Promise<FirstPage | null
 	if (got.leftOut) heldMetrics.value = new Set([...here, ...lack]);
 	const some = got.paramsLeftOut && !params;
 	lookParams.value = some ? new Set(list.flatMap((r) => Object.keys(r.params))) : null;
-	return { list, next, some };
+	return { list, next, some, deleted: got.deleted };
 }
 
 /** Returns true if the view uses a param that the user chose. */
@@ -159,6 +160,7 @@ export async function loadRuns(name: string | null, filter: string): Promise<voi
 		batch(() => {
 			filterProblem.value = null;
 			runs.value = page.list;
+			deletedRuns.value = page.deleted;
 			loading.value = false;
 			loaded = (newest ?? '') + '\n' + filter;
 			if (name === null && newest !== undefined && view.value.page === 'compare')

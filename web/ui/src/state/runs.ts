@@ -227,10 +227,15 @@ export const knownMetrics = computed<ReadonlySet<string>>(() => {
 	return seenKeys.keys;
 });
 
-/** Depends on the runs and the user's choice alone, not on what is listed or charted. */
+/** The deleted runs of the experiment that the server knows: their looks are taken. */
+export const deletedRuns = signal<readonly Run[]>([]);
+
+/** Depends on the runs, also deleted ones, and the user's choice alone, not on what is listed or charted. */
 export const looks = computed(() => {
 	const { hue, dash } = view.value;
-	return assignLooks(knownRuns.value, { hue, dash, among: lookParams.value });
+	const list = knownRuns.value;
+	return assignLooks([...list, ...deletedRuns.value.filter((r) => !known.has(r.id))],
+		{ hue, dash, among: lookParams.value });
 });
 
 /** Charted runs, in table order. */

@@ -119,7 +119,7 @@ export function lookOf(id: string): Look | undefined {
 /** Assigns looks as the page of the experiment does: from all its runs and the params that its first screen has. */
 async function looksIn(experiment: string): Promise<ReadonlyMap<string, Look>> {
 	const first = await getRuns({ experiment, limit: FIRST_PAGE, params: FIRST, paramsMost: PARAMS_MAX,
-		fields: ['params'] });
+		fields: ['params'], keys: true });
 	const among = first.paramsLeftOut ? new Set(first.runs.flatMap((r) => Object.keys(r.params))) : null;
 	const all = among ? [] : [...first.runs];
 	for (let page = among ? '' : first.next; page !== null && all.length < HELD_MAX;) {
@@ -128,7 +128,7 @@ async function looksIn(experiment: string): Promise<ReadonlyMap<string, Look>> {
 		all.push(...more.runs);
 		page = more.next;
 	}
-	return assignLooks(all, { hue: null, dash: null, among }).byRun;
+	return assignLooks([...all, ...first.deleted], { hue: null, dash: null, among }).byRun;
 }
 
 /** Loads the looks of runs that the experiment of the page does not have. */

@@ -140,6 +140,8 @@ interface RunList {
 	leftOut: boolean;
 	/** Some params of the runs are missing. */
 	paramsLeftOut: boolean;
+	/** Deleted runs of the experiment with start and params, if keys were requested. */
+	deleted: Run[];
 	/** Default view of the experiment, if keys were requested. */
 	view: { id: string; query: string } | null;
 }
@@ -164,6 +166,7 @@ export async function getRuns(q: RunQuery): Promise<RunList> {
 		runs, next: (r.next_page_token as string | undefined) || null,
 		keys: r.metric_keys ? new Map(Object.entries(r.metric_keys as Record<string, number>)) : keysIn(runs),
 		leftOut: r.metrics_left_out === true, paramsLeftOut: r.params_left_out === true,
+		deleted: ((r.deleted_runs ?? []) as Json[]).map(runOf),
 		view: r.default_view as RunList['view'] ?? null,
 	};
 }
