@@ -21,7 +21,8 @@ const nothing = () => {};
 /** Parts of the first screen, with the twelve runs of the stand-in. */
 const frame: Chapter = {
 	'header wide': () => <Header />, 'facts of twelve runs wide': () => <Facts />, 'charts toolbar wide': () => <Toolbar />,
-	'table wide': () => <Table />, 'cards wide': () => <Cards />, 'bulk bar wide': () => <Bulk />,
+	'table wide': () => <Table />, 'cards wide': () => <Cards />,
+	'bulk bar wide': () => <div style={{ height: '36px' }}><Bulk /></div>,
 	'sidebar': () => <div class="app" style={{ display: 'block', height: '400px' }}><Nav /></div>,
 	'settings open': () => <Settings close={nothing} />,
 	'keys wide': () => <div style={{ transform: 'translateX(0)', height: '560px' }}><Keys close={nothing} /></div>,
