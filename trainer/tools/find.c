@@ -17,6 +17,7 @@
 #define MEASURE_SECONDS "3"
 #define OUTPUT_MAX ((size_t)64 << 20)
 #define TEXT_MAX 4096
+#define REFUSED 2 /* exit code of a run that its settings or the memory do not allow */
 
 struct batch_finding {
 	const struct job *job;
@@ -26,8 +27,8 @@ struct batch_finding {
 
 /* ---- the largest ---- */
 
-/* Plans the largest micro-batch that fits, without gradient accumulation. */
-static int plan_largest_batch(struct batch_finding *f, struct err *err)
+/* Plans the largest micro-batch of at most `most` samples that fits, without gradient accumulation. */
+static int plan_largest_batch(struct batch_finding *f, int64_t most, struct err *err)
 {
 	struct board board = { .stop_signal = 0 };
 	struct run_config cfg = *f->job->cfg;
@@ -46,7 +47,7 @@ static int plan_largest_batch(struct batch_finding *f, struct err *err)
 		return rc;
 	samples = e->subject.data->n_samples[SPLIT_TRAIN] / cfg.world;
 	f->search.largest = memory_largest_batch(&e->rank, &e->subject,
-						 samples > 0 && samples < SIZE_MOST ? samples : SIZE_MOST, &f->bytes);
+						 samples > 0 && samples < most ? samples : most, &f->bytes);
 	engine_close(e);
 	return 0;
 }
@@ -104,6 +105,8 @@ static int measure_batch_size(const struct job *job, int64_t size, double *ret, 
 	return rc;
 }
 
+/* Measures increasing sizes. The kernels of a run, chosen by time, may need more memory than the plan's: a size that is
+ * refused for that ends the search, and the largest is the one before it. */
 static int find_fastest_batch(struct batch_finding *f, int *ret_code, struct err *err)
 {
 	struct batch_search *s = &f->search;
@@ -114,6 +117,12 @@ static int find_fastest_batch(struct batch_finding *f, int *ret_code, struct err
 		double rate = 0;
 
 		rc = measure_batch_size(f->job, size, &rate, ret_code, err);
+		if (!rc && *ret_code == REFUSED && s->n) {
+			*ret_code = 0;
+			log_info("--batch-size %lld does not fit with the kernels that its run chose by time",
+				 (long long)size);
+			return plan_largest_batch(f, size / 2, err);
+		}
 		if (rc || *ret_code)
 			return rc;
 		enough = batch_add(s, size, rate);
@@ -200,7 +209,7 @@ static int find_batch(const struct job *job, const char *dir, struct err *err)
 	int code = 0, rc = read_noise_scale(&f, dir, err);
 
 	if (!rc)
-		rc = plan_largest_batch(&f, err);
+		rc = plan_largest_batch(&f, SIZE_MOST, err);
 	if (!rc)
 		rc = find_fastest_batch(&f, &code, err);
 	if (!rc && !code)
