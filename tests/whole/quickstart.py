@@ -134,8 +134,8 @@ def get(url):
 
 
 def runs(top):
-    out = subprocess.run([os.path.join(BUILD, "dptrack"), "ls", "--logdir", "runs", "--csv"], cwd=top, check=True, text=True,
-                         capture_output=True)
+    out = subprocess.run([os.path.join(BUILD, "dptrack"), "ls", "--logdir", "runs", "--csv"], cwd=top, text=True, capture_output=True)
+    assert out.returncode == 0, out.stderr
     return sorted(line.split(",")[1:3] for line in out.stdout.splitlines()[1:])
 
 
