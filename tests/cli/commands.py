@@ -232,13 +232,14 @@ def closed_output(folder):
         for ignored in (False, True):
             before = signal.signal(signal.SIGPIPE, signal.SIG_IGN)
             try:
-                with subprocess.Popen([lib.PROGRAM, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, restore_signals=not ignored,
-                                      env=lib.environment_of(args)) as p:
-                    p.stdout.close()
-                    said = p.stderr.read()
+                reader, writer = os.pipe()
+                os.close(reader)
+                p = subprocess.run([lib.PROGRAM, *args], stdout=writer, stderr=subprocess.PIPE, restore_signals=not ignored,
+                                   env=lib.environment_of(args), check=False)
+                os.close(writer)
             finally:
                 signal.signal(signal.SIGPIPE, before)
-            lib.equal((p.returncode, said), (-signal.SIGPIPE, b""), f"{args} without a reader")
+            lib.equal((p.returncode, p.stderr), (-signal.SIGPIPE, b""), f"{args} without a reader")
 
 
 def misuse(folder):
