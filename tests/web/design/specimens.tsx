@@ -167,8 +167,9 @@ const texts: Chapter = {
 	'group closed': () => <GroupHead open={false} toggle={nothing} name="grad_norm" count={64} />,
 	'problem': () => <span class="problem">The name is taken.</span>,
 	'lost part wide': () => <Lost />,
-	'facts wide': () => <p class="facts"><b>12 runs</b><span class="running">1 running</span>
-		<span class="failed">1 failed</span><span class="nan">2 diverged</span></p>,
+	'facts wide': () => <p class="facts"><b>12 runs</b><button type="button" class="running">1 running</button>
+		<button type="button" class="failed">1 failed</button>
+		<button type="button" class="nan">2 diverged</button></p>,
 	'tags': () => <><span class="tagged">baseline</span> <span class="tagged">team vision</span></>,
 	'tabs wide': () => <nav class="tabs" style={{ position: 'static' }}><a href="#" aria-current="page">Overview</a>
 		<a href="#">Charts</a><a href="#">Console</a></nav>,

@@ -176,6 +176,43 @@ test('a failure is flagged at its step in every chart, in the words of the table
 	await charted(alone, 'val/top1', (c) => c.marks.some((m) => m.kind === 'flag-failed' && m.x === 200));
 });
 
+test('the words of a flag read its step, and lead to the reason of a failure', async (t) => {
+	await pitfalls('words');
+	const page = await here.open(t, '?e=words');
+	const { marks, box } = await charted(page, 'train/loss', (c) => ['flag-failed', 'flag-spike'].every((kind) =>
+		c.marks.some((m) => m.kind === kind)));
+	const plot = await page.locator('[data-chart="train/loss"]').boundingBox();
+	const at = (kind) => page.evaluate(([m, b]) => {
+		const { from, to } = document.querySelector('[data-chart="train/loss"]').chart.drawn();
+		return b.left + ((m.x - from) / (to - from)) * b.width;
+	}, [marks.find((m) => m.kind === kind), box]);
+	const seen = () => page.evaluate(() =>
+		document.querySelector('[data-chart="train/loss"] .readings:not([hidden]) .where')?.textContent);
+	for (const [kind, words] of [['flag-spike', 'step 150'], ['flag-failed', 'step 200']]) {
+		const x = plot.x + await at(kind) + 30;
+		let y = plot.y + box.top - 8; // in one of the rows
+		for (; y > plot.y; y -= 14) {
+			await page.mouse.move(x, y);
+			if (await seen() === words) break;
+		}
+		assert.equal(await seen(), words);
+		await page.mouse.click(x, y);
+	}
+	await says(page, '.failure h2', /failed at step 200/);
+});
+
+test('several failed runs: their count lists them alone', async (t) => {
+	const lost = await Promise.all(['x', 'y'].map((name) =>
+		run('counts', name, { loss: [[1, 1]] }, { status: 'failed' })));
+	await run('counts', 'z', { loss: [[1, 1]] });
+	const page = await here.open(t, '?e=counts');
+	await page.click('.facts button.failed', WAIT);
+	await until(() => page.$$eval('.grid .body .row', (l) => l.map((r) => r.dataset.run).sort().join()),
+		(ids) => ids === [...lost].sort().join());
+	await page.click('.facts button:text-is("Show all runs")');
+	await until(() => page.locator('.grid .body .row').count(), (n) => n === 3);
+});
+
 test('a run\'s page names its charts in full, its place, its status and the time of its points', async (t) => {
 	const ids = await pitfalls('page');
 	const page = await here.open(t, '?e=page&r=' + ids.second);

@@ -50,6 +50,13 @@ task('why a run failed, with the last lines of its console', 1, async (open) => 
 	return k;
 });
 
+task('why the only failed run failed, from its count', 1, async (open) => {
+	const k = await open('?e=failed');
+	await k.act('.facts button.failed');
+	await says(k.page, '.failure h2 code', /CUDA out of memory/);
+	return k;
+});
+
 /** Makes the clipboard refuse, as on a page without TLS; the link must then be selected. */
 const refuse = (page) => page.evaluate(() => Object.defineProperty(navigator, 'clipboard', { value: undefined }));
 

@@ -323,6 +323,7 @@ export enum Str {
 	xRunning = '{0} running',
 	xFailed = '{0} failed',
 	xDiverged = '{0} diverged',
+	ListTheseRunsAlone = 'List these runs alone',
 	xXArchived = '{0} {1} archived',
 	xInTheCharts = '{0} in the charts',
 	ShowAll = 'Show all',

@@ -8,7 +8,7 @@ import { drawCursor, drawSelection } from './cursor.ts';
 import { distanceTo, fitRange, lastPoint, snapX, type ChartLine } from './geometry.ts';
 import { blank } from '../base/ink.ts';
 import { drawEnd, drawLine } from './lines.ts';
-import { drawFlags, drawNotOnLog, drawOutside, flagRows, LANE } from './marks.ts';
+import { drawFlags, drawNotOnLog, drawOutside, flagAt, flagRows, LANE } from './marks.ts';
 import { drawLabel, labelsOf, type Label } from './names.ts';
 import { clip, mapsOf, type Box, type LineData, type LineEvents, type Mark, type Pane } from './pane.ts';
 import { nextX, readLines, snapTo, type Reading } from './read.ts';
@@ -222,6 +222,12 @@ export class LineChart extends Chart<LineData, LineEvents> {
 			this.drag = [this.drag[0], Math.min(b.left + b.width, Math.max(b.left, px))];
 			this.drawOver();
 		}
+		const named = this.drag ? null : this.flagUnder(e);
+		if (named) {
+			this.reader = { by: e.pointerType === 'touch' ? 'touch' : 'pointer', py };
+			this.point(named.flag.x);
+			return this.hover(named.line.id);
+		}
 		if (px > b.left + b.width + 4 && !this.drag)
 			return this.hover(this.labels.find((k) => Math.abs(k.at - py) < 7)?.id ?? null);
 		if (px < b.left || px > b.left + b.width + 4 || py < b.top - 20 || py > b.top + b.height + 20) return;
@@ -230,6 +236,13 @@ export class LineChart extends Chart<LineData, LineEvents> {
 		this.point(this.snap(p, id, { x, px, py, reach: this.reach(p, px, SNAP_PX), pixels: SNAP_PX }));
 		this.hover(id);
 	};
+
+	/** The flag whose words are under the pointer. */
+	private flagUnder(e: MouseEvent): ReturnType<typeof flagAt> {
+		const p = this.pane;
+		const at = this.pixelsOf(e);
+		return p && at[1] < p.box.top ? flagAt(this.over.getContext('2d')!, p, this.rows, at) : null;
+	}
 
 	/** The position of a real point: the nearest in both directions on the line under the pointer, so that the tip
 	 * of a spike can be selected, else the nearest in x of all lines. */
@@ -318,6 +331,8 @@ export class LineChart extends Chart<LineData, LineEvents> {
 
 	private readonly click = (e: MouseEvent): void => {
 		const p = this.pane;
+		const named = this.flagUnder(e);
+		if (named) return void (named.flag.kind === 'failed' && this.ev.onOpen(named.line.id, true));
 		if (p && this.pixelsOf(e)[0] > p.box.left + p.box.width + 4 && this.hoverId !== null)
 			this.ev.onOpen(this.hoverId);
 	};

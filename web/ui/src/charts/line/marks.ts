@@ -97,29 +97,42 @@ export function flagRows(g: CanvasRenderingContext2D, d: LineData, width: number
 	return Math.min(LANES, new Set(packRows(boxes, LANES)).size);
 }
 
+interface PlacedFlag extends FlagWords {
+	left: number;
+	/** Middle of its words; null: there is no room for them. */
+	top: number | null;
+}
+
+/** Places the words of the flags in rows above the plot area. */
+function placeFlags(g: CanvasRenderingContext2D, p: Pane, rows: number): PlacedFlag[] {
+	const b = p.box;
+	const list = flagsOf(g, p.d).map((f) =>
+		({ ...f, left: Math.max(b.left, Math.min(p.x(f.flag.x) - 4, p.width - f.width - 2)) }));
+	const row = packRows(list, Math.max(1, rows));
+	return list.map((f, i) => ({ ...f, top: row[i]! < 0 ? null : b.top - 8 - row[i]! * LANE }));
+}
+
+/** The flag whose words are at a pixel; null: none. */
+export function flagAt(g: CanvasRenderingContext2D, p: Pane, rows: number, [px, py]: readonly [number, number]):
+	Pick<FlagWords, 'line' | 'flag'> | null {
+	return placeFlags(g, p, rows).reverse().find((f) => f.top !== null && Math.abs(py - f.top) <= LANE / 2
+		&& px >= f.left && px <= f.left + f.width) ?? null;
+}
+
 /** Draws the flags with a thin dotted line to their place; only: flags of one line. */
 export function drawFlags(g: CanvasRenderingContext2D, p: Pane, rows: number, only: string | null): Mark[] {
 	const b = p.box;
-	const list = flagsOf(g, p.d);
-	const boxes = list.map((f) =>
-		({ left: Math.max(b.left, Math.min(p.x(f.flag.x) - 4, p.width - f.width - 2)), width: f.width }));
-	const row = packRows(boxes, Math.max(1, rows));
-	const marks: Mark[] = [];
-	const yOf = (i: number) => b.top - 8 - Math.max(0, row[i]!) * LANE;
-	const drawn = (id: string) => only === null || id === only;
-	list.forEach(({ line, flag }, i) => {
-		if (!drawn(line.id)) return;
+	const list = placeFlags(g, p, rows).filter((f) => only === null || f.line.id === only);
+	for (const { line, flag, top } of list) {
 		const x = p.x(flag.x);
 		const down = flag.y !== null && isInside(p, flag.x, flag.y) ? p.y(flag.y) : b.top + b.height;
 		g.strokeStyle = line.colour;
 		g.lineWidth = 1;
-		segment(g, [x, row[i]! < 0 ? b.top : yOf(i) + 6], [x, down], [1, 3]);
-		marks.push({ id: line.id, kind: 'flag-' + flag.kind, x: flag.x, y: flag.y, text: flag.text });
-	});
+		segment(g, [x, top === null ? b.top : top + 6], [x, down], [1, 3]);
+	}
 	// the words cover the dotted lines of other flags
-	list.forEach(({ line, words }, i) => {
-		if (drawn(line.id) && row[i]! >= 0)
-			halo(g, p.theme, words, { x: boxes[i]!.left, y: yOf(i), colour: line.colour });
-	});
-	return marks;
+	for (const { line, words, left, top } of list)
+		if (top !== null) halo(g, p.theme, words, { x: left, y: top, colour: line.colour });
+	return list.map(({ line, flag }) =>
+		({ id: line.id, kind: 'flag-' + flag.kind, x: flag.x, y: flag.y, text: flag.text }));
 }

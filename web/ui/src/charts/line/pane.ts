@@ -30,7 +30,8 @@ export interface LineEvents {
 	onHover(id: string | null): void;
 	onZoom(from: number, to: number): void;
 	onReset(): void;
-	onOpen(id: string): void;
+	/** why: at the reason of its failure. */
+	onOpen(id: string, why?: boolean): void;
 }
 
 /** A drawn mark (hollow end, cross, arrow, flag) with its value or text. */

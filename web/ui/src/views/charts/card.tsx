@@ -32,7 +32,7 @@ function begin(metric: string, el: HTMLElement, chart: { current: LineChart | nu
 		onHover: (id) => (s.lit.value = id),
 		onZoom: (from, to) => s.zoomTo(metric, from, to),
 		onReset: s.resetZoom,
-		onOpen: (id) => !id.startsWith(GROUP) && s.openRun(id),
+		onOpen: (id, why) => !id.startsWith(GROUP) && s.openRun(id, why ? '' : undefined),
 	});
 	chart.current = c;
 	let visible = false;

@@ -5,6 +5,8 @@ import { fellOut } from '../../base/goal.ts';
 import type { Run } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
 import { filled, parts, Str } from '../../strings/en.ts';
+import { wayOf } from '../base/jump.tsx';
+import { statements } from '../base/says.ts';
 
 const SAME_SHOWN = 14;
 const VALUE_MAX = 24;
@@ -12,17 +14,27 @@ const SHOW_MAX = 100;
 
 const cut = (v: string) => (v.length > VALUE_MAX ? v.slice(0, VALUE_MAX - 1) + '…' : v);
 
-/** Counts the runs of each notable kind. */
+/** Shows why the only run of a kind is of it, or lists the runs of the kind alone. */
+function showKind(list: readonly Run[]): void {
+	const r = list[0]!;
+	const say = statements(r)[0];
+	if (list.length === 1) return (say && wayOf(r, say) || (() => s.openRun(r.id, '')))();
+	s.go({ shown: list.slice(0, SHOW_MAX).map((x) => x.id.slice(0, 8)), only: true });
+}
+
+/** Counts the runs of each notable kind; a count leads to its runs. */
 function Kinds({ list }: { list: readonly Run[] }) {
-	const by = (f: (r: Run) => boolean) => list.filter(f).length;
-	const failed = by((r) => r.status === 'failed');
-	const lost = by((r) => r.status !== 'failed' && fellOut(r));
-	const running = by((r) => r.status === 'running');
+	const kind = (look: string, words: string, is: (r: Run) => boolean) => {
+		const own = list.filter(is);
+		return own.length > 0 && <button type="button" class={look}
+			title={own.length > 1 ? Str.ListTheseRunsAlone : filled(Str.ShowX, s.nameOf(own[0]!.id, own[0]))}
+			onClick={() => showKind(own)}>{parts(words, own.length)}</button>;
+	};
 	return (
 		<>
-			{running > 0 && <span class="running">{parts(Str.xRunning, running)}</span>}
-			{failed > 0 && <span class="failed">{parts(Str.xFailed, failed)}</span>}
-			{lost > 0 && <span class="nan">{parts(Str.xDiverged, lost)}</span>}
+			{kind('running', Str.xRunning, (r) => r.status === 'running')}
+			{kind('failed', Str.xFailed, (r) => r.status === 'failed')}
+			{kind('nan', Str.xDiverged, (r) => r.status !== 'failed' && fellOut(r))}
 		</>
 	);
 }

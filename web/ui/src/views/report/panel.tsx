@@ -94,7 +94,7 @@ function Plot({ p, d, name }: { p: ReportPanel; d: PanelData; name: string }) {
 				c.cursor(x);
 			},
 			onHover: (id) => c.highlight(id), onZoom: () => {}, onReset: () => {},
-			onOpen: (id) => s.openRun(id.split('\n')[0]!),
+			onOpen: (id, why) => s.openRun(id.split('\n')[0]!, why ? '' : undefined),
 		});
 		chart.current = c;
 		return () => c.destroy();
