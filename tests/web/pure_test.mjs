@@ -880,6 +880,13 @@ test('the text of a report: parts, frozen panels, a body edited without the data
 	assert.deepEqual([panel.metrics, panel.runs, panel.log, panel.x, panel.wrong],
 		[['x', 'y'], ['0123abcd'], true, 'step', ['colour: red']]);
 	assert.match(parts[2].text, /```c\nd\n```\n```panel/, 'other blocks, and one without an end, are text');
+	const look = { x: 'clock', logX: true, range: [2.5, 90], log: true, limits: [null, 3], group: ['lr', 't:team'],
+		band: 'se', line: 'median' };
+	const block = p.panelBlock({ metrics: 'loss', ...look });
+	const again = p.readReport(block).parts[0].panel;
+	assert.deepEqual([again.wrong, { ...again, ...look }], [[], again], block);
+	assert.deepEqual(p.readReport('```panel\nrange: 3 1\nlimits: 1\n```').parts[0].panel.wrong,
+		['range: 3 1', 'limits: 1']);
 	const kept = p.withFrozen(text, 1, '{"a":1}');
 	assert.equal(p.readReport(kept).parts[1].panel.frozen, 1);
 	assert.equal(p.readReport(kept).data.get(1), '{"a":1}');

@@ -130,6 +130,32 @@ test('a chart goes to a report by three clicks, with the runs of the filter and 
 	await charted(page, 'train/loss (2)', (c) => c.lines.length === 2);
 });
 
+test('a grouped and zoomed chart keeps its look in a report, live and frozen', async (t) => {
+	for (const [i, seed] of [1, 2, 3, 4].entries()) {
+		const { id } = await here.ask('POST', 'runs', { experiment: 'looks', name: 'g' + i,
+			params: { model: i < 2 ? 'mlp' : 'cnn', seed: String(seed) } });
+		await log(id, curve(i + 1));
+	}
+	const page = await here.open(t, '?e=looks&by=model&band=se&median&z=257~354&logx&log'
+		+ '&y=0.1~9~train/loss');
+	const look = ({ from, to, lo, hi, lines }) => ({ from, to, lo, hi, lines: lines.map((l) =>
+		[l.id.split('\n')[0], l.colour, l.points, l.top, l.bottom]) });
+	const chart = await charted(page, 'train/loss', (d) => d.lines.length === 2);
+	await page.hover('[data-chart="train/loss"]');
+	await page.click('figure:has([data-chart="train/loss"]) button:text-is("Add to report")');
+	await page.fill('[aria-label="Name of a new report"]', 'looks');
+	await page.click('.picker button:text-is("New report")');
+	await page.click('.picker [role=status] a');
+	const d = await charted(page, 'train/loss (1)', (c) => c.lines.length === 2);
+	assert.deepEqual(look(d), look(chart));
+	assert.ok(d.names.every((name) => /^model (mlp|cnn) \(2\)$/.test(name)), d.names.join());
+	await says(page, '.reportpanel figcaption', /median by model/);
+	await page.click('[aria-label="Freeze train/loss (1)"]');
+	await page.waitForSelector('[data-frozen=true]', WAIT);
+	await page.reload();
+	assert.deepEqual(look(await charted(page, 'train/loss (1)', (c) => c.lines.length === 2)), look(chart));
+});
+
 test('runs of another experiment have the looks of their own table', async (t) => {
 	for (const [name, lr] of [['u', 1], ['v', 2], ['w', 3]]) {
 		const { id } = await here.ask('POST', 'runs',

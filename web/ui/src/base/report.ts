@@ -1,14 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 // Text of a report: Markdown with panels as fenced blocks. A panel has one setting per line: "metrics: train/loss,
-// val/loss", "runs: 1a2b3c4d 5e6f7a8b" or "filter: params.lr > 0.1", and optionally "x: epoch", "scale: log", "title:
-// …", "experiment: …". A frozen panel has "frozen: 2" and is drawn from the block "frozen 2" at the end of the text,
-// which holds the REST replies of that time.
+// val/loss", "runs: 1a2b3c4d 5e6f7a8b" or "filter: params.lr > 0.1", and optionally "x: epoch", "range: 100 200" of x,
+// "xscale: log", "limits: 0 auto" of y, "scale: log", "title: …", "experiment: …"; "group: model, t:team" draws a line
+// for each group of runs, "band: std" and "line: median" say which. A frozen panel has "frozen: 2" and is drawn from
+// the block "frozen 2" at the end of the text, which holds the REST replies of that time.
+import type { Band, Limits, Middle } from './url.ts';
 
-/** Values of x that the server knows. */
-type PanelX = 'step' | 'elapsed' | 'epoch';
-const X_AXES: readonly string[] = ['step', 'elapsed', 'epoch'];
+type PanelX = 'step' | 'elapsed' | 'epoch' | 'clock';
+const X_AXES: readonly string[] = ['step', 'elapsed', 'epoch', 'clock'];
+const BANDS: readonly string[] = ['minmax', 'std', 'se', 't95'];
 
-export interface ReportPanel {
+/** The axes of a panel. */
+export interface PanelAxes {
+	x: PanelX;
+	logX: boolean;
+	/** The drawn part of x; null: all of it. */
+	range: [number, number] | null;
+	log: boolean;
+	limits: Limits;
+}
+
+/** How the groups of a panel are drawn. */
+interface PanelGroups {
+	/** Fields to group by, as in the view; without any each run has its line. */
+	group: string[];
+	band: Band;
+	line: Middle;
+}
+
+export interface ReportPanel extends PanelAxes, PanelGroups {
 	title: string;
 	metrics: string[];
 	/** '' is the report's experiment. */
@@ -16,8 +36,6 @@ export interface ReportPanel {
 	/** Prefixes of run ids; if empty, the newest runs of the filter. */
 	runs: string[];
 	filter: string;
-	x: PanelX;
-	log: boolean;
 	/** Number of its data block; null for a live panel. */
 	frozen: number | null;
 	/** Lines that are not recognised. */
@@ -39,21 +57,43 @@ function listOf(words: string): string[] {
 	return words.split(',').map((w) => w.trim()).filter(Boolean);
 }
 
+/** Parses two numbers in ascending order, where "auto" is null; null: something else. */
+function limitsOf(value: string): Limits | null {
+	const list = value.split(/[\s,]+/).map((w) => (w === 'auto' ? null : Number(w)));
+	const [low, high] = list as Limits;
+	return list.length === 2 && list.every((v) => v === null || Number.isFinite(v))
+		&& (low === null || high === null || low < high) ? [low, high] : null;
+}
+
+/** Parses a line on the axes or groups of a panel; returns false if it is another. */
+function takeLook(p: ReportPanel, name: string, value: string): boolean {
+	const limits = limitsOf(value);
+	if (name === 'x' && X_AXES.includes(value)) p.x = value as PanelX;
+	else if (name === 'scale' && /^(log|linear)$/.test(value)) p.log = value === 'log';
+	else if (name === 'xscale' && /^(log|linear)$/.test(value)) p.logX = value === 'log';
+	else if (name === 'limits' && limits) p.limits = limits;
+	else if (name === 'range' && limits && !limits.includes(null)) p.range = limits as [number, number];
+	else if (name === 'group') p.group = listOf(value);
+	else if (name === 'band' && BANDS.includes(value)) p.band = value as Band;
+	else if (name === 'line' && /^(mean|median)$/.test(value)) p.line = value as Middle;
+	else return false;
+	return true;
+}
+
 /** Parses one line of a panel; returns false if it is unknown. */
 function takeLine(p: ReportPanel, name: string, value: string): boolean {
 	if (name === 'metrics') p.metrics = listOf(value);
 	else if (name === 'runs') p.runs = value.split(/[\s,]+/).filter((id) => /^[0-9a-f]{4,32}$/.test(id));
 	else if (name === 'title' || name === 'experiment' || name === 'filter') p[name] = value;
-	else if (name === 'x' && X_AXES.includes(value)) p.x = value as PanelX;
-	else if (name === 'scale' && /^(log|linear)$/.test(value)) p.log = value === 'log';
 	else if (name === 'frozen' && /^\d{1,6}$/.test(value)) p.frozen = Number(value);
-	else return false;
+	else return takeLook(p, name, value);
 	return true;
 }
 
 function panelFrom(lines: readonly string[]): ReportPanel {
 	const p: ReportPanel = { title: '', metrics: [], experiment: '', runs: [], filter: '', x: 'step', log: false,
-		frozen: null, wrong: [] };
+		logX: false, range: null, limits: [null, null], group: [], band: 'minmax', line: 'mean', frozen: null,
+		wrong: [] };
 	for (const line of lines) {
 		const m = /^\s*(\w+)\s*:\s*(.*?)\s*$/.exec(line);
 		if (line.trim() && !(m && takeLine(p, m[1]!, m[2]!))) p.wrong.push(line.trim());
@@ -98,23 +138,34 @@ function writeReport({ parts, data }: ReportText): string {
 	return [...body, ...kept].join('\n') + (kept.length ? '\n' : '');
 }
 
-interface PanelWords {
+interface PanelWords extends Partial<PanelAxes & PanelGroups> {
 	metrics: string;
 	title?: string;
 	/** Prefixes of run ids; without: the runs of the filter. */
 	runs?: readonly string[];
 	filter?: string;
-	x?: PanelX;
-	log?: boolean;
+}
+
+function groupWords({ group, band, line }: PanelWords): string[] {
+	return group?.length ? [`group: ${group.join(', ')}`, ...band ? [`band: ${band}`] : [],
+		...line ? [`line: ${line}`] : []] : [];
+}
+
+function axesWords({ x, logX, range, log, limits }: PanelWords): string[] {
+	const scale = (of: string) => `${of}: log`;
+	return [...x && x !== 'step' ? [`x: ${x}`] : [], ...logX ? [scale('xscale')] : [],
+		...range ? [`range: ${range.join(' ')}`] : [], ...log ? [scale('scale')] : [],
+		...limits?.some((v) => v !== null) ? [`limits: ${limits.map((v) => v ?? 'auto').join(' ')}`] : []];
 }
 
 /** The text of a live panel. */
-export function panelBlock({ metrics, title, runs, filter, x, log }: PanelWords): string {
+export function panelBlock(p: PanelWords): string {
+	const { metrics, title, runs, filter } = p;
 	const one = (text: string) => text.replace(/\s+/g, ' ').trim();
 	return fenced('panel', [
 		...title ? [`title: ${one(title)}`] : [], `metrics: ${one(metrics)}`,
 		...runs?.length ? [`runs: ${runs.join(' ')}`] : [], ...filter ? [`filter: ${one(filter)}`] : [],
-		...x && x !== 'step' ? [`x: ${x}`] : [], ...log ? ['scale: log'] : [],
+		...groupWords(p), ...axesWords(p),
 	]);
 }
 

@@ -12,7 +12,7 @@ export { isReserved, tagKeys, tagsOf } from './tags.ts';
 export * from './rolled_back.ts';
 export * from './sidebar.ts';
 export { endSession, getRuns } from './server/api.ts';
-export { askRanks, askWhole } from './points.ts';
+export { askPanel, askPanelGroups, askRanks } from './points.ts';
 export { groupCurves, groupOrder, middleAt, middleOf, runGroups, wantGroups } from './groups.ts';
 export { start } from './live.ts';
 export { FIRST_PAGE, HELD_MAX, NEXT_PAGE, PARAMS_MAX } from './load.ts';

@@ -2,6 +2,7 @@
 // All requests for points and the decoding of their replies. Caches nothing.
 import { fieldAddress } from '../base/group.ts';
 import { FORMULA } from '../base/panel.ts';
+import type { PanelAxes } from '../base/report.ts';
 import type { BucketColumns, RunDetail, Series } from '../base/types.ts';
 import { askSeries, num, queryGroups, queryLines, querySeries, request, type GroupReply, type Json, type SeriesReply }
 	from './server/api.ts';
@@ -60,10 +61,26 @@ export async function askGroups({ runs, keys, buckets, zoom }: CurveQuestion): P
 	return named(keys, list);
 }
 
-/** Curves of whole runs as the server sends them, in full precision, for storage. */
-export function askWhole(runs: readonly string[], keys: readonly string[], buckets: number,
-	x: 'step' | 'elapsed' | 'epoch'): Promise<Json[]> {
-	return askSeries({ runs, keys, rank: -1, buckets, x });
+/** Curves on the axis of a panel in a report. */
+interface PanelQuestion {
+	runs: readonly string[];
+	keys: readonly string[];
+	buckets: number;
+	axes: Pick<PanelAxes, 'x' | 'logX' | 'range'>;
+}
+
+function panelQuery({ axes: { x, logX, range }, ...q }: PanelQuestion) {
+	return { ...q, x: x === 'clock' ? 'time' as const : x, ...(logX ? { spacing: 'log' as const } : {}),
+		...(range ? { from: range[0], to: range[1] } : {}) };
+}
+
+/** As the server sends them, in full precision, for storage. */
+export function askPanel(q: PanelQuestion): Promise<Json[]> {
+	return askSeries({ ...panelQuery(q), rank: -1 });
+}
+
+export function askPanelGroups(q: PanelQuestion, by: readonly string[], band: string): Promise<GroupReply[]> {
+	return queryGroups({ ...panelQuery(q), rank: null }, by.map(fieldAddress), band);
 }
 
 /** Points after a step. */

@@ -685,12 +685,14 @@ export enum Str {
 	TextOfTheReport = 'Text of the report',
 	Preview = 'Preview',
 	MarkdownAPanelTakesMetrics
-		= 'Markdown. A panel takes metrics, runs or filter, x (step, elapsed, epoch), scale (log), title, '
-		+ 'experiment: a line each.',
+		= 'Markdown. A panel takes metrics, runs or filter, x (step, elapsed, epoch, clock), range (of x), '
+		+ 'xscale and scale (log), limits (of y), group (params or t:tag), band (minmax, std, se, t95), '
+		+ 'line (mean, median), title, experiment: a line each.',
 	xEndsAtX = '{0} ends at {1}',
 	Min = 'Min',
 	Max = 'Max',
 	TheNumbersOfX = 'The numbers of {0}',
+	fromXToX = ' from {0} {1} to {2}',
 	ThisPanelHasNoMetrics = 'This panel has no metrics',
 	TheFrozenDataOfThisPanel = 'The frozen data of this panel is missing from the text',
 	ItsRunsHaveNoPointsOf = 'Its runs have no points of these metrics',

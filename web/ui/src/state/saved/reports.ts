@@ -2,17 +2,20 @@
 // Saved reports: their texts, current data of a panel, and frozen data. Loaded with the page of reports.
 import { signal } from '@preact/signals';
 import { assignLooks, type Look } from '../../base/colour.ts';
+import { endedEarly, fieldAddress, groupRuns } from '../../base/group.ts';
 import { FIRST } from '../../base/params.ts';
 import { readReport, withFrozen, type ReportPanel } from '../../base/report.ts';
 import type { Run } from '../../base/types.ts';
-import { getRuns, request, seriesIn, type Json, type SeriesReply } from '../server/api.ts';
-import { askWhole, FIRST_PAGE, HELD_MAX, looks, NEXT_PAGE, PARAMS_MAX, report as complain } from '../index.ts';
+import { getRuns, request, seriesIn, type GroupReply, type Json, type SeriesReply } from '../server/api.ts';
+import { askPanel, askPanelGroups, FIRST_PAGE, HELD_MAX, looks, NEXT_PAGE, PARAMS_MAX, report as complain, tagsOf }
+	from '../index.ts';
 
 /** Maximum of runs and metrics in a panel: more lines cannot be distinguished. */
 const RUNS_MAX = 12;
 const METRICS_MAX = 8;
 /** Points in a panel's chart. */
 const BUCKETS = 200;
+const GROUP_BUCKETS = 150;
 
 export interface ReportHead {
 	id: string;
@@ -28,6 +31,14 @@ export interface Report extends ReportHead {
 	editions: { edition: number; time: number }[];
 }
 
+/** A group of runs in a panel: its curve of each metric. */
+interface PanelGroup {
+	name: string;
+	/** Runs that failed or were killed, which no mean counts. */
+	left: number;
+	curves: GroupReply[];
+}
+
 /** Data of a panel: runs and series as REST replies. */
 export interface PanelData {
 	/** Time of the request, in milliseconds since 1970. */
@@ -36,6 +47,8 @@ export interface PanelData {
 	/** In the server's encoding. */
 	sent: Json[];
 	series: SeriesReply[];
+	/** Of a panel with groups, in the order of their names. */
+	groups: PanelGroup[];
 	/** More runs or metrics exist than the panel shows. */
 	more: boolean;
 }
@@ -82,8 +95,10 @@ export async function deleteReport(id: string): Promise<() => Promise<Report>> {
 	return () => makeReport(was.experiment, was.name, was.text);
 }
 
+const FIELDS = ['params', 'tags'];
+
 async function runsOf(p: ReportPanel, experiment: string): Promise<{ runs: Run[]; more: boolean }> {
-	const asked = { experiment: p.experiment || experiment, fields: ['tags'] };
+	const asked = { experiment: p.experiment || experiment, fields: FIELDS };
 	if (!p.runs.length) {
 		const got = await getRuns({ ...asked, filter: p.filter, limit: RUNS_MAX });
 		return { runs: got.runs, more: got.next !== null };
@@ -92,19 +107,33 @@ async function runsOf(p: ReportPanel, experiment: string): Promise<{ runs: Run[]
 	const more = p.runs.length > RUNS_MAX;
 	const whole = ids.filter((id) => id.length === 32);
 	if (whole.length === ids.length)
-		return { runs: (await getRuns({ ids, limit: RUNS_MAX, fields: ['tags'] })).runs, more };
+		return { runs: (await getRuns({ ids, limit: RUNS_MAX, fields: FIELDS })).runs, more };
 	const all = await getRuns({ ...asked, limit: 1000 });
 	const found = ids.flatMap((id) => all.runs.filter((r) => r.id.startsWith(id)));
 	return { runs: found, more };
+}
+
+/** The curves of the panel's groups, in which runs that ended early are not counted. */
+async function groupsOf(p: ReportPanel, keys: readonly string[], runs: readonly Run[]): Promise<PanelGroup[]> {
+	const counted = runs.filter((r) => !endedEarly(r)).map((r) => r.id);
+	if (!p.group.length || !counted.length) return [];
+	const curves = await askPanelGroups({ runs: counted, keys, buckets: GROUP_BUCKETS, axes: p }, p.group, p.band);
+	return groupRuns(runs, p.group, tagsOf).map((g) => ({
+		name: g.name, left: g.runs.filter(endedEarly).length,
+		curves: curves.filter((c) => p.group.every((f) => (c.group[fieldAddress(f)] ?? null) === g.values[f])),
+	}));
 }
 
 /** Loads the current data of a panel. */
 export async function panelNow(p: ReportPanel, experiment: string): Promise<PanelData> {
 	const { runs, more } = await runsOf(p, experiment);
 	const keys = p.metrics.slice(0, METRICS_MAX);
-	const sent = runs.length && keys.length ? await askWhole(runs.map((r) => r.id), keys, BUCKETS, p.x) : [];
+	const some = runs.length > 0 && keys.length > 0;
+	const [sent, groups] = await Promise.all([
+		some ? askPanel({ runs: runs.map((r) => r.id), keys, buckets: BUCKETS, axes: p }) : [],
+		some ? groupsOf(p, keys, runs) : []]);
 	return { time: Date.now(), runs: runs.map(({ id, name }) => ({ id, name })), sent, series: seriesIn(sent),
-		more: more || p.metrics.length > METRICS_MAX };
+		groups, more: more || p.metrics.length > METRICS_MAX };
 }
 
 /** Looks of runs of other experiments. */
@@ -144,9 +173,10 @@ export async function needLooks(ids: readonly string[]): Promise<void> {
 /** Data of a frozen panel; null if its block is missing or invalid. */
 export function frozenData(text: string, number: number): PanelData | null {
 	try {
-		const { time, runs, series } = JSON.parse(readReport(text).data.get(number)!) as Json;
+		const { time, runs, series, groups } = JSON.parse(readReport(text).data.get(number)!) as Json;
 		const sent = series as Json[];
 		return { time: time as number, runs: runs as PanelData['runs'], sent, series: seriesIn(sent),
+			groups: (groups ?? []) as PanelGroup[],
 			more: false };
 	} catch {
 		return null;
@@ -159,8 +189,8 @@ export async function freeze(r: Report, parts: readonly number[]): Promise<strin
 	for (const at of parts) {
 		const part = readReport(text).parts[at];
 		if (!part || !('panel' in part) || part.panel.frozen !== null) continue;
-		const { time, runs, sent } = await panelNow(part.panel, r.experiment);
-		text = withFrozen(text, at, JSON.stringify({ time, runs, series: sent }));
+		const { time, runs, sent, groups } = await panelNow(part.panel, r.experiment);
+		text = withFrozen(text, at, JSON.stringify({ time, runs, series: sent, groups }));
 	}
 	return text;
 }

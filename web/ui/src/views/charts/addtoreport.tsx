@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adds a chart to a report of the experiment, or to a new one: the metric with the axis, scale and runs of the view.
+// Adds a chart to a report of the experiment, or to a new one: the metric with the axes, groups and runs of the view.
 // Loaded when its panel opens.
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
@@ -11,19 +11,21 @@ import { Str } from '../../strings/en.ts';
 import { CopyLink } from '../base/copytext.tsx';
 import { followed, Panel } from '../base/bits.tsx';
 
-const AXES = { step: 'step', epoch: 'epoch', time: 'elapsed', clock: 'step' } as const;
+const AXES = { step: 'step', epoch: 'epoch', time: 'elapsed', clock: 'clock' } as const;
 
-/** The chart in the words of a report. Runs that the user chose are named; else the filter finds them. */
-function wordsOf(metric: string) {
-	const { x, log, shown, filter } = s.view.value;
+/** The chart in the words of a report; of: the key of its limits. Runs that the user chose are named; else the filter
+ * finds them. */
+function wordsOf(metric: string, of: string) {
+	const { x, log, logX, shown, filter, group, band, middle, limits } = s.view.value;
 	const chosen = shown === null ? [] : s.shown.value.map((r) => r.id.slice(0, 8));
-	return { metrics: metric, x: AXES[x], log, runs: chosen,
+	return { metrics: metric, x: AXES[x], log, logX, range: s.zoomOf(metric), limits: limits[of] ?? [null, null],
+		group: s.isGrouped.value ? group : [], band, line: middle, runs: chosen,
 		filter: chosen.length || !isExpression(filter) ? '' : filter };
 }
 
 const pageOf = (id: string) => ({ page: 'report' as const, report: id, edition: null });
 
-export function AddToReport({ metric, close }: { metric: string; close: () => void }) {
+export function AddToReport({ metric, of, close }: { metric: string; of: string; close: () => void }) {
 	const experiment = s.experiment.value ?? '';
 	const name = useSignal('');
 	const wrong = useSignal('');
@@ -32,8 +34,8 @@ export function AddToReport({ metric, close }: { metric: string; close: () => vo
 	const take = (work: Promise<{ id: string; name: string }>) =>
 		work.then((r) => (done.value = r), (e: Error) => (wrong.value = e.message));
 	const add = (id: string) => take(getReport(id, null).then((r) =>
-		changeReport(id, { text: withPanel(r.text, wordsOf(metric)) })));
-	const make = () => take(makeReport(experiment, name.value.trim(), panelBlock(wordsOf(metric)) + '\n'));
+		changeReport(id, { text: withPanel(r.text, wordsOf(metric, of)) })));
+	const make = () => take(makeReport(experiment, name.value.trim(), panelBlock(wordsOf(metric, of)) + '\n'));
 	if (done.value) {
 		const { id, name: title } = done.value;
 		return <Panel label={Str.AddToReport} close={close}>

@@ -78,7 +78,7 @@ export function ChartTools(o: Options) {
 				word={on ? Str.YAxisSet : Str.YAxis}
 				panel={(close) => <LimitsPanel of={o.of} close={close} />} /></span>
 			{s.session.value?.mayWrite && o.metric && <Opener word={Str.AddToReport} open={adding}
-				panel={(close) => <AddToReport metric={o.metric} close={close} />} />}
+				panel={(close) => <AddToReport metric={o.metric} of={o.of} close={close} />} />}
 			{button('png', Str.aPicture)}{button('svg', Str.aDrawingSVG)}
 		</>
 	);

@@ -27,7 +27,8 @@ function Kinds({ list }: { list: readonly Run[] }) {
 	const kind = (look: string, words: string, is: (r: Run) => boolean) => {
 		const own = list.filter(is);
 		return own.length > 0 && <button type="button" class={look}
-			title={own.length > 1 ? Str.ListTheseRunsAlone : filled(Str.ShowX, s.nameOf(own[0]!.id, own[0]))}
+			title={own.length > 1 ? Str.ListTheseRunsAlone
+				: filled(Str.ShowX, s.nameOf(own[0]!.id, own[0]))}
 			onClick={() => showKind(own)}>{parts(words, own.length)}</button>;
 	};
 	return (

@@ -3,7 +3,8 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { lookAt, type Look } from '../../base/colour.ts';
-import { count, isBytes, short, sinceStart, valueText, valueTexts, when } from '../../base/format.ts';
+import { clockText, count, isBytes, short, sinceStart, valueText, valueTexts, when } from '../../base/format.ts';
+import { fieldText, leftOut } from '../../base/group.ts';
 import type { ReportPanel } from '../../base/report.ts';
 import { seriesOf } from '../../base/series.ts';
 import type { BucketColumns } from '../../base/types.ts';
@@ -51,28 +52,55 @@ function lookIn(d: PanelData, id: string): Look {
 	return lookOf(id) ?? lookAt(Math.max(0, d.runs.findIndex((r) => r.id === id)));
 }
 
-function linesOf(d: PanelData, metrics: readonly string[]): ChartLine[] {
+interface PanelLine extends ChartLine {
+	look: Look;
+}
+
+/** Name and look of a line of a metric: of several metrics each has its dash. */
+function markOf(metrics: readonly string[], key: string, name: string, of: Look) {
+	const look = metrics.length > 1
+		? { ...of, dash: DASHES[Math.max(0, metrics.indexOf(key)) % DASHES.length]! } : of;
+	return { name: metrics.length > 1 ? `${name} ${key}` : name, look, colour: colourOf(look), dash: look.dash };
+}
+
+function groupLines(p: ReportPanel, d: PanelData): PanelLine[] {
+	const of = (v: number | null) => v ?? NaN;
+	return d.groups.flatMap((g, i) => g.curves.map((c) => ({
+		...markOf(p.metrics, c.key, `${g.name} (${c.runs.length}${leftOut(g.left)})`, lookAt(i)),
+		id: `group:${g.name}\n${c.key}`,
+		xs: c.buckets.map((b) => b.x), ys: c.buckets.map((b) => of(b[p.line])),
+		band: { low: c.buckets.map((b) => of(b.low)), high: c.buckets.map((b) => of(b.high)) },
+		smooth: null, fit: true, badX: null, badToEnd: false, end: 'none' as const, flags: [],
+	})));
+}
+
+function linesOf(p: ReportPanel, d: PanelData): PanelLine[] {
+	if (p.group.length) return groupLines(p, d);
 	return d.series.map((t) => {
 		const line = seriesOf(t.run, t.key, t.rank, t.columns);
-		const name = nameIn(d, t.run);
 		return {
-			id: t.run + '\n' + t.key, name: metrics.length > 1 ? `${name} ${t.key}` : name,
-			colour: colourOf(lookIn(d, t.run)),
-			dash: metrics.length > 1 ? DASHES[Math.max(0, metrics.indexOf(t.key)) % DASHES.length]!
-				: lookIn(d, t.run).dash,
+			...markOf(p.metrics, t.key, nameIn(d, t.run), lookIn(d, t.run)), id: t.run + '\n' + t.key,
 			xs: line.xs, ys: line.ys, smooth: null, fit: true, badX: line.badX, badToEnd: line.badToEnd,
 			end: 'none' as const, flags: [],
 		};
 	});
 }
 
-function rangeOf(lines: readonly ChartLine[]): [number, number] {
-	const all = lines.flatMap((l) => (l.xs.length ? [l.xs[0]!, l.xs.at(-1)!] : []));
-	const [from, to] = [Math.min(...all), Math.max(...all)];
-	return !(from <= to) ? [0, 1] : from === to ? [from - 0.5, to + 0.5] : [from, to];
+function rangeOf(p: ReportPanel, lines: readonly ChartLine[]): [number, number] {
+	const seen = (x: number) => !p.logX || x > 0;
+	if (p.range && seen(p.range[0])) return p.range;
+	const all = lines.flatMap((l) => l.xs.filter(seen)).sort((a, b) => a - b);
+	const [from = NaN, to = NaN] = [all[0], all.at(-1)];
+	if (!(from <= to)) return p.logX ? [1, 10] : [0, 1];
+	return from < to ? [from, to] : p.logX ? [from / 2, to * 2] : [from - 0.5, to + 0.5];
 }
 
-const AXIS: Record<ReportPanel['x'], string> = { step: 'step', elapsed: 'time', epoch: 'epoch' };
+const AXIS: Record<ReportPanel['x'], string> = { step: 'step', elapsed: 'time', epoch: 'epoch', clock: 'clock' };
+const TICKS = { step: 'even', elapsed: 'time', epoch: 'even', clock: 'clock' } as const;
+
+function textOfX(p: ReportPanel, x: number): string {
+	return p.x === 'elapsed' ? sinceStart(x) : p.x === 'clock' ? clockText(x) : short(x);
+}
 
 export function titleOf(p: ReportPanel): string {
 	return p.title || p.metrics.join(', ') || 'panel';
@@ -82,11 +110,11 @@ function Plot({ p, d, name }: { p: ReportPanel; d: PanelData; name: string }) {
 	const box = useRef<HTMLDivElement>(null);
 	const chart = useRef<LineChart | null>(null);
 	const at = useSignal<number | null>(null);
-	const lines = linesOf(d, p.metrics);
+	const lines = linesOf(p, d);
 	const look = theme();
 	useEffect(() => {
 		const c = new LineChart(box.current!, {
-			formatX: (x) => (p.x === 'elapsed' ? sinceStart(x) : short(x)),
+			formatX: (x) => textOfX(p, x),
 			formatY: valueText(p.metrics[0] ?? ''),
 			sayY: (ys, unit) => valueTexts(p.metrics[0] ?? '', ys, unit),
 			onCursor: (x) => {
@@ -94,28 +122,28 @@ function Plot({ p, d, name }: { p: ReportPanel; d: PanelData; name: string }) {
 				c.cursor(x);
 			},
 			onHover: (id) => c.highlight(id), onZoom: () => {}, onReset: () => {},
-			onOpen: (id, why) => s.openRun(id.split('\n')[0]!, why ? '' : undefined),
+			onOpen: (id, why) => !p.group.length && s.openRun(id.split('\n')[0]!, why ? '' : undefined),
 		});
 		chart.current = c;
 		return () => c.destroy();
-	}, [p.x, p.metrics[0]]);
+	}, [p.x, p.metrics[0], p.group.length]);
 	useEffect(() => void needLooks(d.runs.map((r) => r.id)).catch(s.report), [d]);
 	useEffect(() => {
-		const [from, to] = rangeOf(lines);
-		chart.current?.set({ lines, from, to, log: p.log, full: true, xLabel: AXIS[p.x], whole: p.x === 'step',
-			ticksX: p.x === 'elapsed' ? 'time' : 'even', bytes: isBytes(p.metrics[0] ?? ''),
+		const [from, to] = rangeOf(p, lines);
+		const { log, logX, limits } = p;
+		chart.current?.set({ lines, from, to, log, logX, limits, full: true, xLabel: AXIS[p.x],
+			whole: p.x === 'step', ticksX: TICKS[p.x], bytes: isBytes(p.metrics[0] ?? ''),
 			gutter: lines.length > 1 && (box.current?.clientWidth ?? 0) > 430 ? GUTTER : 0 });
-	}, [d, p.log, p.x, p.metrics.join(), look, lines.map((l) => l.colour + l.dash).join()]);
+	}, [d, JSON.stringify(p), look, lines.map((l) => l.colour + l.dash).join()]);
 	const words = lines.map((l) => filled(Str.xEndsAtX, l.name, short(l.ys[lastPoint(l.ys)] ?? NaN)));
 	return <div class="plot" ref={box} tabIndex={0} role="group" data-chart={name}
 		aria-label={`${name}, ${count(lines.length, Str.line)}. ${words.slice(0, 30).join('; ')}`} />;
 }
 
 /** In narrow windows without names at the lines' ends. */
-function Legend({ d, metrics }: { d: PanelData; metrics: readonly string[] }) {
-	const lookOf = (l: ChartLine) => ({ ...lookIn(d, l.id.split('\n')[0]!), dash: l.dash });
-	return <p class="legend" data-here>{linesOf(d, metrics).map((l) => (
-		<span key={l.id}><Key look={lookOf(l)} on /> {l.name}</span>))}</p>;
+function Legend({ p, d }: { p: ReportPanel; d: PanelData }) {
+	return <p class="legend" data-here>{linesOf(p, d).map((l) => (
+		<span key={l.id}><Key look={l.look} on /> {l.name}</span>))}</p>;
 }
 
 const HEADS = [Str.Run, Str.Metric, Str.Points, Str.Last, Str.Min, Str.Max];
@@ -123,9 +151,11 @@ const HEADS = [Str.Run, Str.Metric, Str.Points, Str.Last, Str.Min, Str.Max];
 const text = (v: number | null) => (v === null ? '–' : String(v));
 
 /** In full precision. */
-function Numbers({ d }: { d: PanelData }) {
+function Numbers({ p, d }: { p: ReportPanel; d: PanelData }) {
+	const within = p.range && filled(Str.fromXToX, AXIS[p.x], ...p.range.map((x) => textOfX(p, x)));
 	return (
-		<details class="numbers"><summary>{parts(Str.TheNumbersOfX, count(d.series.length, Str.line))}</summary>
+		<details class="numbers"><summary>{parts(Str.TheNumbersOfX, count(d.series.length, Str.line))}
+			{within}</summary>
 			<div class="scroll"><table>
 				<thead><tr>{HEADS.map((h) => <th key={h} scope="col">{h}</th>)}</tr></thead>
 				<tbody>{rowsOf(d).map((r) => (
@@ -185,6 +215,8 @@ export function PanelFigure({ p, frozen, experiment, name, toggle }: Options) {
 			<figcaption><b>{titleOf(p)}</b>
 				<span class="dim">{p.frozen === null ? Str.live
 					: d ? filled(Str.frozenX, when(d.time)) : Str.frozen}</span>
+				{p.group.length > 0 && <span class="dim">{filled(Str.xByX, p.line,
+					p.group.map(fieldText).join(', '))}</span>}
 				{d?.more && <span class="dim">{Str.notAllRunsOrMetricsAre}</span>}
 				<span class="grow" />
 				{toggle && <button type="button" class="quiet" data-here onClick={toggle}
@@ -195,8 +227,8 @@ export function PanelFigure({ p, frozen, experiment, name, toggle }: Options) {
 			</figcaption>
 			{p.wrong.length > 0 && <p class="problem" role="alert">{parts(Str.NotUnderstoodX,
 				p.wrong.join('; '))}</p>}
-			{d && !why && <><Plot p={p} d={d} name={name} /><Legend d={d} metrics={p.metrics} />
-				<Numbers d={d} />
+			{d && !why && <><Plot p={p} d={d} name={name} /><Legend p={p} d={d} />
+				<Numbers p={p} d={d} />
 				<script type="application/json" data-series>{JSON.stringify(d.sent)
 					.replace(/</g, '\\u003c')}</script></>}
 			{why && <p class="nothing">{why}</p>}
