@@ -156,6 +156,35 @@ test('a grouped and zoomed chart keeps its look in a report, live and frozen', a
 	assert.deepEqual(look(await charted(page, 'train/loss (1)', (c) => c.lines.length === 2)), look(chart));
 });
 
+test('a report draws the runs of the chart; those beyond 100 are counted and named', async (t) => {
+	const ids = [];
+	for (let i = 0; i < 103; i++) {
+		const { id } = await here.ask('POST', 'runs',
+			{ experiment: 'crowd', name: 'c' + i, start_time: 1.7e12 + i });
+		await log(id, [1 + i, 2]);
+		ids.push(id);
+	}
+	const page = await here.open(t, '?e=crowd');
+	const idsOf = (d) => d.lines.map((l) => l.id.split('\n')[0]).sort();
+	const chart = await charted(page, 'train/loss', (d) => d.lines.length > 1);
+	await page.hover('[data-chart="train/loss"]');
+	await page.click('figure:has([data-chart="train/loss"]) button:text-is("Add to report")');
+	await page.fill('[aria-label="Name of a new report"]', 'crowd');
+	await page.click('.picker button:text-is("New report")');
+	await page.click('.picker [role=status] a');
+	const same = await charted(page, 'train/loss (1)', (d) => d.lines.length > 1);
+	assert.deepEqual(idsOf(same), idsOf(chart));
+	assert.equal(await page.locator('.reportpanel .left').count(), 0);
+	const { id } = await here.ask('POST', 'reports', { experiment: 'crowd', name: 'all',
+		text: '```panel\nmetrics: train/loss\n```' });
+	await page.goto(here.server.url + '?e=crowd&report=' + id);
+	const all = await charted(page, 'train/loss (1)', (d) => d.lines.length === 100);
+	await says(page, '.reportpanel .left summary', /^Not drawn: 3 runs$/);
+	await page.click('.reportpanel .left summary');
+	const left = await page.$$eval('.reportpanel .left a', (l) => l.map((a) => a.textContent).sort());
+	assert.deepEqual(left, ids.flatMap((x, i) => (idsOf(all).includes(x) ? [] : ['c' + i])).sort());
+});
+
 test('runs of another experiment have the looks of their own table', async (t) => {
 	for (const [name, lr] of [['u', 1], ['v', 2], ['w', 3]]) {
 		const { id } = await here.ask('POST', 'runs',

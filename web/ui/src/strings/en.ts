@@ -88,6 +88,7 @@ export enum Str {
 
 	// state/saved
 	run = 'run',
+	metric = 'metric',
 	xCouldNotBeRestoredX = '{0} could not be restored: {1}',
 	is = 'is',
 	are = 'are',
@@ -700,7 +701,7 @@ export enum Str {
 	live = 'live',
 	frozenX = 'frozen {0}',
 	frozen = 'frozen',
-	notAllRunsOrMetricsAre = 'not all runs or metrics are drawn',
+	NotDrawnX = 'Not drawn: {0}',
 	Freeze = 'Freeze',
 	Unfreeze = 'Unfreeze',
 	KeepItsCurrentData = 'Keep its current data',

@@ -10,11 +10,16 @@ import { getRuns, request, seriesIn, type GroupReply, type Json, type SeriesRepl
 import { askPanel, askPanelGroups, FIRST_PAGE, HELD_MAX, looks, NEXT_PAGE, PARAMS_MAX, report as complain, tagsOf }
 	from '../index.ts';
 
-/** Maximum of runs and metrics in a panel: more lines cannot be distinguished. */
-const RUNS_MAX = 12;
+/** Maximum of runs and metrics in a panel, as in the charts; of runs in groups, which are drawn as few lines. */
+const RUNS_MAX = 100;
+const MEMBERS_MAX = 500;
 const METRICS_MAX = 8;
-/** Points in a panel's chart. */
+/** Maximum of runs that are named because they are not drawn. */
+const NAMED_MAX = 1000;
+/** Buckets of a line: fewer of many lines, at most this many together. */
 const BUCKETS = 200;
+const BUCKETS_MIN = 40;
+const BUCKETS_ALL = 6400;
 const GROUP_BUCKETS = 150;
 
 export interface ReportHead {
@@ -39,6 +44,13 @@ interface PanelGroup {
 	curves: GroupReply[];
 }
 
+/** Runs and metrics that a panel should show and does not; more: even more runs. */
+interface NotDrawn {
+	runs: Pick<Run, 'id' | 'name'>[];
+	metrics: string[];
+	more: boolean;
+}
+
 /** Data of a panel: runs and series as REST replies. */
 export interface PanelData {
 	/** Time of the request, in milliseconds since 1970. */
@@ -49,8 +61,7 @@ export interface PanelData {
 	series: SeriesReply[];
 	/** Of a panel with groups, in the order of their names. */
 	groups: PanelGroup[];
-	/** More runs or metrics exist than the panel shows. */
-	more: boolean;
+	left: NotDrawn;
 }
 
 /** Reports of the experiment or of all, null until loaded. */
@@ -97,20 +108,33 @@ export async function deleteReport(id: string): Promise<() => Promise<Report>> {
 
 const FIELDS = ['params', 'tags'];
 
-async function runsOf(p: ReportPanel, experiment: string): Promise<{ runs: Run[]; more: boolean }> {
-	const asked = { experiment: p.experiment || experiment, fields: FIELDS };
-	if (!p.runs.length) {
-		const got = await getRuns({ ...asked, filter: p.filter, limit: RUNS_MAX });
-		return { runs: got.runs, more: got.next !== null };
+interface PanelRuns {
+	runs: Run[];
+	/** Those beyond the maximum. */
+	rest: Pick<Run, 'id' | 'name'>[];
+	more: boolean;
+}
+
+/** The newest runs of the panel's filter. */
+async function filteredRuns(p: ReportPanel, experiment: string, most: number): Promise<PanelRuns> {
+	const asked = { experiment: p.experiment || experiment, filter: p.filter };
+	const { runs, next } = await getRuns({ ...asked, limit: most, fields: FIELDS });
+	if (next === null) return { runs, rest: [], more: false };
+	const rest = await getRuns({ ...asked, page: next, limit: NAMED_MAX, fields: ['tags'] });
+	return { runs, rest: rest.runs, more: rest.next !== null };
+}
+
+async function runsOf(p: ReportPanel, experiment: string): Promise<PanelRuns> {
+	const most = p.group.length ? MEMBERS_MAX : RUNS_MAX;
+	if (!p.runs.length) return filteredRuns(p, experiment, most);
+	if (p.runs.every((id) => id.length === 32)) {
+		const [ids, rest] = [p.runs.slice(0, most), p.runs.slice(most)];
+		const { runs } = await getRuns({ ids, limit: most, fields: FIELDS });
+		return { runs, rest: rest.map((id) => ({ id, name: '' })), more: false };
 	}
-	const ids = p.runs.slice(0, RUNS_MAX);
-	const more = p.runs.length > RUNS_MAX;
-	const whole = ids.filter((id) => id.length === 32);
-	if (whole.length === ids.length)
-		return { runs: (await getRuns({ ids, limit: RUNS_MAX, fields: FIELDS })).runs, more };
-	const all = await getRuns({ ...asked, limit: 1000 });
-	const found = ids.flatMap((id) => all.runs.filter((r) => r.id.startsWith(id)));
-	return { runs: found, more };
+	const all = await getRuns({ experiment: p.experiment || experiment, fields: FIELDS, limit: 1000 });
+	const found = p.runs.flatMap((id) => all.runs.filter((r) => r.id.startsWith(id)));
+	return { runs: found.slice(0, most), rest: found.slice(most), more: false };
 }
 
 /** The curves of the panel's groups, in which runs that ended early are not counted. */
@@ -124,16 +148,20 @@ async function groupsOf(p: ReportPanel, keys: readonly string[], runs: readonly 
 	}));
 }
 
+const runIn = ({ id, name }: Pick<Run, 'id' | 'name'>) => ({ id, name });
+
 /** Loads the current data of a panel. */
 export async function panelNow(p: ReportPanel, experiment: string): Promise<PanelData> {
-	const { runs, more } = await runsOf(p, experiment);
+	const { runs, rest, more } = await runsOf(p, experiment);
 	const keys = p.metrics.slice(0, METRICS_MAX);
+	const few = Math.max(p.group.length ? 1 : BUCKETS_MIN, Math.floor(BUCKETS_ALL / (runs.length * keys.length)));
+	const buckets = Math.min(BUCKETS, few);
 	const some = runs.length > 0 && keys.length > 0;
 	const [sent, groups] = await Promise.all([
-		some ? askPanel({ runs: runs.map((r) => r.id), keys, buckets: BUCKETS, axes: p }) : [],
+		some ? askPanel({ runs: runs.map((r) => r.id), keys, buckets, axes: p }) : [],
 		some ? groupsOf(p, keys, runs) : []]);
-	return { time: Date.now(), runs: runs.map(({ id, name }) => ({ id, name })), sent, series: seriesIn(sent),
-		groups, more: more || p.metrics.length > METRICS_MAX };
+	return { time: Date.now(), runs: runs.map(runIn), sent, series: seriesIn(sent), groups,
+		left: { runs: rest.map(runIn), metrics: p.metrics.slice(METRICS_MAX), more } };
 }
 
 /** Looks of runs of other experiments. */
@@ -173,11 +201,11 @@ export async function needLooks(ids: readonly string[]): Promise<void> {
 /** Data of a frozen panel; null if its block is missing or invalid. */
 export function frozenData(text: string, number: number): PanelData | null {
 	try {
-		const { time, runs, series, groups } = JSON.parse(readReport(text).data.get(number)!) as Json;
+		const { time, runs, series, groups, left } = JSON.parse(readReport(text).data.get(number)!) as Json;
 		const sent = series as Json[];
 		return { time: time as number, runs: runs as PanelData['runs'], sent, series: seriesIn(sent),
 			groups: (groups ?? []) as PanelGroup[],
-			more: false };
+			left: (left ?? { runs: [], metrics: [], more: false }) as NotDrawn };
 	} catch {
 		return null;
 	}
@@ -189,8 +217,8 @@ export async function freeze(r: Report, parts: readonly number[]): Promise<strin
 	for (const at of parts) {
 		const part = readReport(text).parts[at];
 		if (!part || !('panel' in part) || part.panel.frozen !== null) continue;
-		const { time, runs, sent, groups } = await panelNow(part.panel, r.experiment);
-		text = withFrozen(text, at, JSON.stringify({ time, runs, series: sent, groups }));
+		const { time, runs, sent, groups, left } = await panelNow(part.panel, r.experiment);
+		text = withFrozen(text, at, JSON.stringify({ time, runs, series: sent, groups, left }));
 	}
 	return text;
 }

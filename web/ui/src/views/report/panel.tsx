@@ -170,6 +170,20 @@ function Numbers({ p, d }: { p: ReportPanel; d: PanelData }) {
 	);
 }
 
+/** How many runs and metrics are not drawn, and which. */
+function Left({ d: { left } }: { d: PanelData }) {
+	const { runs, metrics, more } = left;
+	if (!runs.length && !metrics.length) return null;
+	const words = [...runs.length ? [count(runs.length, Str.run) + (more ? '+' : '')] : [],
+		...metrics.length ? [count(metrics.length, Str.metric)] : []].join(', ');
+	return (
+		<details class="left"><summary>{parts(Str.NotDrawnX, words)}</summary>
+			<ul class="files">{runs.map((r) => <li key={r.id}><a href={s.runAddress(r.id)}
+				onClick={followed(() => s.openRun(r.id))}>{r.name || r.id.slice(0, 8)}</a></li>)}
+			{metrics.map((m) => <li key={m}>{m}</li>)}</ul></details>
+	);
+}
+
 interface Options {
 	p: ReportPanel;
 	/** Frozen data; null: live. */
@@ -217,7 +231,7 @@ export function PanelFigure({ p, frozen, experiment, name, toggle }: Options) {
 					: d ? filled(Str.frozenX, when(d.time)) : Str.frozen}</span>
 				{p.group.length > 0 && <span class="dim">{filled(Str.xByX, p.line,
 					p.group.map(fieldText).join(', '))}</span>}
-				{d?.more && <span class="dim">{Str.notAllRunsOrMetricsAre}</span>}
+				{d && <Left d={d} />}
 				<span class="grow" />
 				{toggle && <button type="button" class="quiet" data-here onClick={toggle}
 					aria-label={`${p.frozen === null ? Str.Freeze : Str.Unfreeze} ${name}`}
