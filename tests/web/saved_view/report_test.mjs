@@ -185,6 +185,30 @@ test('a report draws the runs of the chart; those beyond 100 are counted and nam
 	assert.deepEqual(left, ids.flatMap((x, i) => (idsOf(all).includes(x) ? [] : ['c' + i])).sort());
 });
 
+test('failure, spike and NaN have their notes in a report, live and frozen', async (t) => {
+	const wavy = (n, at = () => 0) => Array.from({ length: n }, (_, i) => 2 - i / 500 + at(i));
+	const made = { best: wavy(300), spiky: wavy(300, (i) => (i === 150 ? 90 : 0)), lost: wavy(200),
+		gone: wavy(300).map((v, i) => (i > 250 ? 'NaN' : v)) };
+	for (const [name, values] of Object.entries(made)) {
+		const { id } = await here.ask('POST', 'runs', { experiment: 'notes', name });
+		await log(id, values);
+		await here.ask('PATCH', 'runs/' + id, { status: name === 'lost' ? 'failed' : 'finished' });
+	}
+	const page = await here.open(t, '?e=notes');
+	const flags = (d) => d.marks.filter((m) => m.kind.startsWith('flag-')).map((m) => [m.kind, m.x, m.text]).sort();
+	const chart = await charted(page, 'train/loss', (d) => flags(d).length === 3);
+	const { id } = await here.ask('POST', 'reports', { experiment: 'notes', name: 'notes',
+		text: '```panel\nmetrics: train/loss\n```' });
+	await page.goto(here.server.url + '?e=notes&report=' + id);
+	const d = await charted(page, 'train/loss (1)', (c) => flags(c).length === 3);
+	assert.deepEqual(flags(d), flags(chart));
+	assert.deepEqual([d.lo, d.hi].map((y) => y.toFixed(3)), [chart.lo, chart.hi].map((y) => y.toFixed(3)));
+	await page.click('[aria-label="Freeze train/loss (1)"]');
+	await page.waitForSelector('[data-frozen=true]', WAIT);
+	await page.reload();
+	assert.deepEqual(flags(await charted(page, 'train/loss (1)', (c) => flags(c).length === 3)), flags(chart));
+});
+
 test('runs of another experiment have the looks of their own table', async (t) => {
 	for (const [name, lr] of [['u', 1], ['v', 2], ['w', 3]]) {
 		const { id } = await here.ask('POST', 'runs',

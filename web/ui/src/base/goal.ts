@@ -100,7 +100,7 @@ export function recovered(a: Alert): boolean {
 }
 
 /** A run that is excluded from rankings: it failed, diverged, or ended with NaN. */
-export function fellOut(r: Run): boolean {
+export function fellOut(r: Pick<Run, 'status' | 'alerts'>): boolean {
 	return r.status === 'failed'
 		|| r.alerts.some((a) => (a.kind === 'nan' && !recovered(a)) || a.kind === 'diverged');
 }

@@ -44,6 +44,9 @@ interface PanelGroup {
 	curves: GroupReply[];
 }
 
+/** What a panel shows of a run. */
+export type PanelRun = Pick<Run, 'id' | 'name' | 'status' | 'alerts' | 'last_step'>;
+
 /** Runs and metrics that a panel should show and does not; more: even more runs. */
 interface NotDrawn {
 	runs: Pick<Run, 'id' | 'name'>[];
@@ -55,7 +58,7 @@ interface NotDrawn {
 export interface PanelData {
 	/** Time of the request, in milliseconds since 1970. */
 	time: number;
-	runs: Pick<Run, 'id' | 'name'>[];
+	runs: PanelRun[];
 	/** In the server's encoding. */
 	sent: Json[];
 	series: SeriesReply[];
@@ -106,7 +109,7 @@ export async function deleteReport(id: string): Promise<() => Promise<Report>> {
 	return () => makeReport(was.experiment, was.name, was.text);
 }
 
-const FIELDS = ['params', 'tags'];
+const FIELDS = ['params', 'tags', 'alerts'];
 
 interface PanelRuns {
 	runs: Run[];
@@ -148,7 +151,8 @@ async function groupsOf(p: ReportPanel, keys: readonly string[], runs: readonly 
 	}));
 }
 
-const runIn = ({ id, name }: Pick<Run, 'id' | 'name'>) => ({ id, name });
+const named = ({ id, name }: Pick<Run, 'id' | 'name'>) => ({ id, name });
+const runIn = ({ id, name, status, alerts, last_step }: Run): PanelRun => ({ id, name, status, alerts, last_step });
 
 /** Loads the current data of a panel. */
 export async function panelNow(p: ReportPanel, experiment: string): Promise<PanelData> {
@@ -161,7 +165,7 @@ export async function panelNow(p: ReportPanel, experiment: string): Promise<Pane
 		some ? askPanel({ runs: runs.map((r) => r.id), keys, buckets, axes: p }) : [],
 		some ? groupsOf(p, keys, runs) : []]);
 	return { time: Date.now(), runs: runs.map(runIn), sent, series: seriesIn(sent), groups,
-		left: { runs: rest.map(runIn), metrics: p.metrics.slice(METRICS_MAX), more } };
+		left: { runs: rest.map(named), metrics: p.metrics.slice(METRICS_MAX), more } };
 }
 
 /** Looks of runs of other experiments. */
@@ -198,12 +202,16 @@ export async function needLooks(ids: readonly string[]): Promise<void> {
 		foreign.value = new Map([...foreign.value, ...await looksIn(experiment)]);
 }
 
+/** What older frozen panels do not have. */
+const OLD_RUN = { status: 'finished' as const, alerts: [], last_step: null };
+
 /** Data of a frozen panel; null if its block is missing or invalid. */
 export function frozenData(text: string, number: number): PanelData | null {
 	try {
 		const { time, runs, series, groups, left } = JSON.parse(readReport(text).data.get(number)!) as Json;
 		const sent = series as Json[];
-		return { time: time as number, runs: runs as PanelData['runs'], sent, series: seriesIn(sent),
+		const known = (runs as PanelRun[]).map((r) => ({ ...OLD_RUN, ...r }));
+		return { time: time as number, runs: known, sent, series: seriesIn(sent),
 			groups: (groups ?? []) as PanelGroup[],
 			left: (left ?? { runs: [], metrics: [], more: false }) as NotDrawn };
 	} catch {

@@ -41,15 +41,17 @@ function flagX(a: Alert, t: Series, unit: string): number | null {
 	return i < 0 ? null : t.xs[i]!;
 }
 
-function flagsOf(r: Run, key: string, t: Series, unit: string): Flag[] {
+/** The alerts of a run that a chart of the metric shows; place formats x. */
+export function flagsOf(r: Pick<Run, 'alerts'>, key: string, t: Series, unit: string,
+	place = (x: number) => formatX(key, x)): Flag[] {
 	const out: Flag[] = [];
 	for (const a of r.alerts) {
 		if (a.kind === 'failed' ? key.startsWith('epoch/') && unit === 'epoch' : a.key !== key) continue;
 		if (a.kind === 'diverged' && r.alerts.some((b) => b.kind === 'nan' && b.key === key)) continue;
 		const x = flagX(a, t, unit);
 		if (x === null) continue;
-		const at = unit === 'step' ? filled(Str.stepX, a.step ?? formatX(key, x))
-			: unit === 'epoch' ? filled(Str.epochX, formatX(key, x)) : formatX(key, x);
+		const at = unit === 'step' ? filled(Str.stepX, a.step ?? place(x))
+			: unit === 'epoch' ? filled(Str.epochX, place(x)) : place(x);
 		const i = t.xs.indexOf(x);
 		const y = a.kind === 'failed' ? t.ys[i] ?? null : a.value !== null && Number.isFinite(a.value) ? a.value
 			: null;
@@ -98,6 +100,11 @@ function groupLines(key: string): ChartLine[] {
 	});
 }
 
+/** The mark at the end of a run's line. */
+export function endOf({ status }: Pick<Run, 'status'>): ChartLine['end'] {
+	return status === 'failed' || status === 'killed' ? 'failed' : status === 'running' ? 'running' : 'none';
+}
+
 /** Lines of a metric, in table order. */
 export function linesOf(key: string, list: readonly Run[]): ChartLine[] {
 	if (s.isGrouped.value) return groupLines(key);
@@ -114,8 +121,7 @@ export function linesOf(key: string, list: readonly Run[]): ChartLine[] {
 			xs: t.xs, ys: t.ys, smooth: alpha > 0 && t.count >= SMOOTH_FROM ? smooth(t, alpha) : null,
 			unit: t.unit, fit: !fellOut(r) || list.length === 1,
 			badX: t.badX, badToEnd: t.badToEnd,
-			end: r.status === 'failed' || r.status === 'killed' ? 'failed'
-				: r.status === 'running' ? 'running' : 'none',
+			end: endOf(r),
 			flags: flagsOf(r, key, t, unit),
 		});
 		out.push(...takenBackLines(r, key));

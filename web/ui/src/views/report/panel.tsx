@@ -4,16 +4,18 @@ import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { lookAt, type Look } from '../../base/colour.ts';
 import { clockText, count, isBytes, short, sinceStart, valueText, valueTexts, when } from '../../base/format.ts';
+import { fellOut } from '../../base/goal.ts';
 import { fieldText, leftOut } from '../../base/group.ts';
 import type { ReportPanel } from '../../base/report.ts';
 import { seriesOf } from '../../base/series.ts';
 import type { BucketColumns } from '../../base/types.ts';
 import { lastPoint, LineChart, type ChartLine } from '../../charts/line/index.ts';
 import * as s from '../../state/index.ts';
-import { lookOf, needLooks, panelNow, type PanelData } from '../../state/saved/reports.ts';
+import { lookOf, needLooks, panelNow, type PanelData, type PanelRun } from '../../state/saved/reports.ts';
 import { filled, parts, Str } from '../../strings/en.ts';
 import { followed, Key } from '../base/bits.tsx';
 import { colourOf, theme } from '../base/theme.ts';
+import { endOf, flagsOf, GROUP } from '../charts/lines.ts';
 
 const DASHES: number[][] = [[], [7, 3], [2, 2.5], [10, 3, 2, 3]];
 const GUTTER = 128;
@@ -54,6 +56,8 @@ function lookIn(d: PanelData, id: string): Look {
 
 interface PanelLine extends ChartLine {
 	look: Look;
+	/** Unit of its x. */
+	axis: string;
 }
 
 /** Name and look of a line of a metric: of several metrics each has its dash. */
@@ -67,21 +71,31 @@ function groupLines(p: ReportPanel, d: PanelData): PanelLine[] {
 	const of = (v: number | null) => v ?? NaN;
 	return d.groups.flatMap((g, i) => g.curves.map((c) => ({
 		...markOf(p.metrics, c.key, `${g.name} (${c.runs.length}${leftOut(g.left)})`, lookAt(i)),
-		id: `group:${g.name}\n${c.key}`,
+		id: `${GROUP}${g.name}\n${c.key}`, axis: unitOf(p, c.key, c.buckets.map((b) => b.x)),
 		xs: c.buckets.map((b) => b.x), ys: c.buckets.map((b) => of(b[p.line])),
 		band: { low: c.buckets.map((b) => of(b.low)), high: c.buckets.map((b) => of(b.high)) },
 		smooth: null, fit: true, badX: null, badToEnd: false, end: 'none' as const, flags: [],
 	})));
 }
 
+/** The unit of x of a series; "epoch/…" counts epochs unless it is logged at optimiser steps. */
+function unitOf(p: ReportPanel, key: string, xs: readonly number[], r?: PanelRun): string {
+	if (p.x !== 'step') return AXIS[p.x];
+	const last = r?.last_step ?? null;
+	return key.startsWith('epoch/') && (last === null || (xs.at(-1) ?? 0) * 2 <= last) ? 'epoch' : 'step';
+}
+
 function linesOf(p: ReportPanel, d: PanelData): PanelLine[] {
 	if (p.group.length) return groupLines(p, d);
 	return d.series.map((t) => {
 		const line = seriesOf(t.run, t.key, t.rank, t.columns);
+		const r = d.runs.find((x) => x.id === t.run);
+		const axis = unitOf(p, t.key, line.xs, r);
 		return {
 			...markOf(p.metrics, t.key, nameIn(d, t.run), lookIn(d, t.run)), id: t.run + '\n' + t.key,
-			xs: line.xs, ys: line.ys, smooth: null, fit: true, badX: line.badX, badToEnd: line.badToEnd,
-			end: 'none' as const, flags: [],
+			axis, xs: line.xs, ys: line.ys, smooth: null, fit: !r || !fellOut(r) || d.runs.length === 1,
+			badX: line.badX, badToEnd: line.badToEnd, end: r ? endOf(r) : 'none',
+			flags: r ? flagsOf(r, t.key, line, axis, (x) => textOfX(p, x)) : [],
 		};
 	});
 }
@@ -131,8 +145,9 @@ function Plot({ p, d, name }: { p: ReportPanel; d: PanelData; name: string }) {
 	useEffect(() => {
 		const [from, to] = rangeOf(p, lines);
 		const { log, logX, limits } = p;
-		chart.current?.set({ lines, from, to, log, logX, limits, full: true, xLabel: AXIS[p.x],
-			whole: p.x === 'step', ticksX: TICKS[p.x], bytes: isBytes(p.metrics[0] ?? ''),
+		chart.current?.set({ lines, from, to, log, logX, limits, full: false,
+			xLabel: lines[0]?.axis ?? AXIS[p.x], whole: p.x === 'step', ticksX: TICKS[p.x],
+			bytes: isBytes(p.metrics[0] ?? ''),
 			gutter: lines.length > 1 && (box.current?.clientWidth ?? 0) > 430 ? GUTTER : 0 });
 	}, [d, JSON.stringify(p), look, lines.map((l) => l.colour + l.dash).join()]);
 	const words = lines.map((l) => filled(Str.xEndsAtX, l.name, short(l.ys[lastPoint(l.ys)] ?? NaN)));
