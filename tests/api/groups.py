@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Grouped runs (group_by of /series/query and /runs) compared with NumPy, or Python's statistics if it is missing, on
 the values of /export/series.csv: 20 settings of 5 seeds, with NaN, a run that failed at 60 %, a spike, a param that
-some runs lack."""
+some runs lack, and a series that each seed logs at other steps."""
 import sys
 sys.dont_write_bytecode = True
 import collections
@@ -25,6 +25,8 @@ except ImportError:
 
 NEAR = 1e-12
 SETTINGS, SEEDS, POINTS, BUCKETS = 20, 5, 120, 37
+# Steps between the points of "epoch", by seed: up to five buckets.
+SPACING = (7, 11, 17, 30, 50)
 # scipy 1.17.1: stats.t.ppf(0.975, freedom)
 T975 = {1: 12.706204736174694, 2: 4.302652729749462, 3: 3.182446305283708, 4: 2.7764451051977934}
 
@@ -52,6 +54,8 @@ def fill(server):
                 values[77] = 1e6
             points = [{"key": key, "step": 3 * s + seed + 1, "wall_time": 1.8e9 + s, "value": "NaN" if math.isnan(v) else v + shift}
                       for key, shift in (("loss", 0), ("acc", 50)) for s, v in enumerate(values)]
+            points += [{"key": "epoch", "step": s, "wall_time": 1.8e9 + s, "value": "NaN" if (seed, s) == (3, 150) else i + seed / 8 + s / 360}
+                       for s in range(SPACING[seed], 3 * n, SPACING[seed])]
             lib.equal(server.json("POST", f"/api/v1/runs/{run}/metrics", {"points": points})[0], 200, "points")
     return ids
 
@@ -73,13 +77,18 @@ def bucket_of(edges, x):
 
 
 def together(points, group, edges, band):
-    """Returns {bucket: (n, mean, median, low, high, nonfinite)} of a group's runs."""
+    """Returns {bucket: (n, mean, median, low, high, nonfinite)} of a group's runs. In a bucket between its own a run
+    has its last value before."""
     cells = collections.defaultdict(lambda: collections.defaultdict(list))
     for run in group["runs"]:
         for step, value in points[run, group["key"]]:
             cells[bucket_of(edges, step)][run].append(value)
+    own = {run: sorted(i for i in cells if run in cells[i]) for run in group["runs"]}
+    held = {i: {run: cells[max(k for k in at if k < i)][run][-1] for run, at in own.items()
+                if at and at[0] < i < at[-1] and i not in at} for i in cells}
     out = {}
     for i, by_run in cells.items():
+        by_run = dict(by_run, **{run: [v] for run, v in held[i].items() if math.isfinite(v)})
         finite = {run: [v for v in l if math.isfinite(v)] for run, l in by_run.items()}
         means = [mean_of(l) for l in finite.values() if l]
         bad = sum(not math.isfinite(v) for l in by_run.values() for v in l)
@@ -98,10 +107,10 @@ def together(points, group, edges, band):
 def check_series(server, ids, points):
     for band in ("minmax", "std", "se", "t95"):
         for by in (["params.lr"], ["params.lr", "params.opt"]):
-            ask = {"runs": ids, "keys": ["loss", "acc"], "buckets": BUCKETS, "group_by": by, "band": band}
+            ask = {"runs": ids, "keys": ["loss", "acc", "epoch"], "buckets": BUCKETS, "group_by": by, "band": band}
             status, got = server.json("POST", "/api/v1/series/query", ask)
             lib.equal(status, 200, f"{band} {by}: {got if status != 200 else ''}")
-            lib.equal(len(got["groups"]), 2 * SETTINGS, "groups")
+            lib.equal(len(got["groups"]), 3 * SETTINGS, "groups")
             for group in got["groups"]:
                 want = together(points, group, got["edges"], band)
                 lib.equal([b["i"] for b in group["buckets"]], sorted(want), f"{group['group']}: buckets")
@@ -111,7 +120,7 @@ def check_series(server, ids, points):
                     if not lib.check(ok, f"{band} {group['key']} {group['group']} bucket {b['i']}: {have}, want {want[b['i']]}"):
                         return
     lacking = [g for g in got["groups"] if g["group"]["params.opt"] is None]
-    lib.equal([len(g["runs"]) for g in lacking], [SEEDS, SEEDS], "runs without the param form a group")
+    lib.equal([len(g["runs"]) for g in lacking], [SEEDS] * 3, "runs without the param form a group")
 
 
 def check_rows(server, points):

@@ -296,6 +296,25 @@ test('groups: a diverged run does not flatten the others', async (t) => {
 	assert.ok(texts.some((s) => /1 NaN/.test(s)) && !texts.some((s) => /nan/.test(s)), texts.join('; '));
 });
 
+test('groups: the mean of runs that log at different steps does not alternate, and says of how many', async (t) => {
+	const every = (n, end, v) => Array.from({ length: end / n }, (_, i) => [n * (i + 1), v]);
+	await run('uneven', 'a', { loss: every(60, 600, 1) }, { net: 'm', seed: '1' });
+	await run('uneven', 'b', { loss: every(100, 1000, 3) }, { net: 'm', seed: '2' });
+	const page = await here.open(t, '?e=uneven&by=net');
+	await charted(page, 'loss', (d) => d.lines.length === 1);
+	const { x, y } = await page.evaluate(() => {
+		const [l] = document.querySelector('[data-chart="loss"]').chart.data.lines;
+		return { x: l.xs, y: l.ys };
+	});
+	const shared = x.flatMap((at, i) => (at > 105 && at < 595 ? [y[i]] : []));
+	assert.ok(shared.length > 9 && shared.every((v) => v === 2), shared.join());
+	for (const [across, value, note] of [[0.4, '2', '1 – 3, n 2'], [0.9, '3', '3 – 3, n 1']]) {
+		await page.mouse.move(...await place(page, 'loss', across));
+		const s = await until(() => tip(page), (v) => v?.rows[0].value === value);
+		assert.ok(s.rows[0].note.endsWith(note), s.rows[0].note);
+	}
+});
+
 test('a run looks the same after others are deleted, also in a page that never saw them', async (t) => {
 	const ids = [];
 	for (const [i, model] of ['cnn', 'mlp', 'mlp', 'vit', 'cnn', 'vit'].entries())

@@ -239,7 +239,7 @@ const charts: Chapter = {
 		never), curve(2)]} />,
 	'few points wide': () => <Lines lines={[curve(0, { xs: [0, 200, 590], ys: [1, 0.5, 0.4] })]} />,
 	'no lines wide': () => <Lines lines={[]} />,
-	'band wide': () => <Lines lines={[curve(1, { band: { low: WAVE.map((x) => Math.exp(-x / 130)),
+	'band wide': () => <Lines lines={[curve(1, { band: { n: WAVE.map(() => 3), low: WAVE.map((x) => Math.exp(-x / 130)),
 		high: WAVE.map((x) => 2.6 * Math.exp(-x / 130) + 0.3) } })]} />,
 	'scatter wide': () => <Drawn draw={(el) => new ScatterChart(el, { onHover: nothing, onOpen: nothing, onPick: nothing })
 		.set({ x: { title: 'lr', ticks }, y: { title: 'top1', ticks }, front: [[0.2, 0.4], [0.7, 0.9]],

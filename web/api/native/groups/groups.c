@@ -264,8 +264,9 @@ enum call_next runs_group_reply(struct call *c, const char *const *fields, size_
 
 /* --- charts by group -------------------------------------------------------------------------------------------- */
 
-/* Aggregates the lines of a chart by group. A run enters a bucket with the mean of
- * its finite values there. */
+/* Aggregates the lines of a chart by group. A run enters a bucket with the mean of its finite values there; between
+ * its first and last bucket, one without points of the run takes its last value before. Otherwise the means of runs
+ * that log at different steps would alternate between sets of runs. */
 
 const char *const series_band_names[] = { "minmax", "std", "se", "t95", NULL };
 
@@ -335,6 +336,14 @@ struct bucket_values {
 	bool any;
 };
 
+static void add_bucket_value(struct bucket_values *t, double mean, double min, double max)
+{
+	t->means[t->n++] = mean;
+	t->min = fmin(t->min, min);
+	t->max = fmax(t->max, max);
+}
+
+/* Collects the value of each run in the bucket, and moves past the buckets of the lines that are read. */
 static void collect_bucket_values(struct group_lines *p, uint32_t place, struct bucket_values *t)
 {
 	size_t i;
@@ -344,16 +353,18 @@ static void collect_bucket_values(struct group_lines *p, uint32_t place, struct 
 		const struct points_line *l = p->lines[i];
 		const struct points_bucket *b = &l->buckets[p->next[i]];
 
-		if (p->next[i] == l->bucket_count || b->index != place)
+		if (p->next[i] == l->bucket_count)
 			continue;
+		if (b->index != place) {
+			if (p->next[i] && isfinite(b[-1].last.value))
+				add_bucket_value(t, b[-1].last.value, b[-1].last.value, b[-1].last.value);
+			continue;
+		}
 		p->next[i]++;
 		t->any = true;
 		t->nonfinite += b->nonfinite;
-		if (b->count == b->nonfinite)
-			continue;
-		t->means[t->n++] = b->sum / (b->count - b->nonfinite);
-		t->min = fmin(t->min, b->min.value);
-		t->max = fmax(t->max, b->max.value);
+		if (b->count > b->nonfinite)
+			add_bucket_value(t, b->sum / (b->count - b->nonfinite), b->min.value, b->max.value);
 	}
 }
 

@@ -20,9 +20,9 @@ export interface ChartLine {
 	smooth: { xs: number[]; ys: number[] } | null;
 	/** The values are exact to this unit; absent: in full precision. */
 	unit?: number;
-	/** The band around the line: low and high at each of xs. A loose band does not count for the axis, because one
-	 * of its runs is excluded. */
-	band?: { low: number[]; high: number[]; loose?: boolean };
+	/** The band around the line: low, high and the number of counted runs at each of xs. A loose band does not
+	 * count for the axis, because one of its runs is excluded. */
+	band?: { low: number[]; high: number[]; n: number[]; loose?: boolean };
 	/** False for an excluded run, which may be clipped so that it does not flatten the others. */
 	fit: boolean;
 	badX: number | null;

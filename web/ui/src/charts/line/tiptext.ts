@@ -13,9 +13,10 @@ interface At {
 	py: number;
 }
 
-/** The band around a point, or the smoothed value at it; '' without. */
+/** The band around a point with its number of runs, or the smoothed value at it; '' without. */
 function aroundText({ line: { band, smooth }, x, at }: Reading, text: (v: number) => string): string {
-	if (band && at >= 0) return `${text(band.low[at]!)} – ${text(band.high[at]!)}`;
+	if (band && at >= 0)
+		return `${text(band.low[at]!)} – ${text(band.high[at]!)}, ${filled(Str.nX, band.n[at])}`;
 	const near = smooth ? nearPoint(smooth, x) : -1;
 	return near < 0 ? '' : filled(Str.smoothedX, text(smooth!.ys[near]!));
 }

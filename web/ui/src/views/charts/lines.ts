@@ -94,6 +94,7 @@ function groupLines(key: string): ChartLine[] {
 			xs, ys: g.buckets.map(s.middleOf), smooth: null, fit: !g.runs.every((id) => fallen.has(id)),
 			badX: null, badToEnd: false,
 			band: { low: g.buckets.map((b) => of(b.low)), high: g.buckets.map((b) => of(b.high)),
+				n: g.buckets.map((b) => b.n),
 				loose: g.runs.some((id) => fallen.has(id)) },
 			end: 'none' as const, flags: [],
 		};

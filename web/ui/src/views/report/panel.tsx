@@ -73,7 +73,8 @@ function groupLines(p: ReportPanel, d: PanelData): PanelLine[] {
 		...markOf(p.metrics, c.key, `${g.name} (${c.runs.length}${leftOut(g.left)})`, lookAt(i)),
 		id: `${GROUP}${g.name}\n${c.key}`, axis: unitOf(p, c.key, c.buckets.map((b) => b.x)),
 		xs: c.buckets.map((b) => b.x), ys: c.buckets.map((b) => of(b[p.line])),
-		band: { low: c.buckets.map((b) => of(b.low)), high: c.buckets.map((b) => of(b.high)) },
+		band: { low: c.buckets.map((b) => of(b.low)), high: c.buckets.map((b) => of(b.high)),
+			n: c.buckets.map((b) => b.n) },
 		smooth: null, fit: true, badX: null, badToEnd: false, end: 'none' as const, flags: [],
 	})));
 }
