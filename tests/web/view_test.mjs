@@ -336,6 +336,32 @@ test('a panel takes the focus and returns it; a closed filter stays closed', asy
 	await focused('More');
 });
 
+test('arrows, Home and End move among the items of a menu, and Escape returns to its button', async (t) => {
+	for (const name of ['a', 'b']) await run('menus', name, { loss: [[1, 1]] });
+	const page = await here.open(t, '?e=menus');
+	await page.setViewportSize({ width: 1280, height: 300 }); // a page that scrolls
+	await drawn(page);
+	for (const name of ['a', 'b']) await page.click(`[aria-label="Select ${name}"]`);
+	const button = page.locator('.bulk button[aria-label="More actions"]');
+	await button.focus();
+	await page.keyboard.press('Enter');
+	const words = await page.$$eval('.bulk .menu .item', (l) => l.map((e) => e.textContent));
+	const at = () => page.evaluate(() => document.activeElement.textContent);
+	const [first, second, last] = [words[0], words[1], words.at(-1)];
+	await until(at, (word) => word === first);
+	const scrolled = () => page.evaluate(() =>
+		[scrollY, ...[...document.querySelectorAll('*')].map((e) => e.scrollTop)].join());
+	const before = await scrolled();
+	for (const [key, word] of [['ArrowDown', second], ['ArrowUp', first], ['ArrowUp', last], ['ArrowDown', first],
+		['End', last], ['Home', first]]) {
+		await page.keyboard.press(key);
+		assert.equal(await at(), word, key);
+	}
+	assert.equal(await scrolled(), before);
+	await page.keyboard.press('Escape');
+	await until(() => button.evaluate((e) => e === document.activeElement), Boolean);
+});
+
 test('panels: several metrics or a pattern in one chart, one metric over another, as CSV', async (t) => {
 	for (const name of ['a', 'b'])
 		await run('panels', name, { 'train/loss': steps(50, (i) => 1 / (i + 1)), 'val/loss': steps(50,

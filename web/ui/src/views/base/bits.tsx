@@ -6,7 +6,7 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import type { Look } from '../../base/colour.ts';
 import { Str } from '../../strings/en.ts';
-import { useFocus } from './focus.ts';
+import { stepItems, useFocus } from './focus.ts';
 import { Icon, type IconName } from './icon.tsx';
 import { colourOf } from './theme.ts';
 
@@ -98,7 +98,8 @@ export function Opener({ word, icon, bare = false, open, panel }: OpenerOptions)
 	);
 }
 
-/** A panel below its button; Escape and a press elsewhere close it. Focuses its first field, else its first button. */
+/** A panel below its button; Escape and a press elsewhere close it, arrows move among its items. Focuses its first
+ * field, else its first button. */
 export function Panel({ label, close, children }: { label: string; close: () => void; children: ComponentChildren }) {
 	const box = useRef<HTMLDivElement>(null);
 	useFocus(box, ['input', 'button']);
@@ -111,7 +112,7 @@ export function Panel({ label, close, children }: { label: string; close: () => 
 	}, []);
 	return (
 		<div class="picker" ref={box} tabIndex={-1} role="dialog" aria-label={label}
-			onKeyDown={(e) => e.key === 'Escape' && close()}>{children}</div>
+			onKeyDown={(e) => (e.key === 'Escape' ? close() : stepItems(e))}>{children}</div>
 	);
 }
 

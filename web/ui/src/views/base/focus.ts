@@ -23,6 +23,18 @@ function giveBack(before: Element | null, around: readonly Element[]): void {
 	else around.find((e) => e.isConnected)?.querySelector<HTMLElement>(TAKES_KEYS)?.focus();
 }
 
+/** Moves the focus among the items of a menu by arrows, Home and End. */
+export function stepItems(e: KeyboardEvent & { currentTarget: HTMLElement }): void {
+	const list = [...e.currentTarget.querySelectorAll<HTMLElement>('.item:not(:disabled)')];
+	const at = list.findIndex((i) => i === document.activeElement);
+	const steps: Record<string, number> = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: -1 };
+	const to = steps[e.key];
+	if (to === undefined || at < 0) return;
+	e.preventDefault(); // the page does not scroll
+	e.stopPropagation();
+	list[(to + list.length) % list.length]!.focus();
+}
+
 interface Options {
 	/** Selects the text of the field. */
 	select?: boolean;

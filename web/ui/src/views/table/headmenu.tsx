@@ -64,16 +64,6 @@ function places(c: Column): Item[] {
 	{ word: Str.Hide, icon: 'eye', act: () => hide(c.id) }];
 }
 
-/** Moves the focus by arrows. */
-function step(e: KeyboardEvent): void {
-	const by = e.key === 'ArrowDown' ? 1 : e.key === 'ArrowUp' ? -1 : 0;
-	if (!by) return;
-	const list = [...(e.currentTarget as HTMLElement).querySelectorAll('button')];
-	const at = list.indexOf(document.activeElement as HTMLButtonElement);
-	list[(at + by + list.length) % list.length]?.focus();
-	e.preventDefault();
-}
-
 function Line({ of, close }: { of: Item; close: () => void }) {
 	return <button type="button" class="item" aria-pressed={of.on} onClick={() => {
 		if (!of.stays) close();
@@ -95,7 +85,7 @@ export function HeadMenu() {
 			{filtering.value ? <Panel key="filter" label={filled(Str.FilterByX, c.title)} close={close}>
 				<ValueFilter c={c} close={close} /></Panel>
 				: <Panel key="menu" label={filled(Str.ColumnX, c.title)} close={close}>
-					<ul class="menu" onKeyDown={step}>{items.map((i) => (
+					<ul class="menu">{items.map((i) => (
 						<li key={i.word} class={i.apart ? 'apart' : ''}><Line of={i}
 							close={close} /></li>))}</ul></Panel>}
 		</span>
