@@ -50,9 +50,11 @@ test('runs are deleted together by keyboard, undone at once, later restored from
 	await press(page, 'Enter');
 	await listed(page, 'a,b');
 	await says(page, '.banner', /^2 runs are deleted\./);
-	await page.focus('.banner button:text-is("Undo")');
-	await press(page, 'Enter');
+	await press(page, '?');
+	await says(page, '.keys', /zUndo the last removal/);
+	await press(page, 'Escape', 'z');
 	await listed(page, 'a,b,c,d');
+	await page.waitForSelector('.banner', { state: 'detached' });
 	for (const n of ['c', 'd']) assert.equal((await here.ask('GET', 'runs/' + ids[n])).deleted, false);
 	for (const n of ['a', 'b']) await here.ask('DELETE', 'runs/' + ids[n]);
 	await page.click('.nav a[title="Trash"]', WAIT);

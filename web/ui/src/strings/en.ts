@@ -457,6 +457,7 @@ export enum Str {
 	Columns = 'Columns',
 	Everywhere = 'Everywhere',
 	TheFilter = 'The filter',
+	UndoTheLastRemoval = 'Undo the last removal, while it is offered',
 	TheseKeys = 'These keys',
 	Escape = 'Escape',
 	NextOrPreviousRun = 'Next or previous run',

@@ -85,6 +85,7 @@ export function Header() {
 	const compare = s.view.value.page === 'compare';
 	const any = compare && s.runs.value.length > 0;
 	useKey('?', () => (asking.value = !asking.value));
+	useKey('z', () => s.done.value && void s.undoLast(s.done.value));
 	return (
 		<header class="head">
 			<Where />

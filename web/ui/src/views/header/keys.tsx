@@ -6,7 +6,8 @@ import { useFocus } from '../base/focus.ts';
 import '../base/later.ts';
 
 const KEYS: [string, [string, string][]][] = [
-	[Str.Everywhere, [['/', Str.TheFilter], ['?', Str.TheseKeys], [Str.Escape, Str.Close]]],
+	[Str.Everywhere, [['/', Str.TheFilter], ['?', Str.TheseKeys], ['z', Str.UndoTheLastRemoval],
+		[Str.Escape, Str.Close]]],
 	[Str.Table, [
 		['↑ ↓ j k', Str.NextOrPreviousRun], [Str.HomeEnd, Str.NextOrPreviousCell], [Str.Page, Str.ByPage],
 		[Str.Enter, Str.OpenTheRunOnAHeader], [Str.ShiftEnter, Str.OnAHeaderSecondSort],
