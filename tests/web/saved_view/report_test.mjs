@@ -156,6 +156,25 @@ test('a grouped and zoomed chart keeps its look in a report, live and frozen', a
 	assert.deepEqual(look(await charted(page, 'train/loss (1)', (c) => c.lines.length === 2)), look(chart));
 });
 
+test('the confirmation of a new report stays after Enter, with the focus on its link', async (t) => {
+	const { id } = await here.ask('POST', 'runs', { experiment: 'enter', name: 'a' });
+	await log(id, curve(1));
+	const page = await here.open(t, '?e=enter');
+	await charted(page, 'train/loss', (d) => d.lines.length === 1);
+	const focused = (word) =>
+		until(() => page.evaluate(() => document.activeElement.textContent), (s) => s === word);
+	await page.focus('figure:has([data-chart="train/loss"]) button:text-is("Add to report")');
+	await page.keyboard.press('Enter');
+	await page.waitForSelector('.picker [aria-label="Name of a new report"]', WAIT);
+	await page.keyboard.type('by keys');
+	await page.keyboard.press('Enter');
+	await says(page, '.picker [role=status]', /^Added to by keys\.$/);
+	await focused('Copy link');
+	assert.equal(await page.$eval('.acts:has(.picker)', (e) => getComputedStyle(e).opacity), '1');
+	await page.keyboard.press('Escape');
+	await focused('Add to report');
+});
+
 test('a report draws the runs of the chart; those beyond 100 are counted and named', async (t) => {
 	const ids = [];
 	for (let i = 0; i < 103; i++) {

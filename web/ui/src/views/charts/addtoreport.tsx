@@ -40,7 +40,7 @@ export function AddToReport({ metric, of, close }: { metric: string; of: string;
 	const make = () => take(makeReport(experiment, name.value.trim(), panelBlock(wordsOf(metric, of)) + '\n'));
 	if (done.value) {
 		const { id, name: title } = done.value;
-		return <Panel label={Str.AddToReport} close={close}>
+		return <Panel key="done" label={Str.AddToReport} close={close}>
 			<span role="status">{Str.AddedTo} <a href={s.addressOf(pageOf(id))}
 				onClick={followed(() => s.go(pageOf(id), true))}>{title}</a>.</span>
 			<span class="options"><CopyLink to={{ experiment, ...pageOf(id) }} /></span></Panel>;
