@@ -253,6 +253,34 @@ test('on a phone runs are selected by boxes on their cards, and the bar acts on 
 	await until(() => page.locator('.cards .pick').count(), (n) => n === 1);
 });
 
+test('on a phone panels open next to their buttons, and the editor of a note above the bottom bar', async (t) => {
+	const metrics = Object.fromEntries(Array.from({ length: 12 }, (_, i) => ['m' + i, [[1, 1], [2, 0.5]]]));
+	const id = await run('near', 'one', { loss: [[1, 1], [2, 0.5]], ...metrics });
+	await run('near', 'two', { loss: [[1, 1], [2, 0.5]] });
+	const page = await here.open(t, '?e=near');
+	await page.setViewportSize({ width: 390, height: 844 });
+	await drawn(page);
+	/** Pixels between a panel and its button; the panel is in the window, above the bottom bar. */
+	const gap = (q) => page.$eval(q, (panel) => {
+		const [p, b] = [panel, panel.parentElement].map((e) => e.getBoundingClientRect());
+		if (p.top < 0 || p.bottom > innerHeight - 56) return `cut: ${p.top} to ${p.bottom}`;
+		return Math.max(p.top - b.bottom, b.top - p.bottom);
+	});
+	for (const name of ['one', 'two']) await page.click(`.cards [aria-label="Select ${name}"]`);
+	await page.click('.bulk [aria-label="More actions"]');
+	await until(() => gap('.bulk .picker'), (px) => px >= 0 && px < 12);
+	await page.click('.bulk button:text-is("Delete")');
+	await until(() => gap('.bulk .picker'), (px) => px < 30);
+	await page.click('.bulk .picker button:text-is("Cancel")');
+	await page.click('.bulk button:text-is("Clear")');
+	await page.click('figure:has([data-chart="loss"]) button:text-is("Add to report")');
+	await until(() => gap('figure:has([data-chart="loss"]) .picker'), (px) => px >= 0 && px < 12);
+	await page.goto(here.server.url + '?e=near&r=' + id);
+	await page.click('.notes button:text-is("Add")', WAIT);
+	await until(() => page.$eval('.notes .options .primary', (e) => e.getBoundingClientRect().bottom),
+		(px) => px <= 844 - 56);
+});
+
 for (const [width, second] of [[1440, '.grid .row[aria-rowindex="3"]'], [800, '.grid .row[aria-rowindex="3"]'],
 	[390, '.card.run:nth-child(2)']])
 	test(`the bar of the selected runs moves nothing (${width} px)`, async (t) => {

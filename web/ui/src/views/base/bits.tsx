@@ -6,7 +6,7 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import type { Look } from '../../base/colour.ts';
 import { Str } from '../../strings/en.ts';
-import { stepItems, useFocus } from './focus.ts';
+import { stepItems, useFocus, usePlace } from './focus.ts';
 import { Icon, type IconName } from './icon.tsx';
 import { colourOf } from './theme.ts';
 
@@ -102,6 +102,7 @@ export function Opener({ word, icon, bare = false, open, panel }: OpenerOptions)
  * field, else its first button. */
 export function Panel({ label, close, children }: { label: string; close: () => void; children: ComponentChildren }) {
 	const box = useRef<HTMLDivElement>(null);
+	usePlace(box);
 	useFocus(box, ['input', 'button']);
 	useEffect(() => {
 		const away = (e: MouseEvent) => {

@@ -23,6 +23,26 @@ function giveBack(before: Element | null, around: readonly Element[]): void {
 	else around.find((e) => e.isConnected)?.querySelector<HTMLElement>(TAKES_KEYS)?.focus();
 }
 
+const NARROW_PX = 720;
+/** Pixels between a panel and its button, and the edges of the window. */
+const APART = 5;
+const EDGE = 8;
+
+/** In a narrow window, where panels are fixed: places a panel below its button or above it, where there is room. */
+export function usePlace(box: RefObject<HTMLElement | null>): void {
+	useLayoutEffect(() => {
+		const el = box.current!;
+		if (innerWidth > NARROW_PX || getComputedStyle(el).position !== 'fixed') return;
+		const bottom = innerHeight - parseFloat(getComputedStyle(el).getPropertyValue('--bottom'));
+		const button = el.parentElement!.getBoundingClientRect();
+		const from = Math.max(EDGE, button.bottom + APART);
+		const to = Math.min(bottom - EDGE, button.top - APART);
+		const below = el.offsetHeight <= bottom - EDGE - from || bottom - from >= to;
+		Object.assign(el.style, below ? { top: from + 'px', maxHeight: bottom - EDGE - from + 'px' }
+			: { top: 'auto', bottom: innerHeight - to + 'px', maxHeight: to - EDGE + 'px' });
+	}, []);
+}
+
 /** Moves the focus among the items of a menu by arrows, Home and End. */
 export function stepItems(e: KeyboardEvent & { currentTarget: HTMLElement }): void {
 	const list = [...e.currentTarget.querySelectorAll<HTMLElement>('.item:not(:disabled)')];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Notes of a run, rendered, and editable for users with write access.
 import { useSignal } from '@preact/signals';
-import { useRef } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
 import type { Run } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
 import { artifactAddress, changeRun } from '../../state/run.ts';
@@ -48,6 +48,7 @@ function Editor({ r, done, close }: { r: Run; done: (r: Run) => void; close: () 
 	const text = useSignal(readDraft(r) ?? r.notes);
 	const wrong = useSignal('');
 	useFocus(box, ['textarea']);
+	useEffect(() => box.current!.scrollIntoView({ block: 'nearest' }), []);
 	const save = async () => {
 		try {
 			const changed = await changeRun(r.id, { notes: text.value });
