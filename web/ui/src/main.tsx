@@ -30,7 +30,7 @@ function Banner() {
 	const done = s.done.value;
 	return done && (
 		<p class="banner told" role="status">{done.text} <button type="button"
-			aria-keyshortcuts="z" onClick={() => void s.undoLast(done)}>{Str.Undo}</button> <kbd>z</kbd>
+			title="z" aria-keyshortcuts="z" onClick={() => void s.undoLast(done)}>{Str.Undo}</button>
 			{!!done.each?.length && <span class="each">{Str.orOnly}{done.each.map((one, i) => <button
 				key={i} type="button" aria-label={filled(Str.UndoForX, one.name)}
 				onClick={() => void s.undoLast(one)}>{one.name}</button>)}</span>}
