@@ -12,10 +12,12 @@ import os
 import pty
 import re
 import signal
+import socket
 import struct
 import subprocess
 import tempfile
 import termios
+import time
 import unicodedata
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "api"))
 import lib
@@ -313,6 +315,20 @@ def stopped():
         server.process.send_signal(signal.SIGCONT)
 
 
+def ending_server(folder):
+    """A server that holds the store while it ends, but accepts no connection any more: commands wait for its end."""
+    with open(os.path.join(folder, "dptrack.db.lock"), "w", encoding="utf-8") as lock, socket.create_server(("127.0.0.1", 0)) as closed:
+        lock.write(f"pid {os.getpid()}\naddress http://127.0.0.1:{closed.getsockname()[1]}\ntoken x\n")
+        lock.flush()
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        closed.close()
+        p = subprocess.Popen([lib.PROGRAM, "ls", "--logdir", folder], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        time.sleep(1)
+        lib.equal(p.poll(), None, "a command waits for the end of a server")
+    out, errors = p.communicate(timeout=60)
+    lib.equal((p.returncode, errors, "quick" in out), (0, "", True), "a command after the end of a server")
+
+
 def main():
     with stopped():
         rest()
@@ -335,6 +351,7 @@ def rest():
         change(("--logdir", runs), ids)
         misuse(runs)
         closed_output(runs)
+        ending_server(runs)
         server = lib.Server(runs)
         quoted(server, ("--logdir", runs))
         layers(server, ("--logdir", runs))

@@ -33,14 +33,58 @@ struct source_pass {
 	int rc;
 };
 
-/* Only this user can write the lock file that names the server, so its certificate needs no check. */
+/* A hint for a failed connection, chosen by curl's message. */
+static const char *connection_advice(const char *why)
+{
+	if (strstr(why, "certificate"))
+		return ": set DPTRACK_CA to a file of certificates to trust";
+	return strstr(why, "connect") ? ": is dptrack serve running there?" : "";
+}
+
+/* Connects to the server that holds the store. Only this user can write the lock file that names it, so its certificate
+ * needs no check. ERR_BUSY: it accepts no connection, because it is ending and still writes its store. */
 static int open_holder(struct source *s, const struct store_holder *holder, struct err *err)
 {
+	const struct http_request health = { .method = "GET", .path = "/health" };
+	struct http_reply reply = { 0 };
 	int rc = http_open(&s->http, holder->address, holder->token, err);
 
-	if (!rc)
-		http_trust(s->http);
+	if (rc)
+		return rc;
+	http_trust(s->http);
+	rc = http_send(s->http, &health, &reply, err);
+	http_reply_done(&reply);
+	if (rc == ERR_PEER && *connection_advice(err->text)) {
+		http_close(s->http);
+		s->http = NULL;
+		return ERR_BUSY;
+	}
 	return rc;
+}
+
+/* Opens the store and starts to read what is new in its folder. ERR_BUSY: a process holds the store. */
+static int open_own_store(struct source *s, const struct store_paths *paths, const char *logdir, struct err *err)
+{
+	int rc = store_open(&s->api.store,
+			    &(struct store_opts){ .db_path = paths->db,
+						  .logdir = logdir,
+						  .artifacts = paths->artifacts,
+						  .artifacts_by_default = true,
+						  .read_when_full = true },
+			    err);
+
+	if (rc)
+		return rc;
+	if (store_only_reads(s->api.store)) {
+		log_warn("no space left on the disk of %s: its content is shown without what is new in %s", paths->db,
+			 logdir);
+		return 0;
+	}
+	if (!logdir)
+		return 0;
+	return follow_start(
+		&s->api.follow, s->api.store,
+		&(struct follow_opts){ .logdir = logdir, .poll = true, .once = true, .network = paths->poll }, err);
 }
 
 /* Between two processes a holder may appear or disappear at any moment, so this retries for a while. */
@@ -48,27 +92,13 @@ static int open_store_or_holder(struct source *s, const struct source_opts *o, s
 {
 	struct store_holder holder;
 	struct store_paths paths;
-	int rc, tries;
+	int rc = store_locate(&paths, o->logdir, o->db, err);
 
-	rc = store_locate(&paths, o->logdir, o->db, err);
-	for (tries = 0; !rc && tries < SOURCE_TRIES; tries++) {
+	for (int tries = 0; !rc && tries < SOURCE_TRIES; tries++) {
 		if (!store_holder(&holder, paths.db, NULL) && holder.address[0])
-			return open_holder(s, &holder, err);
-		rc = store_open(&s->api.store, &(struct store_opts){ .db_path = paths.db, .logdir = o->logdir,
-				.artifacts = paths.artifacts, .artifacts_by_default = true, .read_when_full = true },
-				err);
-		if (!rc && store_only_reads(s->api.store)) {
-			log_warn("no space left on the disk of %s: its content is shown without what is new in %s",
-				 paths.db, o->logdir);
-			return 0;
-		}
-		if (!rc && !o->logdir)
-			return 0;
-		if (!rc)
-			return follow_start(&s->api.follow, s->api.store,
-					    &(struct follow_opts){ .logdir = o->logdir, .poll = true, .once = true,
-							  .network = paths.poll },
-					    err);
+			rc = open_holder(s, &holder, err);
+		else
+			rc = open_own_store(s, &paths, o->logdir, err);
 		if (rc != ERR_BUSY)
 			return rc;
 		rc = 0;
@@ -178,14 +208,6 @@ static int fail_with_reply(const struct http_reply *reply, struct err *err)
 
 	http_reply_reason(reply, text, sizeof(text));
 	return err_set(err, code, "%s", text);
-}
-
-/* A hint for a failed connection, chosen by curl's message. */
-static const char *connection_advice(const char *why)
-{
-	if (strstr(why, "certificate"))
-		return ": set DPTRACK_CA to a file of certificates to trust";
-	return strstr(why, "connect") ? ": is dptrack serve running there?" : "";
 }
 
 static int send_http_request(struct source *s, const struct local_opts *o, struct source_pass *pass)
