@@ -41,8 +41,11 @@ def epoch():
     given = os.environ.get("SOURCE_DATE_EPOCH")
     if given:
         return int(given)
-    git = subprocess.run(["git", "-C", TOP, "log", "-1", "--format=%ct"], capture_output=True, text=True, check=False)
-    return int(git.stdout) if git.returncode == 0 and git.stdout else int(os.stat(os.path.join(TOP, "NEWS.md")).st_mtime)
+    try:
+        git = subprocess.run(["git", "-C", TOP, "log", "-1", "--format=%ct"], capture_output=True, text=True, check=True)
+        return int(git.stdout)
+    except (OSError, subprocess.CalledProcessError, ValueError):  # no git, or no checkout
+        return int(os.stat(os.path.join(TOP, "NEWS.md")).st_mtime)
 
 
 def run(words, cwd=None, env=None):
