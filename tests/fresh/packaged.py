@@ -12,7 +12,7 @@ import debian
 import matrix
 import settings
 
-PACKING = ["debhelper", "dh-python", "lintian", "python3-venv"]
+PACKING = ["build-essential", "debhelper", "dh-python", "lintian", "python3-venv"]
 
 
 def place(root, *paths):
