@@ -140,10 +140,13 @@ async function pitfalls(experiment) {
 	const top = (n, v) => Array.from({ length: n }, (_, i) => [i * 60, v + i / 100]);
 	const made = (name, n, goal, o = {}) => run(experiment, name, { 'train/loss': curve(n, o.at), 'val/top1':
 		top(Math.ceil(n / 60), goal) }, { params: { lr: String(goal), wd: String(goal / 3) }, ...o });
-	return { best: await made('best', 300, 0.8), second: await made('second', 300, 0.7),
+	const ids = { best: await made('best', 300, 0.8), second: await made('second', 300, 0.7),
 		spiky: await made('spiky', 300, 0.6, { at: (i) => (i === 150 ? 90 : 0) }),
 		failed: await made('lost', 200, 0.75, { status: 'failed' }),
 		nan: await made('gone', 300, 0.5, { at: (i) => (i > 250 ? 1e6 : 0) }) };
+	// the server finds spikes seconds after their points
+	await until(() => here.ask('GET', 'runs/' + ids.spiky), (r) => r.alerts.some((a) => a.kind === 'spike'));
+	return ids;
 }
 
 test('a row shows by signs after the name what is wrong; they lead to charts and reasons', async (t) => {
@@ -261,7 +264,7 @@ test('on a phone panels open next to their buttons, and the editor of a note abo
 	await page.setViewportSize({ width: 390, height: 844 });
 	await drawn(page);
 	/** Pixels between a panel and its button; the panel is in the window, above the bottom bar. */
-	const gap = (q) => page.$eval(q, (panel) => {
+	const gap = async (q) => (await page.waitForSelector(q, WAIT)).evaluate((panel) => {
 		const [p, b] = [panel, panel.parentElement].map((e) => e.getBoundingClientRect());
 		if (p.top < 0 || p.bottom > innerHeight - 56) return `cut: ${p.top} to ${p.bottom}`;
 		return Math.max(p.top - b.bottom, b.top - p.bottom);
@@ -277,8 +280,8 @@ test('on a phone panels open next to their buttons, and the editor of a note abo
 	await until(() => gap('figure:has([data-chart="loss"]) .picker'), (px) => px >= 0 && px < 12);
 	await page.goto(here.server.url + '?e=near&r=' + id);
 	await page.click('.notes button:text-is("Add")', WAIT);
-	await until(() => page.$eval('.notes .options .primary', (e) => e.getBoundingClientRect().bottom),
-		(px) => px <= 844 - 56);
+	const save = await page.waitForSelector('.notes .options .primary', WAIT);
+	await until(() => save.evaluate((e) => e.getBoundingClientRect().bottom), (px) => px <= 844 - 56);
 });
 
 for (const [width, second] of [[1440, '.grid .row[aria-rowindex="3"]'], [800, '.grid .row[aria-rowindex="3"]'],
