@@ -33,12 +33,10 @@ struct source_pass {
 	int rc;
 };
 
-/* A hint for a failed connection, chosen by curl's message. */
-static const char *connection_advice(const char *why)
+/* Returns true if the server accepted no connection, by curl's message. */
+static bool is_unreachable(const char *why)
 {
-	if (strstr(why, "certificate"))
-		return ": set DPTRACK_CA to a file of certificates to trust";
-	return strstr(why, "connect") ? ": is dptrack serve running there?" : "";
+	return strstr(why, "connect") != NULL;
 }
 
 /* Connects to the server that holds the store. Only this user can write the lock file that names it, so its certificate
@@ -54,7 +52,7 @@ static int open_holder(struct source *s, const struct store_holder *holder, stru
 	http_trust(s->http);
 	rc = http_send(s->http, &health, &reply, err);
 	http_reply_done(&reply);
-	if (rc == ERR_PEER && *connection_advice(err->text)) {
+	if (rc == ERR_PEER && is_unreachable(err->text)) {
 		http_close(s->http);
 		s->http = NULL;
 		return ERR_BUSY;
@@ -208,6 +206,14 @@ static int fail_with_reply(const struct http_reply *reply, struct err *err)
 
 	http_reply_reason(reply, text, sizeof(text));
 	return err_set(err, code, "%s", text);
+}
+
+/* A hint for a failed connection, chosen by curl's message. */
+static const char *connection_advice(const char *why)
+{
+	if (strstr(why, "certificate"))
+		return ": set DPTRACK_CA to a file of certificates to trust";
+	return is_unreachable(why) ? ": is dptrack serve running there?" : "";
 }
 
 static int send_http_request(struct source *s, const struct local_opts *o, struct source_pass *pass)

@@ -119,7 +119,7 @@ static int read_deleted_runs(struct call *c, const struct query_runs_opts *liste
 
 	if (!keys)
 		return err_nomem(err, NULL);
-	for (i = 0; i < runs->count; i++)
+	for (i = 0; i < runs->count && o.param_count < o.params_max; i++)
 		o.param_count = add_param_keys(&runs->items[i], keys, o.param_count, o.params_max);
 	o.params = keys;
 	return query_runs(c->api->store, &o, c->arena, ret, err);

@@ -2,6 +2,7 @@
 // Short texts about a run, the same in all views.
 import type { Alert, Run } from '../../base/types.ts';
 import { short } from '../../base/format.ts';
+import { endedEarly } from '../../base/group.ts';
 import { plainText } from '../../base/words.ts';
 import { filled, Str } from '../../strings/en.ts';
 
@@ -52,8 +53,7 @@ export function lastStep(r: Run): number | null {
 function statusText(r: Run): string {
 	const step = lastStep(r);
 	if (r.status === 'running' && step !== null) return filled(Str.runningStepX, step);
-	if ((r.status === 'failed' || r.status === 'killed') && step !== null) return filled(Str.xAfterStepX, r.status,
-		step);
+	if (endedEarly(r) && step !== null) return filled(Str.xAfterStepX, r.status, step);
 	return r.status;
 }
 

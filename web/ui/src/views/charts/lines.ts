@@ -3,7 +3,7 @@
 import { lastPoint, type ChartLine, type Flag } from '../../charts/line/index.ts';
 import type { Alert, Run, Series } from '../../base/types.ts';
 import { lookAt } from '../../base/colour.ts';
-import { fieldAddress, groupName, leftOut } from '../../base/group.ts';
+import { endedEarly, fieldAddress, groupName, leftOut } from '../../base/group.ts';
 import { clockText, count, natural, short, sinceStart } from '../../base/format.ts';
 import { fellOut, recovered } from '../../base/goal.ts';
 import { smooth } from '../../base/series.ts';
@@ -102,8 +102,8 @@ function groupLines(key: string): ChartLine[] {
 }
 
 /** The mark at the end of a run's line. */
-export function endOf({ status }: Pick<Run, 'status'>): ChartLine['end'] {
-	return status === 'failed' || status === 'killed' ? 'failed' : status === 'running' ? 'running' : 'none';
+export function endOf(r: Pick<Run, 'status'>): ChartLine['end'] {
+	return endedEarly(r) ? 'failed' : r.status === 'running' ? 'running' : 'none';
 }
 
 /** Lines of a metric, in table order. */

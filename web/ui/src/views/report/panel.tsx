@@ -104,8 +104,8 @@ function linesOf(p: ReportPanel, d: PanelData): PanelLine[] {
 function rangeOf(p: ReportPanel, lines: readonly ChartLine[]): [number, number] {
 	const seen = (x: number) => !p.logX || x > 0;
 	if (p.range && seen(p.range[0])) return p.range;
-	const all = lines.flatMap((l) => l.xs.filter(seen)).sort((a, b) => a - b);
-	const [from = NaN, to = NaN] = [all[0], all.at(-1)];
+	const all = lines.map((l) => l.xs.filter(seen)).flatMap((xs) => (xs.length ? [xs[0]!, xs.at(-1)!] : []));
+	const [from, to] = [Math.min(...all), Math.max(...all)];
 	if (!(from <= to)) return p.logX ? [1, 10] : [0, 1];
 	return from < to ? [from, to] : p.logX ? [from / 2, to * 2] : [from - 0.5, to + 0.5];
 }
