@@ -37,7 +37,8 @@ ask() { # path, word that the reply must have
 
 serve() {
 	./dptrack --version
-	./dptrack serve --logdir runs --port 0 >served 2>&1 &
+	: >served # the shell below may read it before the server has made it
+	./dptrack serve --logdir runs --port 0 >>served 2>&1 &
 	server=$!
 	for i in $(seq 100); do
 		port=$(sed -n 's|^dptrack: serving http://[^ ]*:\([0-9]*\).*|\1|p' served)

@@ -13,7 +13,8 @@ fail() {
 }
 
 serve() {
-	dptrack serve --logdir runs --port 0 >served 2>&1 &
+	: >served # the shell below may read it before the server has made it
+	dptrack serve --logdir runs --port 0 >>served 2>&1 &
 	server=$!
 	trap 'kill $server' EXIT
 	for i in $(seq 200); do
