@@ -55,6 +55,19 @@ def reports_changes(server):
     again.socket.close()
 
 
+def follows_a_list(server):
+    """A list of runs names the token of every change after it: of a run that ends, then of nothing."""
+    run = lib.make_run(server)
+    listed = lambda: server.json("GET", f"/api/v1/runs?include=keys&run={run}")[1]["changes_token"]
+    before = listed()
+    status, _ = server.json("PATCH", f"/api/v1/runs/{run}", {"status": "finished"})
+    lib.equal(status, 200, "a run ends")
+    s = Stream(server, f"/api/v1/events?since={before}")
+    lib.equal(s.event()["runs"], [run], "the change after the list")
+    s.socket.close()
+    lib.equal(server.json("GET", f"/api/v1/changes?since={listed()}")[1]["runs"], [], "changes after the second list")
+
+
 def limited():
     with lib.fresh("--max-connections", "8") as server:
         streams = [Stream(server) for _ in range(4)]
@@ -109,6 +122,7 @@ def refusals():
 def main():
     with lib.fresh() as server:
         reports_changes(server)
+        follows_a_list(server)
     limited()
     refusals()
     lib.finish("events")

@@ -37,7 +37,7 @@ ask() { # path, word that the reply must have
 
 serve() {
 	./dptrack --version
-	: >served # the shell below may read it before the server has made it
+	: >served # sed reads it perhaps before the server has opened it
 	./dptrack serve --logdir runs --port 0 >>served 2>&1 &
 	server=$!
 	for i in $(seq 100); do

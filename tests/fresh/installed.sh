@@ -13,7 +13,7 @@ fail() {
 }
 
 serve() {
-	: >served # the shell below may read it before the server has made it
+	: >served # sed reads it perhaps before the server has opened it
 	dptrack serve --logdir runs --port 0 >>served 2>&1 &
 	server=$!
 	trap 'kill $server' EXIT

@@ -45,6 +45,35 @@ test('the page reconnects after the server restarts', async (t) => {
 	await rows(page, 2);
 });
 
+test('a change between the list and the events is shown; so is one while the tab is hidden', async (t) => {
+	const { id } = await here.ask('POST', 'runs', { experiment: 'between', name: 'one' });
+	await log(id, 0, 50);
+	await here.ask('PATCH', 'runs/' + id, { status: 'finished' });
+	const change = async (n) => {
+		await here.ask('PATCH', 'runs/' + id, { name: 'name ' + n });
+		await log(id, 49 + n, 50 + n);
+	};
+	const page = await here.open(t, 'health'); // no page of ours, so no events yet
+	await page.route('**/api/v1/events*', async (route) => {
+		await change(1);
+		await route.continue();
+	}, { times: 1 });
+	await page.goto(here.server.url + '?e=between');
+	await says(page, '.grid .body .row', /name 1/);
+	await points(page, 51);
+	const hide = (hidden) => page.evaluate((is) => {
+		Object.defineProperty(document, 'hidden', { value: is, configurable: true });
+		document.dispatchEvent(new Event('visibilitychange'));
+	}, hidden);
+	await hide(true);
+	// more than one request of the page asks for
+	for (let i = 0; i < 101; i++) await here.ask('POST', 'runs', { experiment: 'elsewhere' });
+	await change(2);
+	await hide(false);
+	await says(page, '.grid .body .row', /name 2/);
+	await points(page, 52);
+});
+
 test('an experiment with more runs than one page of the API', async (t) => {
 	for (let i = 0; i < 230; i++) await here.ask('POST', 'runs',
 		{ experiment: 'many', name: 'a-name-that-is-longer-than-its-column-number-' + i });

@@ -174,6 +174,7 @@ enum call_next on_run_list(struct call *c)
 	struct js j = { .out = &c->out };
 	struct query_runs_opts o = { 0 };
 	struct query_runs runs;
+	struct query_changes before; /* its token is older than the list, so no later change is missed */
 	struct err err = ERR_INIT;
 	const char *const *fields;
 	size_t field_count = call_arg_all(c, "group_by", &fields), i;
@@ -182,7 +183,8 @@ enum call_next on_run_list(struct call *c)
 		return CALL_DONE;
 	if (field_count && !call_arg(c, "limit"))
 		o.limit = SIZE_MAX;
-	if (query_runs(c->api->store, &o, c->arena, &runs, &err))
+	if ((o.with_keys && query_changes(c->api->store, NULL, c->arena, &before, &err)) ||
+	    query_runs(c->api->store, &o, c->arena, &runs, &err))
 		return request_refused(c, &err);
 	if (field_count)
 		return runs_group_reply(c, fields, field_count, &runs);
@@ -194,6 +196,7 @@ enum call_next on_run_list(struct call *c)
 	js_close(&j, ']');
 	js_key_str(&j, "next_page_token", runs.next_page_token);
 	if (o.with_keys) {
+		js_key_str(&j, "changes_token", before.token);
 		write_metric_keys(&j, &runs);
 		write_default_view(c, &j, &o, &runs);
 		write_deleted_runs(c, &j, &o, &runs);

@@ -3,7 +3,8 @@
 import * as api from './server/api.ts';
 import type { Run } from '../base/types.ts';
 import { refresh, serverFilter } from './load.ts';
-import { away, countKeys, experiment, heldMetrics, keyRuns, liveRev, problem, report, runs } from './runs.ts';
+import { away, changesToken, countKeys, experiment, heldMetrics, keyRuns, liveRev, problem, report,
+	runs } from './runs.ts';
 import { grow, wantedKeys } from './series.ts';
 import { go, view } from './view.ts';
 
@@ -22,10 +23,13 @@ const changed = new Set<string>();
 let liveTimer = 0;
 let nextAt = 0;
 
-/** Ids of changed runs. */
-export function onRuns(ids: string[]): void {
-	ids.forEach((id) => changed.add(id));
-	if (!liveTimer) takeSoon();
+/** Takes a report of changed runs. */
+function onChanges(c: api.Changes): void {
+	const known = changesToken.value !== null;
+	changesToken.value = c.token;
+	if (c.reset && known) return refresh();
+	c.runs.forEach((id) => changed.add(id));
+	if (changed.size && !liveTimer) takeSoon();
 }
 
 function takeSoon(): void {
@@ -80,32 +84,19 @@ function mergeRuns(asked: string[], fresh: Run[]): void {
 let closeEvents: (() => void) | null = null;
 let pollTimer = 0;
 let awayTimer = 0;
-let token: string | null = null;
 
-/** Polls without events, but only while a run is running. */
+/** Polls without events, after the first time only while a run is running. */
 async function poll(): Promise<void> {
 	pollTimer = 0;
 	if (document.hidden || away.value) return;
-	if (token === null || runs.value.some((r) => r.status === 'running')) {
-		try {
-			const c = await api.getChanges(token);
-			if (token !== null && c.runs.length) onRuns(c.runs);
-			token = c.token;
-		} catch (e) {
-			token = null;
-			report(e);
-			return;
-		}
+	try {
+		const c = await api.getChanges(changesToken.value);
+		onChanges(c);
+		if (c.more || runs.value.some((r) => r.status === 'running'))
+			pollTimer = window.setTimeout(() => void poll(), c.more ? 0 : POLL_MS);
+	} catch (e) {
+		report(e);
 	}
-	if (runs.value.some((r) => r.status === 'running'))
-		pollTimer = window.setTimeout(() => void poll(), POLL_MS);
-}
-
-/** Starts live updates and asks for the points of running runs since their last read. */
-export function begin(): void {
-	follow();
-	const going = runs.value.filter((r) => r.status === 'running');
-	if (going.length) onRuns(going.slice(0, AT_ONCE).map((r) => r.id));
 }
 
 /** Stops live updates. */
@@ -117,13 +108,13 @@ export function unfollow(): void {
 	awayTimer = 0;
 }
 
-/** One connection while the page is visible; a hidden tab has none. */
+/** One connection while the page is visible, which begins with what changed in between; a hidden tab has none. */
 export function follow(): void {
 	unfollow();
 	if (document.hidden || away.value) return;
 	let dropped = false;
-	closeEvents = api.openEvents({
-		onRuns,
+	closeEvents = api.openEvents(changesToken.value, {
+		onChanges,
 		onOpen: () => {
 			clearTimeout(awayTimer);
 			awayTimer = 0;

@@ -5,7 +5,7 @@ import * as api from './server/api.ts';
 import { followLink, loadExperiments, loadRuns, openLinked, refresh, serverFilter } from './load.ts';
 import { viewExperiment, viewPage } from './load.ts';
 import { part } from './parts.ts';
-import { away, drawn, experiments, report, runs, session } from './runs.ts';
+import { away, drawn, experiments, report, session } from './runs.ts';
 import { schedule, settled } from './series.ts';
 import { view } from './view.ts';
 
@@ -30,8 +30,6 @@ async function probe(): Promise<void> {
 	follower.value.peek()?.follow();
 	refresh();
 }
-
-let hiddenAt = 0;
 
 /** Starts with the view of the address. */
 export async function start(): Promise<void> {
@@ -62,7 +60,7 @@ export async function start(): Promise<void> {
 	});
 	effect(() => {
 		const f = follower.value.value;
-		if (f) untracked(f.begin);
+		if (f) untracked(f.follow);
 	});
 	let began = false;
 	effect(() => {
@@ -74,9 +72,6 @@ export async function start(): Promise<void> {
 	});
 	if (wrong) report(wrong);
 	document.addEventListener('visibilitychange', () => {
-		if (document.hidden) hiddenAt = Date.now();
-		const f = follower.value.value;
-		f?.follow();
-		if (f && !document.hidden && hiddenAt) f.onRuns(runs.value.slice(0, 100).map((r) => r.id));
+		follower.value.value?.follow();
 	});
 }

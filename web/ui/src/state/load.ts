@@ -10,8 +10,8 @@ import { chartOrder, frontKeys, openAtFirst } from '../base/order.ts';
 import { FIRST } from '../base/params.ts';
 import { DERIVED, metricsOfColumn } from '../base/rank.ts';
 import { emptyView, isBare, linkedTarget, parseView, PLAIN, savedAlone } from '../base/url.ts';
-import { countKeys, curve, deletedRuns, experiments, filterProblem, goal, heldMetrics, keyRuns, loading, loadingMore,
-	lookParams, metricKeys, liveRev, notHeld, problem, report, runs } from './runs.ts';
+import { changesToken, countKeys, curve, deletedRuns, experiments, filterProblem, goal, heldMetrics, keyRuns, loading,
+	loadingMore, lookParams, metricKeys, liveRev, notHeld, problem, report, runs } from './runs.ts';
 import { fill, grow, unwant, want } from './series.ts';
 import { pageWidth } from './sidebar.ts';
 import { go, view } from './view.ts';
@@ -87,6 +87,7 @@ async function firstPage({ name, filter, mine }: Load): Promise<FirstPage | null
 	heldMetrics.value = null;
 	const got = await api.getRuns({ experiment: name ?? undefined, filter, limit: FIRST_PAGE, keys: true,
 		most: METRICS_MAX, metrics: FRONT, paramsMost: PARAMS_MAX, params: FIRST });
+	changesToken.value ??= got.token;
 	if (!mine()) return null;
 	let { runs: list, next } = got;
 	const newest = name ?? list[0]?.experiment;

@@ -227,6 +227,9 @@ export const knownMetrics = computed<ReadonlySet<string>>(() => {
 	return seenKeys.keys;
 });
 
+/** Token of the last change that the page knows: of the first list of runs, then of each report of changes. */
+export const changesToken = signal<string | null>(null);
+
 /** The deleted runs of the experiment that the server knows: their looks are taken. */
 export const deletedRuns = signal<readonly Run[]>([]);
 

@@ -140,6 +140,8 @@ interface RunList {
 	leftOut: boolean;
 	/** Some params of the runs are missing. */
 	paramsLeftOut: boolean;
+	/** Start of the changes that the list does not have, if keys were requested. */
+	token: string | null;
 	/** Deleted runs of the experiment with start and params, if keys were requested. */
 	deleted: Run[];
 	/** Default view of the experiment, if keys were requested. */
@@ -164,6 +166,7 @@ export async function getRuns(q: RunQuery): Promise<RunList> {
 	const runs = (r.runs as Json[]).map(runOf);
 	return {
 		runs, next: (r.next_page_token as string | undefined) || null,
+		token: r.changes_token as string | undefined ?? null,
 		keys: r.metric_keys ? new Map(Object.entries(r.metric_keys as Record<string, number>)) : keysIn(runs),
 		leftOut: r.metrics_left_out === true, paramsLeftOut: r.params_left_out === true,
 		deleted: ((r.deleted_runs ?? []) as Json[]).map(runOf),
@@ -300,13 +303,29 @@ export async function querySeries(q: SeriesQuery): Promise<SeriesReply[]> {
 	return seriesIn(await askSeries(q));
 }
 
-export async function getChanges(since: string | null): Promise<{ token: string; runs: string[] }> {
-	const r = await request('changes' + (since === null ? '' : '?since=' + encodeURIComponent(since)));
-	return { token: String(r.token), runs: (r.runs ?? []) as string[] };
+export interface Changes {
+	/** For the next request. */
+	token: string;
+	runs: string[];
+	/** The token was of another store: any run may have changed. */
+	reset: boolean;
+	/** More runs changed than one reply lists. */
+	more: boolean;
+}
+
+function changesOf(r: Json): Changes {
+	const { token, runs, reset, more } = r as Partial<Changes>;
+	return { token: String(token), runs: runs ?? [], reset: reset === true, more: more === true };
+}
+
+const sinceArg = (token: string | null) => token === null ? '' : '?since=' + encodeURIComponent(token);
+
+export async function getChanges(since: string | null): Promise<Changes> {
+	return changesOf(await request('changes' + sinceArg(since)));
 }
 
 interface EventHandlers {
-	onRuns(ids: string[]): void;
+	onChanges(c: Changes): void;
 	onOpen(): void;
 	/** The connection is lost; the browser reconnects. */
 	onDrop(): void;
@@ -314,15 +333,14 @@ interface EventHandlers {
 	onRefused(): void;
 }
 
-/** Opens a connection that reports changed runs; returns the function that closes it. */
-export function openEvents(on: EventHandlers): () => void {
-	const es = new EventSource('api/v1/events');
+/** Opens a connection that reports changed runs, from the token on; returns the function that closes it. */
+export function openEvents(since: string | null, on: EventHandlers): () => void {
+	const es = new EventSource('api/v1/events' + sinceArg(since));
 	const take = (e: MessageEvent<string>) => {
 		try {
-			const m = JSON.parse(e.data) as { runs?: string[] };
-			if (m.runs?.length) on.onRuns(m.runs);
+			on.onChanges(changesOf(JSON.parse(e.data) as Json));
 		} catch {
-			// a comment or an unknown event
+			// an unknown event
 		}
 	};
 	es.onopen = () => on.onOpen();
