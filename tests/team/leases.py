@@ -26,6 +26,11 @@ def holder(db, name):
     return int(rows[0]) if rows else None
 
 
+def is_holder(db, name, process, when):
+    found = holder(db, name)
+    check(found == process.process.pid, f"{when}: {found} has the lease {name}, expected {process.process.pid}")
+
+
 def record(folder, name, points):
     script = "".join(f"log {i} loss {i}\n" for i in range(points)) + "close finished\n"
     done = subprocess.run([RECORD, f"runs_dir={folder}", "experiment=e", f"run_name={name}", "url="], input=script, capture_output=True,
@@ -52,18 +57,18 @@ def one_follows(db, team, folder):
     leader.kill()
     runs.append(record(folder, "second", 60))
     arrived(other, runs[1], 60)
-    check(holder(db, "follow") == other.process.pid, "the follower after a kill")
+    is_holder(db, "follow", other, "after a kill")
     leader.start()
     other.process.send_signal(signal.SIGSTOP)
     runs.append(record(folder, "third", 70))
     arrived(leader, runs[2], 70)
-    check(holder(db, "follow") == leader.process.pid, "the follower while the other is stopped")
+    is_holder(db, "follow", leader, "while the other is stopped")
     other.process.send_signal(signal.SIGCONT)
     runs.append(record(folder, "fourth", 80))
     for p in team:
         for run, points in zip(runs, (50, 60, 70, 80)):
             arrived(p, run, points)
-    check(holder(db, "follow") == leader.process.pid, "the follower after both are back")
+    is_holder(db, "follow", leader, "after both are back")
     rows = leader.json("GET", f"/api/v1/series?run={runs[2]}&key=loss")[1]["points"]
     check([r["step"] for r in rows] == list(range(70)), "the points of a run whose follower changed")
     return leader, other
@@ -101,7 +106,7 @@ def one_evaluates_rules(db, leader, other):
     fired("one")
     judge.kill()
     fired("two")
-    check(holder(db, "alerts") == rest.process.pid, "the evaluating process after a kill")
+    is_holder(db, "alerts", rest, "after a kill")
     judge.start()
     alerts = [a["run"] for a in judge.json("GET", "/api/v1/alerts")[1]["alerts"]]
     check(len(alerts) == 2 == len(set(alerts)), f"alerts: {alerts}")
