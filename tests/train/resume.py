@@ -108,7 +108,8 @@ def killed(name, make, flags, deaths, least=1, first=(), between=None):
         check(p.returncode == 0, "%s, undisturbed: exit %d: %s" % (name, p.returncode, p.stderr))
         went_on = 0
         for i, (who, step) in enumerate(deaths):
-            begun = any("state.json" in names for _, _, names in os.walk(many))
+            begun = any("state.json" in names and not os.path.basename(at).startswith(".")  # hidden: not yet complete
+                        for at, _, names in os.walk(many))
             p = dptrain(*common, *(() if begun else first), "--runs-dir", many, "--resume", "auto", env={"DPTRAIN_TEST_DIE": "%s:%d" % (who, step), "DPTRAIN_TEST_SLOW_RANK": "0:25"})
             check(p.returncode in (1, -9), "%s, %s dies at step %d: exit %d: %s" % (name, who, step, p.returncode, p.stderr))
             went_on += "continuing after step" in p.stderr
