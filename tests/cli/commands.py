@@ -13,6 +13,7 @@ import pty
 import re
 import signal
 import socket
+import sqlite3
 import struct
 import subprocess
 import tempfile
@@ -329,6 +330,25 @@ def ending_server(folder):
     lib.equal((p.returncode, errors, "quick" in out), (0, "", True), "a command after the end of a server")
 
 
+def silent(folder):
+    """A run that is killed, and that a command saw running, is killed for the commands of later minutes, without a server."""
+    runs = os.path.join(folder, "silent")
+    recorder = lib.Recorder(runs, url="")
+    recorder.say("log 1 loss 1")
+    recorder.say("flush")
+    recorder.process.kill()
+    recorder.process.wait()
+    show = lambda: json.loads(good("ls", "--json", "--logdir", runs))["runs"][0]
+    lib.equal(show()["status"], "running", "a run that was killed a moment ago")
+    if lib.IN_DATABASE:
+        return
+    with contextlib.closing(sqlite3.connect(os.path.join(runs, "dptrack.db"))) as db, db:
+        db.execute("UPDATE run SET last_ms = last_ms - 600000")
+    seen = show()
+    lib.equal((seen["status"], seen["status_inferred"]), ("killed", True), "a run that is silent for ten minutes")
+    lib.check(seen["end_time"] and seen["end_time"] - seen["start_time"] < 60000, f"it lived until its last record: {seen}")
+
+
 def main():
     with stopped():
         rest()
@@ -352,6 +372,7 @@ def rest():
         misuse(runs)
         closed_output(runs)
         ending_server(runs)
+        silent(folder)
         server = lib.Server(runs)
         quoted(server, ("--logdir", runs))
         layers(server, ("--logdir", runs))

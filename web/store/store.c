@@ -336,6 +336,7 @@ void store_fold(struct store *s, double wait_s)
 
 	if (!s->writer)
 		return;
+	committer_mark_stale(s->writer);
 	committer_fold_soon(s->writer);
 	for (store_stats(s, &now); now.log_points && clock_mono_s() < end_s; store_stats(s, &now))
 		clock_sleep_s(0.002);

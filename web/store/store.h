@@ -131,8 +131,8 @@ struct store_stats {
 
 void store_stats(struct store *s, struct store_stats *ret);
 
-/* Folds what is logged now, so that alerts found by folding (spikes) are stored. For commands that open a folder and
- * read it once. Takes at most wait_s seconds; the rest is folded later. */
+/* Marks runs that fell silent, and folds what is logged now, so that alerts found by folding (spikes) are stored. For
+ * commands that open a folder and read it once. Takes at most wait_s seconds; the rest is folded later. */
 void store_fold(struct store *s, double wait_s);
 
 /* The store's 32-digit id, drawn at its creation; borrowed from s. */

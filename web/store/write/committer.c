@@ -324,6 +324,14 @@ const char *committer_store_id(const struct committer *w)
 	return w->id;
 }
 
+static int periodic_step(void *arg, struct db *d, struct err *err)
+{
+	(void)d;
+	(void)err;
+	do_periodic_work(arg);
+	return 0;
+}
+
 int committer_step(struct committer *w, int (*fn)(void *arg, struct db *d, struct err *err), void *arg, struct err *err)
 {
 	struct queue_job *job = calloc(1, sizeof *job);
@@ -342,4 +350,11 @@ int committer_step(struct committer *w, int (*fn)(void *arg, struct db *d, struc
 		rc = waiter_wait(&done, NULL, err);
 	waiter_done(&done);
 	return rc;
+}
+
+void committer_mark_stale(struct committer *w)
+{
+	struct err err = ERR_INIT;
+
+	committer_step(w, periodic_step, w, &err);
 }

@@ -38,6 +38,7 @@ int committer_step(struct committer *w, int (*fn)(void *arg, struct db *d, struc
 void committer_on_archived(struct committer *w, int (*fn)(void *arg, const char *run, struct err *err), void *arg);
 void committer_has_points(struct committer *w, const char *run); /* retries operations held for them */
 
+void committer_mark_stale(struct committer *w); /* does the periodic work now: marks silent runs as killed */
 void committer_fold_soon(struct committer *w); /* folds the log now, without waiting for a quiet moment */
 void committer_stats(struct committer *w, struct store_stats *ret);
 const char *committer_holder(const struct committer *w); /* this process's name in leases */
