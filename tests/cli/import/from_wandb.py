@@ -109,7 +109,8 @@ def piece(number, content):
 def more_media(source, files, folder):
     """Videos, HTML and figures of Plotly, single and in lists: a row with them is added to the second run."""
     shutil.copytree(os.path.join(source, "wandb"), os.path.join(folder, "wandb"))
-    name = os.path.join(folder, next(f["file"] for f in files if f["id"] == "efgh5678"))
+    own = next(f for f in files if f["id"] == "efgh5678")
+    name = os.path.join(folder, own["file"])
     stored = os.path.join(os.path.dirname(name), "files", "media")
     contents = {"film.mp4": b"\0\0\0\x18ftypisom" + bytes(range(256)), "film.gif": b"GIF89a\x05\0\x04\0\x80\0\0" + bytes(64),
                 "part.html": b"<b>42</b> errors", "whole.html": b"\n<!DOCTYPE html><p>all</p>",
@@ -122,31 +123,43 @@ def more_media(source, files, folder):
     def item(kind, file):
         return {"_type": kind, "path": "media/" + file, "size": len(contents[file])}
     row = {"film": item("video-file", "film.mp4"), "page": item("html-file", "part.html"), "figure": item("plotly-file", "figure.json"),
+           "shown": {**item("image-file", "film.gif"), "caption": "one"},
+           "some": {"_type": "images/separated", "filenames": ["media/film.gif"] * 2, "captions": ["first", None], "count": 2},
            "films": {"_type": "videos", "count": 2, "videos": [item("video-file", "film.gif"), item("video-file", "film.mp4")]},
            "pages": {"_type": "html", "count": 1, "html": [item("html-file", "whole.html")]},
            "gone": {"_type": "video-file", "path": "media/none.mp4"}, "cloud": {"_type": "object3D-file", "path": "media/figure.json"}}
-    history = b"".join(piece(1, piece(1, k.encode()) + b"\x82\x01" + varint(len(v)) + v)
-                       for k, v in ((k, json.dumps(v).encode()) for k, v in row.items())) + piece(2, b"\x08\x07")
-    payload = piece(2, history)
+    def members(values):
+        """Items of a history or a summary."""
+        return b"".join(piece(1, piece(1, k.encode()) + b"\x82\x01" + varint(len(v)) + v)
+                        for k, v in ((k, json.dumps(v).encode()) for k, v in values.items()))
+    payload = piece(2, members(row) + piece(2, b"\x08\x07"))
+    late = [piece(17, piece(1, b"efgh5678") + piece(8, b"second") + piece(10, b"later") + piece(10, b"t2")),
+            piece(3, members({"loss": {"min": 3.0, "mean": 3.0}}))]
     with open(name, "rb") as f:
         data = f.read()
     at = 7
     while data[at + 7:at + 8] != b"\x12" and b"loss" not in data[at + 7:at + 7 + int.from_bytes(data[at + 4:at + 6], "little")]:
         at += 7 + int.from_bytes(data[at + 4:at + 6], "little")
     at += 7 + int.from_bytes(data[at + 4:at + 6], "little")
-    body = b"\x01" + payload
-    lib.check(len(data) + len(body) + 6 < 32768, "the file remains one block")
+    added = b"".join(zlib.crc32(b"\x01" + p).to_bytes(4, "little") + len(p).to_bytes(2, "little") + b"\x01" + p for p in (payload, *late))
+    lib.check(len(data) + len(added) < 32768, "the file remains one block")
     with open(name, "wb") as f:
-        f.write(data[:at] + zlib.crc32(body).to_bytes(4, "little") + len(payload).to_bytes(2, "little") + body + data[at:])
+        f.write(data[:at] + added + data[at:])
     said = run("import", name, "--logdir", os.path.join(folder, "runs"))
     lib.check("video-file of W&B: gone" in said and "object3D-file of W&B: cloud" in said, "what is left out is named: " + said)
     server = lib.Server(os.path.join(folder, "runs"))
-    one = get(server, "/api/v1/runs?limit=1")["runs"][0]["id"]
+    whole = get(server, "/api/v1/runs?limit=1")["runs"][0]
+    one = whole["id"]
+    lib.equal(sorted(t for t, v in whole["tags"].items() if not v), sorted({*own["tags"], "later", "t2"}), "tags of a later run record")
+    lib.equal(sorted(k for k in get(server, f"/api/v1/runs/{one}")["metrics"] if k.startswith("loss")), ["loss", "loss.mean"], "the summary of a key with rows")
     listed = {m["key"]: m for m in get(server, f"/api/v1/runs/{one}/media")["media"]}
     lib.equal(sorted((k, m["kind"], m["type"].split(";")[0], m["step"]) for k, m in listed.items()),
               [("figure", "text", "text/plain", 7), ("film", "audio", "video/mp4", 7), ("films/0", "image", "image/gif", 7),
-               ("films/1", "audio", "video/mp4", 7), ("page", "text", "text/html", 7), ("pages/0", "text", "text/html", 7)], "media")
+               ("films/1", "audio", "video/mp4", 7), ("page", "text", "text/html", 7), ("pages/0", "text", "text/html", 7),
+               ("shown", "image", "image/gif", 7), ("shown/caption", "text", "text/plain", 7), ("some/0", "image", "image/gif", 7),
+               ("some/0/caption", "text", "text/plain", 7), ("some/1", "image", "image/gif", 7)], "media")
     for key, want in (("film", contents["film.mp4"]), ("films/0", contents["film.gif"]), ("figure", contents["figure.json"]),
+                      ("shown/caption", b"one"), ("some/0/caption", b"first"),
                       ("page", b'<!doctype html><meta charset="utf-8">' + contents["part.html"]), ("pages/0", contents["whole.html"])):
         _, _, got = server.request("GET", f"/api/v1/runs/{one}/media/{listed[key]['content']}")
         lib.equal(got, want, "the bytes of " + key)

@@ -170,14 +170,19 @@ static void read_wandb_identity(struct wandb *w, struct event_span s, struct wan
 	}
 }
 
-/* Imports the labels of the run record as tags. */
-static void import_wandb_labels(struct wandb *w, struct event_span s, const struct wandb_identity *of)
+/* Imports the user's tags in a run record. */
+static void import_wandb_tags(struct wandb *w, struct event_span s)
 {
 	struct wire_field f;
 
 	while (wire_next(&s, &f) > 0)
 		if (f.number == 10)
 			importer_tag(&w->run, wandb_text(w, &f), "");
+}
+
+/* Imports the labels of the first run record as tags. */
+static void import_wandb_labels(struct wandb *w, const struct wandb_identity *of)
+{
 	importer_tag(&w->run, "wandb.run_id", of->id);
 	if (*of->entity)
 		importer_tag(&w->run, "wandb.entity", of->entity);
@@ -220,8 +225,10 @@ static int read_run_record(struct wandb *w, struct event_span s, struct err *err
 	int rc;
 
 	read_wandb_identity(w, s, &id);
-	if (w->begun) /* the record is repeated with later information */
+	if (w->begun) { /* the record is repeated with later information */
 		importer_run_rename(&w->run, id.name);
+		import_wandb_tags(w, s);
+	}
 	if (w->begun && *id.notes)
 		importer_note(&w->run, id.notes);
 	if (w->begun || !*id.id)
@@ -236,7 +243,8 @@ static int read_run_record(struct wandb *w, struct event_span s, struct err *err
 	w->last_s = id.start_s;
 	w->items = (struct wandb_items){ .run = &w->run, .files = w->file->files, .seen = w->items.seen };
 	set_session_segment(w, &id);
-	import_wandb_labels(w, s, &id);
+	import_wandb_tags(w, s);
+	import_wandb_labels(w, &id);
 	wandb_merge(w->config, id.config);
 	while (wire_next(&s, &f) > 0)
 		if (f.number == 21)

@@ -215,6 +215,28 @@ static int64_t find_value_step(struct wandb_items *w, const char *key)
 	return at == rint(at) && fabs(at) < 9e15 ? (int64_t)at : w->step;
 }
 
+static void import_history_text(struct wandb_items *w, const char *key, const char *text)
+{
+	struct buf content;
+
+	buf_init(&content, CONTENT_MAX);
+	media_add_text(&content, (struct event_text){ text, strlen(text) });
+	importer_media(w->run, key, find_value_step(w, key), w->wall_s, &content);
+	buf_done(&content);
+}
+
+/* The caption of a picture or video is the text KEY/caption, as dptrack.log records it. */
+static void import_wandb_caption(struct wandb_items *w, const char *key, json_t *value, const char *type)
+{
+	const char *caption = wandb_member_text(value, "caption");
+	char inner[KEY_BYTES];
+
+	if (!*caption || (strcmp(type, "image-file") && strcmp(type, "video-file")))
+		return;
+	snprintf(inner, sizeof(inner), "%.900s/caption", key);
+	import_history_text(w, inner, caption);
+}
+
 static void import_wandb_media(struct wandb_items *w, const char *key, json_t *value, const char *type)
 {
 	struct buf content;
@@ -233,6 +255,8 @@ static void import_wandb_media(struct wandb_items *w, const char *key, json_t *v
 		importer_media(w->run, key, find_value_step(w, key), w->wall_s, &content);
 	else
 		importer_leave_out(w->run->of, "%.60s of W&B: %.100s", type, key);
+	if (added)
+		import_wandb_caption(w, key, value, type);
 	buf_done(&content);
 }
 
@@ -252,7 +276,7 @@ static json_t *find_media_list(json_t *value, const char *type)
 /* Media of one step become KEY/0, KEY/1, …, as dptrack.log names a list of them. */
 static bool import_media_list(struct wandb_items *w, const char *key, json_t *value, const char *type)
 {
-	json_t *names = find_media_list(value, type), *one, *item;
+	json_t *names = find_media_list(value, type), *captions = json_object_get(value, "captions"), *one, *item;
 	char inner[KEY_BYTES];
 	const char *kind;
 	size_t i;
@@ -262,21 +286,13 @@ static bool import_media_list(struct wandb_items *w, const char *key, json_t *va
 		item = json_is_object(one) ? json_deep_copy(one) : json_deep_copy(value);
 		if (json_is_string(one))
 			json_object_set(item, "path", one);
+		if (json_is_string(json_array_get(captions, i)))
+			json_object_set(item, "caption", json_array_get(captions, i));
 		snprintf(inner, sizeof(inner), "%.900s/%zu", key, i);
 		import_wandb_media(w, inner, item, *kind ? kind : "audio-file");
 		json_decref(item);
 	}
 	return json_array_size(names) > 0;
-}
-
-static void import_history_text(struct wandb_items *w, const char *key, const char *text)
-{
-	struct buf content;
-
-	buf_init(&content, CONTENT_MAX);
-	media_add_text(&content, (struct event_text){ text, strlen(text) });
-	importer_media(w->run, key, find_value_step(w, key), w->wall_s, &content);
-	buf_done(&content);
 }
 
 /* Imports a value of a row by its kind. */
@@ -358,6 +374,12 @@ void wandb_params(struct wandb_items *w, json_t *config)
 			import_config_value(w, key, value, 0);
 }
 
+/* Returns true for the extremes of a key with rows that W&B keeps after define_metric: the store computes them. */
+static bool is_known_extreme(const struct wandb_items *w, const char *key, const char *name)
+{
+	return (!strcmp(name, "min") || !strcmp(name, "max")) && map_get(w->seen, key, strlen(key));
+}
+
 /* A final value of a key with rows is new only if a program set it: it then differs from the last row. */
 static void import_set_final(struct wandb_items *w, const char *key, json_t *value, const struct wandb_last *last)
 {
@@ -371,6 +393,7 @@ static void import_set_final(struct wandb_items *w, const char *key, json_t *val
 	free(text);
 }
 
+/* Imports a value of the summary: of a key without rows a point at the last step, or a tag. */
 static void import_final(struct wandb_items *w, const char *key, json_t *value, int depth)
 {
 	const struct wandb_last *last = map_get(w->seen, key, strlen(key));
@@ -381,7 +404,8 @@ static void import_final(struct wandb_items *w, const char *key, json_t *value, 
 	if (json_is_object(value) && !json_object_get(value, "_type") && depth < DEPTH_MAX) {
 		json_object_foreach(value, name, v) {
 			snprintf(inner, sizeof(inner), "%.490s.%.490s", key, name);
-			import_final(w, inner, v, depth + 1);
+			if (!is_known_extreme(w, key, name))
+				import_final(w, inner, v, depth + 1);
 		}
 	} else if (last) {
 		import_set_final(w, key, value, last);
