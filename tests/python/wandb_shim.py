@@ -45,6 +45,12 @@ with artifact.new_file('made') as f:
     f.write('made')
 assert run.log_artifact(artifact).wait() is artifact and os.path.isdir(run.use_artifact('model:latest').download())
 wandb.log({'molecule': wandb.Molecule('x.pdb'), 'curve': wandb.plot.line(wandb.Table(['x'], [[1]]), 'x', 'y'), 'after': 1}, step=10)
+table = wandb.Table(['x'])
+table.add_row(1), table.add_data(2), table.add_column('y', [3, 4])
+assert table.get_column('y') == [3, 4] and list(table.iterrows()) == [(0, [1, 3]), (1, [2, 4])] and table.columns == ['x', 'y']
+table.cast('x', str), table.set_pk('x'), table.get_index()
+assert not hasattr(table, 'no_such_name')
+wandb.define_metric('loss', summary='mean'), wandb.define_metric('a', summary='min')
 assert isinstance(wandb.Molecule('y.pdb'), wandb.Molecule) and not isinstance(1, wandb.Html)
 from wandb.integration.lightgbm import wandb_callback
 from wandb.sdk.data_types.trace_tree import Trace
@@ -94,7 +100,7 @@ def main():
         j = lib.only(folder + '/runs', 'rows', 'stands')
         want = {'loss': [(0, 1.0)], 'deep.er': [(0, 2.0)], 'a': [(1, 3.0)], 'b': [(1, 2.0)], 'c': [(7, 2.0)], 'epoch': [(9, 40.0)], 'val/acc': [(40, 0.5)], 'acc': [(10, 0.5)], 'after': [(10, 1.0)]}
         assert {key: j.series(key) for key in {p[0] for p in j.points} if not key.startswith('system/')} == want, j.points
-        for name in ('Artifact', 'Molecule', 'plot.line', 'integration.lightgbm.wandb_callback', 'sdk.data_types.trace_tree.Trace', 'Api', 'sweep'):
+        for name in ('Table.cast', 'Table.set_pk', 'Table.get_index', "define_metric(summary='mean')", 'Artifact', 'Molecule', 'plot.line', 'integration.lightgbm.wandb_callback', 'sdk.data_types.trace_tree.Trace', 'Api', 'sweep'):
             assert err.count('wandb.%s is not recorded' % name) == 1, (name, err)
         assert {k: j.params[k] for k in ('lr', 'deep.er', 'new', 'token', 'list', 'nothing')} == {
             'lr': '0.2', 'deep.er': 1, 'new': 'x', 'token': '(hidden)', 'list': '[1,"x"]', 'nothing': 'null'}, j.params

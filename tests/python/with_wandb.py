@@ -291,7 +291,8 @@ def doors(folder):
 NAMES = '''
 import json, wandb
 public = lambda of: sorted(name for name in set(dir(of)) | set(getattr(of, '__all__', ())) if not name.startswith('_'))
-print(json.dumps([public(wandb), public(wandb.Run)]))
+media = {name for of in ('Audio', 'Histogram', 'Html', 'Image', 'Table', 'Video') for name in public(getattr(wandb, of))}
+print(json.dumps([public(wandb), public(wandb.Run), sorted(media)]))
 '''
 
 USE = '''
@@ -318,11 +319,11 @@ run.finish()
 
 def names(folder):
     """Every public name of the package is in the lists; each is used, and is recorded or says once that it is not."""
-    module, of_run = json.loads(python('-c', NAMES, cwd=folder))
+    module, of_run, media = json.loads(python('-c', NAMES, cwd=folder))
     found = json.loads(python('-c', 'import sys, json; sys.path.insert(0, sys.argv[1]); import _names; '
-                              'print(json.dumps([sorted(_names.MODULE), sorted(_names.RUN)]))',
+                              'print(json.dumps([sorted(_names.MODULE), sorted(_names.RUN), sorted(_names.MEDIA)]))',
                               os.path.join(lib.PACKAGE, 'dptrack', 'wandb_shim', 'wandb'), cwd=folder))
-    assert found == [module, of_run], (set(found[0]) ^ set(module), set(found[1]) ^ set(of_run))
+    assert found == [module, of_run, media], [set(a) ^ set(b) for a, b in zip(found, (module, of_run, media))]
     path = os.path.join(folder, 'use.py')
     with open(path, 'w', encoding='utf-8') as f:
         f.write(USE)

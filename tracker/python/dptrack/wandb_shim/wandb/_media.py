@@ -4,6 +4,7 @@ import functools
 
 from dptrack import _media
 from wandb import _ignored
+from wandb._names import MEDIA
 
 
 def _careful(made):
@@ -20,7 +21,16 @@ def _careful(made):
     return call
 
 
-class Image(_media.Image):
+class _Object:
+    """The public names of W&B's media that dptrack's do not have say once that they are not recorded."""
+
+    def __getattr__(self, name):
+        if name not in MEDIA:
+            raise AttributeError('%r object has no attribute %r' % (type(self).__name__, name))
+        return _ignored.Nothing('%s.%s' % (type(self).__name__, name))
+
+
+class Image(_Object, _media.Image):
     """data_or_path: as dptrack.Image's data."""
 
     @_careful
@@ -28,7 +38,7 @@ class Image(_media.Image):
         super().__init__(data_or_path, caption=caption)
 
 
-class Audio(_media.Audio):
+class Audio(_Object, _media.Audio):
     """data_or_path: as dptrack.Audio's data."""
 
     @_careful
@@ -36,7 +46,7 @@ class Audio(_media.Audio):
         super().__init__(data_or_path, sample_rate=sample_rate, caption=caption)
 
 
-class Histogram(_media.Histogram):
+class Histogram(_Object, _media.Histogram):
     """sequence: the values."""
 
     @_careful
@@ -44,15 +54,45 @@ class Histogram(_media.Histogram):
         super().__init__(sequence, bins=num_bins, np_histogram=np_histogram)
 
 
-class Table(_media.Table):
+class Table(_Object, _media.Table):
     """rows is an older name of data. A cell that is an image or a sound shows its kind."""
 
     @_careful
     def __init__(self, columns=None, data=None, rows=None, dataframe=None, **left):
         super().__init__(columns, rows if data is None else data, dataframe=dataframe)
 
+    def add_row(self, *row):
+        """An older name of add_data."""
+        self.add_data(*row)
 
-class Html(_media.Html):
+    def add_column(self, name, data, optional=False):
+        """Adds a column; an empty table gets its rows by it."""
+        if not self.data:
+            self.data = [[None] * len(self.columns) for _ in data]
+        self.columns.append(name)
+        for row, cell in zip(self.data, data):
+            row.append(cell)
+
+    def get_column(self, name, convert_to=None):
+        """The cells of a column, as a list or as numpy's array."""
+        at = self.columns.index(name)
+        cells = [row[at] for row in self.data]
+        if convert_to == 'numpy':
+            import numpy
+            return numpy.array(cells)
+        return cells
+
+    def iterrows(self):
+        """Pairs of a row's number and its cells."""
+        return enumerate(self.data)
+
+    def get_dataframe(self):
+        """The table as pandas.DataFrame."""
+        import pandas
+        return pandas.DataFrame(self.data, columns=self.columns)
+
+
+class Html(_Object, _media.Html):
     """data: as dptrack.Html's."""
 
     @_careful
@@ -68,7 +108,7 @@ class Plotly(_media.Plotly):
         super().__init__(val)
 
 
-class Video(_media.Video):
+class Video(_Object, _media.Video):
     """data_or_path: as dptrack.Video's data."""
 
     @_careful

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The public names of wandb 0.31.0 and of its runs. A name that this module does not define says once that it is not recorded; one
+"""The public names of wandb 0.31.0, of its runs and of its media. A name that this module does not define says once that it is not recorded; one
 that is not here does not exist. tests/python/with_wandb.py compares the lists with the package."""
 
 MODULE = frozenset('''
@@ -17,4 +17,12 @@ RUN = frozenset('''
     link_artifact link_model log log_artifact log_code log_model mark_preempting name notes offline path
     pin_config_keys project project_url restore resumed save settings start_time starting_step status step sweep_id
     sweep_url sync_dir tags to_html unwatch upsert_artifact url use_artifact use_model watch write_logs
+'''.split())
+
+MEDIA = frozenset('''
+    EXTS MAX_ARTIFACT_ROWS MAX_DIMENSION MAX_ITEMS MAX_LENGTH MAX_ROWS add_column add_computed_columns add_data
+    add_row all_boxes all_captions all_masks bind_to_run captions cast durations encode file_is_set from_json
+    get_column get_dataframe get_index get_media_subdir guess_mode has_been_logged image index_ref init_from_json
+    inject_head is_bound iterrows path_is_reference resolve_ref sample_rates seq_to_json set_fk set_pk to_data_array
+    to_json type_mapping with_suffix
 '''.split())

@@ -374,6 +374,8 @@ class Run:
     def define_metric(self, name, step_metric=None, step_sync=None, hidden=None, summary=None, goal=None, overwrite=None):
         """name: a key or a pattern with *; step_metric: the key that counts its steps."""
         step_metric = getattr(step_metric, 'name', step_metric)
+        if summary and not set(summary.split(',')) <= {'min', 'max', 'last', 'first', 'none'}:
+            ignored.ignore('define_metric(summary=%r)' % summary)
         self._recorded.define_metric(name, step_metric, summary)
 
     def watch(self, models, criterion=None, log='gradients', log_freq=1000, idx=None, log_graph=False):
