@@ -59,7 +59,7 @@ static int open_source_set(struct shard_job *j, struct err *err)
 			       sample_kind_name(j->data->kind));
 	if (cfg->decode && !j->data->ops->hand_new)
 		return err_set(err, ERR_USAGE, "--decode: %.300s: holds no encoded pictures: omit it", cfg->data_path);
-	return cfg->decode ? picture_new(&j->picture, err) : 0;
+	return j->data->ops->hand_new ? picture_new(&j->picture, err) : 0;
 }
 
 /* Reads an image of a set without files as an array. */
@@ -102,27 +102,23 @@ static int mark_picture(struct shard_job *j, struct shard_item *picture, uint8_t
 	return 0;
 }
 
-/* Decodes the whole picture to an array whose shorter side is at most --decode. ERR_CORRUPT: it cannot be decoded. */
-static int decode_picture(struct shard_job *j, struct shard_item *picture, const char *name, struct err *err)
+/* Decodes the loaded picture to an array whose shorter side is at most --decode. ERR_CORRUPT: it cannot be decoded. */
+static int decode_picture(struct shard_job *j, struct shard_item *picture, struct picture_size size, struct err *err)
 {
-	struct picture_size size;
-	struct npy a = { .channels = 3 };
-	const struct picture_input in = { name, picture->bytes, picture->n };
-	int rc = picture_load_memory(j->picture, &in, &size, err), shorter, side;
+	const int shorter = size.width < size.height ? size.width : size.height;
+	const int side = shorter < j->cfg->decode ? shorter : (int)j->cfg->decode;
+	struct npy a = { .width = (int)((int64_t)size.width * side / shorter),
+			 .height = (int)((int64_t)size.height * side / shorter),
+			 .channels = 3 };
 	size_t n;
 	char *room;
+	int rc;
 
-	if (rc)
-		return rc;
-	shorter = size.width < size.height ? size.width : size.height;
-	side = shorter < j->cfg->decode ? shorter : (int)j->cfg->decode;
-	a.width = (int)((int64_t)size.width * side / shorter);
-	a.height = (int)((int64_t)size.height * side / shorter);
 	n = NPY_HEAD_BYTES + 3 * (size_t)a.width * (size_t)a.height;
 	buf_reset(&j->pixels);
 	room = buf_reserve(&j->pixels, n);
 	if (!room)
-		return err_set(err, ERR_NOMEM, "out of memory: %.200s, %d x %d pixels", name, a.width, a.height);
+		return err_set(err, ERR_NOMEM, "out of memory: a picture of %d x %d pixels", a.width, a.height);
 	npy_head(&a, room);
 	rc = picture_render(j->picture,
 			    &(struct picture_view){ .width = size.width,
@@ -132,6 +128,21 @@ static int decode_picture(struct shard_job *j, struct shard_item *picture, const
 			    (uint8_t *)room + NPY_HEAD_BYTES, err);
 	*picture = (struct shard_item){ "npy", room, n };
 	return rc;
+}
+
+/* Reads the picture's header, so that shards hold only pictures; with --decode decodes it. ERR_CORRUPT: it has none. */
+static int prepare_picture(struct shard_job *j, struct shard_item *picture, const struct dataset_read *r,
+			   struct err *err)
+{
+	struct picture_input in = { .data = picture->bytes, .n = picture->n };
+	struct picture_size size;
+	char name[512];
+	int rc;
+
+	dataset_where(j->data, r->split, r->index, name, sizeof(name));
+	in.name = name;
+	rc = picture_load_memory(j->picture, &in, &size, err);
+	return rc || !j->cfg->decode ? rc : decode_picture(j, picture, size, err);
 }
 
 /* Skips a picture that cannot be decoded, and names it. */
@@ -151,7 +162,7 @@ static int skip_picture(struct shard_job *j, const struct err *why)
 /* Reads one sample, converts it as the flags say, and adds it to the shard. */
 static int add_shard_sample(struct shard_job *j, struct shard_writer *w, const struct dataset_read *r, struct err *err)
 {
-	char key[32], label[32], name[512];
+	char key[32], label[32];
 	struct shard_item items[2];
 	uint8_t *marked = NULL;
 	struct err why = ERR_INIT;
@@ -163,15 +174,11 @@ static int add_shard_sample(struct shard_job *j, struct shard_writer *w, const s
 	snprintf(label, sizeof(label), "%d", j->file.label);
 	items[0] = (struct shard_item){ j->file.ending, j->file.bytes.data, j->file.bytes.len };
 	items[1] = (struct shard_item){ "cls", label, strlen(label) };
-	if (j->cfg->decode) {
-		dataset_where(j->data, r->split, r->index, name, sizeof(name));
-		rc = decode_picture(j, &items[0], name, &why);
-		if (rc)
-			return skip_picture(j, &why) ? err_set(err, rc == ERR_CORRUPT ? ERR_USAGE : rc, "%s", why.text)
-						     : 0;
-	} else if (j->cfg->restart_markers && j->data->ops->file) {
+	rc = j->picture ? prepare_picture(j, &items[0], r, &why) : 0;
+	if (rc)
+		return skip_picture(j, &why) ? err_set(err, rc == ERR_CORRUPT ? ERR_USAGE : rc, "%s", why.text) : 0;
+	if (!j->cfg->decode && j->cfg->restart_markers && j->data->ops->file)
 		rc = mark_picture(j, &items[0], &marked, err);
-	}
 	if (j->data->ops->hand_new && !strcmp(items[0].field, "npy"))
 		shard_writer_say_decoded(w);
 	if (!rc)

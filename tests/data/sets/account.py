@@ -307,11 +307,22 @@ def check_training():
 
 
 def check_shard():
+    """A file that is no picture is not packed, with and without --decode; a Git LFS pointer is refused."""
     path = f"{tmp}/broken"
     for name in ("a/1.jpg", "b/2.png"):
         write(f"{path}/{name}", b"no picture")
-    done = dptrain("shard", "--data-path", path, "--out", f"{tmp}/packed", "--decode", "32", "--val-split", "0", code=2)
-    assert "none of the 2 training samples can be read" in done.stderr and not os.path.exists(f"{tmp}/packed"), done.stderr
+    pack = lambda *flags, code: dptrain("shard", "--data-path", path, "--out", f"{tmp}/packed", "--val-split", "0", *flags, code=code)
+    for flags in (["--decode", "32"], [], ["--restart-markers"]):
+        done = pack(*flags, code=2)
+        assert "none of the 2 training samples can be read" in done.stderr and not os.path.exists(f"{tmp}/packed"), (flags, done.stderr)
+    noisy.folder(f"{path}/c", {"z": 3})
+    done = pack(code=0)
+    assert "1.jpg: is not a picture format" in done.stderr and done.stderr.count("skipped") == 2, done.stderr
+    assert "packed: 3 training samples" in done.stdout and "packed: 2 pictures cannot be decoded and were skipped" in done.stdout, done.stdout
+    shutil.rmtree(f"{tmp}/packed")
+    write(f"{path}/c/y.png", b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 3\n")
+    done = pack(code=2)
+    assert "y.png: is a Git LFS pointer" in done.stderr and not os.path.exists(f"{tmp}/packed"), done.stderr
 
 
 def check_drop_last():
