@@ -163,6 +163,8 @@ int evaluate_run(struct engine *e, double *outputs, struct evaluation *ret, stru
 		rc = c->ops->allreduce(c, sums, SUMS, DTYPE_F64, err);
 	if (!rc && outputs)
 		rc = c->ops->allreduce(c, outputs, e->course.eval.n_samples * evaluate_outputs(e), DTYPE_F64, err);
+	if (!rc && !sums[XENT_COUNT] && !sums[SUM_STOPPED])
+		rc = err_set(err, ERR_USAGE, "%.300s: no evaluation image can be read", e->subject.data->path);
 	if (rc)
 		return rc;
 	*ret = (struct evaluation){
