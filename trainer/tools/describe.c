@@ -297,7 +297,8 @@ int describe_tokenize(const struct run_config *cfg, struct buf *out, struct err 
 	if (!cfg->data_path || !cfg->out)
 		return err_set(err, ERR_USAGE, "dptrain tokenize needs %s",
 			       cfg->data_path ? "--out DIR" : "--data-path DIR");
-	rc = texts_find(&texts, cfg->data_path, &(struct texts_opts){ true, cfg->data_timeout }, err);
+	rc = texts_find(&texts, cfg->data_path,
+			&(struct texts_opts){ .tables = true, .timeout_s = cfg->data_timeout }, err);
 	if (!rc)
 		rc = tokenizer_open(&tokenizer, cfg->tokenizer ? cfg->tokenizer : "bytes", err);
 	terminal_progress_begin(&reading, "MiB of text read", 0);

@@ -134,6 +134,10 @@ def missing():
         write(f"corpus/texts-{i:05d}-of-00003.txt", b"a text\n")
     said = run("dptrain", "tokenize", "--data-path", f"{tmp}/corpus", "--out", f"{tmp}/tokens", code=2)
     assert "shard 00001 of 00003 is missing" in said, said
+    write("json/c4-train.00000-of-00003.jsonl", b'{"text": "a text"}\n' * 200)
+    for command in ("tokenize", "inspect"):
+        said = run("dptrain", command, "--data-path", f"{tmp}/json", *(["--out", f"{tmp}/tokens"] if command == "tokenize" else []), code=2)
+        assert "shard 00001 of 00003 is missing" in said, said
     shards = [os.path.basename(archive(f"index/train-{i:06d}.tar", 3)) for i in range(3)]
     write("index/train.json", b"\xef\xbb\xbf" + json.dumps(
         {"__kind__": "wids-shard-index-v1", "shardlist": [{"url": name} for name in reversed(shards)]}).encode())

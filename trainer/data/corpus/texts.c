@@ -118,7 +118,7 @@ static void split_texts(struct texts *t)
 struct text_search {
 	struct texts *t;
 	size_t cap;
-	bool tables, failed; /* failed: out of memory */
+	bool tables, incomplete, failed; /* failed: out of memory */
 	double timeout_s;
 	const char *folder;
 };
@@ -247,12 +247,14 @@ static int add_texts(struct text_search *s, const char *spec, struct err *err)
 			     s->tables ? " or table (*.parquet)" : "");
 	if (s->t->n > before)
 		qsort(s->t->file + before, (size_t)(s->t->n - before), sizeof(*s->t->file), compare_text_files);
-	return rc ? rc : check_numbered_texts(s->t, before, spec, err);
+	return rc || s->incomplete ? rc : check_numbered_texts(s->t, before, spec, err);
 }
 
 int texts_find(struct texts *ret, const char *spec, const struct texts_opts *o, struct err *err)
 {
-	struct text_search s = { .t = ret, .tables = o->tables, .timeout_s = o->timeout_s };
+	struct text_search s = {
+		.t = ret, .tables = o->tables, .incomplete = o->incomplete, .timeout_s = o->timeout_s
+	};
 	int rc = shard_list_check(spec, err);
 
 	*ret = (struct texts){ .n = 0 };

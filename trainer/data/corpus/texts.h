@@ -34,6 +34,7 @@ enum text_kind texts_kind(const char *name, enum text_packing *ret);
 struct texts_opts {
 	bool tables;	  /* include the Parquet files of folders */
 	double timeout_s; /* remote stores; 0: default */
+	bool incomplete;  /* accept numbered files some of which are missing */
 };
 
 /* Finds the files of spec: folders, files, braces, joined by "::" (shard_list.h). ERR_USAGE: no files. */

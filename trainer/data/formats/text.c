@@ -209,7 +209,7 @@ static bool text_probe(const char *path)
 {
 	struct texts t;
 
-	if (texts_find(&t, path, &(struct texts_opts){ false }, NULL))
+	if (texts_find(&t, path, &(struct texts_opts){ .incomplete = true }, NULL))
 		return false;
 	texts_done(&t);
 	return true;
