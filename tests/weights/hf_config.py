@@ -55,6 +55,8 @@ def main():
         check(c.works("another name of the activation", {"activation_function": "gelu_pytorch_tanh", "n_inner": 96, "layer_norm_epsilon": 1e-05}) == same,
               "the same model by other words")
         c.refused("an activation", ["config.json", "activation_function", "relu", "gelu_new"], {"activation_function": "relu"})
+        c.refused("a relative", ["config.json", 'model_type "gpt_bigcode"', "gpt2"], {"model_type": "gpt_bigcode"})
+        c.refused("an activation in an old file", ["config.json", "relu"], {"model_type": None, "activation_function": "relu"})
         c.refused("exact gelu", ["activation_function", '"gelu"'], {"activation_function": "gelu"})
         c.refused("an epsilon", ["layer_norm_epsilon"], {"layer_norm_epsilon": 1e-6})
         c.refused("an inner width", ["n_inner 48"], {"n_inner": 48})

@@ -41,11 +41,12 @@ static json_t *gpt2_config_json(const struct hf_config *c)
 			 "resid_pdrop", c->dropout);
 }
 
+/* Returns true for a GPT-2 and its relatives, which have the same keys; old files have no model_type. */
 static bool is_gpt2(const json_t *root)
 {
 	const char *type = json_string_value(json_object_get(root, "model_type"));
 
-	return type && !strcmp(type, "gpt2");
+	return (type && !strcmp(type, "gpt2")) || json_object_get(root, "n_embd");
 }
 
 /* Loads a JSON file. NULL with ret->text: it cannot be read, or is damaged. */
@@ -105,9 +106,12 @@ static int check_gpt2_json(const json_t *root, const char *path, struct err *err
 			 { "scale_attn_by_inverse_layer_idx", false },
 			 { "add_cross_attention", false } };
 	const char *act = json_string_value(json_object_get(root, "activation_function"));
+	const char *type = json_string_value(json_object_get(root, "model_type"));
 	const json_t *epsilon = json_object_get(root, "layer_norm_epsilon"), *inner = json_object_get(root, "n_inner");
 	const json_int_t width = json_integer_value(json_object_get(root, "n_embd"));
 
+	if (type && strcmp(type, "gpt2"))
+		return err_set(err, ERR_USAGE, "%.300s: model_type \"%.40s\": only gpt2 is supported", path, type);
 	if (act && strcmp(act, "gelu_new") && strcmp(act, "gelu_pytorch_tanh"))
 		return err_set(err, ERR_USAGE, "%.300s: activation_function \"%.40s\": only gelu_new is supported",
 			       path, act);
