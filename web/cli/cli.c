@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "tracker/base/log.h"
+#include "tracker/base/utf8.h"
 
 /* --- flags ------------------------------------------------------------------------------------------------------ */
 
@@ -228,6 +229,14 @@ bool cli_span(const char *text, int64_t *ret_ms)
 		return false;
 	*ret_ms = unit ? n * unit_ms[unit - units] : 0;
 	return true;
+}
+
+void cli_copy_plain(char *to, size_t cap, const char *text)
+{
+	utf8_copy(to, cap, text, strlen(text), NULL);
+	for (char *p = to; *p; p++)
+		if ((unsigned char)*p < 0x20 || *p == 0x7f)
+			*p = ' ';
 }
 
 const char *cli_count(char *text, unsigned long long n, const char *word)

@@ -22,6 +22,7 @@ struct events_import_state {
 	const char *from;
 	struct map *writers; /* id -> struct known_writer */
 	uint64_t files, scalars, media, ours, damaged, malformed, cut, runs;
+	char first_damaged[600], first_cut[600];
 	/* of the current folder */
 	char folder[4096];
 	int segment;
@@ -168,7 +169,7 @@ static void scan_event_file(struct events_import_state *im, const struct buf *by
 }
 
 /* Removes damaged records, and everything after a damaged length, where the next record cannot be found. */
-static void remove_damaged_records(struct events_import_state *im, struct buf *bytes)
+static void remove_damaged_records(struct events_import_state *im, const char *path, struct buf *bytes)
 {
 	size_t at = 0, from = 0, kept = 0;
 	enum record_state state;
@@ -185,7 +186,8 @@ static void remove_damaged_records(struct events_import_state *im, struct buf *b
 		}
 		from = at;
 	}
-	im->cut += state == RECORD_BAD_LENGTH && kept;
+	if (state == RECORD_BAD_LENGTH && kept && !im->cut++)
+		cli_copy_plain(im->first_cut, sizeof(im->first_cut), path);
 	bytes->len = kept;
 }
 
@@ -263,11 +265,12 @@ static int import_event_file(void *user, const char *path, struct err *err)
 	buf_init(&records, FILE_MAX);
 	rc = read_event_file(whole, &records, err);
 	if (!rc) {
-		remove_damaged_records(im, &records);
+		remove_damaged_records(im, path, &records);
 		scan_event_file(im, &records, &c);
 	}
 	im->ours += c.ours;
-	im->damaged += !rc && !c.records;
+	if (!rc && !c.records && !im->damaged++)
+		cli_copy_plain(im->first_damaged, sizeof(im->first_damaged), path);
 	if (!rc && c.records && !c.ours) {
 		run = (struct event_run){ .rank = EVENT_RANK_RUN };
 		run.in_parent = origin_is_rank(path, &run.rank, &run.segment) ||
@@ -294,9 +297,11 @@ static void print_damage(const struct events_import_state *im)
 		printf("skipped: %s damaged, malformed inside, or not an event with a time\n",
 		       cli_count(a, im->malformed, "record"));
 	if (im->cut)
-		printf("skipped: the end of %s, after a damaged length\n", cli_count(a, im->cut, "file"));
+		printf("skipped: the end of %s, after a damaged length (%s)\n", cli_count(a, im->cut, "file"),
+		       im->first_cut);
 	if (im->damaged)
-		printf("skipped: %s without a complete record\n", cli_count(a, im->damaged, "file"));
+		printf("skipped: %s without a complete record (%s)\n", cli_count(a, im->damaged, "file"),
+		       im->first_damaged);
 }
 
 int events_import(struct importer *b, const char *from, struct err *err)

@@ -60,10 +60,7 @@ void importer_leave_out(struct importer *b, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	utf8_copy(key, sizeof(key), text, strlen(text), NULL);
-	for (char *p = key; *p; p++)
-		if ((unsigned char)*p < 0x20 || *p == 0x7f)
-			*p = ' ';
+	cli_copy_plain(key, sizeof(key), text);
 	n = map_put(b->left_out, key, strlen(key) + 1);
 	if (n)
 		++*n;
