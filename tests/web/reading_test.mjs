@@ -83,6 +83,65 @@ test('between two points the nearest is shown, never a value between', async (t)
 		[['a', 0.8, ''], ['b', 0.45, 'at 200']]);
 });
 
+/** Accepts a tooltip with the values of n lines at the step of the cursor. */
+const isExact = (n) => (x) => x?.rows.length === n && x.rows.every((r) => r.note === '');
+
+test('of thinned lines the tooltip shows what was logged at the step, without a zoom', async (t) => {
+	const value = (k) => (step) => 3 + k + Math.sin(step * 1.7 + k) + step / 1000;
+	const all = Array.from({ length: 6000 }, (_, i) => i + 1);
+	const ids = [];
+	for (const k of [0, 1, 2])
+		ids.push(await run('thinned', 'r' + k, { loss: all.map((step) => [step, value(k)(step)]) }));
+	const page = await here.open(t, '?e=thinned');
+	const d = await charted(page, 'loss', (c) => c.lines.length === 3);
+	assert.ok(d.lines.every((l) => l.points < 6000), 'fewer points are drawn than logged');
+	for (const across of [0.05, 0.31, 0.5, 0.77]) {
+		await page.mouse.move(...await place(page, 'loss', across, 0.3));
+		const s = await until(() => tip(page), isExact(3), 'each run at the step of the cursor');
+		const step = Number(/^step (\d+)$/.exec(s.head)[1]);
+		for (const r of s.rows) {
+			const logged = value(ids.indexOf(r.id))(step);
+			assert.equal(r.value, logged.toFixed(r.value.split('.')[1].length), `at ${step}: ${logged}`);
+		}
+	}
+	await page.focus(plot('loss'));
+	await page.keyboard.press('End');
+	await until(() => tip(page), (x) => x?.head === 'step 6000' && isExact(3)(x));
+});
+
+test('arrows move the cursor by one logged point where the pointer rests, other keys the focus', async (t) => {
+	const all = Array.from({ length: 6000 }, (_, i) => [i + 1, Math.sin(i)]);
+	await run('rests', 'a', { loss: all });
+	await run('rests', 'b', { loss: all });
+	const page = await here.open(t, '?e=rests');
+	await charted(page, 'loss', (d) => d.lines.length === 2);
+	await page.click('.grid .body .row [role=gridcell]');
+	const focused = () => page.evaluate(() => document.activeElement.dataset.cell);
+	const cell = await focused();
+	await page.mouse.move(...await place(page, 'loss', 0.5, 0.5));
+	let at = -1;
+	for (let calm = 0; calm < 8;) {
+		const now = Number((await until(() => tip(page), isExact(2))).head.slice(5));
+		calm = now === at ? calm + 1 : 0;
+		at = now;
+		await page.waitForTimeout(50);
+	}
+	for (let i = 0; i < 40; i++) {
+		await page.keyboard.press('ArrowRight');
+		await until(() => tip(page), (x) => x?.head === `step ${++at}` || (at--, false));
+		await page.waitForTimeout(i % 10 ? 0 : 400);
+	}
+	await page.keyboard.press('ArrowLeft');
+	await until(() => tip(page), (x) => x?.head === `step ${at - 1}`);
+	assert.equal(await focused(), cell);
+	await page.keyboard.press('ArrowDown');
+	await page.keyboard.press('ArrowRight');
+	const [row, column] = cell.split(':').map(Number);
+	await until(focused, (c) => c === `${row + 1}:${column + 1}`);
+	await page.keyboard.press('?');
+	await says(page, '.keys', /The cursor by one logged point, also where the pointer rests/);
+});
+
 test('the enlarged chart and a tap on a phone read values', async (t) => {
 	const page = await here.open(t, '?e=fashion');
 	await charted(page, LOSS, (d) => d.lines.length === 12);

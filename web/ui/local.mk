@@ -22,7 +22,7 @@ ui_files = \
 	web/ui/src/charts/base/chart.ts web/ui/src/charts/base/ink.ts web/ui/src/charts/base/ticks.ts \
 	web/ui/src/charts/line/axes.ts web/ui/src/charts/line/cursor.ts web/ui/src/charts/line/geometry.ts \
 	web/ui/src/charts/line/index.ts web/ui/src/charts/line/line.ts web/ui/src/charts/line/lines.ts \
-	web/ui/src/charts/line/marks.ts web/ui/src/charts/line/names.ts web/ui/src/charts/line/pane.ts \
+	web/ui/src/charts/line/marks.ts web/ui/src/charts/line/names.ts web/ui/src/charts/line/near.ts web/ui/src/charts/line/pane.ts \
 	web/ui/src/charts/line/picture.ts web/ui/src/charts/line/read.ts web/ui/src/charts/line/tip.ts \
 	web/ui/src/charts/line/tiptext.ts \
 	web/ui/src/state/axis.ts web/ui/src/state/follow.ts \

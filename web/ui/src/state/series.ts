@@ -28,6 +28,7 @@ const complete = new Set<string>();
 /** Requested buckets of a series; a chart that has grown well beyond that requests it again. */
 const askedFor = new Map<string, number>();
 const GROWN = 1.3;
+const BUCKETS_MAX = 1200;
 /** Maximum of parallel requests for new points; the rest follows with the next change. */
 const TAILS_MAX = 8;
 let cacheSign = '';
@@ -54,10 +55,18 @@ export function seriesFor(run: string, key: string, rank = -1): Series | null {
 	return cache.get(seriesKey(run, key, rank)) ?? null;
 }
 
+/** All points of a metric of the drawn runs in a range of the chart's axis, for the tooltip. */
+export async function pointsNear(key: string, from: number, to: number):
+	Promise<(Series & { id: string })[]> {
+	const runs = drawn.value.filter((r) => seriesFor(r.id, key)).map((r) => r.id);
+	const list = await askCurves({ runs, keys: [key], buckets: BUCKETS_MAX, zoom: [from, to] });
+	return list.map((t) => ({ ...t, id: t.run }));
+}
+
 /** Registers a visible chart and its width; missing series are requested together with those of other charts. */
 export function want(key: string, width: number, who: object): void {
 	const list = wanted.get(key) ?? new Map<object, number>();
-	list.set(who, Math.min(1200, Math.max(100, Math.round(width))));
+	list.set(who, Math.min(BUCKETS_MAX, Math.max(100, Math.round(width))));
 	wanted.set(key, list);
 	schedule();
 }

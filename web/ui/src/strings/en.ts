@@ -485,7 +485,8 @@ export enum Str {
 	OnAHeaderMoveTheColumn = 'On a header: move the column',
 	AltShift = 'Alt Shift ← →',
 	OnAHeaderResizeTheColumn = 'On a header: resize the column',
-	TheCursorWithShiftBy = 'The cursor; with Shift by larger steps',
+	TheCursorWithShiftBy
+		= 'The cursor by one logged point, also where the pointer rests; with Shift by larger steps',
 	ZoomIn = 'Zoom in',
 	minusEscape = '− Escape',
 	TheWholeRange = 'The whole range',

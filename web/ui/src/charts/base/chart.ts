@@ -72,7 +72,7 @@ export abstract class Chart<Data, Events extends { onHover(id: string | null): v
 	/** Listens to events of the page, also those that do not bubble, until it is destroyed. */
 	protected listenOutside(to: Record<string, (e: Event) => void>): void {
 		for (const [type, f] of Object.entries(to))
-			addEventListener(type, f, { signal: this.gone.signal, capture: true, passive: true });
+			addEventListener(type, f, { signal: this.gone.signal, capture: true });
 	}
 
 	/** Opacity of a line while another one is highlighted. */

@@ -20,6 +20,8 @@ export interface ChartLine {
 	smooth: { xs: number[]; ys: number[] } | null;
 	/** The values are exact to this unit; absent: in full precision. */
 	unit?: number;
+	/** Number of logged points, if fewer are drawn. */
+	points?: number;
 	/** The band around the line: low, high and the number of counted runs at each of xs. A loose band does not
 	 * count for the axis, because one of its runs is excluded. */
 	band?: { low: number[]; high: number[]; n: number[]; loose?: boolean };

@@ -3,4 +3,4 @@
 export { LineChart } from './line.ts';
 export { fitRange, lastPoint } from './geometry.ts';
 export type { ChartLine, Flag } from './geometry.ts';
-export type { LineData } from './pane.ts';
+export type { LineData, NearLine } from './pane.ts';

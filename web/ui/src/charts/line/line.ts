@@ -11,6 +11,7 @@ import { drawEnd, drawLine } from './lines.ts';
 import { drawFlags, drawNotOnLog, drawOutside, flagAt, flagRows, LANE } from './marks.ts';
 import { drawLabel, labelsOf, type Label } from './names.ts';
 import { clip, mapsOf, type Box, type LineData, type LineEvents, type Mark, type Pane } from './pane.ts';
+import { Near } from './near.ts';
 import { nextX, readLines, snapTo, type Reading } from './read.ts';
 import { Tip } from './tip.ts';
 import { tipText } from './tiptext.ts';
@@ -50,6 +51,8 @@ const SNAP_PX = 12;
 const WALKS: Record<string, 1 | -1> = { ArrowLeft: -1, ArrowRight: 1 };
 /** Shorter drags count as clicks. */
 const DRAG_PX = 4;
+/** Elements that use the arrow keys themselves. */
+const OWNERS = ['input', 'textarea', 'select', '[contenteditable]', '[role=menu]', '[data-chart]'];
 
 function drawnLine(l: ChartLine, p: Pane): DrawnLine {
 	let top = -Infinity;
@@ -77,9 +80,14 @@ export class LineChart extends Chart<LineData, LineEvents> {
 	private marks: Mark[] = [];
 	private at: number | null = null;
 	private rows = 0;
+	/** The pointer rests on the chart. */
+	private under = false;
 	/** Pixels of a drag. */
 	private drag: [number, number] | null = null;
 	private readonly tip: Tip;
+	private readonly near: Near;
+	/** The last movement of the pointer. */
+	private moved: PointerEvent | null = null;
 	/** What reads the values here, with the height of the pointer; null: the cursor is elsewhere. */
 	private reader: { by: 'pointer' | 'touch' | 'keys'; py: number | null; stays?: boolean } | null = null;
 
@@ -88,12 +96,13 @@ export class LineChart extends Chart<LineData, LineEvents> {
 		this.axes = this.layer('chart-axes');
 		el.prepend(this.axes);
 		this.tip = new Tip(el, this.stepOnce);
+		this.near = new Near(ev.near, this.reread);
 		this.listen({
 			keydown: this.key, pointermove: this.move, pointerleave: this.leave, pointerdown: this.down,
 			pointerup: this.up, pointercancel: this.cancel, dblclick: this.reset, click: this.click,
 			blur: this.blur,
 		});
-		this.listenOutside({ pointerdown: this.elsewhere, scroll: this.elsewhere });
+		this.listenOutside({ pointerdown: this.elsewhere, scroll: this.elsewhere, keydown: this.keyElsewhere });
 	}
 
 	/** Shows the cursor at x. */
@@ -106,6 +115,7 @@ export class LineChart extends Chart<LineData, LineEvents> {
 	override destroy(): void {
 		super.destroy();
 		this.tip.remove();
+		this.near.stop();
 		this.pane = null;
 	}
 
@@ -182,7 +192,7 @@ export class LineChart extends Chart<LineData, LineEvents> {
 		if (this.drag) drawSelection(g, p, this.drag);
 		if (line) this.drawFront(g, p, line);
 		if (this.at === null || this.at < p.d.from || this.at > p.d.to) return this.tip.hide();
-		const list = readLines(p.d.lines, this.at, this.reach(p, p.x(this.at), SNAP_PX));
+		const list = this.readings(p, this.at);
 		drawCursor(g, p, this.at, list);
 		this.tell(p, this.at, list);
 	}
@@ -190,10 +200,21 @@ export class LineChart extends Chart<LineData, LineEvents> {
 	/** Shows or hides the tooltip. */
 	private tell(p: Pane, x: number, list: readonly Reading[]): void {
 		if (!this.reader || this.drag || !list.length) return this.tip.hide();
+		this.near.look(p, x);
 		const y = this.reader.py ?? p.box.top + p.box.height / 2;
 		this.tip.show(tipText(p, this.ev, { x, list, front: this.lit, py: y }),
 			this.reader.stays ? null : { x: p.x(x), y }, this.reader.by);
 	}
+
+	private readings(p: Pane, x: number): Reading[] {
+		return readLines(this.near.lines(p.d.lines, x), x, this.reach(p, p.x(x), SNAP_PX));
+	}
+
+	/** Reads all points around the cursor: a pointer may be nearer to one that is not drawn. */
+	private readonly reread = (): void => {
+		if (this.reader?.by === 'pointer' && this.moved) this.move(this.moved);
+		this.drawOver();
+	};
 
 	/** Moves the cursor, here and for those who listen. */
 	private point(x: number | null): void {
@@ -215,6 +236,8 @@ export class LineChart extends Chart<LineData, LineEvents> {
 	private readonly move = (e: PointerEvent): void => {
 		const p = this.pane;
 		if (!p) return;
+		this.moved = e;
+		this.under = true;
 		const [px, py] = this.pixelsOf(e);
 		const x = p.xAt(px);
 		const b = p.box;
@@ -248,9 +271,10 @@ export class LineChart extends Chart<LineData, LineEvents> {
 	 * of a spike can be selected, else the nearest in x of all lines. */
 	private snap(p: Pane, id: string | null,
 		at: { x: number; px: number; py: number; reach: number; pixels: number }): number {
-		const line = p.d.lines.find((l) => l.id === id);
+		const lines = this.near.lines(p.d.lines, at.x);
+		const line = lines.find((l) => l.id === id);
 		const near = line ? snapX(line.xs, line.ys, at, p.x, p.y) : null;
-		return near ?? snapTo(line ? [line] : p.d.lines, at.x, [p.d.from, p.d.to]) ?? at.x;
+		return near ?? snapTo(line ? [line] : lines, at.x, [p.d.from, p.d.to]) ?? at.x;
 	}
 
 	/** Converts a distance in pixels around a position to x units (the larger of both sides). */
@@ -280,6 +304,7 @@ export class LineChart extends Chart<LineData, LineEvents> {
 
 	/** A finger that is lifted leaves what it has read. */
 	private readonly leave = (e: PointerEvent): void => {
+		this.under = false;
 		if (this.drag || e.pointerType === 'touch') return;
 		this.forget();
 	};
@@ -352,16 +377,28 @@ export class LineChart extends Chart<LineData, LineEvents> {
 		e.preventDefault();
 	};
 
-	/** Moves the cursor to another real point: the next one, or further on in dense lines. */
+	/** Left and right move the cursor also while the focus is elsewhere and the pointer rests on the chart; another
+	 * key there ends that until the pointer moves. */
+	private readonly keyElsewhere = (e: Event): void => {
+		const { target, key, shiftKey } = e as KeyboardEvent;
+		const walks = key in WALKS;
+		if (!this.under || !(target instanceof Element) || this.el.contains(target) || (shiftKey && !walks))
+			return;
+		this.under = walks && !OWNERS.some((k) => target.closest(k));
+		if (this.under) this.key(e as KeyboardEvent);
+		if (e.defaultPrevented) e.stopPropagation();
+	};
+
+	/** Moves the cursor to another real point: the next one, or with Shift further on. */
 	private step(p: Pane, e: KeyboardEvent): void {
-		const { from, to, lines } = p.d;
+		const { from, to } = p.d;
 		const dir = WALKS[e.key] ?? 0;
 		const at = this.at ?? p.xAt(p.box.left + p.box.width / 2);
-		const wide = p.xAt(p.x(at) + (dir * p.box.width) / (e.shiftKey ? 20 : 200));
+		const lines = this.near.lines(p.d.lines, at);
+		const wide = p.xAt(p.x(at) + (dir * p.box.width) / 20);
 		const aim = e.key === 'Home' ? from : e.key === 'End' ? to : Math.min(to, Math.max(from, wide));
-		const near = snapTo(lines, aim, [from, to]);
-		const next = dir ? nextX(lines, at, dir) : null;
-		const x = near !== null && (!dir || (near - at) * dir > 0) ? near : next;
+		const near = dir && !e.shiftKey ? null : snapTo(lines, aim, [from, to]);
+		const x = near !== null && (!dir || (near - at) * dir > 0) ? near : dir ? nextX(lines, at, dir) : null;
 		this.reader = { by: 'keys', py: null };
 		if (x !== null) this.point(Math.min(to, Math.max(from, x)));
 		else this.drawOver();
@@ -370,7 +407,7 @@ export class LineChart extends Chart<LineData, LineEvents> {
 	/** Moves the cursor to the next real point; the buttons of the tooltip stay where they are. */
 	private readonly stepOnce = (dir: 1 | -1): void => {
 		const p = this.pane;
-		const x = p && this.at !== null ? nextX(p.d.lines, this.at, dir) : null;
+		const x = p && this.at !== null ? nextX(this.near.lines(p.d.lines, this.at), this.at, dir) : null;
 		if (!this.reader || x === null || x < p!.d.from || x > p!.d.to) return;
 		this.reader = { ...this.reader, stays: true };
 		this.point(x);
@@ -380,8 +417,7 @@ export class LineChart extends Chart<LineData, LineEvents> {
 	private walk(p: Pane, by: number): void {
 		this.reader = { by: 'keys', py: null };
 		if (this.at === null) this.point(snapTo(p.d.lines, p.d.to, [p.d.from, p.d.to]));
-		const list = this.at === null ? []
-			: readLines(p.d.lines, this.at, this.reach(p, p.x(this.at), SNAP_PX));
+		const list = this.at === null ? [] : this.readings(p, this.at);
 		const now = list.findIndex((r) => r.line.id === this.lit);
 		const next = list[now < 0 ? (by > 0 ? 0 : list.length - 1) : (now + by + list.length) % list.length];
 		if (next) this.walkTo(next.line.id);

@@ -18,6 +18,9 @@ export interface LineData extends Fit {
 	gutter: number;
 }
 
+/** Points of a line, exact to the unit. */
+export type NearLine = Pick<ChartLine, 'id' | 'xs' | 'ys' | 'unit'>;
+
 export interface LineEvents {
 	formatX(x: number): string;
 	formatY(y: number): string;
@@ -25,6 +28,8 @@ export interface LineEvents {
 	exactX?(x: number): string;
 	/** Values in the tooltip, with common decimals; they are exact to the unit. The default is formatY. */
 	sayY?(ys: readonly number[], unit: number): string[];
+	/** All logged points of the lines in a range of x; absent: the drawn points are all. */
+	near?(from: number, to: number): Promise<readonly NearLine[]>;
 	/** The cursor (pointer or arrow keys) is at x, or has left. */
 	onCursor(x: number | null): void;
 	onHover(id: string | null): void;

@@ -94,8 +94,7 @@ function groupLines(key: string): ChartLine[] {
 			xs, ys: g.buckets.map(s.middleOf), smooth: null, fit: !g.runs.every((id) => fallen.has(id)),
 			badX: null, badToEnd: false,
 			band: { low: g.buckets.map((b) => of(b.low)), high: g.buckets.map((b) => of(b.high)),
-				n: g.buckets.map((b) => b.n),
-				loose: g.runs.some((id) => fallen.has(id)) },
+				n: g.buckets.map((b) => b.n), loose: g.runs.some((id) => fallen.has(id)) },
 			end: 'none' as const, flags: [],
 		};
 	});
@@ -118,12 +117,10 @@ export function linesOf(key: string, list: readonly Run[]): ChartLine[] {
 		const look = s.looks.value.byRun.get(r.id);
 		out.push({
 			id: r.id, name: s.nameOf(r.id, r), colour: colourOf(look),
-			dash: look?.dash ?? [],
+			dash: look?.dash ?? [], points: t.count > t.xs.length ? t.count : undefined,
 			xs: t.xs, ys: t.ys, smooth: alpha > 0 && t.count >= SMOOTH_FROM ? smooth(t, alpha) : null,
-			unit: t.unit, fit: !fellOut(r) || list.length === 1,
-			badX: t.badX, badToEnd: t.badToEnd,
-			end: endOf(r),
-			flags: flagsOf(r, key, t, unit),
+			unit: t.unit, fit: !fellOut(r) || list.length === 1, badX: t.badX, badToEnd: t.badToEnd,
+			end: endOf(r), flags: flagsOf(r, key, t, unit),
 		});
 		out.push(...takenBackLines(r, key));
 	}

@@ -6,7 +6,7 @@ import type { RefObject } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { isBytes, valueText, valueTexts } from '../../base/format.ts';
 import { FORMULA, over, panelMetrics, panelWords, patternOf, type Panel } from '../../base/panel.ts';
-import { LineChart, type ChartLine } from '../../charts/line/index.ts';
+import { LineChart, type ChartLine, type NearLine } from '../../charts/line/index.ts';
 import * as s from '../../state/index.ts';
 import { filled, parts, Str } from '../../strings/en.ts';
 import { Chooser } from '../base/chooser.tsx';
@@ -45,12 +45,20 @@ function rangeOver(lines: readonly ChartLine[]): [number, number] {
 
 const panelX = (p: Panel, x: number) => (p.x ? valueText(p.x)(x) : formatX(VIEW, x));
 
+/** All points of a metric in a range of the view's axis. */
+async function nearOf(key: string, from: number, to: number): Promise<NearLine[]> {
+	const list = await s.pointsNear(key, s.toUnit(key, from) ?? from, s.toUnit(key, to) ?? to);
+	return list.map((l) => ({ ...l, id: l.id + OF + key, xs: l.xs.map((x) => s.fromUnit(key, x) ?? x) }));
+}
+
 /** Creates the chart and requests its points while it is visible; returns the cleanup. */
 function begin(el: HTMLElement, chart: { current: LineChart | null }, p: Panel, keys: readonly string[]): () => void {
 	const runOf = (id: string | null) => id && id.split(OF)[0]!;
 	const c = new LineChart(el, {
 		formatX: (x) => panelX(p, x), exactX: (x) => (p.x ? panelX(p, x) : exactX(VIEW, x)),
 		formatY: valueText(keys[0] ?? ''), sayY: (ys, unit) => valueTexts(keys[0] ?? '', ys, unit),
+		near: p.x ? undefined
+			: async (from, to) => (await Promise.all(keys.map((k) => nearOf(k, from, to)))).flat(),
 		onCursor: (x) => !p.x && keys[0] && s.setCursor(keys[0], x === null ? null : s.toUnit(keys[0], x)),
 		onHover: (id) => (s.lit.value = runOf(id)),
 		onZoom: (from, to) => !p.x && s.zoomTo(VIEW, from, to), onReset: s.resetZoom,
