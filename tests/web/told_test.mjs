@@ -97,6 +97,25 @@ test('media of several runs: names, true sizes, aligned tables, all steps in a g
 	await clean(page);
 });
 
+test('a run without media up to a step says at which step its first are, and goes there', async (t) => {
+	const { runs } = await here.ask('GET', 'runs?experiment=told');
+	const late = runs.find((r) => r.name === 'two').id;
+	const page = await here.open(t, '?e=told');
+	await page.route(`**/runs/${late}/media?*key=seen*words*`, async (route) => {
+		const reply = await (await route.fetch()).json();
+		await route.fulfill({ json: { ...reply, media: reply.media.filter((m) => m.step >= 20) } });
+	});
+	await charted(page, 'train/loss', (d) => d.lines.length === 2);
+	await page.click('button[aria-expanded]:has-text("Media")');
+	await says(page, card('seen/words'), /fox of step 30.*fox of step 30/);
+	await page.focus(`${card('seen/words')} .items`);
+	await page.keyboard.press('Home');
+	await says(page, `${card('seen/words')} [data-of="${late}"]`, /Nothing up to this step, first at step 20/);
+	await page.click(`${card('seen/words')} [data-of="${late}"] button:text-is("step 20")`);
+	await says(page, card('seen/words'), /step 20, 3 of 4.*fox of step 20.*fox of step 20/);
+	await clean(page);
+});
+
 test('a video, an HTML document in a sandbox, a figure of Plotly', async (t) => {
 	const page = await opened(t, 'one', '&t=media');
 	await page.waitForSelector(`${card('doc/film')} video`, WAIT);

@@ -656,7 +656,7 @@ export enum Str {
 	StepsXToXValuesX = 'Steps {0} to {1}, values {2} to {3};{4}',
 	StepOfX = 'Step of {0}',
 	stepXXOfX = 'step {0}, {1} of {2}',
-	NothingUpToThisStep = 'Nothing up to this step.',
+	NothingUpToThisStepX = 'Nothing up to this step, first at {0}',
 	ofStepX = ' step {0}',
 	xRunsAndSteps = '{0}: runs and steps',
 	xOfXSteps = '{0} of {1} steps',

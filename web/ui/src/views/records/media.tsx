@@ -90,16 +90,21 @@ interface RunItemsOptions {
 	many: boolean;
 	list: readonly Item[];
 	step: number;
+	/** Shows another step. */
+	go: (step: number) => void;
 }
 
 /** What a run recorded at a step, or last before it. */
-function RunItems({ run, many, list, step }: RunItemsOptions) {
+function RunItems({ run, many, list, step, go }: RunItemsOptions) {
 	const { now, before } = atStep(list, step);
+	const first = list[0]?.step;
 	const ranks = now.length > 1;
 	return (
 		<div class="item" data-of={run.id}>
 			{many && <p class="whose"><RunName run={run} /></p>}
-			{!now.length && <p class="dim">{Str.NothingUpToThisStep}</p>}
+			{!now.length && (first === undefined ? <p class="dim">{Str.Nothing}</p>
+				: <p class="dim">{parts(Str.NothingUpToThisStepX, <button type="button" class="quiet"
+					onClick={() => go(first)}>{filled(Str.stepX, first)}</button>)}</p>)}
 			{now.map((m) => (
 				<div key={m.content + m.rank}>
 					{(m.rank >= 0 && ranks || m.step !== step) && <p class="dim">
@@ -210,7 +215,8 @@ function Card({ of, runs }: { of: MediaKey; runs: readonly Run[] }) {
 				aria-label={filled(Str.xAndMoveTheStep, of.key)}
 				onKeyDown={(e) => moved(e, place, last)}>{runs.map((r, i) => (
 					<RunItems key={r.id} run={r} many={runs.length > 1} list={items![i] ?? []}
-						step={steps[chosen.value]!} />))}</div>}
+						step={steps[chosen.value]!}
+						go={(to) => (place.value = steps.indexOf(to))} />))}</div>}
 		</figure>
 	);
 }
