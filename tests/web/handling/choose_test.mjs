@@ -181,3 +181,39 @@ test('groups are sorted twice, too: by the head with Shift, by Shift+Enter, from
 	await page.keyboard.press('Shift+Enter');
 	await until(groups, (l) => l === sorted(-1), sorted(-1));
 });
+
+test('Tab goes from the table to the actions on its selection, and e on a run to its notes', async (t) => {
+	const page = await here.open(t, '?e=fashion');
+	await drawn(page);
+	await page.focus('.grid .body .row[aria-rowindex="3"] .c-name');
+	await page.keyboard.press('Space');
+	await page.keyboard.press('ArrowDown');
+	await page.keyboard.press('Space');
+	await says(page, '.bulk', /^2 selected/);
+	const where = () => page.evaluate(() => document.activeElement.closest('.bulk, .grid')?.className ?? '');
+	assert.match(await where(), /grid/);
+	await page.keyboard.press('Tab');
+	assert.match(await where(), /bulk/);
+	assert.equal(await page.evaluate(() => document.activeElement.textContent), 'Compare');
+	await page.keyboard.press('Shift+Tab');
+	assert.match(await where(), /grid/);
+	const [bar, facts] = await page.$$eval('.bulk, .tablepane .facts:not(.bulk)',
+		(l) => l.map((e) => e.getBoundingClientRect().top));
+	assert.equal(bar, facts, 'it covers the facts, and nothing moves');
+	await page.click('.bulk [aria-label="More actions"]');
+	await clean(page);
+	await page.keyboard.press('Escape');
+	await page.focus('.grid .body .row[aria-rowindex="3"] .c-name');
+	await page.keyboard.press('Enter');
+	await page.waitForSelector('.runpage h1');
+	await page.click('nav.tabs a:text-is("Charts")');
+	await page.keyboard.press('?');
+	await says(page, '.keys', /eEdit the notes/);
+	await page.keyboard.press('Escape');
+	await page.keyboard.press('e');
+	await page.waitForSelector('.notes textarea');
+	await page.keyboard.type('seen');
+	assert.equal(await page.inputValue('.notes textarea:focus'), 'seen');
+	await page.keyboard.press('Control+Enter');
+	await says(page, '.notes', /seen/);
+});

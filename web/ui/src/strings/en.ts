@@ -500,6 +500,7 @@ export enum Str {
 	ARun = 'A run',
 	TheNextRunOfTheTable = 'The next run of the table',
 	TheOneBefore = 'The one before',
+	EditTheNotes = 'Edit the notes',
 	NextOrPreviousLineWith = 'Next or previous line with a time',
 	ThisTimeInTheCharts = 'This time in the charts',
 	Keys = 'Keys',

@@ -66,10 +66,10 @@ export function Compare() {
 		<>
 			<main class="tablepane">
 				<Facts />
-				{s.chosenRuns.value.length > 0 && !s.isGrouped.value && <Bulk />}
 				{!s.rows.value.length ? <NoRuns /> : s.isGrouped.value ? <Grouped
 					narrow={narrow.value} />
 					: narrow.value ? <Cards /> : <Table />}
+				{s.chosenRuns.value.length > 0 && !s.isGrouped.value && <Bulk />}
 				{!narrow.value && <Handle />}
 				{menuOf.value && <HeadMenu />}
 			</main>

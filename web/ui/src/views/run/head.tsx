@@ -11,6 +11,7 @@ import { followed, Key, NameForm, Opener } from '../base/bits.tsx';
 import { Menu, type MenuItem } from '../base/menu.tsx';
 import { Says } from '../base/jump.tsx';
 import { statements, type Statement } from '../base/says.ts';
+import { edited } from './notes.tsx';
 import { Register } from './register.tsx';
 
 /** The previous or next run in table order. */
@@ -19,15 +20,19 @@ function besides(id: string, by: 1 | -1): Run | undefined {
 	return at < 0 ? undefined : s.rows.value[at + by];
 }
 
-/** Links to the previous and next run; N and n on the keyboard. */
+/** Links to the previous and next run; N and n on the keyboard, and e edits the notes. */
 function Others({ id }: { id: string }) {
 	useEffect(() => {
 		const key = (e: KeyboardEvent) => {
 			const typing = /^(INPUT|SELECT|TEXTAREA)$/.test((e.target as HTMLElement).tagName)
 				|| document.querySelector('[role=dialog]') !== null;
-			const to = /^n$/i.test(e.key) && !typing && !e.ctrlKey && !e.metaKey && !e.altKey
-				&& besides(id, e.key === 'n' ? 1 : -1);
+			if (typing || e.ctrlKey || e.metaKey || e.altKey) return;
+			const to = /^n$/i.test(e.key) && besides(id, e.key === 'n' ? 1 : -1);
 			if (to) s.openRun(to.id);
+			if (e.key !== 'e') return;
+			e.preventDefault(); // the key is not typed into them
+			s.go({ tab: '' });
+			edited.value = id;
 		};
 		addEventListener('keydown', key);
 		return () => removeEventListener('keydown', key);

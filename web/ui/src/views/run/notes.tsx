@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Notes of a run, rendered, and editable for users with write access.
-import { useSignal } from '@preact/signals';
+import { signal, useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import type { Run } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
@@ -78,20 +78,24 @@ function Editor({ r, done, close }: { r: Run; done: (r: Run) => void; close: () 
 	);
 }
 
+/** The run whose notes are edited. */
+export const edited = signal<string | null>(null);
+
 export function Notes({ r, done }: { r: Run; done: (r: Run) => void }) {
 	const mayWrite = s.session.value?.mayWrite === true;
-	const editing = useSignal(false);
-	const draft = !editing.value && mayWrite && readDraft(r) !== null;
+	const editing = mayWrite && edited.value === r.id;
+	useEffect(() => () => void (edited.value = null), []);
+	const draft = !editing && mayWrite && readDraft(r) !== null;
 	const saved = (changed: Run) => {
 		done(changed);
-		editing.value = false;
+		edited.value = null;
 	};
 	return (
 		<section class="box notes">
-			<h2>{Str.Notes} {mayWrite && !editing.value && <button type="button" class="quiet"
-				onClick={() => (editing.value = true)}>{draft ? Str.ContinueDraft : r.notes ? Str.Edit
-					: Str.Add}</button>}</h2>
-			{editing.value ? <Editor r={r} done={saved} close={() => (editing.value = false)} />
+			<h2>{Str.Notes} {mayWrite && !editing && <button type="button" class="quiet" title="e"
+				aria-keyshortcuts="e" onClick={() => (edited.value = r.id)}>{draft ? Str.ContinueDraft
+					: r.notes ? Str.Edit : Str.Add}</button>}</h2>
+			{editing ? <Editor r={r} done={saved} close={() => (edited.value = null)} />
 				: !r.notes ? <p class="dim">{draft ? Str.AnUnsavedDraftIsKept
 					: Str.NoNotesYet}</p>
 				: <Markdown text={r.notes} meanwhile={<pre>{r.notes}</pre>}
