@@ -217,3 +217,21 @@ test('Tab goes from the table to the actions on its selection, and e on a run to
 	await page.keyboard.press('Control+Enter');
 	await says(page, '.notes', /seen/);
 });
+
+test('a table of groups shows that it has columns beyond its edge, and keys bring them into view', async (t) => {
+	const page = await here.open(t, '?e=fashion&by=params.model');
+	await page.setViewportSize({ width: 900, height: 800 });
+	await page.waitForSelector('.grid.grouped .body .row');
+	const hint = () => page.evaluate(() => {
+		const { content, width } = getComputedStyle(document.querySelector('.tablepane'), '::after');
+		return content === 'none' ? '' : `${content} ${width}`;
+	});
+	await until(hint, (s) => /›.* 22px/.test(s));
+	await page.focus('.grid.grouped .body [data-cell="0:0"]');
+	await page.keyboard.press('End');
+	const last = '.grid.grouped .body .row:first-child .cell:last-child';
+	await until(() => page.$eval(last, (c) => c === document.activeElement
+		&& c.getBoundingClientRect().right <= c.closest('.grid').getBoundingClientRect().right + 1), (ok) => ok);
+	await until(hint, (s) => s === '');
+	await clean(page);
+});

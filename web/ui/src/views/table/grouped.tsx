@@ -75,8 +75,9 @@ function useKeys(box: RefObject<HTMLDivElement | null>, items: readonly Item[]):
 	useLayoutEffect(() => {
 		if (!chase.current) return;
 		chase.current = false;
-		box.current!.querySelector<HTMLElement>(`[data-cell="${a.row}:${a.col}"]`)?.focus({
-			preventScroll: true });
+		const cell = box.current!.querySelector<HTMLElement>(`[data-cell="${a.row}:${a.col}"]`);
+		cell?.focus({ preventScroll: true });
+		cell?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
 	});
 	return (e) => {
 		if (e.ctrlKey || e.metaKey || e.altKey || isForField(e)) return;

@@ -12,17 +12,21 @@ const OVERSCAN = 6;
 /** Visible range of the element; height 0: not measured yet. */
 const scrolled = signal({ top: 0, height: 0 });
 
-/** Tracks the visible range; before the first frame only visible rows are rendered. */
+/** Tracks the visible range, and marks a table with columns beyond its right edge; before the first frame only visible rows are rendered. */
 export function useScrolled(box: RefObject<HTMLDivElement | null>): void {
 	useLayoutEffect(() => {
 		const el = box.current!;
-		const measure = () => (scrolled.value = { top: el.scrollTop, height: el.clientHeight });
+		const measure = () => {
+			scrolled.value = { top: el.scrollTop, height: el.clientHeight };
+			el.toggleAttribute('data-more', el.scrollLeft + el.clientWidth < el.scrollWidth - 1);
+		};
 		let later = () => undefined as void;
 		const watch = new ResizeObserver(() => {
 			later();
 			later = afterFrame(measure);
 		});
 		watch.observe(el);
+		watch.observe(el.firstElementChild!); // the head is as wide as all columns
 		el.addEventListener('scroll', measure, { passive: true });
 		return () => {
 			later();
