@@ -418,3 +418,32 @@ test('side by side marks a best value only where the better direction is known',
 	assert.deepEqual(rows.filter(([name]) => /grad_norm/.test(name)), [['grad_norm/fc last', 0]]);
 	assert.ok(rows.some(([name, best]) => /train\/loss/.test(name) && best === 1), JSON.stringify(rows));
 });
+
+test('on a phone the names of metrics break after their separators, not within a word', async (t) => {
+	const keys = ['validation/top1_accuracy', 'eval.extended_samples-seen', 'epoch/seconds'];
+	const points = [[1000, 0.123456], [2000, 0.654321]];
+	const id = await run('names', 'a', Object.fromEntries(keys.map((k) => [k, points])));
+	const page = await here.open(t, '?r=' + id);
+	await page.setViewportSize({ width: 390, height: 844 });
+	await page.waitForSelector('.metrics tbody tr:nth-child(3)');
+	const lines = await page.$$eval('.metrics tbody td:first-child', (cells) => cells.map((c) => {
+		const range = document.createRange();
+		const nodes = document.createTreeWalker(c, NodeFilter.SHOW_TEXT);
+		const out = [];
+		let top = null;
+		for (let n = nodes.nextNode(); n; n = nodes.nextNode())
+			for (let i = 0; i < n.length; i++) {
+				range.setStart(n, i);
+				range.setEnd(n, i + 1);
+				const at = range.getBoundingClientRect().top;
+				if (top === null || at > top + 4) out.push('');
+				top = at;
+				out[out.length - 1] += n.data[i];
+			}
+		return out;
+	}));
+	assert.deepEqual(lines.map((l) => l.join('')).sort(), [...keys].sort());
+	assert.ok(lines.some((l) => l.length > 1), 'some are broken');
+	for (const l of lines) for (const part of l.slice(0, -1)) assert.match(part, /[/_.-]$/, l.join(' | '));
+	await clean(page);
+});

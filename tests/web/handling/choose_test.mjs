@@ -231,7 +231,8 @@ test('a table of groups shows that it has columns beyond its edge, and keys brin
 	await page.keyboard.press('End');
 	const last = '.grid.grouped .body .row:first-child .cell:last-child';
 	await until(() => page.$eval(last, (c) => c === document.activeElement
-		&& c.getBoundingClientRect().right <= c.closest('.grid').getBoundingClientRect().right + 1), (ok) => ok);
+		&& c.getBoundingClientRect().right <= c.closest('.grid').getBoundingClientRect().right + 1),
+		(ok) => ok);
 	await until(hint, (s) => s === '');
 	await clean(page);
 });

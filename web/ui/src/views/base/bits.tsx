@@ -29,6 +29,11 @@ export function Name({ text }: { text: string }) {
 	return <span class="cut"><span>{text.slice(0, at)}</span>{text.slice(at)}</span>;
 }
 
+/** A name that breaks after its separators first, not within a word. */
+export function Breaking({ text }: { text: string }) {
+	return <>{text.split(/(?<=[/_.-])(?=.)/).flatMap((part, i) => (i ? [<wbr key={i} />, part] : [part]))}</>;
+}
+
 const SHAPES: Record<string, string> = {
 	finished: 'M2 6.5 5 9.5 10 3',
 	running: 'M3.5 2v8l6.5-4z',

@@ -8,7 +8,7 @@ import type { Run } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
 import { getMedia, getMediaKeys, type Media as Item, type MediaKey } from '../../state/records.ts';
 import { filled, parts, Str } from '../../strings/en.ts';
-import { GroupHead, Key, Name } from '../base/bits.tsx';
+import { Breaking, GroupHead, Key, Name } from '../base/bits.tsx';
 import { Content } from './content.tsx';
 import './styles.ts';
 
@@ -203,7 +203,8 @@ function Card({ of, runs }: { of: MediaKey; runs: readonly Run[] }) {
 	return (
 		<figure class={`card of-${of.kind}${runs.length > 1 || every.value ? ' wide' : ''}`}
 			data-media={of.key}>
-			<figcaption><b>{of.key}</b> <span class="dim">{of.kind}</span><span class="grow" />
+			<figcaption><b><Breaking text={of.key} /></b> <span class="dim">{of.kind}</span>
+				<span class="grow" />
 				{last > 0 && <button type="button" class="quiet" aria-pressed={every.value}
 					onClick={() => (every.value = !every.value)}>{Str.AllSteps}</button>}
 			</figcaption>

@@ -7,7 +7,7 @@ import type { Metric, Run } from '../../base/types.ts';
 import { matchesWords } from '../../base/url.ts';
 import * as s from '../../state/index.ts';
 import { filled, parts, Str } from '../../strings/en.ts';
-import { GroupHead } from '../base/bits.tsx';
+import { Breaking, GroupHead } from '../base/bits.tsx';
 import { isInner } from './tabs.ts';
 
 const FIRST = 40;
@@ -22,7 +22,7 @@ function Line({ k, m }: { k: string; m: Metric }) {
 	const dir = directionOf(k);
 	return (
 		<tr>
-			<td>{k}</td><td class="num">{text(k, bestOf(m, dir))}</td>
+			<td><Breaking text={k} /></td><td class="num">{text(k, bestOf(m, dir))}</td>
 			<td class="num dim">{bestStep(m, dir) ?? ''}</td>
 			<td class={'num' + (Number.isNaN(m.last) ? ' bad' : '')}>{text(k, m.last)}</td>
 			<td class="num dim">{m.last_step}</td><td class="num dim">{m.count}</td>

@@ -10,7 +10,7 @@ import { matchesWords } from '../../base/url.ts';
 import * as s from '../../state/index.ts';
 import { getRun } from '../../state/run.ts';
 import { filled, parts, Str } from '../../strings/en.ts';
-import { Empty, followed } from '../base/bits.tsx';
+import { Breaking, Empty, followed } from '../base/bits.tsx';
 import { lazy } from '../base/lazy.tsx';
 import { Bar, PhaseLegend, phasesOf, shares } from '../base/phases.tsx';
 import { ChartGrid, Toolbar } from '../charts/grid.tsx';
@@ -57,8 +57,8 @@ function Pairs({ title, pairs, mark }: { title: string; pairs: [string, string][
 			{!found.length && <p class="dim">{parts(Str.NothingContainsX, words.value)}</p>}
 			<dl class="pairs">
 				{found.map(([k, v]) => (
-					<div key={k} class={mark?.has(k) ? 'differs' : ''}><dt>{k}</dt>
-						<dd title={v}>{v}</dd></div>
+					<div key={k} class={mark?.has(k) ? 'differs' : ''}>
+						<dt><Breaking text={k} /></dt><dd title={v}>{v}</dd></div>
 				))}
 			</dl>
 		</section>

@@ -12,7 +12,8 @@ const OVERSCAN = 6;
 /** Visible range of the element; height 0: not measured yet. */
 const scrolled = signal({ top: 0, height: 0 });
 
-/** Tracks the visible range, and marks a table with columns beyond its right edge; before the first frame only visible rows are rendered. */
+/** Tracks the visible range, and marks a table with columns beyond its right edge. Before the
+ * first frame only visible rows are rendered. */
 export function useScrolled(box: RefObject<HTMLDivElement | null>): void {
 	useLayoutEffect(() => {
 		const el = box.current!;
