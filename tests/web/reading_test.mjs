@@ -419,6 +419,28 @@ test('side by side marks a best value only where the better direction is known',
 	assert.ok(rows.some(([name, best]) => /train\/loss/.test(name) && best === 1), JSON.stringify(rows));
 });
 
+test('the tooltip covers no button of its chart', async (t) => {
+	const page = await here.open(t, '?e=fashion');
+	await charted(page, LOSS, (d) => d.lines.length === 12);
+	await page.locator(plot('epoch/val_loss')).scrollIntoViewIfNeeded();
+	await charted(page, 'epoch/val_loss', (d) => d.lines.length > 8);
+	for (const key of ['epoch/val_loss', LOSS]) {
+		await page.locator(plot(key)).scrollIntoViewIfNeeded();
+		for (const [across, up] of [[0.35, 0.98], [0.6, 0.9], [0.95, 0.98], [0.8, 0.5]]) {
+			await page.mouse.move(...await place(page, key, across, up));
+			await until(() => tip(page), (x) => x?.rows.length > 8);
+			const over = await page.$eval(`figure:has(${plot(key)})`, (figure) => {
+				const b = figure.querySelector('.readings').getBoundingClientRect();
+				return [...figure.querySelectorAll('.acts button')].filter((e) => {
+					const { left, right, top, bottom } = e.getBoundingClientRect();
+					return left < b.right && right > b.left && top < b.bottom && bottom > b.top;
+				}).map((e) => e.textContent);
+			});
+			assert.deepEqual(over, [], `${key} at ${across}, ${up}`);
+		}
+	}
+});
+
 test('on a phone the names of metrics break after their separators, not within a word', async (t) => {
 	const keys = ['validation/top1_accuracy', 'eval.extended_samples-seen', 'epoch/seconds'];
 	const points = [[1000, 0.123456], [2000, 0.654321]];

@@ -111,14 +111,19 @@ export class Tip {
 		if (at) this.place(at);
 	}
 
-	/** Right of the cursor if there is room, else left; within the window. */
+	/** Right of the cursor if there is room, else left; within the window, and if possible below the caption of the
+	 * chart, which has its buttons, else above it. */
 	private place(at: { x: number; y: number }): void {
 		const host = this.host.getBoundingClientRect();
 		const { width, height } = this.el.getBoundingClientRect();
 		const x = host.left + at.x;
 		const right = x + OFF + width + EDGE <= innerWidth;
 		const left = right ? x + OFF : Math.max(EDGE, x - OFF - width);
-		const top = Math.min(innerHeight - height - EDGE, Math.max(EDGE, host.top + at.y - height / 2));
+		const lowest = innerHeight - height - EDGE;
+		const caption = host.top + EDGE; // its buttons are higher than its line
+		const below = Math.min(lowest, Math.max(EDGE, caption, host.top + at.y - height / 2));
+		const above = this.host.parentElement!.getBoundingClientRect().top - height;
+		const top = below < caption && above >= EDGE ? above : below;
 		this.el.style.left = left + 'px';
 		this.el.style.top = Math.max(EDGE, top) + 'px';
 	}
