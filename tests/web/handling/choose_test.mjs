@@ -236,3 +236,24 @@ test('a table of groups shows that it has columns beyond its edge, and keys brin
 	await until(hint, (s) => s === '');
 	await clean(page);
 });
+
+test('on a phone two runs side by side fit, a third begins, and the names stay at the left', async (t) => {
+	const page = await here.open(t);
+	await page.setViewportSize({ width: 390, height: 844 });
+	await page.goto(here.server.url + '?e=fashion&side');
+	await page.waitForSelector('.side > .scroll thead th:nth-child(6)');
+	const spans = () => page.$$eval('.side > .scroll :is(thead th, [aria-label=Metrics] tr:nth-child(2) > *)',
+		(l) => l.map((e) => [e.getBoundingClientRect().left, e.getBoundingClientRect().right]));
+	const box = await page.locator('.side > .scroll').boundingBox();
+	const all = await spans();
+	const n = all.length / 2;
+	for (const row of [all.slice(0, n), all.slice(n)]) {
+		assert.ok(row[2][1] <= box.x + box.width, `the second run ends at ${row[2][1]}`);
+		assert.ok(row[3][0] <= box.x + box.width - 24, `the third run begins at ${row[3][0]}`);
+	}
+	await page.$eval('.side > .scroll', (e) => (e.scrollLeft = 200));
+	const moved = await spans();
+	assert.equal(moved[n][0], all[n][0]);
+	assert.ok(Math.abs(all[n + 2][0] - moved[n + 2][0] - 200) < 1);
+	await clean(page);
+});

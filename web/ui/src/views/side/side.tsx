@@ -10,7 +10,7 @@ import { matchesWords } from '../../base/url.ts';
 import * as s from '../../state/index.ts';
 import { SIDE_MAX, sides, wantSides, type Side } from '../../state/side.ts';
 import { filled, parts, Str } from '../../strings/en.ts';
-import { Empty, followed, Key, Name } from '../base/bits.tsx';
+import { Breaking, Empty, followed, Key, Name } from '../base/bits.tsx';
 import '../base/later.ts';
 import { addStyles } from '../base/styles.ts';
 import { lazy } from '../base/lazy.tsx';
@@ -71,7 +71,7 @@ function Part({ title, rows, runs, more }: PartOptions) {
 						: ''} {more}</span></th></tr>
 			{found.slice(0, most.value).map((r) => (
 				<tr key={r.name} class={r.differs ? 'differs' : ''}>
-					<th scope="row" title={r.name}>{r.name}</th>
+					<th scope="row" title={r.name}><Breaking text={r.name} /></th>
 					{r.cells.map((c, i) => <td key={i} title={c} class={r.best?.has(i) ? 'best'
 						: ''}>
 						{c === undefined ? <span class="none">–</span> : r.texts?.[i] ?? c}
