@@ -881,7 +881,7 @@ test('the text of a report: parts, frozen panels, a body edited without the data
 		[['x', 'y'], ['0123abcd'], true, 'step', ['colour: red']]);
 	assert.match(parts[2].text, /```c\nd\n```\n```panel/, 'other blocks, and one without an end, are text');
 	const look = { x: 'clock', logX: true, range: [2.5, 90], log: true, limits: [null, 3], group: ['lr', 't:team'],
-		band: 'se', line: 'median' };
+		band: 'se', line: 'median', full: true, smooth: 0.6 };
 	const block = p.panelBlock({ metrics: 'loss', ...look });
 	const again = p.readReport(block).parts[0].panel;
 	assert.deepEqual([again.wrong, { ...again, ...look }], [[], again], block);

@@ -130,6 +130,26 @@ test('a chart goes to a report by three clicks, with the runs of the filter and 
 	await charted(page, 'train/loss (2)', (c) => c.lines.length === 2);
 });
 
+test('a smoothed chart over the full range keeps both in a report', async (t) => {
+	const { id } = await here.ask('POST', 'runs', { experiment: 'spiky', name: 's' });
+	const values = Array.from({ length: 600 }, (_, i) => (i === 300 ? 90 : 1 + (i % 7) / 10));
+	await here.ask('POST', `runs/${id}/metrics`, { points: values.map((value, i) =>
+		({ key: 'train/loss', step: i + 1, value, wall_time: 1.7e9 + i })) });
+	await here.ask('PATCH', 'runs/' + id, { status: 'finished' });
+	const page = await here.open(t, '?e=spiky&full&sm=0.6');
+	await charted(page, 'train/loss', (d) => d.lines.length === 1 && d.hi > 90);
+	await page.hover('[data-chart="train/loss"]');
+	await page.click('figure:has([data-chart="train/loss"]) button:text-is("Add to report")');
+	await page.fill('[aria-label="Name of a new report"]', 'smoothed');
+	await page.keyboard.press('Enter');
+	await page.click('.picker [role=status] a');
+	await charted(page, 'train/loss (1)', (d) => d.lines.length === 1 && d.hi > 90);
+	await says(page, '.reportpanel figcaption', /smoothed 0\.6, raw values pale/);
+	const { reports } = await here.ask('GET', 'reports?experiment=spiky');
+	const { text } = await here.ask('GET', 'reports/' + reports[0].id);
+	assert.match(text, /^full: yes\nsmooth: 0\.6$/m);
+});
+
 test('a grouped and zoomed chart keeps its look in a report, live and frozen', async (t) => {
 	for (const [i, seed] of [1, 2, 3, 4].entries()) {
 		const { id } = await here.ask('POST', 'runs', { experiment: 'looks', name: 'g' + i,

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Text of a report: Markdown with panels as fenced blocks. A panel has one setting per line: "metrics: train/loss,
 // val/loss", "runs: 1a2b3c4d 5e6f7a8b" or "filter: params.lr > 0.1", and optionally "x: epoch", "range: 100 200" of x,
-// "xscale: log", "limits: 0 auto" of y, "scale: log", "title: …", "experiment: …"; "group: model, t:team" draws a line
-// for each group of runs, "band: std" and "line: median" say which. A frozen panel has "frozen: 2" and is drawn from
-// the block "frozen 2" at the end of the text, which holds the REST replies of that time.
+// "xscale: log", "limits: 0 auto" of y, "scale: log", "full: yes", "smooth: 0.6", "title: …", "experiment: …";
+// "group: model, t:team" draws a line for each group of runs, "band: std" and "line: median" say which. A frozen panel
+// has "frozen: 2" and is drawn from the block "frozen 2" at the end of the text, which holds the REST replies of that
+// time.
 import type { Band, Limits, Middle } from './url.ts';
 
 type PanelX = 'step' | 'elapsed' | 'epoch' | 'clock';
@@ -18,6 +19,10 @@ export interface PanelAxes {
 	range: [number, number] | null;
 	log: boolean;
 	limits: Limits;
+	/** Extends y to isolated spikes and excluded runs. */
+	full: boolean;
+	/** From 0, not smoothed, to below 1. */
+	smooth: number;
 }
 
 /** How the groups of a panel are drawn. */
@@ -73,6 +78,8 @@ function takeLook(p: ReportPanel, name: string, value: string): boolean {
 	else if (name === 'xscale' && /^(log|linear)$/.test(value)) p.logX = value === 'log';
 	else if (name === 'limits' && limits) p.limits = limits;
 	else if (name === 'range' && limits && !limits.includes(null)) p.range = limits as [number, number];
+	else if (name === 'full' && /^(yes|no)$/.test(value)) p.full = value === 'yes';
+	else if (name === 'smooth' && Number(value) >= 0 && Number(value) < 1) p.smooth = Number(value);
 	else if (name === 'group') p.group = listOf(value);
 	else if (name === 'band' && BANDS.includes(value)) p.band = value as Band;
 	else if (name === 'line' && /^(mean|median)$/.test(value)) p.line = value as Middle;
@@ -92,8 +99,8 @@ function takeLine(p: ReportPanel, name: string, value: string): boolean {
 
 function panelFrom(lines: readonly string[]): ReportPanel {
 	const p: ReportPanel = { title: '', metrics: [], experiment: '', runs: [], filter: '', x: 'step', log: false,
-		logX: false, range: null, limits: [null, null], group: [], band: 'minmax', line: 'mean', frozen: null,
-		wrong: [] };
+		logX: false, range: null, limits: [null, null], full: false, smooth: 0, group: [], band: 'minmax',
+		line: 'mean', frozen: null, wrong: [] };
 	for (const line of lines) {
 		const m = /^\s*(\w+)\s*:\s*(.*?)\s*$/.exec(line);
 		if (line.trim() && !(m && takeLine(p, m[1]!, m[2]!))) p.wrong.push(line.trim());
@@ -151,11 +158,12 @@ function groupWords({ group, band, line }: PanelWords): string[] {
 		...line ? [`line: ${line}`] : []] : [];
 }
 
-function axesWords({ x, logX, range, log, limits }: PanelWords): string[] {
-	const scale = (of: string) => `${of}: log`;
-	return [...x && x !== 'step' ? [`x: ${x}`] : [], ...logX ? [scale('xscale')] : [],
-		...range ? [`range: ${range.join(' ')}`] : [], ...log ? [scale('scale')] : [],
-		...limits?.some((v) => v !== null) ? [`limits: ${limits.map((v) => v ?? 'auto').join(' ')}`] : []];
+function axesWords({ x, logX, range, log, limits, full, smooth }: PanelWords): string[] {
+	const line = (of: string, value: string) => `${of}: ${value}`;
+	return [...x && x !== 'step' ? [`x: ${x}`] : [], ...logX ? [line('xscale', 'log')] : [],
+		...range ? [`range: ${range.join(' ')}`] : [], ...log ? [line('scale', 'log')] : [],
+		...limits?.some((v) => v !== null) ? [`limits: ${limits.map((v) => v ?? 'auto').join(' ')}`] : [],
+		...full ? [line('full', 'yes')] : [], ...smooth ? [`smooth: ${smooth}`] : []];
 }
 
 /** The text of a live panel. */

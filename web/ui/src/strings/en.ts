@@ -690,7 +690,8 @@ export enum Str {
 	Preview = 'Preview',
 	MarkdownAPanelTakesMetrics
 		= 'Markdown. A panel takes metrics, runs or filter, x (step, elapsed, epoch, clock), range (of x), '
-		+ 'xscale and scale (log), limits (of y), group (params or t:tag), band (minmax, std, se, t95), '
+		+ 'xscale and scale (log), limits (of y), full (yes: the full range of y), smooth (0 to 0.99), '
+		+ 'group (params or t:tag), band (minmax, std, se, t95), '
 		+ 'line (mean, median), title, experiment: a line each.',
 	xEndsAtX = '{0} ends at {1}',
 	Min = 'Min',

@@ -16,12 +16,12 @@ const AXES = { step: 'step', epoch: 'epoch', time: 'elapsed', clock: 'clock' } a
 /** The chart in the words of a report; of: the key of its limits. Runs are named unless
  * the filter finds all that are drawn, and no others. */
 function wordsOf(metric: string, of: string) {
-	const { x, log, logX, shown, filter, group, band, middle, limits } = s.view.value;
+	const { x, log, logX, full, smooth, shown, filter, group, band, middle, limits } = s.view.value;
 	const found = shown === null && (filter.trim() === '' || isExpression(filter))
 		&& s.drawn.value.length === s.rows.value.length && !s.runs.value.some(s.isArchived);
 	const chosen = found ? [] : s.drawn.value.map((r) => r.id.slice(0, 8));
 	return { metrics: metric, x: AXES[x], log, logX, range: s.zoomOf(metric), limits: limits[of] ?? [null, null],
-		group: s.isGrouped.value ? group : [], band, line: middle, runs: chosen,
+		full, smooth, group: s.isGrouped.value ? group : [], band, line: middle, runs: chosen,
 		filter: chosen.length || !isExpression(filter) ? '' : filter };
 }
 

@@ -105,10 +105,14 @@ export function endOf(r: Pick<Run, 'status'>): ChartLine['end'] {
 	return endedEarly(r) ? 'failed' : r.status === 'running' ? 'running' : 'none';
 }
 
+/** The smoothed line of a series; null without smoothing or with few points. */
+export function smoothed(t: Series, alpha: number): ChartLine['smooth'] {
+	return alpha > 0 && t.count >= SMOOTH_FROM ? smooth(t, alpha) : null;
+}
+
 /** Lines of a metric, in table order. */
 export function linesOf(key: string, list: readonly Run[]): ChartLine[] {
 	if (s.isGrouped.value) return groupLines(key);
-	const alpha = s.view.value.smooth;
 	const unit = s.unitOf(key);
 	const out: ChartLine[] = [];
 	for (const r of list) {
@@ -118,7 +122,7 @@ export function linesOf(key: string, list: readonly Run[]): ChartLine[] {
 		out.push({
 			id: r.id, name: s.nameOf(r.id, r), colour: colourOf(look),
 			dash: look?.dash ?? [], points: t.count > t.xs.length ? t.count : undefined,
-			xs: t.xs, ys: t.ys, smooth: alpha > 0 && t.count >= SMOOTH_FROM ? smooth(t, alpha) : null,
+			xs: t.xs, ys: t.ys, smooth: smoothed(t, s.view.value.smooth),
 			unit: t.unit, fit: !fellOut(r) || list.length === 1, badX: t.badX, badToEnd: t.badToEnd,
 			end: endOf(r), flags: flagsOf(r, key, t, unit),
 		});

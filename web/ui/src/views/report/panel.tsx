@@ -15,7 +15,7 @@ import { lookOf, needLooks, panelNow, type PanelData, type PanelRun } from '../.
 import { filled, parts, Str } from '../../strings/en.ts';
 import { followed, Key } from '../base/bits.tsx';
 import { colourOf, theme } from '../base/theme.ts';
-import { endOf, flagsOf, GROUP } from '../charts/lines.ts';
+import { endOf, flagsOf, GROUP, smoothed } from '../charts/lines.ts';
 
 const DASHES: number[][] = [[], [7, 3], [2, 2.5], [10, 3, 2, 3]];
 const GUTTER = 128;
@@ -94,7 +94,8 @@ function linesOf(p: ReportPanel, d: PanelData): PanelLine[] {
 		const axis = unitOf(p, t.key, line.xs, r);
 		return {
 			...markOf(p.metrics, t.key, nameIn(d, t.run), lookIn(d, t.run)), id: t.run + '\n' + t.key,
-			axis, xs: line.xs, ys: line.ys, smooth: null, fit: !r || !fellOut(r) || d.runs.length === 1,
+			axis, xs: line.xs, ys: line.ys, smooth: smoothed(line, p.smooth),
+			fit: !r || !fellOut(r) || d.runs.length === 1,
 			badX: line.badX, badToEnd: line.badToEnd, end: r ? endOf(r) : 'none',
 			flags: r ? flagsOf(r, t.key, line, axis, (x) => textOfX(p, x)) : [],
 		};
@@ -145,8 +146,8 @@ function Plot({ p, d, name }: { p: ReportPanel; d: PanelData; name: string }) {
 	useEffect(() => void needLooks(d.runs.map((r) => r.id)).catch(s.report), [d]);
 	useEffect(() => {
 		const [from, to] = rangeOf(p, lines);
-		const { log, logX, limits } = p;
-		chart.current?.set({ lines, from, to, log, logX, limits, full: false,
+		const { log, logX, limits, full } = p;
+		chart.current?.set({ lines, from, to, log, logX, limits, full,
 			xLabel: lines[0]?.axis ?? AXIS[p.x], whole: p.x === 'step', ticksX: TICKS[p.x],
 			bytes: isBytes(p.metrics[0] ?? ''),
 			gutter: lines.length > 1 && (box.current?.clientWidth ?? 0) > 430 ? GUTTER : 0 });
@@ -247,6 +248,8 @@ export function PanelFigure({ p, frozen, experiment, name, toggle }: Options) {
 					: d ? filled(Str.frozenX, when(d.time)) : Str.frozen}</span>
 				{p.group.length > 0 && <span class="dim">{filled(Str.xByX, p.line,
 					p.group.map(fieldText).join(', '))}</span>}
+				{p.smooth > 0 && !p.group.length
+					&& <span class="dim">{filled(Str.smoothedXRawValuesPale, p.smooth)}</span>}
 				{d && <Left d={d} />}
 				<span class="grow" />
 				{toggle && <button type="button" class="quiet" data-here onClick={toggle}
