@@ -276,3 +276,48 @@ test('a range selected beyond the end of the lines opens no run', async (t) => {
 	await charted(page, KEY, (c) => c.from > 40 && c.to === 100);
 	assert.ok(!/[?&]r=/.test(page.url()), page.url());
 });
+
+/** Colours of a screenshot in squares around places, as [r, g, b] lists. */
+async function colours(page, places) {
+	const shot = (await page.screenshot()).toString('base64');
+	return page.evaluate(async ([png, list]) => {
+		const picture = await createImageBitmap(new Blob([Uint8Array.from(atob(png), (c) => c.charCodeAt(0))]));
+		const g = new OffscreenCanvas(picture.width, picture.height).getContext('2d');
+		g.drawImage(picture, 0, 0);
+		return list.map(([x, y]) => {
+			const { data } = g.getImageData(x - 4, y - 3, 6, 6);
+			return Array.from({ length: 36 }, (_, i) => [...data.slice(4 * i, 4 * i + 3)]);
+		});
+	}, [shot, places]);
+}
+
+const light = (rgb) => rgb.map((v) => (v <= 10 ? v / 3294.6 : ((v / 255 + 0.055) / 1.055) ** 2.4))
+	.reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+const contrast = (a, b) => (Math.max(light(a), light(b)) + 0.05) / (Math.min(light(a), light(b)) + 0.05);
+
+for (const colorScheme of ['light', 'dark'])
+	test(`among 20 lines one is highlighted and the others have a contrast of 3: ${colorScheme}`, async (t) => {
+		const many = 'many ' + colorScheme;
+		const ids = [];
+		for (let k = 0; k < 20; k++) ids.push(await run(many, 'r' + k, Array.from({ length: 12 }, () => k)));
+		const page = await here.open(t);
+		await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+		const all = ids.map((id) => id.slice(0, 8)).join('.');
+		await page.goto(`${here.server.url}?e=${encodeURIComponent(many)}&o=${all}`);
+		const d = await charted(page, KEY, (c) => c.lines.length === 20);
+		await page.hover('.grid .body .row[aria-rowindex="3"]');
+		const plot = page.locator(`[data-chart="${KEY}"]`);
+		const lit = await until(() => plot.evaluate((e) => e.dataset.lit), (id) => id !== '');
+		await page.waitForTimeout(200);
+		const el = await plot.boundingBox();
+		const end = el.x + d.box.left + d.box.width;
+		const back = (await colours(page, [[end - 12, el.y + d.box.top + 3]]))[0][0];
+		const seen = await colours(page, d.lines.map((l) =>
+			[Math.round(end), Math.round(el.y + d.box.top + l.topPixel)]));
+		for (const [i, list] of seen.entries()) {
+			const strongest = list.reduce((a, b) => (contrast(b, back) > contrast(a, back) ? b : a));
+			assert.ok(contrast(strongest, back) >= 3, `line ${i}: ${strongest} on ${back}`);
+			const hue = Math.max(...list.map((c) => Math.max(...c) - Math.min(...c)));
+			assert.ok(d.lines[i].id === lit ? hue > 60 : hue < 40, `line ${i}: ${hue}`);
+		}
+	});

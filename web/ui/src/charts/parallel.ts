@@ -179,7 +179,7 @@ export class ParallelChart extends Chart<ParallelData, ParallelEvents> {
 		const d = this.data;
 		if (!d || this.el.clientWidth < 60) return;
 		const g = blank(this.over, this.el.clientWidth, this.el.clientHeight);
-		const line = this.front(d.lines, '0.45');
+		const line = this.front(d.lines);
 		const drag = this.drag;
 		if (drag) this.drawBrush(g, drag.axis, Math.min(drag.from, drag.to), Math.max(drag.from, drag.to));
 		if (this.axis !== null) this.drawChosen(g, this.axis);

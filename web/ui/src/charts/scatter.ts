@@ -139,7 +139,7 @@ export class ScatterChart extends Chart<ScatterData, ScatterEvents> {
 		const d = this.data;
 		if (!d || this.el.clientWidth < 80) return;
 		const g = blank(this.over, this.el.clientWidth, this.el.clientHeight);
-		const p = this.front(d.points, '0.55');
+		const p = this.front(d.points);
 		if (this.drag) {
 			const [x0, y0, x1, y1] = this.drag;
 			g.globalAlpha = 0.2;

@@ -75,10 +75,10 @@ export abstract class Chart<Data, Events extends { onHover(id: string | null): v
 			addEventListener(type, f, { signal: this.gone.signal, capture: true });
 	}
 
-	/** Opacity of a line while another one is highlighted. */
-	protected front<Line extends { id: string }>(lines: readonly Line[], others: string): Line | undefined {
+	/** The highlighted line. The others are drawn in grey meanwhile: it keeps their contrast to the background. */
+	protected front<Line extends { id: string }>(lines: readonly Line[]): Line | undefined {
 		const line = lines.find((l) => l.id === this.lit);
-		this.base.style.opacity = line ? others : '1';
+		this.base.style.filter = line ? 'var(--grey)' : '';
 		this.el.dataset.lit = line?.id ?? '';
 		return line;
 	}

@@ -188,7 +188,7 @@ export class LineChart extends Chart<LineData, LineEvents> {
 		const p = this.pane;
 		if (!p) return;
 		const g = blank(this.over, p.width, p.height);
-		const line = this.front(p.d.lines, '0.28');
+		const line = this.front(p.d.lines);
 		if (this.drag) drawSelection(g, p, this.drag);
 		if (line) this.drawFront(g, p, line);
 		if (this.at === null || this.at < p.d.from || this.at > p.d.to) return this.tip.hide();
@@ -225,7 +225,9 @@ export class LineChart extends Chart<LineData, LineEvents> {
 	private drawFront(g: CanvasRenderingContext2D, p: Pane, line: ChartLine): void {
 		g.save();
 		clip(g, p.box);
-		drawLine(g, p, line, 2.6);
+		const edge = { ...line, ...line.smooth, smooth: null, band: undefined, dash: [], colour: p.theme.back };
+		drawLine(g, p, edge, 6);
+		drawLine(g, p, line, 2.8);
 		g.restore();
 		drawEnd(g, p, line);
 		drawFlags(g, p, this.rows, line.id);
