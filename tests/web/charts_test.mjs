@@ -305,19 +305,21 @@ for (const colorScheme of ['light', 'dark'])
 		const all = ids.map((id) => id.slice(0, 8)).join('.');
 		await page.goto(`${here.server.url}?e=${encodeURIComponent(many)}&o=${all}`);
 		const d = await charted(page, KEY, (c) => c.lines.length === 20);
-		await page.hover('.grid .body .row[aria-rowindex="3"]');
 		const plot = page.locator(`[data-chart="${KEY}"]`);
-		const lit = await until(() => plot.evaluate((e) => e.dataset.lit), (id) => id !== '');
-		await page.waitForTimeout(200);
 		const el = await plot.boundingBox();
 		const end = el.x + d.box.left + d.box.width;
 		const back = (await colours(page, [[end - 12, el.y + d.box.top + 3]]))[0][0];
-		const seen = await colours(page, d.lines.map((l) =>
+		const ends = () => colours(page, d.lines.map((l) =>
 			[Math.round(end), Math.round(el.y + d.box.top + l.topPixel)]));
-		for (const [i, list] of seen.entries()) {
+		const hue = (list) => Math.max(...list.map((c) => Math.max(...c) - Math.min(...c)));
+		const before = await ends();
+		await page.hover('.grid .body .row[aria-rowindex="3"]');
+		const lit = await until(() => plot.evaluate((e) => e.dataset.lit), (id) => id !== '');
+		await page.waitForTimeout(200);
+		for (const [i, list] of (await ends()).entries()) {
 			const strongest = list.reduce((a, b) => (contrast(b, back) > contrast(a, back) ? b : a));
 			assert.ok(contrast(strongest, back) >= 3, `line ${i}: ${strongest} on ${back}`);
-			const hue = Math.max(...list.map((c) => Math.max(...c) - Math.min(...c)));
-			assert.ok(d.lines[i].id === lit ? hue > 60 : hue < 40, `line ${i}: ${hue}`);
+			const left = hue(list) / hue(before[i]);
+			assert.ok(d.lines[i].id === lit ? left > 0.9 : left < 0.7, `line ${i}: ${left} of its hue`);
 		}
 	});

@@ -75,10 +75,10 @@ export abstract class Chart<Data, Events extends { onHover(id: string | null): v
 			addEventListener(type, f, { signal: this.gone.signal, capture: true });
 	}
 
-	/** The highlighted line. The others are drawn in grey meanwhile: it keeps their contrast to the background. */
+	/** The highlighted line. The others lose most of their hue meanwhile, which keeps their contrast. */
 	protected front<Line extends { id: string }>(lines: readonly Line[]): Line | undefined {
 		const line = lines.find((l) => l.id === this.lit);
-		this.base.style.filter = line ? 'var(--grey)' : '';
+		this.base.style.filter = line ? 'var(--rest)' : '';
 		this.el.dataset.lit = line?.id ?? '';
 		return line;
 	}

@@ -51,7 +51,7 @@ export function drawLabel(g: CanvasRenderingContext2D, p: Pane, l: Label, strong
 	segment(g, [x + 2, l.y], [x + 10, l.at]);
 	g.globalAlpha = 1;
 	g.font = strong ? 'bold ' + FONT : FONT;
-	g.fillStyle = p.theme.back; // over the same name in grey
+	g.fillStyle = p.theme.back; // over the same name of the layer below
 	if (strong) g.fillRect(x + 12, l.at - APART / 2, p.d.gutter - 12, APART - 1);
 	g.fillStyle = inkOf(p.theme, l.colour);
 	g.fillText(cut(g, l.text, p.d.gutter - 16), x + 13, l.at);
