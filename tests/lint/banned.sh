@@ -18,4 +18,9 @@ if grep -rnE '(^|[^A-Za-z_0-9])sqlite3_' tracker trainer web --include='*.c' --i
 	echo "banned: sqlite3_ belongs to web/store/db: use what db.h offers"
 	exit 1
 fi
+# nvcc writes the path of the source into the names of an unnamed namespace, so that two builds differ.
+if find trainer -name '*.cu' | xargs grep -nE '^namespace[[:space:]]*\{'; then
+	echo "banned: give the namespace a name: inline namespace NAME_kernels"
+	exit 1
+fi
 echo "banned: none used"

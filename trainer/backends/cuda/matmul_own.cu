@@ -6,7 +6,7 @@ extern "C" {
 #include "trainer/backends/cuda/cuda_matmul.h"
 }
 
-namespace {
+inline namespace matmul_own_kernels {
 
 /* The index that is contiguous in memory is known at compile time. */
 template <typename T, typename D, bool a_along, bool b_along> struct matrix_product {
@@ -97,7 +97,7 @@ template <typename D> __global__ void round_bias(D *to, const acc_t<D> *bias, in
 		to[i] = narrow<D>(bias[i]);
 }
 
-} // namespace
+} // namespace matmul_own_kernels
 
 extern "C" size_t matmul_own_workspace(const struct matmul_spec *s)
 {

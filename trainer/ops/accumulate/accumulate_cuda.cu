@@ -2,7 +2,7 @@
 /* accumulate_cuda.cu: the sum over micro-batches, elementwise. */
 #include "trainer/backends/cuda/cuda.h"
 
-namespace {
+inline namespace accumulate_kernels {
 
 template <typename T> struct micro_sum {
 	static constexpr int width = vector_width<T>;
@@ -33,6 +33,6 @@ int run_accumulate_cuda(void *state, const struct kernel_args *a, struct err *er
 				 { cuda_count(n->in[1]), 0 }, err));
 }
 
-} // namespace
+} // namespace accumulate_kernels
 
 CUDA_KERNEL(accumulate, cuda_prepare, run_accumulate_cuda);

@@ -6,7 +6,7 @@ extern "C" {
 #include "trainer/ops/adamw/adamw.h"
 }
 
-namespace {
+inline namespace adamw_kernels {
 
 template <typename T> struct adamw_rule {
 	static constexpr int moments = 2;
@@ -40,6 +40,6 @@ template <typename T> struct adamw_rule {
 	}
 };
 
-} // namespace
+} // namespace adamw_kernels
 
 CUDA_KERNEL_MANY(adamw, cuda_prepare, run_update<adamw_rule>, run_update_many<adamw_rule>);

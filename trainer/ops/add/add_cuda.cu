@@ -2,7 +2,7 @@
 /* add_cuda.cu: the elementwise sum. */
 #include "trainer/backends/cuda/cuda.h"
 
-namespace {
+inline namespace add_kernels {
 
 template <typename T> struct sum {
 	static constexpr int width = vector_width<T>;
@@ -30,6 +30,6 @@ int run_add_cuda(void *state, const struct kernel_args *a, struct err *err)
 				 { cuda_count(n->in[0]), 0 }, err));
 }
 
-} // namespace
+} // namespace add_kernels
 
 CUDA_KERNEL(add, cuda_prepare, run_add_cuda);

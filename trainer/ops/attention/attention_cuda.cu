@@ -12,7 +12,7 @@ extern "C" {
 #include "trainer/backends/cuda/attention_plan.h"
 }
 
-namespace {
+inline namespace attention_kernels {
 
 using sizes = struct attention_sizes;
 
@@ -278,7 +278,7 @@ int run_attention_grad_cuda(void *state, const struct kernel_args *a, struct err
 	return cuda_launched(l->n, err);
 }
 
-} // namespace
+} // namespace attention_kernels
 
 CUDA_KERNEL_OF(attention, prepare_attention_cuda, run_attention_cuda, release_attention_cuda, name_attention_impl);
 CUDA_KERNEL_OF(attention_grad, prepare_attention_grad_cuda, run_attention_grad_cuda, release_attention_cuda,

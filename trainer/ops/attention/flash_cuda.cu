@@ -7,7 +7,7 @@
  * Columns of heads shorter than WIDE, and rows beyond the sequence, are zero. */
 #include "trainer/ops/attention/attention_cuda.h"
 
-namespace {
+inline namespace flash_kernels {
 
 constexpr int warps = 4, rows_each = 16, tile_rows = warps * rows_each;
 constexpr float log2_of_e = 1.4426950408889634f;
@@ -355,7 +355,7 @@ template <typename T, int wide> void launch_flash_backward(const struct attentio
 	launch(a, make_tile_grid(z, tile_rows), warps * WARP, flash_backward_kernel<T, wide, true>, z, a->page, b);
 }
 
-} // namespace
+} // namespace flash_kernels
 
 bool flash_takes(const struct attention_sizes &z, enum dtype type)
 {

@@ -9,7 +9,7 @@
  * sequence, are zero. */
 #include "trainer/ops/attention/attention_cuda.h"
 
-namespace {
+inline namespace tiled_kernels {
 
 constexpr int down = 8, each = vector_width<float>;
 
@@ -380,7 +380,7 @@ template <int wide> void launch_tiled_backward(const struct attention_sizes &z, 
 	launch(a, grid, backward_threads, tiled_backward_kernel<wide, true>, z, a->page, b);
 }
 
-} // namespace
+} // namespace tiled_kernels
 
 bool tiled_takes(const struct attention_sizes &z, enum dtype type)
 {

@@ -6,7 +6,7 @@ extern "C" {
 #include "trainer/ops/attention_decode/attention_decode.h"
 }
 
-namespace {
+inline namespace attention_decode_kernels {
 
 template <typename T> struct cache_writer {
 	static constexpr int width = vector_width<T>;
@@ -89,6 +89,6 @@ int run_attend_cuda(void *state, const struct kernel_args *a, struct err *err)
 	BY_TYPE(n->in[0]->dtype, T, return launch_attend<T>(n, a, err));
 }
 
-} // namespace
+} // namespace attention_decode_kernels
 
 CUDA_KERNEL(attention_decode, prepare_attend_cuda, run_attend_cuda);

@@ -7,7 +7,7 @@ extern "C" {
 #include "trainer/ops/avgpool/avgpool.h"
 }
 
-namespace {
+inline namespace avgpool_kernels {
 
 template <typename T> struct pool_average {
 	static constexpr int width = vector_width<T>;
@@ -68,7 +68,7 @@ int run_avgpool_grad_cuda(void *state, const struct kernel_args *a, struct err *
 				 { cuda_count(n->out[0]), in[3] }, err));
 }
 
-} // namespace
+} // namespace avgpool_kernels
 
 CUDA_KERNEL(avgpool, cuda_prepare, run_avgpool_cuda);
 CUDA_KERNEL(avgpool_grad, cuda_prepare, run_avgpool_grad_cuda);

@@ -10,7 +10,7 @@ extern "C" {
 #include "trainer/ops/step_guard/step_guard.h"
 }
 
-namespace {
+inline namespace bn_kernels {
 
 int64_t count_pixels(const struct tensor *x)
 {
@@ -480,7 +480,7 @@ int run_bn_grad_params_cuda(void *state, const struct kernel_args *a, struct err
 	return cuda_launched(n, err);
 }
 
-} // namespace
+} // namespace bn_kernels
 
 CUDA_KERNEL(bn_stats, prepare_bn_stats_cuda, run_bn_stats_cuda);
 CUDA_KERNEL(bn_apply, cuda_prepare, run_bn_apply_cuda);

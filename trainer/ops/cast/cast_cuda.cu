@@ -2,7 +2,7 @@
 /* cast_cuda.cu: conversion between any two float types. */
 #include "trainer/backends/cuda/cuda.h"
 
-namespace {
+inline namespace cast_kernels {
 
 template <typename From, typename To> struct convert {
 	static constexpr int width = sizeof(From) < sizeof(To) ? vector_width<From> : vector_width<To>;
@@ -32,6 +32,6 @@ int run_cast_cuda(void *state, const struct kernel_args *a, struct err *err)
 	BY_TYPE(n->in[0]->dtype, T, return convert_to<T>(n, a, err));
 }
 
-} // namespace
+} // namespace cast_kernels
 
 CUDA_KERNEL(cast, cuda_prepare, run_cast_cuda);

@@ -11,7 +11,7 @@ extern "C" {
 #include "trainer/ops/collectives/collectives.h"
 }
 
-namespace {
+inline namespace collectives_kernels {
 
 struct collective_state {
 	const struct node *node;
@@ -267,7 +267,7 @@ int run_recv_cuda(void *state, const struct kernel_args *a, struct err *err)
 	return m->devices && call.count ? m->devices->ops->recv(m->devices, &call, err) : 0;
 }
 
-} // namespace
+} // namespace collectives_kernels
 
 CUDA_KERNEL_OF(allreduce, prepare_sum, run_allreduce_cuda, release_collective, nullptr);
 CUDA_KERNEL_OF(all_gather, prepare_all_gather, run_all_gather_cuda, release_collective, nullptr);

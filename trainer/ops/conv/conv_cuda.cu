@@ -11,7 +11,7 @@ extern "C" {
 #include "trainer/ops/conv/conv.h"
 }
 
-namespace {
+inline namespace conv_kernels {
 
 /* Copies rows to and from a library's layout: pads them with zeros or truncates them, and converts the type. */
 template <typename T, typename D>
@@ -376,7 +376,7 @@ int run_conv_cuda(void *state, const struct kernel_args *a, struct err *err)
 	return cuda_launched(l->n, err);
 }
 
-} // namespace
+} // namespace conv_kernels
 
 CUDA_KERNEL_OF(conv, prepare_conv_cuda, run_conv_cuda, release_conv_cuda, name_conv_impl);
 CUDA_KERNEL_OF(conv_dgrad, prepare_conv_dgrad_cuda, run_conv_cuda, release_conv_cuda, name_conv_impl);

@@ -12,7 +12,7 @@ extern "C" {
 #include "trainer/ops/copy/copy.h"
 }
 
-namespace {
+inline namespace copy_kernels {
 
 struct piece {
 	unsigned char *file;
@@ -142,6 +142,6 @@ void release_copy_cuda(void *state)
 	free(s);
 }
 
-} // namespace
+} // namespace copy_kernels
 
 CUDA_KERNEL_OF(copy, prepare_copy_cuda, run_copy_cuda, release_copy_cuda, nullptr);

@@ -6,7 +6,7 @@ extern "C" {
 #include "trainer/ops/dropout/dropout.h"
 }
 
-namespace {
+inline namespace dropout_kernels {
 
 template <typename T> struct dropout_apply {
 	static constexpr int width = vector_width<T>;
@@ -43,6 +43,6 @@ int run_dropout_cuda(void *state, const struct kernel_args *a, struct err *err)
 				 { cuda_count(n->in[0]), 0 }, err));
 }
 
-} // namespace
+} // namespace dropout_kernels
 
 CUDA_KERNEL(dropout, cuda_prepare, run_dropout_cuda);

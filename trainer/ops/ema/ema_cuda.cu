@@ -6,7 +6,7 @@ extern "C" {
 #include "trainer/ops/ema/ema.h"
 }
 
-namespace {
+inline namespace ema_kernels {
 
 template <typename T> struct average {
 	static constexpr int width = vector_width<T>;
@@ -45,6 +45,6 @@ int run_ema_cuda(void *state, const struct kernel_args *a, struct err *err)
 				   { cuda_count(n->in[0]), 0 }, err));
 }
 
-} // namespace
+} // namespace ema_kernels
 
 CUDA_KERNEL(ema, cuda_prepare, run_ema_cuda);

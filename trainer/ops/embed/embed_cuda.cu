@@ -8,7 +8,7 @@ extern "C" {
 #include "trainer/ops/embed/embed.h"
 }
 
-namespace {
+inline namespace embed_kernels {
 
 constexpr int order_threads = 1024;
 constexpr int order_ahead = 4; /* positions that a lane reads at once */
@@ -355,7 +355,7 @@ int run_embed_grad_cuda(void *state, const struct kernel_args *a, struct err *er
 	BY_TYPE(n->in[0]->dtype, T, return launch_embed_grad<T>(n, a, err));
 }
 
-} // namespace
+} // namespace embed_kernels
 
 CUDA_KERNEL(embed, cuda_prepare, run_embed_cuda);
 CUDA_KERNEL(embed_grad, prepare_embed_grad_cuda, run_embed_grad_cuda);

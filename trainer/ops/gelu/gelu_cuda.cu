@@ -2,7 +2,7 @@
 /* gelu_cuda.cu: tanh GELU and its gradient, elementwise. */
 #include "trainer/backends/cuda/cuda.h"
 
-namespace {
+inline namespace gelu_kernels {
 
 constexpr double sqrt_2_over_pi = 0.79788456080286535588;
 constexpr double cubic = 0.044715;
@@ -68,7 +68,7 @@ int run_gelu_grad_cuda(void *state, const struct kernel_args *a, struct err *err
 				 { cuda_count(n->in[0]), 0 }, err));
 }
 
-} // namespace
+} // namespace gelu_kernels
 
 CUDA_KERNEL(gelu, cuda_prepare, run_gelu_cuda);
 CUDA_KERNEL(gelu_grad, cuda_prepare, run_gelu_grad_cuda);

@@ -7,7 +7,7 @@ extern "C" {
 #include "trainer/ops/lamb/lamb.h"
 }
 
-namespace {
+inline namespace lamb_kernels {
 
 template <typename T> struct lamb_update_rule {
 	static constexpr int width = vector_width<T>;
@@ -100,7 +100,7 @@ int run_lamb_cuda(void *state, const struct kernel_args *a, struct err *err)
 				   { cuda_count(n->in[0]), 0 }, err));
 }
 
-} // namespace
+} // namespace lamb_kernels
 
 CUDA_KERNEL(lamb_update, cuda_prepare, run_lamb_update_cuda);
 CUDA_KERNEL(lamb, cuda_prepare, run_lamb_cuda);

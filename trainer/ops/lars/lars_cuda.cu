@@ -6,7 +6,7 @@ extern "C" {
 #include "trainer/ops/lars/lars.h"
 }
 
-namespace {
+inline namespace lars_kernels {
 
 template <typename T> struct lars_rule {
 	static constexpr int moments = 1;
@@ -35,6 +35,6 @@ template <typename T> struct lars_rule {
 	}
 };
 
-} // namespace
+} // namespace lars_kernels
 
 CUDA_KERNEL(lars, cuda_prepare, run_update<lars_rule>);

@@ -9,7 +9,7 @@ extern "C" {
 #include "trainer/ops/layernorm/layernorm.h"
 }
 
-namespace {
+inline namespace layernorm_kernels {
 
 constexpr int row_threads = 128;  /* per row that is not kept in registers */
 constexpr int kept_rows = 4;	  /* rows per block, one warp each */
@@ -467,7 +467,7 @@ int run_layernorm_grad_cuda(void *state, const struct kernel_args *a, struct err
 	return cuda_launched(n, err);
 }
 
-} // namespace
+} // namespace layernorm_kernels
 
 CUDA_KERNEL(layernorm, cuda_prepare, run_layernorm_cuda);
 CUDA_KERNEL(layernorm_grad, prepare_layernorm_grad_cuda, run_layernorm_grad_cuda);

@@ -6,7 +6,7 @@ extern "C" {
 #include "trainer/backends/cuda/cuda_matmul.h"
 }
 
-namespace {
+inline namespace linear_kernels {
 
 int prepare_matmul(const struct kernel_env *env, struct node *n, const struct matmul_spec &spec, void **ret_state,
 		   struct err *err)
@@ -132,7 +132,7 @@ int run_linear_wgrad_cuda(void *state, const struct kernel_args *a, struct err *
 	return cuda_launched(n, err);
 }
 
-} // namespace
+} // namespace linear_kernels
 
 CUDA_KERNEL_OF(linear, prepare_linear_cuda, run_linear_cuda, matmul_free, matmul_impl);
 CUDA_KERNEL_OF(linear_dgrad, prepare_linear_dgrad_cuda, run_linear_dgrad_cuda, matmul_free, matmul_impl);

@@ -12,7 +12,7 @@ extern "C" {
 #include "trainer/ops/xent/xent.h"
 }
 
-namespace {
+inline namespace lmhead_kernels {
 
 /* Limits of the logits of one block of rows: bytes per row of the batch, with a minimum and a maximum. With small
  * blocks dx has too few tiles for a large GPU (5056 rows of 768: 40 by 3 tiles of 128 by 256), and each block reads and
@@ -396,6 +396,6 @@ const char *name_lmhead_impl(const void *state)
 	return m ? matmul_impl(m) : nullptr;
 }
 
-} // namespace
+} // namespace lmhead_kernels
 
 CUDA_KERNEL_OF(lmhead, prepare_lmhead_cuda, run_lmhead_cuda, release_lmhead_cuda, name_lmhead_impl);

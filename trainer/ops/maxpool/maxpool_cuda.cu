@@ -7,7 +7,7 @@ extern "C" {
 #include "trainer/ops/maxpool/maxpool.h"
 }
 
-namespace {
+inline namespace maxpool_kernels {
 
 struct maxpool_sizes {
 	int kernel, stride, pad;
@@ -190,7 +190,7 @@ int run_maxpool_grad_cuda(void *state, const struct kernel_args *a, struct err *
 				 { cuda_count(n->out[0]), z.c }, err));
 }
 
-} // namespace
+} // namespace maxpool_kernels
 
 CUDA_KERNEL(maxpool, cuda_prepare, run_maxpool_cuda);
 CUDA_KERNEL(maxpool_grad, cuda_prepare, run_maxpool_grad_cuda);

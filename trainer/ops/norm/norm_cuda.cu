@@ -8,7 +8,7 @@ extern "C" {
 #include "trainer/ops/norm/norm.h"
 }
 
-namespace {
+inline namespace norm_kernels {
 
 constexpr int parts_max = 1024;
 constexpr int sums_each = 256;	       /* operands per launch */
@@ -311,7 +311,7 @@ int run_norm_cuda(void *state, const struct kernel_args *a, struct err *err)
 	return cuda_launched(n, err);
 }
 
-} // namespace
+} // namespace norm_kernels
 
 CUDA_KERNEL_MANY(sumsq, prepare_sumsq_cuda, run_sumsq_cuda, run_sumsq_many_cuda);
 CUDA_KERNEL(squares, cuda_prepare, run_squares_cuda);

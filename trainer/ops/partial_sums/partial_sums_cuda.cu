@@ -7,7 +7,7 @@ extern "C" {
 #include "trainer/ops/partial_sums/partial_sums.h"
 }
 
-namespace {
+inline namespace partial_sums_kernels {
 
 int read_terms_room(const struct node *n)
 {
@@ -63,7 +63,7 @@ int run_term_fold_cuda(void *state, const struct kernel_args *a, struct err *err
 	return cuda_fold(cuda_node(state), a, read_terms_room(cuda_node(state)), err);
 }
 
-} // namespace
+} // namespace partial_sums_kernels
 
 CUDA_KERNEL(term_push, cuda_prepare, run_term_push_cuda);
 CUDA_KERNEL(term_fold, cuda_prepare, run_term_fold_cuda);

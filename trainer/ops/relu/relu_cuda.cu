@@ -2,7 +2,7 @@
 /* relu_cuda.cu: ReLU and its gradient, elementwise; NaN stays NaN. */
 #include "trainer/backends/cuda/cuda.h"
 
-namespace {
+inline namespace relu_kernels {
 
 template <typename T> struct rectify {
 	static constexpr int width = vector_width<T>;
@@ -55,7 +55,7 @@ int run_relu_grad_cuda(void *state, const struct kernel_args *a, struct err *err
 				 { cuda_count(n->in[0]), 0 }, err));
 }
 
-} // namespace
+} // namespace relu_kernels
 
 CUDA_KERNEL(relu, cuda_prepare, run_relu_cuda);
 CUDA_KERNEL(relu_grad, cuda_prepare, run_relu_grad_cuda);

@@ -6,7 +6,7 @@ extern "C" {
 #include "trainer/ops/sgd/sgd.h"
 }
 
-namespace {
+inline namespace sgd_kernels {
 
 template <typename T> struct sgd_rule {
 	static constexpr int moments = 1;
@@ -37,6 +37,6 @@ template <typename T> struct sgd_rule {
 	}
 };
 
-} // namespace
+} // namespace sgd_kernels
 
 CUDA_KERNEL_MANY(sgd, cuda_prepare, run_update<sgd_rule>, run_update_many<sgd_rule>);

@@ -6,7 +6,7 @@ extern "C" {
 #include "trainer/ops/step_guard/step_guard_math.h"
 }
 
-namespace {
+inline namespace step_guard_kernels {
 
 __global__ void guard_kernel(struct step_guard_attr attr, struct step_guard_numbers v, const step_page *page)
 {
@@ -22,6 +22,6 @@ int run_guard_cuda(void *state, const struct kernel_args *a, struct err *err)
 	return cuda_launched(n, err);
 }
 
-} // namespace
+} // namespace step_guard_kernels
 
 CUDA_KERNEL(step_guard, cuda_prepare, run_guard_cuda);

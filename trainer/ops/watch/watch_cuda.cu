@@ -8,7 +8,7 @@ extern "C" {
 #include "trainer/ops/watch/watch.h"
 }
 
-namespace {
+inline namespace watch_kernels {
 
 constexpr int blocks_max = 512;
 constexpr int shares = BLOCK_THREADS / WATCH_BUCKETS; /* threads that count the same bucket */
@@ -146,7 +146,7 @@ int run_watch_hold_cuda(void *state, const struct kernel_args *a, struct err *er
 				 { cuda_count(n->in[0]), 0 }, err));
 }
 
-} // namespace
+} // namespace watch_kernels
 
 CUDA_KERNEL(watch, prepare_watch_cuda, run_watch_cuda);
 CUDA_KERNEL(watch_hold, cuda_prepare, run_watch_hold_cuda);

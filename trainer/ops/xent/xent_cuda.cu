@@ -7,7 +7,7 @@ extern "C" {
 #include "trainer/ops/xent/xent.h"
 }
 
-namespace {
+inline namespace xent_kernels {
 
 constexpr int rows_each = BLOCK_THREADS / WARP; /* rows per block */
 
@@ -178,7 +178,7 @@ int run_xent_grad_cuda(void *state, const struct kernel_args *a, struct err *err
 				   { cuda_count(n->in[0]), k }, err));
 }
 
-} // namespace
+} // namespace xent_kernels
 
 CUDA_KERNEL(xent, prepare_xent_cuda, run_xent_cuda);
 CUDA_KERNEL(xent_grad, cuda_prepare, run_xent_grad_cuda);
