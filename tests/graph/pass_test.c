@@ -271,6 +271,33 @@ static void test_first_failure(void **state)
 	graph_free(g);
 }
 
+/* Spreading a tail gives the order of moving its nodes one by one. */
+static void test_spread(void **state)
+{
+	static const struct op bare = { .name = "bare" };
+	enum { ALL = 40, FROM = 15 };
+	struct graph *one = graph_new(true), *all = graph_new(true);
+	struct node *nodes[ALL];
+	int after[ALL - FROM];
+
+	(void)state;
+	for (int i = 0; i < ALL; i++) {
+		nodes[i] = graph_node(one, &(struct node_spec){ .op = &bare });
+		assert_non_null(graph_node(all, &(struct node_spec){ .op = &bare }));
+	}
+	for (int j = 0; j < ALL - FROM; j++)
+		after[j] = j * 7 % (FROM + 1) - 1;
+	for (int j = 0; j < ALL - FROM; j++)
+		graph_move(one, nodes[FROM + j]->id, after[j] < 0 ? 0 : nodes[after[j]]->id + 1);
+	graph_spread(all, FROM, after);
+	for (int i = 0; i < ALL; i++) {
+		assert_string_equal(one->nodes[i]->name, all->nodes[i]->name);
+		assert_int_equal(all->nodes[i]->id, i);
+	}
+	graph_free(one);
+	graph_free(all);
+}
+
 /* The reference results published by the generator's authors. */
 static void test_rng(void **state)
 {
@@ -312,7 +339,7 @@ int main(void)
 		cmocka_unit_test(test_gradients), cmocka_unit_test(test_types),
 		cmocka_unit_test(test_fused),	  cmocka_unit_test(test_layout),
 		cmocka_unit_test(test_bad_sizes), cmocka_unit_test(test_first_failure),
-		cmocka_unit_test(test_rng),
+		cmocka_unit_test(test_spread),	  cmocka_unit_test(test_rng),
 	};
 
 	return cmocka_run_group_tests_name("passes", tests, NULL, NULL);

@@ -42,8 +42,27 @@ def describing_is_fast():
     check(after.ru_maxrss < 100 << 10, "plan of gpt-1t: %.0f MB resident" % (after.ru_maxrss / 1024))
 
 
+def seconds_of_layers(layers):
+    """Processor time of a plan of dp, with the placement's share in it."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    p = dptrain("plan", "--model", "gpt2-124m", "--n-layer", layers, "--n-embd", 32, "--n-head", 2, "--vocab-size", 64, "--seq-len", 16, "--synthetic",
+                "--max-steps", 1, "-b", 4, "--strategy", "dp", "--dump=summary")
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    check(p.returncode == 0, "plan of %d layers: exit %d: %s" % (layers, p.returncode, p.stderr))
+    return after.ru_utime - before.ru_utime
+
+
+def deep_nets():
+    """Four times as many layers cost the passes of dp about four times as much: a quadratic pass needs 20 times."""
+    if sanitized():
+        return
+    small, big = min(seconds_of_layers(240) for _ in range(3)), seconds_of_layers(960)
+    check(big < 15 * small, "plans of 240 and 960 layers: %.2f and %.2f s" % (small, big))
+
+
 def main():
     describing_is_fast()
+    deep_nets()
     counts()
     finish("gpt_sizes")
 

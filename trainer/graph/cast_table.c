@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cast_table.c: gives operands the types of a table of casts. Nodes are visited in program order, so the types of a
  * node's inputs are known before its own. */
-#include <stdlib.h>
-
 #include "trainer/graph/pass.h"
 
 #define DTYPES (DTYPE_U8 + 1)
@@ -212,13 +210,11 @@ int pass_cast_table(struct graph *g, const struct cast_table *table, const struc
 {
 	struct table_casting c = { .g = g, .table = table, .cast = cast, .n_tensors = g->n_tensors };
 
-	c.gradient_of = calloc((size_t)g->n_tensors + 1, sizeof(*c.gradient_of));
-	c.casts = calloc((size_t)g->n_tensors + 1, sizeof(*c.casts));
-	c.typed = calloc((size_t)g->n_tensors + 1, sizeof(*c.typed));
-	if (!c.gradient_of || !c.casts || !c.typed) {
-		graph_fail(g, ERR_NOMEM, "out of memory for %d tensors", g->n_tensors);
-		goto out;
-	}
+	c.gradient_of = graph_array(g, g->n_tensors, sizeof(*c.gradient_of));
+	c.casts = graph_array(g, g->n_tensors, sizeof(*c.casts));
+	c.typed = graph_array(g, g->n_tensors, sizeof(*c.typed));
+	if (graph_failed(g))
+		return err_set(err, g->err.code, "%s", g->err.text);
 	find_gradients(&c);
 	set_stored_types(&c);
 	for (int i = 0; i < g->n_nodes && !graph_failed(g); i++) {
@@ -229,9 +225,5 @@ int pass_cast_table(struct graph *g, const struct cast_table *table, const struc
 			set_table_outputs(&c, n);
 		i = n->id; /* casts were inserted before n */
 	}
-out:
-	free(c.gradient_of);
-	free(c.casts);
-	free(c.typed);
 	return graph_failed(g) ? err_set(err, g->err.code, "%s", g->err.text) : 0;
 }

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuse.c: lets ops absorb their neighbours, then removes nodes whose results are unused. Also the last check
  * of shapes. */
-#include <stdlib.h>
-
 #include "trainer/graph/pass.h"
 
 static bool is_effect(const struct tensor *t)
@@ -20,15 +18,9 @@ static bool is_dead(const struct node *n, const int *uses)
 
 int pass_dead(struct graph *g, struct err *err)
 {
-	int *uses = calloc((size_t)g->n_tensors + 1, sizeof(*uses));
+	int *uses = graph_use_counts(g);
 
-	if (!uses)
-		return err_set(err, ERR_NOMEM, "out of memory: %d tensors", g->n_tensors);
-	for (int i = 0; i < g->n_nodes; i++)
-		for (int k = 0; k < g->nodes[i]->n_in; k++)
-			if (g->nodes[i]->in[k])
-				uses[g->nodes[i]->in[k]->id]++;
-	for (int i = g->n_nodes - 1; i >= 0; i--) {
+	for (int i = g->n_nodes - 1; i >= 0 && uses; i--) {
 		struct node *n = g->nodes[i];
 
 		if (!is_dead(n, uses))
@@ -38,8 +30,7 @@ int pass_dead(struct graph *g, struct err *err)
 				uses[n->in[k]->id]--;
 		graph_remove(g, i);
 	}
-	free(uses);
-	return 0;
+	return uses ? 0 : err_nomem(err, "uses of tensors");
 }
 
 int pass_fuse(struct graph *g, struct err *err)

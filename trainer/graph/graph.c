@@ -90,6 +90,11 @@ static void *fail_if_null(struct graph *g, void *p)
 	return p;
 }
 
+void *graph_array(struct graph *g, int n, size_t bytes_each)
+{
+	return fail_if_null(g, arena_array(g->arena, (size_t)n + 1, bytes_each));
+}
+
 /* Makes room for one more element in an arena array of pointers. The old array remains in the arena. */
 static bool grow_pointer_array(struct graph *g, void ***array, int n, int *cap)
 {
@@ -405,6 +410,7 @@ void node_after(struct graph *g, struct node *n, struct node *before)
 		memcpy(after, n->after, (size_t)n->n_after * sizeof(struct node *));
 	after[n->n_after++] = before;
 	n->after = after;
+	before->awaited = true;
 }
 
 static void drop_after_edge(struct node *n, const struct node *before)
@@ -437,7 +443,8 @@ void graph_remove(struct graph *g, int position)
 {
 	const struct node *n = g->nodes[position];
 
-	redirect_after_edges(g, n);
+	if (n->awaited)
+		redirect_after_edges(g, n);
 	for (int i = 0; i < n->n_out; i++)
 		if (n->out[i] && n->out[i]->producer == n)
 			n->out[i]->producer = NULL;
@@ -446,12 +453,43 @@ void graph_remove(struct graph *g, int position)
 	renumber_nodes(g, position, g->n_nodes - 1);
 }
 
+void graph_spread(struct graph *g, int from, const int *after)
+{
+	const int tail = g->n_nodes - from;
+	struct node **order = graph_array(g, g->n_nodes, sizeof(struct node *));
+	int *at = graph_array(g, from, sizeof(*at)); /* first the number of nodes to each position, then their end */
+
+	if (graph_failed(g))
+		return;
+	for (int j = 0; j < tail; j++)
+		at[after[j] + 1]++;
+	for (int i = 0, moved = 0; i <= from; i++)
+		at[i] = (moved += at[i]) + i;
+	for (int i = 0; i < from; i++)
+		order[at[i]] = g->nodes[i];
+	for (int j = 0; j < tail; j++)
+		order[--at[after[j] + 1]] = g->nodes[from + j];
+	memcpy(g->nodes, order, (size_t)g->n_nodes * sizeof(struct node *));
+	renumber_nodes(g, 0, g->n_nodes - 1);
+}
+
 void graph_replace_uses(struct graph *g, struct tensor *old, struct tensor *new_, int from_position)
 {
 	for (int i = from_position; i < g->n_nodes; i++)
 		for (int k = 0; k < g->nodes[i]->n_in; k++)
 			if (g->nodes[i]->in[k] == old)
 				g->nodes[i]->in[k] = new_;
+}
+
+int *graph_use_counts(struct graph *g)
+{
+	int *uses = graph_array(g, g->n_tensors, sizeof(*uses));
+
+	for (int i = 0; uses && i < g->n_nodes; i++)
+		for (int k = 0; k < g->nodes[i]->n_in; k++)
+			if (g->nodes[i]->in[k])
+				uses[g->nodes[i]->in[k]->id]++;
+	return uses;
 }
 
 int graph_count_uses(const struct graph *g, const struct tensor *t)

@@ -168,6 +168,7 @@ struct node {
 	struct tensor **in, **out; /* NULL where the op's header says "optional" */
 	struct node **after;	   /* [n_after]: nodes that must complete before this one starts; see node_after */
 	int n_after;
+	bool awaited;		   /* may be in `after` of other nodes */
 	void *attr;		 /* struct <op>_attr of the op's folder, in the arena; NULL for none */
 	int block;		 /* block of the model, from 1; activations between blocks are kept by recomputation;
 				  * 0: none */
@@ -200,6 +201,7 @@ struct graph {
 struct graph *graph_new(bool training); /* NULL when out of memory */
 void graph_free(struct graph *g);	/* NULL is fine */
 bool graph_failed(const struct graph *g);
+void *graph_array(struct graph *g, int n, size_t bytes_each); /* n + 1 zeros; NULL: the graph failed */
 void graph_fail(struct graph *g, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 struct tensor *graph_tensor(struct graph *g, const struct tensor *like); /* copies *like and its name, assigns an id */
@@ -255,8 +257,12 @@ int graph_expect(struct graph *g, const struct node *n, bool ok, const char *wha
 /* Editing, for passes: move a node, remove one, or replace the uses of a tensor by nodes from a position on. */
 void graph_move(struct graph *g, int from, int to);
 void graph_remove(struct graph *g, int position);
+/* Moves node from + j, for each j, to the position after node after[j] < from; -1: to the front. Of nodes with the same
+ * position the last is the first afterwards. */
+void graph_spread(struct graph *g, int from, const int *after);
 void graph_replace_uses(struct graph *g, struct tensor *old, struct tensor *new_, int from_position);
 int graph_count_uses(const struct graph *g, const struct tensor *t); /* number of node inputs that are t */
+int *graph_use_counts(struct graph *g); /* the same of all tensors, by id; in the arena; NULL: the graph failed */
 /* The first node with that op that reads t, or NULL. */
 struct node *graph_user(const struct graph *g, const struct tensor *t, int op_id);
 

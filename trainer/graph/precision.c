@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* precision.c: maps the type classes that ops request (low, master) to the types of this run. A tensor that is needed
  * in another type is cast once, before its first use in that type, and later uses share the cast. */
-#include <stdlib.h>
-
 #include "trainer/graph/pass.h"
 
 #define DTYPES (DTYPE_U8 + 1)
@@ -94,9 +92,9 @@ int pass_precision(struct graph *g, const struct precision *p, const struct op *
 {
 	struct casts casts = { .op = cast, .n = g->n_tensors };
 
-	casts.of = calloc((size_t)casts.n + 1, sizeof(*casts.of));
-	if (!casts.of)
-		return err_set(err, ERR_NOMEM, "out of memory: %d tensors", casts.n);
+	casts.of = graph_array(g, casts.n, sizeof(*casts.of));
+	if (graph_failed(g))
+		return err_set(err, g->err.code, "%s", g->err.text);
 	set_types(g, p);
 	if (g->low_params)
 		lower_params(g, p);
@@ -106,6 +104,5 @@ int pass_precision(struct graph *g, const struct precision *p, const struct op *
 		cast_operands(g, p, &casts, n);
 		i = n->id; /* casts were inserted before n */
 	}
-	free(casts.of);
 	return graph_failed(g) ? err_set(err, g->err.code, "%s", g->err.text) : 0;
 }

@@ -67,13 +67,11 @@ static struct tensor *get_recomputed(struct recomputer *r, struct tensor *t)
 
 static void clone_forward_node(struct recomputer *r, struct node *n)
 {
-	struct tensor **in = arena_array(r->g->arena, (size_t)n->n_in + 1, sizeof(*in));
+	struct tensor **in = graph_array(r->g, n->n_in, sizeof(*in));
 	struct node *clone;
 
-	if (!in) {
-		graph_fail(r->g, ERR_NOMEM, "out of memory while building the graph");
+	if (!in)
 		return;
-	}
 	for (int k = 0; k < n->n_in; k++)
 		in[k] = get_recomputed(r, n->in[k]);
 	clone = graph_clone(r->g, n, in, "again");
@@ -99,11 +97,10 @@ int pass_recompute(struct graph *g, enum recompute mode, struct err *err)
 	struct recomputer r = { .g = g, .mode = mode, .n_tensors = g->n_tensors };
 
 	if (!graph_failed(g) && mode != RECOMPUTE_NONE) {
-		r.crosses = arena_array(g->arena, (size_t)g->n_tensors + 1, sizeof(*r.crosses));
-		r.again = arena_array(g->arena, (size_t)g->n_tensors + 1, sizeof(struct tensor *));
-		if (!r.crosses || !r.again)
-			return err_set(err, ERR_NOMEM, "out of memory: %d tensors", g->n_tensors);
-		find_block_crossings(&r);
+		r.crosses = graph_array(g, g->n_tensors, sizeof(*r.crosses));
+		r.again = graph_array(g, g->n_tensors, sizeof(struct tensor *));
+		if (r.crosses && r.again)
+			find_block_crossings(&r);
 		for (int i = 0; i < g->n_nodes && !graph_failed(g); i++) {
 			struct node *n = g->nodes[i];
 

@@ -6,8 +6,8 @@
 #include "trainer/ops/copy/copy.h"
 #include "trainer/strategies/strategy_inside.h"
 
-/* Copies a parameter to every device; updates, added after this pass, change device 0's. */
-static void copy_param_to_devices(struct graph *g, struct tensor *p)
+/* Adds a copy of a parameter for every device; updates, added after this pass, change device 0's. */
+static struct tensor *copy_param_to_devices(struct graph *g, struct tensor *p)
 {
 	const struct copy_attr attr = { .file = false };
 	struct tensor like = *p, *own;
@@ -19,12 +19,39 @@ static void copy_param_to_devices(struct graph *g, struct tensor *p)
 	own = like.name ? graph_tensor(g, &like) : NULL;
 	n = own ? copy_add(g, p, own, &attr) : NULL;
 	if (!n)
-		return;
+		return NULL;
 	n->stream = STREAM_COPY_IN;
 	n->phase = PHASE_COMM;
 	n->part = PART_FORWARD;
-	graph_move(g, n->id, 0);
-	graph_replace_uses(g, p, own, 1);
+	return own;
+}
+
+/* Replaces the parameters that the first n nodes read by their copies, NULL for none. */
+static void read_copies(struct graph *g, int n, struct tensor *const *copies)
+{
+	for (int i = 0; i < n; i++)
+		for (int k = 0; k < g->nodes[i]->n_in; k++)
+			if (g->nodes[i]->in[k] && copies[g->nodes[i]->in[k]->id])
+				g->nodes[i]->in[k] = copies[g->nodes[i]->in[k]->id];
+}
+
+/* Copies the parameters that nodes read, at the begin of the program. */
+static void copy_params_to_devices(struct graph *g)
+{
+	const int n = g->n_tensors, from = g->n_nodes;
+	const int *uses = graph_use_counts(g);
+	struct tensor **copies = graph_array(g, n, sizeof(struct tensor *));
+	int *front = graph_array(g, n, sizeof(*front));
+
+	for (int i = 0; i < n && !graph_failed(g); i++) {
+		front[i] = -1;
+		if (g->tensors[i]->kind == TENSOR_PARAM && uses[i])
+			copies[i] = copy_param_to_devices(g, g->tensors[i]);
+	}
+	if (graph_failed(g))
+		return;
+	read_copies(g, from, copies);
+	graph_spread(g, from, front);
 }
 
 static int dp_rewrite(struct graph *g, const struct strategy_opts *o, struct err *err)
@@ -37,9 +64,8 @@ static int dp_rewrite(struct graph *g, const struct strategy_opts *o, struct err
 		terms_of_statistics(g, o);
 		terms_of_gradients(g, o);
 	}
-	for (int i = 0, n = g->n_tensors; i < n && !graph_failed(g); i++)
-		if (g->tensors[i]->kind == TENSOR_PARAM && graph_count_uses(g, g->tensors[i]))
-			copy_param_to_devices(g, g->tensors[i]);
+	if (!graph_failed(g))
+		copy_params_to_devices(g);
 	return share_failed(g, err);
 }
 

@@ -215,11 +215,9 @@ void scatter_grads(struct graph *g, const struct units *u, const struct strategy
 {
 	struct scatterer s = { .g = g, .units = u, .o = o, .whole = scatter_keeps_whole(o) };
 
-	s.buckets = arena_array(g->arena, (size_t)u->n + 1, sizeof(*s.buckets));
-	if (!s.buckets) {
-		graph_fail(g, ERR_NOMEM, "out of memory: units");
+	s.buckets = graph_array(g, u->n, sizeof(*s.buckets));
+	if (!s.buckets)
 		return;
-	}
 	find_buckets(&s);
 	for (int i = 0; i < s.n && !graph_failed(g); i++)
 		fill_bucket(&s, &s.buckets[i]);

@@ -69,13 +69,11 @@ static bool find_regions(struct gatherer *f)
 	f->uses = units_uses(f->g, &f->n_uses);
 	if (!f->uses)
 		return false;
-	f->region_of = arena_array(f->g->arena, (size_t)f->n_uses + 1, sizeof(*f->region_of));
-	f->regions = arena_array(f->g->arena, (size_t)f->n_uses + 1, sizeof(*f->regions));
-	f->latest = arena_array(f->g->arena, (size_t)f->units->n + 1, sizeof(*f->latest));
-	if (!f->region_of || !f->regions || !f->latest) {
-		graph_fail(f->g, ERR_NOMEM, "out of memory: units");
+	f->region_of = graph_array(f->g, f->n_uses, sizeof(*f->region_of));
+	f->regions = graph_array(f->g, f->n_uses, sizeof(*f->regions));
+	f->latest = graph_array(f->g, f->units->n, sizeof(*f->latest));
+	if (!f->region_of || !f->regions || !f->latest)
 		return false;
-	}
 	for (int i = 0; i < f->n_uses; i++)
 		add_region_use(f, i);
 	for (int i = 0; i < f->n; i++) {
@@ -217,12 +215,8 @@ static void redirect_read(struct gatherer *f, const struct unit_use *u, const st
 /* Redirects all uses. A parameter's regions follow one another. */
 static void redirect_all_reads(struct gatherer *f)
 {
-	struct reads *all = arena_array(f->g->arena, (size_t)f->g->n_tensors + 1, sizeof(*all));
+	struct reads *all = graph_array(f->g, f->g->n_tensors, sizeof(*all));
 
-	if (!all) {
-		graph_fail(f->g, ERR_NOMEM, "out of memory: units");
-		return;
-	}
 	for (int i = 0; i < f->n_uses && !graph_failed(f->g); i++) {
 		const struct region *r = &f->regions[f->region_of[i]];
 		struct reads *reads = &all[f->uses[i].param->id];
@@ -267,14 +261,12 @@ static int find_visits(const struct gatherer *f, struct visit *visits, int *numb
 /* Gathers visit k after the visit gather_prefetch + 1 before it has been computed. */
 static void gather_visits(struct gatherer *f)
 {
-	struct visit *visits = arena_array(f->g->arena, (size_t)f->n + 1, sizeof(*visits));
-	int *number = arena_array(f->g->arena, 2 * (size_t)f->last_place + 4, sizeof(*number));
+	struct visit *visits = graph_array(f->g, f->n, sizeof(*visits));
+	int *number = graph_array(f->g, 2 * f->last_place + 3, sizeof(*number));
 	int n, front = 0;
 
-	if (!visits || !number) {
-		graph_fail(f->g, ERR_NOMEM, "out of memory: units");
+	if (!visits || !number)
 		return;
-	}
 	n = find_visits(f, visits, number);
 	for (int k = 0; k < n; k++) {
 		int before = k - 1 - f->o->gather_prefetch;

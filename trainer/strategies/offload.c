@@ -265,11 +265,9 @@ static void cut_stretches(struct offloader *f)
 {
 	struct stretch_cutter c = { .phase = PHASE_COUNT };
 
-	c.touched = arena_array(f->g->arena, (size_t)f->n_tensors + 1, sizeof(*c.touched));
-	if (!c.touched) {
-		graph_fail(f->g, ERR_NOMEM, "out of memory: offloading");
+	c.touched = graph_array(f->g, f->n_tensors, sizeof(*c.touched));
+	if (!c.touched)
 		return;
-	}
 	find_blocks(&c, f);
 	for (int i = 0; i < f->n_nodes; i++)
 		f->parts |= f->g->nodes[i]->part != PART_STEP;
@@ -308,12 +306,10 @@ static void find_stays(struct offloader *f)
 
 	for (int i = 0; i < f->n_nodes; i++)
 		most += f->g->nodes[i]->n_in + f->g->nodes[i]->n_out;
-	f->uses = arena_array(f->g->arena, (size_t)most + 1, sizeof(*f->uses));
-	f->stays = arena_array(f->g->arena, (size_t)most + 1, sizeof(*f->stays));
-	if (!f->uses || !f->stays) {
-		graph_fail(f->g, ERR_NOMEM, "out of memory: offloading");
+	f->uses = graph_array(f->g, most, sizeof(*f->uses));
+	f->stays = graph_array(f->g, most, sizeof(*f->stays));
+	if (!f->uses || !f->stays)
 		return;
-	}
 	for (int i = 0; i < f->n_nodes; i++)
 		for (int k = 0; k < f->g->nodes[i]->n_in + f->g->nodes[i]->n_out; k++)
 			add_stay_use(f, f->g->nodes[i], k);
@@ -430,14 +426,13 @@ int offload_add(struct graph *g, const struct offload_opts *o, struct err *err)
 
 	if (graph_failed(g) || !(o->activations || o->params || o->optimizer))
 		return graph_failed(g) ? err_set(err, g->err.code, "%s", g->err.text) : 0;
-	f.home = arena_array(g->arena, (size_t)f.n_tensors + 1, sizeof(struct tensor *));
-	f.latest = arena_array(g->arena, (size_t)f.n_tensors + 1, sizeof(*f.latest));
-	f.stretches = arena_array(g->arena, (size_t)f.n_nodes + 1, sizeof(*f.stretches));
-	f.stretch_of = arena_array(g->arena, (size_t)f.n_nodes + 1, sizeof(*f.stretch_of));
-	f.made_in = arena_array(g->arena, (size_t)f.n_tensors + 1, sizeof(*f.made_in));
-	if (!f.home || !f.latest || !f.made_in || !f.stretches || !f.stretch_of)
-		return err_nomem(err, "offloading");
-	choose_offloaded(&f);
+	f.home = graph_array(g, f.n_tensors, sizeof(struct tensor *));
+	f.latest = graph_array(g, f.n_tensors, sizeof(*f.latest));
+	f.stretches = graph_array(g, f.n_nodes, sizeof(*f.stretches));
+	f.stretch_of = graph_array(g, f.n_nodes, sizeof(*f.stretch_of));
+	f.made_in = graph_array(g, f.n_tensors, sizeof(*f.made_in));
+	if (!graph_failed(g))
+		choose_offloaded(&f);
 	if (!graph_failed(g))
 		cut_stretches(&f);
 	if (!graph_failed(g))

@@ -52,11 +52,9 @@ static void mark_param_stages(struct graph *g, const int *stage)
 
 static int *stages_by_id(struct graph *g, const struct stages *s)
 {
-	int *stage = arena_array(g->arena, (size_t)g->n_nodes + 1, sizeof(*stage));
+	int *stage = graph_array(g, g->n_nodes, sizeof(*stage));
 
-	if (!stage)
-		graph_fail(g, ERR_NOMEM, "out of memory: stages");
-	else
+	if (stage)
 		stages_of_nodes(stage, g, s);
 	return stage;
 }
@@ -96,53 +94,64 @@ struct stage_cutter {
 	struct crossing forward, backward;
 };
 
-/* Finds the lowest and the highest stage that read t. */
-static bool find_readers(const struct stage_cutter *c, const struct tensor *t, int *ret_low, int *ret_high)
+/* The lowest and the highest stage that read a tensor; high is -1 if none does. */
+struct stage_range {
+	int low, high;
+};
+
+/* Finds the readers of all tensors, by id. */
+static struct stage_range *find_readers(const struct stage_cutter *c)
 {
-	*ret_low = STAGES_MAX, *ret_high = -1;
-	for (int i = 0; i < c->g->n_nodes; i++)
-		for (int k = 0; k < c->g->nodes[i]->n_in; k++)
-			if (c->g->nodes[i]->in[k] == t) {
-				*ret_low = c->stage[i] < *ret_low ? c->stage[i] : *ret_low;
-				*ret_high = c->stage[i] > *ret_high ? c->stage[i] : *ret_high;
-			}
-	return *ret_high >= 0;
+	struct graph *g = c->g;
+	struct stage_range *r = graph_array(g, g->n_tensors, sizeof(*r));
+
+	for (int i = 0; r && i < g->n_tensors; i++)
+		r[i] = (struct stage_range){ STAGES_MAX, -1 };
+	for (int i = 0; r && i < g->n_nodes; i++)
+		for (int k = 0; k < g->nodes[i]->n_in; k++) {
+			const struct tensor *t = g->nodes[i]->in[k];
+			struct stage_range *of = &r[t ? t->id : g->n_tensors];
+
+			of->low = c->stage[i] < of->low ? c->stage[i] : of->low;
+			of->high = c->stage[i] > of->high ? c->stage[i] : of->high;
+		}
+	return r;
 }
 
 /* Routes t through every stage between the one that makes it and the farthest that reads it. */
-static void find_way(struct stage_cutter *c, struct tensor *t)
+static void find_way(struct stage_cutter *c, struct tensor *t, struct stage_range readers)
 {
-	int from = c->stage[t->producer->id], low, high, own = c->own;
+	int from = c->stage[t->producer->id], own = c->own;
 
-	if (from == STAGE_ANY || !find_readers(c, t, &low, &high))
+	if (from == STAGE_ANY || readers.high < 0)
 		return;
-	if (from < own && own <= high)
+	if (from < own && own <= readers.high)
 		c->forward.in[c->forward.n_in++] = t;
-	if (from <= own && own < high)
+	if (from <= own && own < readers.high)
 		c->forward.out[c->forward.n_out++] = t;
-	if (low <= own && own < from)
+	if (readers.low <= own && own < from)
 		c->backward.in[c->backward.n_in++] = t;
-	if (low < own && own <= from)
+	if (readers.low < own && own <= from)
 		c->backward.out[c->backward.n_out++] = t;
 }
 
 static bool init_crossing(struct crossing *c, struct graph *g)
 {
-	c->in = arena_array(g->arena, (size_t)g->n_tensors + 1, sizeof(struct tensor *));
-	c->out = arena_array(g->arena, (size_t)g->n_tensors + 1, sizeof(struct tensor *));
-	if (!c->in || !c->out)
-		graph_fail(g, ERR_NOMEM, "out of memory: stages");
+	c->in = graph_array(g, g->n_tensors, sizeof(struct tensor *));
+	c->out = graph_array(g, g->n_tensors, sizeof(struct tensor *));
 	return !graph_failed(g);
 }
 
 /* Lists crossing tensors in the order of their ids, which are the same on every rank. */
 static void find_crossing_tensors(struct stage_cutter *c)
 {
-	if (!init_crossing(&c->forward, c->g) || !init_crossing(&c->backward, c->g))
+	const struct stage_range *readers = find_readers(c);
+
+	if (!readers || !init_crossing(&c->forward, c->g) || !init_crossing(&c->backward, c->g))
 		return;
 	for (int i = 0; i < c->g->n_tensors; i++)
 		if (c->g->tensors[i]->producer)
-			find_way(c, c->g->tensors[i]);
+			find_way(c, c->g->tensors[i], readers[i]);
 }
 
 /* Returns the later stage of those that make the operands of the addition n; STAGE_ANY when it is n's own stage or
@@ -225,11 +234,16 @@ static void keep_own_terms(struct stage_cutter *c)
 /* Removes casts without a reader, except of gradients: they have none before they are summed. */
 static void remove_unread_casts(struct graph *g)
 {
-	for (int i = g->n_nodes - 1; i >= 0; i--) {
-		const struct tensor *t = g->nodes[i]->op == &op_cast ? g->nodes[i]->out[0] : NULL;
+	int *uses = graph_use_counts(g);
 
-		if (t && t->kind != TENSOR_GRAD && graph_count_uses(g, t) == 0 && !t->base)
-			graph_remove(g, i);
+	for (int i = g->n_nodes - 1; i >= 0 && uses; i--) {
+		const struct node *n = g->nodes[i];
+		const struct tensor *t = n->op == &op_cast ? n->out[0] : NULL;
+
+		if (!t || t->kind == TENSOR_GRAD || uses[t->id] || t->base)
+			continue;
+		uses[n->in[0]->id]--;
+		graph_remove(g, i);
 	}
 }
 

@@ -296,14 +296,10 @@ static void sum_statistics_terms(struct graph *g, struct node *running, const st
 void terms_of_statistics(struct graph *g, const struct strategy_opts *o)
 {
 	const int n = g->n_nodes;
-	struct node **running = arena_array(g->arena, (size_t)n + 1, sizeof(struct node *));
+	struct node **running = graph_array(g, n, sizeof(struct node *));
 	int found = 0;
 
-	if (!running) {
-		graph_fail(g, ERR_NOMEM, "out of memory: statistics");
-		return;
-	}
-	for (int i = 0; i < n; i++)
+	for (int i = 0; running && i < n; i++)
 		if (g->nodes[i]->op == &op_bn_running)
 			running[found++] = g->nodes[i];
 	for (int i = 0; i < found && !graph_failed(g) && !o->sync_bn; i++)

@@ -61,11 +61,9 @@ struct unit_use *units_uses(struct graph *g, int *ret_n)
 
 	for (int i = 0; i < g->n_nodes; i++)
 		most += g->nodes[i]->n_in;
-	uses = graph_failed(g) ? NULL : arena_array(g->arena, (size_t)most + 1, sizeof(*uses));
-	if (!uses) {
-		graph_fail(g, ERR_NOMEM, "out of memory: units");
+	uses = graph_failed(g) ? NULL : graph_array(g, most, sizeof(*uses));
+	if (!uses)
 		return NULL;
-	}
 	for (int i = 0; i < g->n_nodes; i++)
 		for (int k = 0; k < g->nodes[i]->n_in; k++) {
 			struct node *node = g->nodes[i];

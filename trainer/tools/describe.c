@@ -68,8 +68,9 @@ static int summarize_plan_json(const struct engine *e, struct buf *out, struct e
 	return text ? 0 : err_nomem(err, "the plan");
 }
 
-/* Adds a line for every stage of a pipeline; sets seat->rank to the stage that needs most. */
-static int describe_stages(const struct job *job, struct rank_context *seat, struct buf *out, struct err *err)
+/* Adds a line for every stage of a pipeline; sets seat->rank to the stage that needs most, whose plan is *ret. */
+static int describe_stages(struct engine **ret, const struct job *job, struct rank_context *seat, struct buf *out,
+			   struct err *err)
 {
 	const int stages = (int)config_stages(job->cfg);
 	double most = 0;
@@ -89,9 +90,10 @@ static int describe_stages(const struct job *job, struct rank_context *seat, str
 		turns = &e->prepared.program[0]->schedule;
 		buf_addf(out, "stage %d of %d: %.1f MiB planned, keeps %d of %d micro-batches at once\n", s, stages,
 			 mib, schedule_held(turns), turns->slots);
+		engine_close(mib > most ? *ret : e);
+		*ret = mib > most ? e : *ret;
 		neediest = mib > most ? s : neediest;
 		most = mib > most ? mib : most;
-		engine_close(e);
 	}
 	seat->rank = neediest;
 	return 0;
@@ -117,8 +119,8 @@ static int describe_whole(const struct job *job, struct rank_context *seat, cons
 
 	buf_init(&stages, STAGES_BYTES_MAX);
 	if (config_stages(job->cfg) > 1)
-		rc = describe_stages(job, seat, &stages, err);
-	if (!rc)
+		rc = describe_stages(&e, job, seat, &stages, err);
+	if (!rc && !e)
 		rc = engine_open_plan(&e, job, seat, err);
 	if (!rc && job->cfg->json)
 		rc = summarize_plan_json(e, out, err);

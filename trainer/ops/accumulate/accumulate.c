@@ -5,19 +5,23 @@
 
 #include "trainer/ops/ops.h"
 
-/* Position of the last node that writes t; -1 for none. */
-static int find_last_writer(const struct graph *g, const struct tensor *t)
+/* Positions of the last node that writes each tensor, by id; -1 for none. */
+static int *find_last_writers(struct graph *g)
 {
-	for (int i = g->n_nodes - 1; i >= 0; i--)
+	int *last = graph_array(g, g->n_tensors, sizeof(*last));
+
+	for (int i = 0; last && i < g->n_tensors; i++)
+		last[i] = -1;
+	for (int i = 0; last && i < g->n_nodes; i++)
 		for (int k = 0; k < g->nodes[i]->n_out; k++)
-			if (g->nodes[i]->out[k] == t)
-				return i;
-	return -1;
+			if (g->nodes[i]->out[k])
+				last[g->nodes[i]->out[k]->id] = i;
+	return last;
 }
 
-static struct tensor *add_micro_sum(struct graph *g, struct tensor *t)
+/* Appends the node that adds t, which the node at position `at` completes, to its sum. */
+static struct tensor *add_micro_sum(struct graph *g, struct tensor *t, int at)
 {
-	int at = find_last_writer(g, t);
 	struct tensor like = { .kind = t->kind, .dtype = t->dtype, .shape = t->shape, .life = LIFE_ACROSS,
 			       .shard = t->shard };
 	struct tensor *sum;
@@ -30,25 +34,36 @@ static struct tensor *add_micro_sum(struct graph *g, struct tensor *t)
 	if (!n)
 		return NULL;
 	n->phase = at >= 0 ? g->nodes[at]->phase : n->phase;
-	graph_move(g, n->id, at + 1);
 	return sum;
 }
 
 void accumulate_grads(struct graph *g)
 {
-	int n = g->n_tensors; /* the sums are appended after these */
+	const int n = g->n_tensors, from = g->n_nodes; /* the sums are appended after these */
+	const int *last = find_last_writers(g);
+	int *after = graph_array(g, n, sizeof(*after));
 
-	for (int i = 0; i < n && !graph_failed(g); i++)
-		if (g->tensors[i]->kind == TENSOR_PARAM && g->tensors[i]->grad)
-			g->tensors[i]->grad = add_micro_sum(g, g->tensors[i]->grad);
+	for (int i = 0; last && after && i < n && !graph_failed(g); i++) {
+		struct tensor *p = g->tensors[i];
+
+		if (p->kind != TENSOR_PARAM || !p->grad)
+			continue;
+		after[g->n_nodes - from] = last[p->grad->id];
+		p->grad = add_micro_sum(g, p->grad, last[p->grad->id]);
+	}
+	graph_spread(g, from, after);
 }
 
 void accumulate_loss(struct graph *g)
 {
-	struct tensor *sum = graph_failed(g) || !g->loss ? NULL : add_micro_sum(g, g->loss);
+	const int *last = graph_failed(g) || !g->loss ? NULL : find_last_writers(g);
+	const int from = g->n_nodes, after = last ? last[g->loss->id] : -1;
+	struct tensor *sum = last ? add_micro_sum(g, g->loss, after) : NULL;
 
-	if (sum)
-		g->loss = sum;
+	if (!sum)
+		return;
+	graph_spread(g, from, &after);
+	g->loss = sum;
 }
 
 static int accumulate_shape(struct graph *g, struct node *n)

@@ -192,13 +192,11 @@ struct tensor *norm_add_all(struct graph *g, bool pipeline)
 {
 	enum phase before = g->phase;
 	int max = g->n_tensors;
-	struct tensor **sums = arena_array(g->arena, (size_t)max + 1, sizeof(*sums)), *result;
+	struct tensor **sums = graph_array(g, max, sizeof(*sums)), *result;
 	struct node_spec spec = { .op = &op_norm, .name = "grad_norm", .n_out = 1 };
 
-	if (!sums) {
-		graph_fail(g, ERR_NOMEM, "out of memory while building the graph");
+	if (!sums)
 		return NULL;
-	}
 	g->phase = PHASE_OPTIMIZER;
 	spec.n_in = g->exact ? exact_collect(g, sums, pipeline) : collect_grad_sums(g, sums, max);
 	spec.in = sums;
