@@ -146,7 +146,7 @@ struct dataset_opts {
 	const char *path;      /* folder; for shards see shard_list.h */
 	int classes;	       /* 0: largest label + 1; otherwise larger labels are refused */
 	int64_t seq_len;       /* token sets; 0: sets of images are preferred */
-	bool any_kind;	       /* … or of any kind, in the order of the formats */
+	bool any_kind;	       /* … or of any kind, in the order of the formats, to inspect it */
 	const char *tokenizer; /* texts: "bytes" (NULL), or a folder (tokenizer.h) */
 	const uint32_t *mix;   /* weights of the n_mix token sets that path joins by "::"; NULL: one set */
 	int n_mix;

@@ -251,6 +251,16 @@ def check_pointers():
         write(f"{path}/{name}", pointer)
         said = dptrain("inspect", "--data-path", path, code=2).stderr
         assert f"{name}: is a Git LFS pointer: its content is not here: run git lfs pull" in said, said
+    # Any other picture: counted as left out, as an empty one is.
+    path = f"{tmp}/pointer-later"
+    split_folder(path)
+    before = inspect(path)["files"]["png"]
+    write(f"{path}/train/a/003.png", pointer)
+    for name in ("train/b/empty.png", "val/a/empty.jpg"):
+        write(f"{path}/{name}", b"")
+    found = inspect(path)
+    assert found["files"]["png"] == before - 1 and {r["why"]: (r["count"], r["example"]) for r in found["left_out"]} == {
+        "pointers of Git LFS: run git lfs pull": (1, "train/a/003.png"), "empty": (2, "train/b/empty.png")}, found
     # A byte order mark is no part of a text.
     sizes = []
     for name, mark in (("plain", b""), ("marked", b"\xef\xbb\xbf")):

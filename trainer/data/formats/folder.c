@@ -69,29 +69,6 @@ static void hash_folder_files(struct folder_set *d)
 	snprintf(d->set.base.hash, sizeof(d->set.base.hash), "folder-%08x-%08x", c[SPLIT_TRAIN], c[SPLIT_VAL]);
 }
 
-/* Looks into the first file of each split: a set that was not pulled is refused before the training begins. */
-static int refuse_pointer_images(const struct folder_set *d, const char *path, struct err *err)
-{
-	char name[PATH_MAX], head[128];
-	int rc = 0;
-
-	for (int s = 0; !rc && s < SPLIT_COUNT; s++) {
-		ssize_t n = 0;
-		int fd;
-
-		if (!d->files.split[s].n)
-			continue;
-		snprintf(name, sizeof(name), "%.2000s/%.2000s", path, folder_name(&d->files, (enum split)s, 0));
-		fd = open(name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-		if (fd >= 0) {
-			n = file_read(fd, 0, head, sizeof(head));
-			close(fd);
-		}
-		rc = n > 0 ? file_refuse_pointer(name, head, (size_t)n, err) : 0;
-	}
-	return rc;
-}
-
 static int describe_folder(struct folder_set *d, const struct dataset_opts *o, struct err *err)
 {
 	struct dataset *b = &d->set.base;
@@ -123,10 +100,9 @@ static int run_folder_open(struct dataset **ret, const struct dataset_opts *o, s
 	buf_init(&d->files.names, 0);
 	rc = image_set_init(&d->set, o->path, err);
 	if (!rc)
-		rc = folder_scan(&d->files, &(struct folder_scan_opts){ o->path, o->val_share, &d->set.base.account },
+		rc = folder_scan(&d->files, &(struct folder_scan_opts){ o->path, o->val_share, &d->set.base.account,
+									     o->any_kind },
 				 err);
-	if (!rc)
-		rc = refuse_pointer_images(d, o->path, err);
 	if (!rc)
 		rc = describe_folder(d, o, err);
 	if (rc) {

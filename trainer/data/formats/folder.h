@@ -30,6 +30,7 @@ struct folder_scan_opts {
 	const char *path;
 	double val_share;
 	struct data_account *account; /* receives all files of the path */
+	bool looks; /* counts empty files and pointers of Git LFS as left out; they remain samples */
 };
 
 /* Lists PATH/train/CLASS/… and PATH/val/CLASS/… (or valid, validation, test); or PATH/CLASS/…, of which val_share

@@ -9,12 +9,14 @@
 #include "tracker/base/array.h"
 #include "trainer/data/container/shard_list.h"
 #include "trainer/data/formats/folder.h"
+#include "trainer/data/formats/image_set.h"
 #include "trainer/data/pictures/picture.h"
 
 #define DEPTH_MAX 16  /* folders below a class folder */
 #define CLASS_DEPTH 2 /* depth of a class folder below the data path, at most */
 #define NAMES_MAX ((size_t)4 << 30)
 #define CLASSES_MAX 1000000
+#define POINTER_BYTES_MAX 200 /* of a file that Git LFS has not fetched */
 
 static const char *const val_names[] = { "val", "valid", "validation", "test" };
 
@@ -24,6 +26,7 @@ struct folder_walk {
 	double val_share;
 	struct err *err;
 	struct data_account *account;
+	bool looks;
 	/* Of the class being walked: */
 	struct data_account_path path;
 	int label;
@@ -71,6 +74,23 @@ static enum split choose_file_split(const struct folder_walk *s, const char *nam
 	return !s->f->has_val && folder_is_val(name, s->val_share) ? SPLIT_VAL : s->split;
 }
 
+/* Counts a file as used or as left out. A set whose first image was not pulled is refused. */
+static int account_folder_file(struct folder_walk *s, const char *name, bool first)
+{
+	char path[PATH_MAX];
+	struct stat st = { .st_size = POINTER_BYTES_MAX };
+	int rc = 0;
+
+	snprintf(path, sizeof(path), "%.2000s/%.2000s", s->root, name);
+	if ((s->looks || first) && !stat(path, &st) && st.st_size < POINTER_BYTES_MAX)
+		rc = image_set_check_pointer(path, first ? s->err : NULL);
+	if (s->looks && (rc || !st.st_size))
+		data_account_leave_file(s->account, name, rc ? "pointers of Git LFS: run git lfs pull" : "empty");
+	else
+		data_account_use(s->account, name);
+	return first ? rc : 0;
+}
+
 static int add_folder_file(struct folder_walk *s, const char *name)
 {
 	struct folder_split *to = &s->f->split[choose_file_split(s, name)];
@@ -82,9 +102,8 @@ static int add_folder_file(struct folder_walk *s, const char *name)
 	if (to->n >= DATASET_SAMPLES_MAX || buf_failed(&s->f->names))
 		return err_set(s->err, ERR_NOMEM, "%.300s: too many files", s->root);
 	to->file[to->n++] = (struct folder_file){ at, s->label };
-	data_account_use(s->account, name);
 	s->found++;
-	return 0;
+	return account_folder_file(s, name, to->n == 1);
 }
 
 static void leave_class_file(struct folder_walk *s, const char *name)
@@ -344,6 +363,7 @@ int folder_scan(struct folder_files *ret, const struct folder_scan_opts *o, stru
 	};
 	int rc;
 
+	s.looks = o->looks;
 	buf_init(&f.names, NAMES_MAX);
 	rc = list_class_names(o->path, part.train, &f.classes, &f.n_classes, err);
 	if (!rc && f.n_classes < 1)

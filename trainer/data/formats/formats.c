@@ -3,11 +3,9 @@
 #include "trainer/data/formats/formats.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 
 const struct dataset_ops *const formats_table[FORMATS_COUNT] = {
 #define FORMAT(name) [FORMATS_##name] = &dataset_##name,

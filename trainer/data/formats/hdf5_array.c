@@ -3,14 +3,13 @@
 #include "trainer/data/formats/hdf5_array.h"
 
 #include <dirent.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <unistd.h>
 
 #include "tracker/base/file.h"
+#include "trainer/data/formats/image_set.h"
 
 static bool is_hdf5_name(const char *name)
 {
@@ -155,13 +154,7 @@ int hdf5_files_open(struct hdf5_files *f, struct err *err)
 
 	H5Pset_cache(access, 0, 10007, CHUNK_CACHE_BYTES, 0.75);
 	for (int i = 0; !rc && i < f->n; i++) {
-		char head[32];
-		int fd = open(f->path[i], O_RDONLY | O_CLOEXEC);
-		ssize_t n = fd < 0 ? 0 : file_read(fd, 0, head, sizeof(head));
-
-		if (fd >= 0)
-			close(fd);
-		rc = file_refuse_pointer(f->path[i], head, n < 0 ? 0 : (size_t)n, err);
+		rc = image_set_check_pointer(f->path[i], err);
 		if (rc)
 			break;
 		f->file[i] = H5Fopen(f->path[i], H5F_ACC_RDONLY, access);

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/base/file.h"
+
 #define CHANNELS 3
 #define BROKEN_LEAST 10 /* always tolerated */
 
@@ -28,6 +30,15 @@ void image_set_done(struct image_set *s)
 	decoded_cache_close(s->kept);
 	pthread_mutex_destroy(&s->lock);
 	free(s->base.path);
+}
+
+int image_set_check_pointer(const char *path, struct err *err)
+{
+	struct file_map m = { NULL, 0 };
+	int rc = file_map_open(&m, path, NULL) ? 0 : file_refuse_pointer(path, m.bytes, m.n, err);
+
+	file_map_close(&m);
+	return rc;
 }
 
 void image_set_note(struct image_set *s, const char *text)

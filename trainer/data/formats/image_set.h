@@ -66,4 +66,6 @@ int image_set_failed(struct image_set *s, const struct dataset_read *r, const st
 /* Counts n samples that are unusable before any was read. ERR_LIMIT above --max-unreadable. */
 int image_set_lost(struct image_set *s, int64_t n, struct err *err);
 
+int image_set_check_pointer(const char *path, struct err *err); /* ERR_USAGE: the file is a Git LFS pointer */
+
 #endif
