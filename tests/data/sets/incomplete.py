@@ -20,11 +20,11 @@ from objectserver import Server  # noqa: E402
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"1" * 64 + b"\nsize 123456\n"
 
 
-def run(program, *args, code=0):
+def run(program, *args, code=0, both=False):
     done = subprocess.run([os.path.join(BUILD, *program.split("/")), *args], capture_output=True, text=True, timeout=60, check=False,
                           env={**os.environ, "XDG_CACHE_HOME": f"{tmp}/cache", "no_proxy": "*"})
     assert done.returncode == code, (args, done)
-    return done.stderr if code else done.stdout
+    return done.stdout + done.stderr if both else done.stderr if code else done.stdout
 
 
 def refused(path, *words):
@@ -110,6 +110,23 @@ class Serving:
         self.server.stop()
 
 
+def unnumbered(kind):
+    """Shards that do not state how many there are: a gap in their numbers gives one warning, with --strict an error."""
+    folder = f"plain-{kind}"
+    make = (lambda i: archive(f"{folder}/train-{i:06d}.tar", 4)) if kind == "tar" else (
+        lambda i: place(f"none.{kind}", f"{folder}/train-{i:06d}.{kind}"))
+    for i in (0, 2, 3):
+        make(i)
+    words = ["dptrain", "train", "--model", "resnet20", "--image-size", "16", "--backend", "ref", "-b", "2", "--max-steps", "1", "--data-path",
+             f"{tmp}/{folder}", "--runs-dir", f"{tmp}/runs"]
+    said = run(*words, code=0, both=True)
+    want = f"{folder}: 1 of the numbered shards missing, the first is train-000001"
+    assert said.count(want) == 1, said
+    assert want in run(*words, "--strict", code=2)
+    make(1)
+    assert "missing" not in run(*words, code=0, both=True)
+
+
 def missing():
     for name in ("train-{:05d}-of-00003.parquet", "train-{:05d}-of-00003-0a1b2c3d.parquet", "x/train-{:05d}-of-00003.parquet"):
         folder = f"gap{len(name)}"
@@ -124,6 +141,8 @@ def missing():
         refused(where, "shard 00002 of 00003 is missing")
         one = f"{tmp}/{folder}/" + name.format(0)
         assert count(one) == [make_formats.N, 0], "named by the user"
+    for kind in ("tar", "parquet"):
+        unnumbered(kind)
     place("none.parquet", "both/train-00000-of-00001.parquet")
     place("none.parquet", "both/validation-00000-of-00002.parquet")
     refused(f"{tmp}/both", "shard 00001 of 00002 is missing", "validation-")

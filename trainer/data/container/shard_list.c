@@ -29,15 +29,42 @@ static bool is_shard_folder(const char *path)
 	return objects_is_folder(path) || (!stat(path, &st) && S_ISDIR(st.st_mode));
 }
 
+/* A shard that is numbered among others: "train-00003-of-00128.parquet". */
+struct numbered_shard {
+	const char *name;
+	size_t prefix; /* bytes in front of the number */
+	int digits;
+	long number, total;
+};
+
+/* Parses the number of a name, and its total; 0: none. The text after them may differ between shards of one group. */
+static bool parse_shard_number(const char *address, struct numbered_shard *ret)
+{
+	const char *name = strrchr(address, '/') ? strrchr(address, '/') + 1 : address;
+	const char *of = strstr(name, "-of-"), *end = of ? of : strrchr(name, '.'), *at;
+	size_t digits = of ? strspn(of + 4, "0123456789") : 0;
+
+	for (end = end ? end : name + strlen(name); !of && end > name && !isdigit((unsigned char)end[-1]);)
+		end--;
+	for (at = end; at > name && isdigit((unsigned char)at[-1]);)
+		at--;
+	if (end == at || end - at > 9 || (of && (size_t)(end - at) != digits))
+		return false;
+	*ret = (struct numbered_shard){ .name = name,
+					.prefix = (size_t)(at - name),
+					.digits = (int)(end - at),
+					.number = strtol(at, NULL, 10),
+					.total = of ? strtol(of + 4, NULL, 10) : 0 };
+	return true;
+}
+
 /* TensorFlow's names for shards: "train-00003-of-01024". */
 static bool is_numbered(const char *name)
 {
 	const char *of = strstr(name, "-of-");
-	size_t digits = of ? strspn(of + 4, "0123456789") : 0, before = 0;
+	struct numbered_shard s;
 
-	while (of && of - before > name && strchr("0123456789", of[-1 - (ptrdiff_t)before]))
-		before++;
-	return digits == 5 && before == 5 && !of[9];
+	return of && parse_shard_number(name, &s) && s.digits == 5 && !of[9];
 }
 
 static bool is_records(const char *name)
@@ -242,33 +269,6 @@ static int collect_folder(struct content *c, const char *folder, double timeout_
 	return rc;
 }
 
-/* A shard that is numbered among others: "train-00003-of-00128.parquet". */
-struct numbered_shard {
-	const char *name;
-	size_t prefix; /* bytes in front of the number */
-	int digits;
-	long number, total;
-};
-
-/* Parses the number and the total of a name. The text after them may differ between shards of one group. */
-static bool parse_shard_number(const char *address, struct numbered_shard *ret)
-{
-	const char *name = strrchr(address, '/') ? strrchr(address, '/') + 1 : address;
-	const char *of = strstr(name, "-of-"), *at = of;
-	size_t digits = of ? strspn(of + 4, "0123456789") : 0;
-
-	while (at && at > name && isdigit((unsigned char)at[-1]))
-		at--;
-	if (!digits || digits > 9 || (size_t)(of - at) != digits)
-		return false;
-	*ret = (struct numbered_shard){ .name = name,
-					.prefix = (size_t)(at - name),
-					.digits = (int)digits,
-					.number = strtol(at, NULL, 10),
-					.total = strtol(of + 4, NULL, 10) };
-	return true;
-}
-
 static int compare_shard_numbers(const void *a, const void *b)
 {
 	const struct numbered_shard *x = a, *y = b;
@@ -311,7 +311,21 @@ static int refuse_missing_shard(const struct numbered_shard *s, long missing, co
 		       s->digits, missing, s->digits, s->total);
 }
 
-int shard_list_check_complete(char *const *address, int count, const char *folder, struct err *err)
+/* Names the first number that a sorted group lacks. Where more are missing than there are, they are no counters. */
+static void describe_gap(char ret[SHARD_GAP_BYTES], const struct numbered_shard *at, size_t n, const char *folder)
+{
+	long missing = 0, first = 0;
+
+	for (size_t i = n - 1; i > 0; i--) {
+		missing += at[i].number > at[i - 1].number ? at[i].number - at[i - 1].number - 1 : 0;
+		first = at[i].number > at[i - 1].number + 1 ? at[i - 1].number + 1 : first;
+	}
+	if (missing > 0 && missing < (long)n)
+		snprintf(ret, SHARD_GAP_BYTES, "%.200s: %ld of the numbered shards missing, the first is %.*s%0*ld",
+			 folder, missing, (int)(at->prefix < 80 ? at->prefix : 80), at->name, at->digits, first);
+}
+
+int shard_list_check_complete(char *const *address, int count, const char *folder, char *gap, struct err *err)
 {
 	struct numbered_shard *found = calloc((size_t)count + 1, sizeof(*found));
 	size_t n = 0;
@@ -328,7 +342,9 @@ int shard_list_check_complete(char *const *address, int count, const char *folde
 
 		for (end = i + 1; end < n && is_same_shard_group(&found[i], &found[end]);)
 			end++;
-		missing = find_missing_shard(&found[i], end - i);
+		missing = found[i].total ? find_missing_shard(&found[i], end - i) : -1;
+		if (!found[i].total && gap && !*gap)
+			describe_gap(gap, &found[i], end - i, folder);
 		if (missing >= 0)
 			rc = refuse_missing_shard(&found[i], missing, folder, err);
 	}
@@ -370,7 +386,7 @@ static int add_folder_shards(struct shard_list *l, const char *folder, enum shar
 					  "*.parquet, *.arrow, data.mdb)",
 			       part == SHARDS_TRAIN ? "train on" : "read");
 	if (!rc)
-		rc = shard_list_check_complete(l->address + before, l->n - before, folder, err);
+		rc = shard_list_check_complete(l->address + before, l->n - before, folder, l->gap, err);
 	if (rc || l->takes || !c->index[part])
 		return rc;
 	rc = join_shard_path(path, folder, index_file_name(part), err);

@@ -29,6 +29,8 @@ struct shard_sums {
 	uint64_t listed_bytes;
 };
 
+#define SHARD_GAP_BYTES 400
+
 struct shard_list {
 	double timeout_s;		 /* for index files on servers, set by the caller; 0: default */
 	bool (*takes)(const char *name); /* set by the caller: selects a folder's files by name; NULL: shards */
@@ -41,6 +43,7 @@ struct shard_list {
 	struct shard_sums *sums; /* for each address */
 	int n, cap;
 	struct shard_facts facts; /* from the last index file */
+	char gap[SHARD_GAP_BYTES]; /* names the numbers that a folder's shards without a total lack; "": none */
 };
 
 /* Which shards of a folder: those named train-… (without any: those that name no split; without these: all), those for
@@ -55,8 +58,8 @@ int shard_list_check(const char *spec, struct err *err);
  * such a folder, and anything that is not a folder, adds nothing. */
 int shard_list_add(struct shard_list *l, const char *spec, enum shard_part part, struct err *err);
 /* ERR_USAGE if files that are numbered among others ("train-00003-of-00128.parquet") are not complete. count: of the
- * files of one folder. shard_list_add calls it itself. */
-int shard_list_check_complete(char *const *address, int count, const char *folder, struct err *err);
+ * files of one folder. gap: see shard_list; NULL: not wanted. shard_list_add calls it itself. */
+int shard_list_check_complete(char *const *address, int count, const char *folder, char *gap, struct err *err);
 
 void shard_list_done(struct shard_list *l); /* a zeroed one is fine */
 

@@ -219,7 +219,7 @@ static int check_numbered_texts(const struct texts *t, int from, const char *fol
 		address[n++] = t->file[i].name;
 		if (above && !strncmp(next, t->file[i].name, above) && !strchr(t->file[i].name + above, '/'))
 			continue;
-		rc = shard_list_check_complete(address, n, folder, err);
+		rc = shard_list_check_complete(address, n, folder, NULL, err);
 		n = 0;
 	}
 	free(address);

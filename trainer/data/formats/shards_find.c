@@ -175,6 +175,10 @@ static int add_set_objects(struct shards *d, const struct dataset_opts *o, int *
 	if (!rc && !index)
 		rc = o->val_path ? shard_list_add(&list, o->val_path, SHARDS_ALL, err)
 				 : shard_list_add(&list, o->path, SHARDS_VAL, err);
+	if (!rc && *list.gap && o->strict)
+		rc = err_set(err, ERR_USAGE, "%s: --strict: restore them, or omit the flag", list.gap);
+	else if (*list.gap)
+		image_set_note(&d->set, list.gap);
 	for (int i = 0; rc >= 0 && i < list.n; i++)
 		rc = add_shard_object(d->store, list.address[i], &list.sums[i], err);
 	if (rc >= 0 && !list.n) {
