@@ -62,14 +62,15 @@ def lines(folder):
     root, run = f"{folder}/lines/mlruns", RUN(1)
     mlruns(root, run)
     write(f"{root}/0/{run}/metrics/loss", "1700000001000 0.5 1\n1700000001001 abc 2\n1700000001002 0.25 x\n1700000001003  1\n"
-          "1700000001004 0x10 4\n1700000001005 1.5 99999999999999999999\n1700000001006 0.75 6\r\n1700000001007 2\n")
+          "1700000001004 0x10 4\n1700000001005 1.5 99999999999999999999\n1700000001006 0.75 6\r\n1700000001007 2\n"
+          "1700000001008 3 8 4 5 6\n")
     write(f"{root}/0/{run}/metrics/float", "1650548532.123 0.9 0\n")
     write(f"{root}/0/{run}/metrics/odd", "1700000001000 nan 1\n1700000001001 -inf 2\n1700000001002 1e400 3\n1700000001003 7 4 d 5\n1700000001004 0.")
     runs, said = imported(root, f"{folder}/lines/into")
     lib.equal(points(f"{folder}/lines/into", run, "loss"), [(0, 2.0), (1, 0.5), (6, 0.75)], "lines of a metric")
     lib.equal(points(f"{folder}/lines/into", run, "float"), [(0, 0.9)], "a float time")
     lib.equal(points(f"{folder}/lines/into", run, "odd"), [(1, "NaN"), (2, "-Infinity"), (3, "Infinity"), (4, 7.0)], "non-finite values")
-    named(said, f"5 times a point of {root}/0/{run}/metrics/loss: line 2", "1700000001001 abc 2")
+    named(said, f"6 times a point of {root}/0/{run}/metrics/loss: line 2", "1700000001001 abc 2")
     named(said, f"{run}/metrics/odd: line 5 does not end")
 
 

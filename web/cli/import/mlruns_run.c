@@ -43,12 +43,15 @@ static int read_tag_file(void *arg, const char *path, const char *key, struct er
 	return rc;
 }
 
+/* MLflow writes time, value and step, and perhaps a data set and its digest. */
 static int add_run_point(void *arg, const char *line, const struct mlruns_point *p, struct err *err)
 {
 	struct run_files *f = arg;
 	const size_t number = f->count;
+	char sixth[2];
 
-	(void)line;
+	if (sscanf(line, "%*s %*s %*s %*s %*s %1s", sixth) > 0)
+		return 1;
 	if (!array_push(&f->points, &f->count, &f->cap, (struct run_point){ *p, f->key, number }))
 		return err_nomem(err, NULL);
 	return 0;
