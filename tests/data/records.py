@@ -83,11 +83,13 @@ def damaged(folder):
     bad[400] ^= 1
     write(f"{tmp}/bad/one.tfrecord", [good[0], bytes(bad), record(b"\xff\xff"), record(example(image__encoded=data[0])),
                                       record(example(image__class__label=-3, image__encoded=data[0])), record(example(image__class__label=1)),
+                                      record(example(image__class__label=2**40, image__encoded=data[0])),
                                       good[2], good[3][:12], b"\0" + good[4]])
     lines, said = deliver(f"{tmp}/bad")
     assert len(lines) == 2, lines
     for words in ("record 1: its checksum is wrong", "record 2: is not an Example", "record 3: has no label", "record 4: its label is not an integer",
-                  "record 5: has no picture", "the records after it are skipped"):
+                  "record 5: has no picture",
+                  "record 6: its label is larger than 2147483646", "the records after it are skipped"):
         assert any(words in line for line in said), (words, said)
 
 

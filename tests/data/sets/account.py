@@ -288,6 +288,8 @@ def check_bucket():
         key = lambda f: sorted((r["why"], r["example"], r["count"]) for r in f["left_out"])
         assert here["files"] == there_["files"] and key(here) == key(there_), (here["left_out"], there_["left_out"])
     server.stop()
+    done = dptrain("inspect", "--data-path", "s3://bucket/nosuch", "--data-timeout", "2", env=server.environment(), code=2)
+    assert done.stderr.count("\n") == 1, done.stderr
 
 
 def check_hdf5():

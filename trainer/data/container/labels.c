@@ -16,6 +16,7 @@
 #define NAMES_BYTES_MAX ((size_t)1 << 31)
 #define NUMBER_BYTES_MAX 40
 #define NOT_INTEGER "its label is not an integer >= 0"
+#define TOO_LARGE "its label is larger than 2147483646"
 #define TABLE_LEAST 64
 #define FAR 8 /* times the others' range: a label that is probably wrong */
 
@@ -33,9 +34,9 @@ bool label_is_missing(const struct sample_label *l)
 
 struct sample_label label_of_number(int64_t number)
 {
-	const bool fits = number >= 0 && number <= LABELS_MOST;
+	const char *wrong = number < 0 ? NOT_INTEGER : number > LABELS_MOST ? TOO_LARGE : NULL;
 
-	return (struct sample_label){ .number = number, .wrong = fits ? NULL : NOT_INTEGER };
+	return (struct sample_label){ .number = number, .wrong = wrong };
 }
 
 struct sample_label label_of_real(double value)
@@ -43,7 +44,7 @@ struct sample_label label_of_real(double value)
 	if (isnan(value))
 		return label_missing();
 	if (value != floor(value) || fabs(value) > (double)LABELS_MOST)
-		return (struct sample_label){ .wrong = NOT_INTEGER };
+		return (struct sample_label){ .wrong = value > (double)LABELS_MOST ? TOO_LARGE : NOT_INTEGER };
 	return label_of_number((int64_t)value);
 }
 

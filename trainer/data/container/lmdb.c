@@ -190,7 +190,7 @@ static int add_datum_sample(struct lmdb_walk *w, const struct value *v, struct e
 			err);
 	if (!d.whole || d.label > INT32_MAX - 1 || d.bytes > UINT32_MAX) {
 		samples_lose(w->to, "%.150s: %.200s: %s", w->file->name, v->key,
-			     !d.whole ? "is not a Datum" : "its label is not an integer >= 0");
+			     d.whole ? label_of_number((int64_t)d.label).wrong : "is not a Datum");
 		return 0;
 	}
 	rc = w->file->read(w->file->user, v->offset + d.picture, w->peek, d.bytes < 4 ? (size_t)d.bytes : 4, err);

@@ -271,5 +271,7 @@ int objects_list(const char *address, const struct objects_lister *l, struct err
 	while (!rc && next_listing_entry(&listing, &at, &e))
 		rc = l->each(l->user, &(struct objects_entry){ e.key, e.bytes, e.version }, err);
 	buf_done(&listing);
+	if (rc == ERR_IO && err)
+		rc = err->code = ERR_USAGE; /* as when a file cannot be read */
 	return rc == ERR_NOENT && err ? err_set(err, ERR_USAGE, "%.300s: does not exist", address) : rc;
 }
