@@ -189,9 +189,13 @@ def doctor(folder):
     health = server.json("GET", "/health?verbose=1")[1]
     lib.check(health["status"] in ("ok", "note", "warning") and health["findings"], f"health: {health}")
     lib.equal(server.request("GET", "/health")[2], b"OK\n", "/health")
+    lib.equal(server.request("PUT", "/api/2.0/mlflow-artifacts/artifacts/1/r/artifacts/w.bin", b"weights")[0], 200, "an artifact is stored")
     lib.check("ok" in run("doctor", *place), "doctor through the server")
     lib.equal(server.stop(), 0, "exit code")
     lib.equal(levels(run("doctor", "--full", "--json", *place))[1], set(), "doctor on the folder")
+    os.unlink(os.path.join(runs, "dptrack.artifacts", "1", "r", "artifacts", "w.bin"))
+    found = subprocess.run([lib.PROGRAM, "doctor", "--full", *place], capture_output=True, text=True, timeout=60).stdout
+    lib.check("1 of 1 files are not in" in found and "1/r/artifacts/w.bin" in found, f"missing bytes: {found}")
     path = os.path.join(runs, "dptrack.db")
     with open(path, "rb") as f:
         whole = f.read()

@@ -15,6 +15,7 @@
 #include "tracker/event/record.h"
 #include "web/store/base/background_job.h"
 #include "web/store/base/parts.h"
+#include "web/store/files/artifacts.h"
 #include "web/store/follow/folder_tree.h"
 #include "web/store/points/scan.h"
 #include "web/store/store.h"
@@ -376,6 +377,37 @@ static int check_rows(struct check *c)
 	return rc || !good ? rc : add_finding(c, CHECK_OK, "rows", "all rows belong to a run");
 }
 
+/* Names stored files whose bytes are not in the folder of files. */
+static int check_artifacts(struct check *c)
+{
+	const char *folder = c->full && store_artifacts(c->s) ? artifacts_folder(store_artifacts(c->s)) : NULL;
+	char path[PATH_MAX], names[400] = "";
+	uint64_t seen = 0, missing = 0;
+	struct db_rows *q;
+	struct stat sb;
+	struct db *d;
+	int rc = folder ? readers_take(c->s, &d, c->err) : 0;
+
+	if (rc || !folder)
+		return rc;
+	rc = db_start(d, &q, DB_artifact_all, c->err, "");
+	for (; !rc && (rc = db_next(d, q, c->err)) > 0; rc = 0, seen++) {
+		const char *name = db_str(q, COL_artifact_all_path);
+		const size_t len = strlen(names);
+
+		if (file_join(path, sizeof path, folder, name) && !stat(path, &sb))
+			continue;
+		if (missing++ < NAMED_FILES)
+			snprintf(names + len, sizeof names - len, "%s%s", len ? ", " : "", name);
+	}
+	release_check_reader(c, d);
+	if (rc || !missing)
+		return rc ? rc : add_finding(c, CHECK_OK, "artifacts", "%llu are there", (unsigned long long)seen);
+	return add_finding(c, CHECK_ERROR, "artifacts", "%llu of %llu files are not in %.100s: %s%s: restore a backup",
+			   (unsigned long long)missing, (unsigned long long)seen, folder, names,
+			   missing > NAMED_FILES ? ", …" : "");
+}
+
 /* The start of each file that looks like a journal. */
 struct file_probe {
 	const char *root;
@@ -447,7 +479,7 @@ int check_store(struct store *s, bool full, struct arena *a, struct check_report
 {
 	static int (*const checks[])(struct check * c) = { check_sqlite,     check_free_space, check_writes,
 							   check_structure,  check_rows,       check_points,
-							   check_event_files };
+							   check_artifacts,  check_event_files };
 	struct err local = ERR_INIT;
 	struct check c = { .s = s, .path = s->path, .full = full, .a = a, .r = ret, .err = err ? err : &local };
 	size_t i;
