@@ -8,6 +8,7 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
+#include "tracker/base/file.h"
 #include "tracker/base/sha256.h"
 #include "web/store/db/db.h"
 #include "web/store/store.h"
@@ -16,23 +17,6 @@
 static const unsigned long network[] = { NFS_SUPER_MAGIC, SMB_SUPER_MAGIC, 0xff534d42 /* cifs */, 0xfe534d42 /* smb2 */,
 	0x65735546 /* fuse */, 0x01021997 /* 9p */, 0x00c36400 /* ceph */, 0x0bd00bd0 /* lustre */,
 	0x47504653 /* gpfs */, AFS_SUPER_MAGIC, CODA_SUPER_MAGIC, 0x19830326 /* beegfs */ };
-
-static int make_store_folders(const char *path, mode_t mode, struct err *err)
-{
-	char part[PATH_MAX];
-	char *slash;
-
-	snprintf(part, sizeof part, "%s", path);
-	for (slash = part + 1; (slash = strchr(slash, '/')); slash++) {
-		*slash = '\0';
-		if (mkdir(part, mode) && errno != EEXIST && errno != EROFS && errno != EACCES)
-			return err_set_errno(err, errno, "%s", part);
-		*slash = '/';
-	}
-	if (mkdir(part, mode) && errno != EEXIST)
-		return err_set_errno(err, errno, "cannot create the folder %s", part);
-	return 0;
-}
 
 static bool is_network(const char *path)
 {
@@ -47,8 +31,8 @@ static bool is_network(const char *path)
 	return false;
 }
 
-/* Creates the folder for the store of a read-only LOGDIR, named by the digest of its path. */
-static int state_folder(char *ret, size_t room, const char *logdir, struct err *err)
+/* Names the folder for the store of a read-only LOGDIR by the digest of its path. */
+static int name_state_folder(char *ret, size_t room, const char *logdir, struct err *err)
 {
 	const char *base = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
 	char real[PATH_MAX], digest[65];
@@ -69,7 +53,7 @@ static int state_folder(char *ret, size_t room, const char *logdir, struct err *
 			       "path with --db", logdir);
 	if (n < 0 || (size_t)n >= room)
 		return err_set(err, ERR_USAGE, "XDG_STATE_HOME is too long");
-	return make_store_folders(ret, 0700, err);
+	return 0;
 }
 
 static void copy_store_folder(char *ret, size_t room, const char *file)
@@ -79,7 +63,7 @@ static void copy_store_folder(char *ret, size_t room, const char *file)
 	snprintf(ret, room, "%.*s", slash ? (int)(slash - file) : 1, slash ? file : ".");
 }
 
-/* The artifacts of a database are next to the runs, or below the state folder. */
+/* The artifacts of a database are next to the runs, or below the state folder, which the first file creates. */
 static int locate_address(struct store_paths *ret, const char *logdir, const char *db, struct err *err)
 {
 	struct store_paths p = { 0 };
@@ -89,9 +73,9 @@ static int locate_address(struct store_paths *ret, const char *logdir, const cha
 
 	db_shown(shown, sizeof shown, db);
 	if (logdir && stat(logdir, &sb))
-		rc = make_store_folders(logdir, 0777, err);
+		rc = file_make_folders(logdir, 0777, err);
 	if (!rc && !logdir)
-		rc = state_folder(folder, sizeof folder, shown, err);
+		rc = name_state_folder(folder, sizeof folder, shown, err);
 	if (rc)
 		return rc;
 	p.poll = logdir && is_network(logdir);
@@ -112,13 +96,14 @@ int store_locate(struct store_paths *ret, const char *logdir, const char *db, st
 		return err_set(err, ERR_USAGE, "the path %.100s… is too long", logdir);
 	if (db_is_address(db))
 		return locate_address(ret, logdir, db, err);
-	if (stat(logdir, &sb) && (rc = make_store_folders(logdir, 0777, err)))
+	if (stat(logdir, &sb) && (rc = file_make_folders(logdir, 0777, err)))
 		return rc;
 	if (!stat(logdir, &sb) && !S_ISDIR(sb.st_mode))
 		return err_set(err, ERR_USAGE, "%s is not a folder", logdir);
 	p.poll = is_network(logdir);
 	p.elsewhere = !db && (p.poll || access(logdir, W_OK) != 0);
-	if (p.elsewhere && (rc = state_folder(folder, sizeof folder, logdir, err)))
+	if (p.elsewhere && ((rc = name_state_folder(folder, sizeof folder, logdir, err)) ||
+			    (rc = file_make_folders(folder, 0700, err))))
 		return rc;
 	if (!p.elsewhere)
 		snprintf(folder, sizeof folder, "%s", logdir);

@@ -53,8 +53,8 @@ struct store_paths {
 	bool poll;		  /* changes below LOGDIR cannot be watched: follow_start polls */
 };
 
-/* Creates LOGDIR, and the state folder if needed. db (NULL is fine) overrides the place of the file; if it is an
- * address, logdir may be NULL. */
+/* Creates LOGDIR, and the state folder if the store's file is there. db (NULL is fine) overrides the place of the
+ * file; if it is an address, logdir may be NULL. */
 int store_locate(struct store_paths *ret, const char *logdir, const char *db, struct err *err);
 
 /* --- stores in a database ---------------------------------------------------------------------------------- */

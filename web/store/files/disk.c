@@ -100,7 +100,7 @@ static int open_disk_root(struct disk *k, bool make)
 	int fd;
 
 	pthread_mutex_lock(&k->lock);
-	if (k->root_fd < 0 && make && mkdir(k->root, 0700) && errno != EEXIST) {
+	if (k->root_fd < 0 && make && file_make_folders(k->root, 0700, NULL)) {
 		pthread_mutex_unlock(&k->lock);
 		return -1;
 	}

@@ -263,18 +263,6 @@ static int write_moved_bytes(void *arg, const void *bytes, size_t n, struct err 
 	return file_write(*(int *)arg, bytes, n) ? err_set_errno(err, errno, "cannot write a file") : 0;
 }
 
-/* Creates the parent folders of path. */
-static int make_parent_folders(char *path, struct err *err)
-{
-	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-		*slash = '\0';
-		if (mkdir(path, 0700) && errno != EEXIST)
-			return err_set_errno(err, errno, "%s", path);
-		*slash = '/';
-	}
-	return 0;
-}
-
 /* Copies a file to a temporary one, syncs it and renames it. */
 static int copy_into_folder(struct move_file *f, const struct move_end *from, const struct move_end *to,
 			    struct err *err)
@@ -286,9 +274,9 @@ static int copy_into_folder(struct move_file *f, const struct move_end *from, co
 
 	snprintf(temporary, sizeof temporary, "%s/" FILES_UPLOADS "/moving", to->files);
 	snprintf(whole, sizeof whole, "%s/%s", to->files, f->path);
-	rc = make_parent_folders(temporary, err);
+	rc = file_make_parents(temporary, 0700, err);
 	if (!rc)
-		rc = make_parent_folders(whole, err);
+		rc = file_make_parents(whole, 0700, err);
 	if (rc)
 		return rc;
 	fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
