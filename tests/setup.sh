@@ -3,6 +3,9 @@
 # Each need is a command, a header or a file with the Debian package that contains it. A need that is met in another way
 # installs nothing.
 
+# Debian's users do not have these on PATH, but slurmctld, haproxy and others are there.
+PATH=$PATH:/usr/sbin:/sbin
+
 say() { printf '%s\n' "$*" >&2; }
 
 die() {
