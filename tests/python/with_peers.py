@@ -314,7 +314,7 @@ def of_wandb(folder):
         assert brought.file('first', 'saved.txt') == b'saved\n' and brought.ask('runs/' + run['id'])['notes'] == 'a note'
 
     said = repeated(folder, ['wandb', 'ada/vision'], check, **own)
-    assert '1 run, 101 points, 1 file' in said and 'a text or list in the history: word' in said and 'samples only' in said, said
+    assert '1 run, 101 points, 1 file' in said and 'a text or list in the history: word' in said and 'which W&B returns only as samples' in said, said
     assert 'ada/none' in bring(folder, 'wandb', 'ada/none', status=2, **own)
     assert 'expected ENTITY/PROJECT' in bring(folder, 'wandb', 'ada', status=2, **own)
     service.shutdown()
