@@ -177,6 +177,7 @@ static int read_datum(struct lmdb_walk *w, const struct value *v, struct datum *
 static int add_datum_sample(struct lmdb_walk *w, const struct value *v, struct err *err)
 {
 	char name[WEBDATASET_NAME_MAX];
+	const char *wrong;
 	struct datum d;
 	int rc = read_datum(w, v, &d, err);
 
@@ -188,9 +189,10 @@ static int add_datum_sample(struct lmdb_walk *w, const struct value *v, struct e
 			"its pixels are raw (Datum without encoded): create it with convert_imageset -encoded "
 			"-encode_type jpg",
 			err);
-	if (!d.whole || d.label > INT32_MAX - 1 || d.bytes > UINT32_MAX) {
-		samples_lose(w->to, "%.150s: %.200s: %s", w->file->name, v->key,
-			     d.whole ? label_of_number((int64_t)d.label).wrong : "is not a Datum");
+	wrong = !d.whole ? "is not a Datum"
+		: d.bytes > UINT32_MAX ? "its picture is larger than 4 GiB" : label_of_number((int64_t)d.label).wrong;
+	if (wrong) {
+		samples_lose(w->to, "%.150s: %.200s: %s", w->file->name, v->key, wrong);
 		return 0;
 	}
 	rc = w->file->read(w->file->user, v->offset + d.picture, w->peek, d.bytes < 4 ? (size_t)d.bytes : 4, err);

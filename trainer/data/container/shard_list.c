@@ -335,8 +335,7 @@ int shard_list_check_complete(char *const *address, int count, const char *folde
 		return err_set(err, ERR_NOMEM, "out of memory: the names of %d shards", count);
 	for (int i = 0; i < count; i++)
 		n += parse_shard_number(address[i], &found[n]);
-	if (n)
-		qsort(found, n, sizeof(*found), compare_shard_numbers);
+	qsort(found, n, sizeof(*found), compare_shard_numbers);
 	for (size_t i = 0, end; !rc && i < n; i = end) {
 		long missing;
 
@@ -345,8 +344,7 @@ int shard_list_check_complete(char *const *address, int count, const char *folde
 		missing = found[i].total ? find_missing_shard(&found[i], end - i) : -1;
 		if (!found[i].total && gap && !*gap)
 			describe_gap(gap, &found[i], end - i, folder);
-		if (missing >= 0)
-			rc = refuse_missing_shard(&found[i], missing, folder, err);
+		rc = missing < 0 ? 0 : refuse_missing_shard(&found[i], missing, folder, err);
 	}
 	free(found);
 	return rc;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "tracker/base/array.h"
+#include "tracker/base/file.h"
 #include "trainer/data/container/shard_list.h"
 #include "trainer/data/formats/folder.h"
 #include "trainer/data/formats/image_set.h"
@@ -81,8 +82,8 @@ static int account_folder_file(struct folder_walk *s, const char *name, bool fir
 	struct stat st = { .st_size = POINTER_BYTES_MAX };
 	int rc = 0;
 
-	snprintf(path, sizeof(path), "%.2000s/%.2000s", s->root, name);
-	if ((s->looks || first) && !stat(path, &st) && st.st_size < POINTER_BYTES_MAX)
+	if ((s->looks || first) && file_join(path, sizeof(path), s->root, name) && !stat(path, &st) &&
+	    st.st_size < POINTER_BYTES_MAX)
 		rc = image_set_check_pointer(path, first ? s->err : NULL);
 	if (s->looks && (rc || !st.st_size))
 		data_account_leave_file(s->account, name, rc ? "pointers of Git LFS: run git lfs pull" : "empty");
@@ -359,11 +360,11 @@ int folder_scan(struct folder_files *ret, const struct folder_scan_opts *o, stru
 	struct folder_parts part = { parts ? "train" : "", parts ? find_val_folder(o->path) : NULL };
 	struct folder_files f = { .has_val = part.val != NULL };
 	struct folder_walk s = {
-		.f = &f, .root = o->path, .val_share = o->val_share, .account = o->account, .err = err
+		.f = &f, .root = o->path, .val_share = o->val_share, .account = o->account,
+		.looks = o->looks, .err = err
 	};
 	int rc;
 
-	s.looks = o->looks;
 	buf_init(&f.names, NAMES_MAX);
 	rc = list_class_names(o->path, part.train, &f.classes, &f.n_classes, err);
 	if (!rc && f.n_classes < 1)
