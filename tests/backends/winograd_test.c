@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* winograd_test.c: the three passes of Winograd's convolutions compared with plain f64 loops, at odd sizes: within ten
- * times the distance of oneDNN's direct kernel, and with the same bits for any number of threads. */
+ * times the distance of oneDNN's direct kernel, and with the same bits for any number of threads. With operands of
+ * bf16, each result is the exact one rounded to bf16, or within its rounding in f32. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,8 +19,8 @@ struct shape_case {
 };
 
 static const struct shape_case cases[] = {
-	{ 2, 8, 8, 16, 16, 1 },	  { 2, 7, 5, 3, 17, 1 },   { 3, 9, 14, 17, 3, 0 },  { 2, 13, 11, 96, 96, 2 },
-	{ 1, 4, 4, 48, 80, 1 },	  { 2, 14, 14, 64, 128, 1 }, { 3, 30, 31, 17, 32, 1 }, { 2, 1, 1, 16, 16, 1 },
+	{ 2, 8, 8, 16, 16, 1 },	 { 2, 7, 5, 3, 17, 1 },	    { 3, 9, 14, 17, 3, 0 },   { 2, 13, 11, 96, 96, 2 },
+	{ 1, 4, 4, 48, 80, 1 },	 { 2, 14, 14, 64, 128, 1 }, { 3, 30, 31, 17, 32, 1 }, { 2, 1, 1, 16, 16, 1 },
 	{ 40, 4, 5, 33, 16, 1 }, { 28, 16, 15, 16, 64, 1 },
 };
 
@@ -28,9 +29,34 @@ struct fixture {
 	struct dnn *direct;
 	struct dnn_conv_spec spec;
 	int64_t count[3]; /* of y, x, w: results of forward, dgrad and wgrad */
-	float *in[3];	  /* y's gradient, x, w */
+	float *in[3];	  /* y's gradient, x, w; with bf16 what it can hold */
+	uint16_t *low[3]; /* the same in bf16 */
+	float *unrounded; /* w, of which in[2] is the rounded one */
 	double *exact[3];
 };
+
+static float from_bf16(uint16_t v)
+{
+	uint32_t u = (uint32_t)v << 16;
+	float f;
+
+	memcpy(&f, &u, sizeof(f));
+	return f;
+}
+
+/* Returns the nearer of the two neighbours, the even one if they are equally near. */
+static uint16_t to_bf16(float v)
+{
+	uint32_t u;
+	uint16_t down;
+	double below, above;
+
+	memcpy(&u, &v, sizeof(u));
+	down = (uint16_t)(u >> 16);
+	below = fabs((double)v - from_bf16(down));
+	above = fabs((double)v - from_bf16((uint16_t)(down + 1)));
+	return below < above || (below == above && down % 2 == 0) ? down : (uint16_t)(down + 1);
+}
 
 static float noise(uint64_t *seed)
 {
@@ -73,13 +99,34 @@ static void loops(struct fixture *f)
 		}
 }
 
-static void open_case(struct fixture *f, const struct shape_case *sc)
+static void round_operand(struct fixture *f, int i)
+{
+	f->low[i] = room(f->count[i] * 2);
+	if (i == 2) {
+		f->unrounded = room(f->count[2] * 4);
+		memcpy(f->unrounded, f->in[2], (size_t)f->count[2] * 4);
+	}
+	for (int64_t j = 0; j < f->count[i]; j++) {
+		f->low[i][j] = to_bf16(f->in[i][j]);
+		f->in[i][j] = from_bf16(f->low[i][j]);
+	}
+}
+
+static void open_case(struct fixture *f, const struct shape_case *sc, bool bf16)
 {
 	uint64_t seed = 7;
 
-	f->spec = (struct dnn_conv_spec){ .n = sc->n, .h = sc->h, .w = sc->w, .c = sc->c, .k = sc->k, .kernel = 3,
+	f->spec = (struct dnn_conv_spec){ .bf16 = bf16,
+					  .n = sc->n,
+					  .h = sc->h,
+					  .w = sc->w,
+					  .c = sc->c,
+					  .k = sc->k,
+					  .kernel = 3,
 					  .stride = 1,
-					  .pad = sc->pad, .p = sc->h + 2 * sc->pad - 2, .q = sc->w + 2 * sc->pad - 2 };
+					  .pad = sc->pad,
+					  .p = sc->h + 2 * sc->pad - 2,
+					  .q = sc->w + 2 * sc->pad - 2 };
 	f->count[0] = f->spec.n * f->spec.p * f->spec.q * f->spec.k;
 	f->count[1] = f->spec.n * f->spec.h * f->spec.w * f->spec.c;
 	f->count[2] = f->spec.k * 9 * f->spec.c;
@@ -88,6 +135,8 @@ static void open_case(struct fixture *f, const struct shape_case *sc)
 		f->exact[i] = calloc((size_t)f->count[i], sizeof(double));
 		for (int64_t j = 0; j < f->count[i]; j++)
 			f->in[i][j] = noise(&seed);
+		if (bf16)
+			round_operand(f, i);
 	}
 	loops(f);
 }
@@ -96,22 +145,43 @@ static void close_case(struct fixture *f)
 {
 	for (int i = 0; i < 3; i++) {
 		free(f->in[i]);
+		free(f->low[i]);
 		free(f->exact[i]);
 	}
+	free(f->unrounded);
 }
 
-/* Returns the result of a pass with this many threads; the caller frees it. */
+/* Returns y's gradient (0) or x (1) as the passes read it. */
+static void *activations(const struct fixture *f, int i)
+{
+	return f->spec.bf16 ? (void *)f->low[i] : (void *)f->in[i];
+}
+
+/* Returns the result of a pass with this many threads, in f32; the caller frees it. */
 static float *run(struct fixture *f, enum dnn_pass pass, int threads)
 {
 	float *out = room(f->count[pass] * 4);
-	void *workspace;
+	void *workspace, *packed;
 
 	f->spec.pass = pass;
 	workspace = room((int64_t)winograd_workspace_bytes(&f->spec, threads));
+	packed = room((int64_t)winograd_packed_bytes(&f->spec));
+	if (winograd_packed_bytes(&f->spec))
+		winograd_pack(&f->spec, threads, f->unrounded, packed);
 	winograd_run(&f->spec, threads,
-		     &(struct dnn_conv_args){ f->in[pass == DNN_DGRAD ? 0 : 1], pass == DNN_WGRAD ? f->in[0] : f->in[2],
+		     &(struct dnn_conv_args){ activations(f, pass == DNN_DGRAD ? 0 : 1),
+					      pass == DNN_WGRAD ? activations(f, 0)
+					      : f->spec.bf16	? packed
+								: f->in[2],
 					      out, workspace });
+	for (int64_t i = f->count[pass] - 1; f->spec.bf16 && pass != DNN_WGRAD && i >= 0; i--) {
+		uint16_t low;
+
+		memcpy(&low, (char *)out + 2 * i, sizeof(low));
+		out[i] = from_bf16(low);
+	}
 	free(workspace);
+	free(packed);
 	return out;
 }
 
@@ -129,8 +199,9 @@ static float *run_direct(struct fixture *f, enum dnn_pass pass)
 	packed = room((int64_t)dnn_conv_packed_bytes(c));
 	workspace = room((int64_t)dnn_conv_workspace_bytes(c));
 	if ((pass != DNN_WGRAD && dnn_conv_pack(c, f->in[2], packed, &err)) ||
-	    dnn_conv_run(c, &(struct dnn_conv_args){ f->in[pass == DNN_DGRAD ? 0 : 1],
-						     pass == DNN_WGRAD ? (void *)f->in[0] : packed, out, workspace },
+	    dnn_conv_run(c,
+			 &(struct dnn_conv_args){ f->in[pass == DNN_DGRAD ? 0 : 1],
+						  pass == DNN_WGRAD ? (void *)f->in[0] : packed, out, workspace },
 			 &err))
 		fail_msg("%s", err.text);
 	dnn_conv_free(c);
@@ -166,6 +237,70 @@ static void check_pass(struct fixture *f, enum dnn_pass pass)
 	free(direct);
 }
 
+/* A result of bf16 is at most half a unit of its last digit from the exact one, and the rounding of f32. */
+static void check_low_pass(struct fixture *f, enum dnn_pass pass)
+{
+	float *one = run(f, pass, 1), *three = run(f, pass, 3);
+	double size = 0;
+
+	for (int64_t i = 0; i < f->count[pass]; i++)
+		size += f->exact[pass][i] * f->exact[pass][i] / (double)f->count[pass];
+	for (int64_t i = 0; i < f->count[pass]; i++) {
+		double exact = f->exact[pass][i], half = pass == DNN_WGRAD ? 0 : fabs(exact) / 256;
+
+		if (!(fabs(one[i] - exact) <= half + 2e-5 * sqrt(size)))
+			fail_msg("%lldx%lldx%lldx%lld to %lld, pass %d, bf16: result %lld is %.9g, exactly %.9g",
+				 (long long)f->spec.n, (long long)f->spec.h, (long long)f->spec.w, (long long)f->spec.c,
+				 (long long)f->spec.k, (int)pass, (long long)i, one[i], exact);
+	}
+	assert_memory_equal(one, three, (size_t)f->count[pass] * sizeof(float));
+	free(one);
+	free(three);
+}
+
+static void test_bf16(void **state)
+{
+	(void)state;
+	if (cpu_isa_detect() < CPU_AVX512) {
+		print_message("this processor has no AVX-512: nothing was tested\n");
+		skip();
+	}
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct fixture f = { .direct = NULL };
+
+		open_case(&f, &cases[i], true);
+		check_low_pass(&f, DNN_FORWARD);
+		check_low_pass(&f, DNN_DGRAD);
+		check_low_pass(&f, DNN_WGRAD);
+		close_case(&f);
+	}
+}
+
+/* Numbers beyond those of bf16 become infinite, ties go to the even digit, a NaN stays one. */
+static void test_bf16_extremes(void **state)
+{
+	static const struct {
+		float in;
+		uint16_t out;
+	} numbers[9] = { { INFINITY, 0x7f80 }, { -INFINITY, 0xff80 },	{ 3.4e38f, 0x7f80 },
+			 { -3.4e38f, 0xff80 }, { 1.00390625f, 0x3f80 }, { 1.01171875f, 0x3f82 },
+			 { 0.0f, 0 },	       { -0.0f, 0x8000 },	{ 1e-40f, 1 } };
+	const struct dnn_conv_spec s = { .c = 1, .k = 2, .kernel = 3, .bf16 = true };
+	float in[18];
+	uint16_t out[18];
+
+	(void)state;
+	if (cpu_isa_detect() < CPU_AVX512)
+		skip();
+	for (int i = 0; i < 18; i++)
+		in[i] = i < 9 ? numbers[i].in : i % 2 ? NAN : -NAN;
+	winograd_pack(&s, 1, in, out);
+	for (int i = 0; i < 9; i++) {
+		assert_int_equal(out[i], numbers[i].out);
+		assert_true(isnan(from_bf16(out[9 + i])));
+	}
+}
+
 static void test_passes(void **state)
 {
 	struct dnn *direct;
@@ -181,7 +316,7 @@ static void test_passes(void **state)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct fixture f = { .direct = direct };
 
-		open_case(&f, &cases[i]);
+		open_case(&f, &cases[i], false);
 		check_pass(&f, DNN_FORWARD);
 		check_pass(&f, DNN_DGRAD);
 		check_pass(&f, DNN_WGRAD);
@@ -190,7 +325,7 @@ static void test_passes(void **state)
 	dnn_free(direct);
 }
 
-/* --conv-algo direct, bf16 and other shapes are not supported. */
+/* --conv-algo direct and other shapes are not supported. */
 static void test_supported_shapes(void **state)
 {
 	const struct dnn_conv_spec fits = {
@@ -203,16 +338,18 @@ static void test_supported_shapes(void **state)
 	strided.stride = 2;
 	low.bf16 = true;
 #if defined(__x86_64__)
-	assert_true(winograd_takes(&m, &fits));
+	assert_true(winograd_takes(&m, &fits) && winograd_takes(&m, &low));
 #endif
-	assert_false(winograd_takes(&m, &strided) || winograd_takes(&m, &low));
+	assert_false(winograd_takes(&m, &strided));
 	m.direct = true;
 	assert_false(winograd_takes(&m, &fits));
 }
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_passes), cmocka_unit_test(test_supported_shapes) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_passes), cmocka_unit_test(test_bf16),
+					    cmocka_unit_test(test_bf16_extremes),
+					    cmocka_unit_test(test_supported_shapes) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,6 +13,7 @@
 struct own {
 	const char *name, *impl;
 	bool timed_only; /* without timing it is preferred only if its instructions are emulated */
+	bool in_f32;	 /* also with bf16 activations */
 	bool (*takes)(const struct cpu_module *m, const struct dnn_conv_spec *s);
 	size_t (*workspace_bytes)(const struct cpu_conv *c);
 	size_t (*packed_bytes)(const struct cpu_conv *c);
@@ -94,6 +95,16 @@ static size_t winograd_workspace(const struct cpu_conv *c)
 	return winograd_workspace_bytes(&c->spec, c->threads);
 }
 
+static size_t winograd_packed(const struct cpu_conv *c)
+{
+	return winograd_packed_bytes(&c->spec);
+}
+
+static void pack_winograd(const struct cpu_conv *c, const float *krsc, void *packed)
+{
+	winograd_pack(&c->spec, c->threads, krsc, packed);
+}
+
 static void run_winograd(const struct cpu_conv *c, const struct dnn_conv_args *args)
 {
 	winograd_run(&c->spec, c->threads, args);
@@ -115,8 +126,11 @@ static const struct own owns[] = {
 	  .run = run_wgrad_bf16 },
 	{ .name = "winograd",
 	  .impl = "winograd_4x3:avx512",
+	  .in_f32 = true,
 	  .takes = winograd_takes,
 	  .workspace_bytes = winograd_workspace,
+	  .packed_bytes = winograd_packed,
+	  .pack = pack_winograd,
 	  .run = run_winograd },
 	{ .name = "dots",
 	  .impl = "own:dots:avx512_bf16",
@@ -212,6 +226,8 @@ int cpu_conv_make(struct cpu_conv **ret, struct cpu_module *m, const struct dnn_
 	c->spec.n = c->empty ? 1 : spec->n;
 	c->threads = choice.threads;
 	c->own = find_own_conv(m, &c->spec, choice.name);
+	if (c->own)
+		snprintf(c->impl, sizeof(c->impl), "%s%s", c->own->impl, spec->bf16 && c->own->in_f32 ? " in f32" : "");
 	rc = c->own ? 0 : make_dnn_conv(c, m, choice.name, err);
 	if (rc)
 		cpu_conv_free(c);
@@ -246,7 +262,7 @@ size_t cpu_conv_workspace_bytes(const struct cpu_conv *c)
 
 const char *cpu_conv_impl(const struct cpu_conv *c)
 {
-	return c->own ? c->own->impl : c->impl;
+	return c->impl;
 }
 
 static int run_dnn_conv(struct cpu_conv *c, const struct dnn_conv_args *args, struct err *err)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* own_convs.h: own implementations of convolutions. They are independent of how an implementation is chosen.
- *   winograd    3x3 of stride 1 in f32 by Winograd's minimal filtering F(4x4,3x3): a tile of 4 x 4 results takes 36
+ *   winograd    3x3 of stride 1 by Winograd's minimal filtering F(4x4,3x3): a tile of 4 x 4 results takes 36
  *               multiplications a channel instead of 144 (Lavin and Gray, "Fast Algorithms for Convolutional Neural
  *               Networks", 2015). Forward and both gradients, on processors with AVX-512, any number of channels.
- *               Rounding is some five times the direct one's.
+ *               Computes in f32, also with bf16 activations, because transformed values need more digits than bf16 has.
+ *               Rounding in f32 is some five times the direct one's.
  *   wgrad_bf16  a weight gradient for bf16 on processors with AVX512_BF16, where the library's reaches half of what the
  *               dot-product instruction gives. Takes 16-fold channel counts, kernels of 1 and 3, strides of 1 and 2.
  *   bf16_conv   bf16 by block products (bf16_plan.h): forward and both gradients on NHWC activations, any number of
@@ -18,7 +19,11 @@
 bool winograd_takes(const struct cpu_module *m, const struct dnn_conv_spec *s);
 size_t winograd_workspace_bytes(const struct dnn_conv_spec *s, int threads);
 
-/* args as in dnn_conv_run, except that weights are plain KRSC. For forward and dgrad, the bits of the result depend
+/* Bytes of packed weights, which are KRSC in bf16; 0 for f32, where weights are plain KRSC. */
+size_t winograd_packed_bytes(const struct dnn_conv_spec *s);
+void winograd_pack(const struct dnn_conv_spec *s, int threads, const float *krsc, void *packed);
+
+/* args as in dnn_conv_run, with weights as said above. For forward and dgrad, the bits of the result depend
  * only on the shape. */
 void winograd_run(const struct dnn_conv_spec *s, int threads, const struct dnn_conv_args *args);
 

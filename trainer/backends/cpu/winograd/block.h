@@ -110,44 +110,100 @@ INLINE void turn_line(const enum turn t, const vec *from, vec *to)
 	}
 }
 
-/* A square of vectors in memory: the address of element (0, 0), the distances between rows and columns, and which rows,
+/* How the numbers of a tensor are stored. */
+enum element {
+	ELEMENT_F32,
+	ELEMENT_BF16, /* widened when read, rounded to nearest when written */
+};
+
+/* A square of vectors in memory: the address of element (0, 0), the bytes between rows and columns, and which rows,
  * columns and lanes exist; the others read as zero and are not written. */
 struct square {
-	float *at;
+	char *at;
 	int64_t row, col;
+	enum element element;
 	__mmask16 lanes;
 	__mmask16 rows[PATCH], cols[PATCH]; /* all lanes or none */
 	bool whole;			    /* nothing is missing */
 };
 
+/* Known when the code is compiled: nothing is missing, and how the numbers are stored. */
+struct access {
+	bool whole;
+	enum element element;
+};
+
+INLINE int64_t element_bytes(enum element e)
+{
+	return e == ELEMENT_BF16 ? 2 : 4;
+}
+
+/* row, col: floats between rows and columns. */
 static void square_whole(struct square *s, float *at, int64_t row, int64_t col)
 {
-	*s = (struct square){ .at = at, .row = row, .col = col, .lanes = 0xffff, .whole = true };
+	*s = (struct square){ .at = (char *)at, .row = 4 * row, .col = 4 * col, .lanes = 0xffff, .whole = true };
 	memset(s->rows, 0xff, sizeof(s->rows));
 	memset(s->cols, 0xff, sizeof(s->cols));
 }
 
-INLINE __m512 square_get(const struct square *s, int i, int j, const bool whole)
+/* Moves to the next LANES channels. */
+INLINE void square_next(struct square *s)
 {
-	const float *at = s->at + i * s->row + j * s->col;
-
-	return whole ? _mm512_loadu_ps(at) : _mm512_maskz_loadu_ps(s->rows[i] & s->cols[j] & s->lanes, at);
+	s->at += LANES * element_bytes(s->element);
 }
 
-INLINE void square_put(const struct square *s, int i, int j, __m512 v, const bool whole)
+/* Rounds to nearest, ties to even; a NaN stays one. */
+INLINE __m256i round_to_bf16(__m512 v)
 {
-	float *at = s->at + i * s->row + j * s->col;
+	const __m512i u = _mm512_castps_si512(v),
+		      odd = _mm512_and_si512(_mm512_srli_epi32(u, 16), _mm512_set1_epi32(1));
+	const __m512i up = _mm512_add_epi32(u, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff)));
+	const __mmask16 nan = _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q);
 
-	if (whole)
+	return _mm512_cvtepi32_epi16(_mm512_mask_mov_epi32(_mm512_srli_epi32(up, 16), nan, _mm512_set1_epi32(0x7fc0)));
+}
+
+INLINE __m512 widen_bf16(__m256i v)
+{
+	return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(v), 16));
+}
+
+INLINE __m512 square_get(const struct square *s, int i, int j, const struct access how)
+{
+	const char *at = s->at + i * s->row + j * s->col;
+	const __mmask16 there = s->rows[i] & s->cols[j] & s->lanes;
+
+	if (how.element == ELEMENT_BF16)
+		return widen_bf16(how.whole ? _mm256_loadu_si256((const __m256i *)at)
+					    : _mm256_maskz_loadu_epi16(there, at));
+	return how.whole ? _mm512_loadu_ps(at) : _mm512_maskz_loadu_ps(there, at);
+}
+
+INLINE void square_put(const struct square *s, int i, int j, __m512 v, const struct access how)
+{
+	char *at = s->at + i * s->row + j * s->col;
+	const __mmask16 there = how.whole ? 0xffff : s->rows[i] & s->cols[j] & s->lanes;
+
+	if (how.element == ELEMENT_BF16)
+		_mm256_mask_storeu_epi16(at, there, round_to_bf16(v));
+	else if (how.whole)
 		_mm512_storeu_ps(at, v);
 	else
-		_mm512_mask_storeu_ps(at, s->rows[i] & s->cols[j] & s->lanes, v);
+		_mm512_mask_storeu_ps(at, there, v);
 }
 
-/* Transforms both directions: columns first, with the intermediate result on the stack. */
-INLINE void turn_both(const enum turn t, const struct square *from, const struct square *to, const bool from_whole,
-		      const bool to_whole)
+/* Results and gradients are written to the tensor's square; the other squares are read from it. */
+INLINE bool turn_puts(const enum turn t)
 {
+	return t == TURN_RESULT || t == TURN_DW;
+}
+
+/* Transforms both directions: columns first, with the intermediate result on the stack. how: of the tensor's square;
+ * the matrices are whole and in f32. */
+INLINE void turn_both(const enum turn t, const struct square *from, const struct square *to, const struct access how)
+{
+	const struct access matrices = { true, ELEMENT_F32 };
+	const bool puts = turn_puts(t);
 	vec middle[PATCH][PATCH], line[PATCH], done[PATCH];
 	const int in = turn_in(t), out = turn_out(t);
 
@@ -155,7 +211,7 @@ INLINE void turn_both(const enum turn t, const struct square *from, const struct
 	for (int j = 0; j < in; j++) {
 #pragma GCC unroll 6
 		for (int i = 0; i < in; i++)
-			line[i] = (vec)square_get(from, i, j, from_whole);
+			line[i] = (vec)square_get(from, i, j, puts ? matrices : how);
 		turn_line(t, line, done);
 #pragma GCC unroll 6
 		for (int i = 0; i < out; i++)
@@ -166,19 +222,25 @@ INLINE void turn_both(const enum turn t, const struct square *from, const struct
 		turn_line(t, middle[i], done);
 #pragma GCC unroll 6
 		for (int j = 0; j < out; j++)
-			square_put(to, i, j, (__m512)done[j], to_whole);
+			square_put(to, i, j, (__m512)done[j], puts ? how : matrices);
 	}
 }
 
-/* Results and gradients are stored to a square that may be incomplete; the others are loaded from one. */
+INLINE void turn_stored(const enum turn t, const struct square *from, const struct square *to, const enum element e)
+{
+	if (turn_puts(t) ? to->whole : from->whole)
+		turn_both(t, from, to, (struct access){ true, e });
+	else
+		turn_both(t, from, to, (struct access){ false, e });
+}
+
+/* One of the squares is the tensor's. The gradient of weights is always written in f32. */
 INLINE void turn_square(const enum turn t, const struct square *from, const struct square *to)
 {
-	const bool puts = t == TURN_RESULT || t == TURN_DW;
-
-	if (puts ? to->whole : from->whole)
-		turn_both(t, from, to, true, true);
+	if (t != TURN_DW && (turn_puts(t) ? to : from)->element == ELEMENT_BF16)
+		turn_stored(t, from, to, ELEMENT_BF16);
 	else
-		turn_both(t, from, to, puts, !puts);
+		turn_stored(t, from, to, ELEMENT_F32);
 }
 
 /* A tile by its image, row and column. */
@@ -213,13 +275,14 @@ static void lines_there(__mmask16 *masks, int64_t at, int64_t n, int64_t side)
 }
 
 /* Returns the square of a tensor that a tile covers, with all lanes; what is outside is missing. */
-static void square_of_tile(struct square *s, const struct grid *g, const float *tensor, const struct tile_place *p)
+static void square_of_tile(struct square *s, const struct grid *g, const void *tensor, const struct tile_place *p)
 {
 	int64_t y = p->row * TILE - g->before, x = p->col * TILE - g->before;
 
-	s->at = (float *)tensor + ((p->image * g->h + y) * g->w + x) * g->c;
-	s->row = g->w * g->c;
-	s->col = g->c;
+	s->element = g->bf16 ? ELEMENT_BF16 : ELEMENT_F32;
+	s->col = g->c * element_bytes(s->element);
+	s->row = g->w * s->col;
+	s->at = (char *)tensor + (p->image * g->h + y) * s->row + x * s->col;
 	s->whole = y >= 0 && x >= 0 && y + g->side <= g->h && x + g->side <= g->w;
 	if (s->whole) {
 		memset(s->rows, 0xff, sizeof(s->rows));
@@ -243,7 +306,7 @@ INLINE void square_lanes(struct square *s, int64_t channel, int64_t channels, bo
  * most `panel` channels; a panel is [tile][channel]. */
 struct matrix_layout {
 	const struct grid *grid;
-	const float *tensor;
+	const void *tensor;
 	float *to;
 	int64_t step, rows, panel; /* rows: capacity of a panel */
 };
@@ -267,10 +330,12 @@ INLINE void turn_panel(const enum turn t, const struct matrix_layout *l, struct 
 	struct square into;
 
 	square_whole(&into, to, PATCH * l->step, l->step);
-	for (int64_t i = c.begin; i < c.end && i < g->c; i += LANES, from->at += LANES, into.at += LANES) {
+	for (int64_t i = c.begin; i < c.end && i < g->c; i += LANES) {
 		square_lanes(from, i, g->c, whole);
 		fetch_below(from, g->side, 0);
 		turn_square(t, from, &into);
+		square_next(from);
+		square_next(&into);
 	}
 	from->whole = whole;
 }

@@ -46,6 +46,19 @@ struct corner { /* the panels that are multiplied: of channels, and of result ch
 	struct cpu_range in, out;
 };
 
+/* Returns the address of element i of the weights. */
+static char *find_weight(const struct winograd *w, int64_t i)
+{
+	return (char *)w->b + i * (w->in.bf16 ? 2 : 4);
+}
+
+static __m512 load_weights(const struct winograd *w, int64_t i, __mmask16 there)
+{
+	const void *at = find_weight(w, i);
+
+	return w->in.bf16 ? widen_bf16(_mm256_maskz_loadu_epi16(there, at)) : _mm512_maskz_loadu_ps(there, at);
+}
+
 /* Loads 16 filters by 16 channels, transposed so that filters are adjacent, into rows of 16 matrices. */
 static void turn_filters(const struct winograd *w, int64_t k, int64_t c, struct square *into, int64_t row)
 {
@@ -54,16 +67,15 @@ static void turn_filters(const struct winograd *w, int64_t k, int64_t c, struct 
 	struct square from;
 
 	for (int64_t tap = 0; tap < 9; tap++) {
-		const float *at = w->b + (k * 9 + tap) * w->channels + c;
-
 #pragma GCC unroll 16
 		for (int64_t i = 0; i < LANES; i++)
-			taps[tap][i] = _mm512_maskz_loadu_ps(k + i < w->filters ? lanes : 0, at + i * 9 * w->channels);
+			taps[tap][i] =
+				load_weights(w, ((k + i) * 9 + tap) * w->channels + c, k + i < w->filters ? lanes : 0);
 		turn_16(taps[tap]);
 	}
 	square_whole(&from, NULL, 3 * LANES * LANES, LANES * LANES);
-	for (int64_t i = 0; i < LANES; i++, into->at += row) {
-		from.at = (float *)&taps[0][i];
+	for (int64_t i = 0; i < LANES; i++, into->at += row * 4) {
+		from.at = (char *)&taps[0][i];
 		turn_square(TURN_WEIGHTS, &from, into);
 	}
 }
@@ -76,7 +88,7 @@ static void weights_forward(const struct winograd *w, const struct corner *c, fl
 	square_whole(&into, NULL, PATCH * w->step_weights, w->step_weights);
 	for (int64_t k = c->out.begin; k < c->out.end; k += LANES)
 		for (int64_t i = c->in.begin; i < c->in.end; i += LANES) {
-			into.at = to + (i - c->in.begin) * width + k - c->out.begin;
+			into.at = (char *)(to + (i - c->in.begin) * width + k - c->out.begin);
 			turn_filters(w, k, i, &into, width);
 		}
 }
@@ -87,11 +99,14 @@ static void weights_back(const struct winograd *w, const struct corner *c, float
 	int64_t channels = w->channels;
 	struct square from, into;
 
-	square_whole(&from, NULL, -3 * channels, -channels);
+	square_whole(&from, NULL, 0, 0);
+	from.element = w->in.bf16 ? ELEMENT_BF16 : ELEMENT_F32;
+	from.col = -channels * element_bytes(from.element);
+	from.row = 3 * from.col;
 	square_whole(&into, to, PATCH * w->step_weights, w->step_weights);
 	for (int64_t k = c->in.begin; k < c->in.end; k++)
-		for (int64_t i = c->out.begin; i < c->out.end; i += LANES, into.at += LANES) {
-			from.at = (float *)w->b + (k * 9 + 8) * channels + i;
+		for (int64_t i = c->out.begin; i < c->out.end; i += LANES, square_next(&into)) {
+			from.at = find_weight(w, (k * 9 + 8) * channels + i);
 			square_lanes(&from, i, channels, k < w->filters);
 			from.lanes = k < w->filters ? from.lanes : 0;
 			turn_square(TURN_WEIGHTS, &from, &into);
@@ -141,13 +156,14 @@ static void finish_panel(const struct winograd_work *k, struct cpu_range panel)
 	square_whole(&from, NULL, PATCH * w->step_out, w->step_out);
 	for (int64_t i = k->tiles.begin; i < k->tiles.end; i++, place_next(&place, &w->out)) {
 		square_of_tile(&to, &w->out, w->result, &place);
-		to.at += panel.begin;
-		from.at = k->products + (i - k->tiles.begin) * (panel.end - panel.begin);
+		to.at += panel.begin * element_bytes(to.element);
+		from.at = (char *)(k->products + (i - k->tiles.begin) * (panel.end - panel.begin));
 		for (int64_t c = panel.begin, whole = to.whole; c < panel.end; c += LANES) {
 			square_lanes(&to, c, w->out.c, whole);
 			fetch_below(&to, TILE, 1);
 			turn_square(TURN_RESULT, &from, &to);
-			to.at += LANES, from.at += LANES;
+			square_next(&to);
+			square_next(&from);
 		}
 	}
 }
@@ -239,7 +255,27 @@ static void together_run(void *arg, int part, int parts)
 	}
 }
 
+/* --- packing ------------------------------------------------------------------------------------------------------ */
+
+static void round_weights(void *arg, int part, int parts)
+{
+	const struct winograd *w = arg;
+	struct cpu_range r = cpu_split(w->filters * 9 * w->channels, LANES, part, parts);
+
+	for (int64_t i = r.begin; i < r.end; i += LANES) {
+		__mmask16 there = (__mmask16)(r.end - i >= LANES ? 0xffff : (1u << (r.end - i)) - 1);
+
+		_mm256_mask_storeu_epi16((uint16_t *)w->result + i, there,
+					 round_to_bf16(_mm512_maskz_loadu_ps(there, (const float *)w->b + i)));
+	}
+}
+
 #pragma GCC pop_options
+
+void winograd_round(struct winograd *w)
+{
+	cpu_parallel(w->threads, round_weights, w);
+}
 
 void winograd_forward(struct winograd *w)
 {

@@ -22,6 +22,7 @@ struct grid {
 	int64_t rows, cols; /* tiles of an image */
 	int64_t before;	    /* rows above and columns left of the tensor that the first tile covers */
 	int64_t side;	    /* side of a tile: TILE or PATCH */
+	bool bf16;	    /* else f32 */
 };
 
 struct winograd {
@@ -35,8 +36,9 @@ struct winograd {
 	int64_t groups; /* wgrad: groups of tiles with their own sums; 0: sums are shared */
 	bool strips;	/* wgrad: sums of LANES filters and a panel of channels at a time, else all sums */
 	int64_t filters, channels; /* channels of the weights */
-	const float *a, *b;
-	float *result, *workspace;
+	const void *a, *b;
+	void *result;
+	float *workspace;
 	int64_t begin, count; /* wgrad: the current tiles of the block */
 };
 
@@ -58,5 +60,8 @@ static inline int64_t divide_ceil(int64_t n, int64_t by)
 /* Forward, and dgrad, which differs only in its weights. */
 void winograd_forward(struct winograd *w);
 void winograd_wgrad(struct winograd *w);
+
+/* Stores the weights b as bf16 into result. */
+void winograd_round(struct winograd *w);
 
 #endif

@@ -121,8 +121,8 @@ static void wgrad_filters(const struct winograd *w, const struct winograd_sums *
 	square_whole(&to, NULL, 3 * channels, channels);
 	for (int64_t k = r.begin; k < min_of(r.end, w->out.c); k++)
 		for (int64_t c = s->c.begin; c < min_of(s->c.end, channels); c += LANES) {
-			from.at = s->at + (k - s->k.begin) * s->row + c - s->c.begin;
-			to.at = w->result + k * 9 * channels + c;
+			from.at = (char *)(s->at + (k - s->k.begin) * s->row + c - s->c.begin);
+			to.at = (char *)((float *)w->result + k * 9 * channels + c);
 			square_lanes(&to, c, channels, true);
 			turn_square(TURN_DW, &from, &to);
 		}

@@ -25,8 +25,11 @@ static void plan_grids(struct winograd *w, const struct dnn_conv_spec *s)
 	w->back = back;
 	w->filters = s->k;
 	w->channels = s->c;
-	w->in = (struct grid){ .n = s->n, .side = PATCH,
-			       .rows = round_up(h, TILE) / TILE, .cols = round_up(width, TILE) / TILE };
+	w->in = (struct grid){ .n = s->n,
+			       .side = PATCH,
+			       .bf16 = s->bf16,
+			       .rows = round_up(h, TILE) / TILE,
+			       .cols = round_up(width, TILE) / TILE };
 	w->out = w->in;
 	w->out.side = TILE;
 	w->in.before = back ? 2 - s->pad : s->pad;
@@ -99,14 +102,26 @@ size_t winograd_workspace_bytes(const struct dnn_conv_spec *s, int threads)
 	return (size_t)(w.shared_floats + w.parts * w.part_floats) * sizeof(float);
 }
 
+size_t winograd_packed_bytes(const struct dnn_conv_spec *s)
+{
+	return s->bf16 && s->pass != DNN_WGRAD ? (size_t)(s->k * 9 * s->c) * 2 : 0;
+}
+
 #if defined(__x86_64__)
 /* With fewer results or channels than a tile and a vector hold, most of the work would be padding. */
 bool winograd_takes(const struct cpu_module *m, const struct dnn_conv_spec *s)
 {
-	bool fits = !s->bf16 && s->kernel == 3 && s->stride == 1 && s->pad <= 2;
+	bool fits = s->kernel == 3 && s->stride == 1 && s->pad <= 2;
 	bool pays = s->p >= TILE && s->q >= TILE && s->c >= LANES && s->k >= LANES;
 
 	return !m->direct && m->isa >= CPU_AVX512 && fits && pays;
+}
+
+void winograd_pack(const struct dnn_conv_spec *s, int threads, const float *krsc, void *packed)
+{
+	struct winograd w = { .filters = s->k, .channels = s->c, .threads = threads, .b = krsc, .result = packed };
+
+	winograd_round(&w);
 }
 
 void winograd_run(const struct dnn_conv_spec *s, int threads, const struct dnn_conv_args *args)
@@ -128,6 +143,11 @@ bool winograd_takes(const struct cpu_module *m, const struct dnn_conv_spec *s)
 {
 	(void)m, (void)s;
 	return false;
+}
+
+void winograd_pack(const struct dnn_conv_spec *s, int threads, const float *krsc, void *packed)
+{
+	(void)s, (void)threads, (void)krsc, (void)packed;
 }
 
 void winograd_run(const struct dnn_conv_spec *s, int threads, const struct dnn_conv_args *args)
