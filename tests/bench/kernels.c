@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kernels.c: the kernel calls of complete ResNet training steps, in order and on distinct buffers, without graph,
  * planner or loop: the time of a step by op and shape, with rates.
- *   kernels [resnet20|resnet18|resnet34|resnet50] [f32|bf16] THREADS BATCH REPEATS [-v|-l|-g|-t]
+ *   kernels [resnet20|resnet18|resnet18-32px|resnet34|resnet50] [f32|bf16] THREADS BATCH REPEATS [-v|-l|-g|-t]
  * -l: the step's own bound instead, as JSON: every product and convolution as fast as the best implementation that any
  * layer of the network has chosen is when run alone; for the other kernels, the fastest possible reading and writing
  * of their operands (one load per line; stores, or non-temporal stores). Both with caches as the step leaves them:
@@ -327,6 +327,7 @@ struct net {
 static const struct net nets[] = {
 	{ "resnet20", 28, 1, 16, 10, 3, { 3, 3, 3 }, 3, 1, false, false },
 	{ "resnet18", 224, 3, 64, 1000, 4, { 2, 2, 2, 2 }, 7, 2, true, false },
+	{ "resnet18-32px", 32, 3, 64, 10, 4, { 2, 2, 2, 2 }, 7, 2, true, false },
 	{ "resnet34", 224, 3, 64, 1000, 4, { 3, 4, 6, 3 }, 7, 2, true, false },
 	{ "resnet50", 224, 3, 64, 1000, 4, { 3, 4, 6, 3 }, 7, 2, true, true },
 };

@@ -19,9 +19,11 @@ import torch.nn.functional as F
 
 SEED = 20261120
 DTYPES = {"F32": torch.float32, "I64": torch.int64}
-LR = {"resnet50": 0.001, "resnet34": 0.001, "resnet18": 0.001, "resnet20": 0.01, "gpt2-124m": 3e-4, "gpt2-1558m": 3e-4}
+LR = {"resnet50": 0.001, "resnet34": 0.001, "resnet18": 0.001, "resnet18-32px": 0.01, "resnet20": 0.01, "gpt2-124m": 3e-4, "gpt2-1558m": 3e-4}
 GPT_SIZES = {"gpt2-124m": (12, 12, 768), "gpt2-1558m": (48, 25, 1600)}  # layers, heads, width
-LARGE = {"resnet50": [3, 4, 6, 3], "resnet34": [3, 4, 6, 3], "resnet18": [2, 2, 2, 2]}  # blocks of each stage, 224 px
+LARGE = {"resnet50": [3, 4, 6, 3], "resnet34": [3, 4, 6, 3], "resnet18": [2, 2, 2, 2], "resnet18-32px": [2, 2, 2, 2]}  # blocks of each stage
+IMAGES = {"resnet18-32px": (128, 3, 32, 10), "resnet20": (128, 1, 28, 10)}  # samples, channels, size, classes
+IMAGENET = (16, 3, 224, 1000)
 
 
 def write_tensors(path, tensors):
@@ -152,7 +154,7 @@ class GPT(nn.Module):
 
 def model_new(name):
     if name in LARGE:
-        return ResNet(3, LARGE[name], 64, name == "resnet50", 1000, False)
+        return ResNet(3, LARGE[name], 64, name == "resnet50", IMAGES.get(name, IMAGENET)[3], False)
     if name == "resnet20":
         return ResNet(1, [3, 3, 3], 16, False, 10, True)
     return GPT(*GPT_SIZES[name], 1024, 50257)
@@ -162,7 +164,8 @@ def batch_new(name, batch=None, length=256):
     """batch: samples; by default as in tests/bench/compare-pytorch."""
     if name in GPT_SIZES:
         return {"tokens": torch.randint(50257, (batch or 4, length + 1))}
-    n, c, size, classes = (batch or 16, 3, 224, 1000) if name in LARGE else (batch or 128, 1, 28, 10)
+    n, c, size, classes = IMAGES.get(name, IMAGENET)
+    n = batch or n
     return {"images": torch.randn(n, c, size, size), "labels": torch.randint(classes, (n,))}
 
 
