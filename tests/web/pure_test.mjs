@@ -243,6 +243,17 @@ test('NaN: the line stops, the read-out shows NaN, the position is known', () =>
 	}
 });
 
+test('a compact series has the same values, and its means only once where they are its points', () => {
+	const points = Array.from({ length: 300 }, (_, i) => ({ s: i, v: Math.sin(i) }));
+	const of = (n) => p.seriesOf('r', 'k', -1, buckets(points, (q) => q.s, 0, 299, n));
+	const all = p.compact(of(1200));
+	assert.deepEqual(all, of(1200));
+	assert.ok(all.mx === all.xs && all.mean === all.ys);
+	const some = p.compact(of(40));
+	assert.deepEqual(some, of(40));
+	assert.ok(some.mx.length < some.xs.length);
+});
+
 test('smoothing does not depend on the number of buckets and keeps a constant', () => {
 	const flat = Array.from({ length: 500 }, (_, i) => ({ s: i, v: 3 }));
 	const s = p.smooth(p.seriesOf('r', 'k', -1, buckets(flat, (q) => q.s, 0, 499, 40)), 0.9);

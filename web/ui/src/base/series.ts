@@ -53,6 +53,17 @@ export function appendBuckets(s: Series, c: BucketColumns, scale: (x: number) =>
 	}
 }
 
+function isSame(a: readonly number[], b: readonly number[]): boolean {
+	return a.length === b.length && a.every((v, i) => v === b[i]);
+}
+
+/** The series in as little memory as it needs: arrays without spare room, and means that are its points only once. */
+export function compact(s: Series): Series {
+	const [xs, ys] = [s.xs.slice(), s.ys.slice()];
+	return { ...s, xs, ys, mx: isSame(s.mx, xs) ? xs : s.mx.slice(), mean: isSame(s.mean, ys) ? ys : s.mean.slice(),
+		weight: s.weight.slice() };
+}
+
 export function seriesOf(run: string, key: string, rank: number, c: BucketColumns,
 	scale?: (x: number) => number): Series {
 	const s = emptySeries(run, key, rank);

@@ -4,7 +4,7 @@ import { signal } from '@preact/signals';
 import type { Metric, Run, Series } from '../base/types.ts';
 import { ApiError } from './server/api.ts';
 import { FORMULA } from '../base/panel.ts';
-import { appendBuckets } from '../base/series.ts';
+import { appendBuckets, compact } from '../base/series.ts';
 import { zoomOf } from './axis.ts';
 import { askCurves, askNewer, type CurveQuestion } from './points.ts';
 import { drawn, heldMetrics, loading, mayHave, metricKeys, report } from './runs.ts';
@@ -152,7 +152,7 @@ export async function fill(): Promise<void> {
 
 function keep(s: Series, everything: boolean): void {
 	const id = seriesKey(s.run, s.key, s.rank);
-	cache.set(id, s);
+	cache.set(id, compact(s));
 	if (everything && s.badX === null && s.xs.length >= s.count) complete.add(id);
 	else complete.delete(id);
 }
