@@ -257,7 +257,9 @@ static bool conv_specs_equal(const struct dnn_conv_spec *a, const struct dnn_con
 /* Describes the computation for which implementations are listed: this module's own, or the library's. */
 static struct dnn_conv_spec find_computed_spec(const struct cpu_module *m, const struct dnn_conv_spec *spec)
 {
-	return cpu_conv_own(m, spec, 0) ? *spec : cpu_conv_computed(m, spec);
+	const struct dnn_conv_spec reduced = cpu_conv_reduced(spec);
+
+	return cpu_conv_own(m, &reduced, 0) ? reduced : cpu_conv_computed(m, &reduced);
 }
 
 /* The installed library may lack a remembered name: then its first choice is used. */

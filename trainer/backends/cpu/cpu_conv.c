@@ -23,14 +23,74 @@ struct own {
 
 struct cpu_conv {
 	const struct cpu_module *module;
-	struct dnn_conv_spec spec; /* n at least 1 */
-	bool empty;		   /* the batch holds no sample */
+	struct dnn_conv_spec asked; /* as the node describes it */
+	struct dnn_conv_spec spec;  /* as it is computed; n at least 1 */
+	float *taps;		    /* asked for with more taps: the computed weights, before they are packed */
+	bool empty;		    /* the batch holds no sample */
 	int threads;
 	const struct own *own; /* NULL: the library's */
 	struct dnn_conv *dnn;
 	struct widen_copies copies; /* copies for the library's computation */
 	char impl[80];
 };
+
+/* ---- convolutions to a single pixel ---- */
+
+/* If an image has one output pixel, the result is a product of the image, as one row of numbers, and the weights of the
+ * taps that meet it; those that meet only padding are left out. Small images reach this in the last layers of a
+ * network: of 3x3 taps on one pixel, one is left. */
+struct dnn_conv_spec cpu_conv_reduced(const struct dnn_conv_spec *s)
+{
+	struct dnn_conv_spec r = *s;
+
+	if (s->p != 1 || s->q != 1 || s->h + s->pad > s->kernel || s->w + s->pad > s->kernel)
+		return r;
+	r.c = s->h * s->w * s->c;
+	r.h = r.w = r.kernel = r.stride = 1;
+	r.pad = 0;
+	return r;
+}
+
+static bool is_reduced(const struct cpu_conv *c)
+{
+	return c->asked.kernel != c->spec.kernel;
+}
+
+static size_t taps_bytes(const struct cpu_conv *c)
+{
+	return is_reduced(c) ? (size_t)(c->spec.k * c->spec.c) * sizeof(float) : 0;
+}
+
+/* Weights with all taps [k][kernel][kernel][c], and with those that meet the image [k][h][w][c]. */
+struct tap_copy {
+	const struct dnn_conv_spec *asked;
+	float *all, *met;
+	bool gather; /* else scatter, and zeros to the other taps */
+};
+
+static void copy_taps_of_filters(void *arg, int part, int parts)
+{
+	const struct tap_copy *t = arg;
+	const struct dnn_conv_spec *s = t->asked;
+	const struct cpu_range r = cpu_split(s->k, 1, part, parts);
+	const int64_t row = s->w * s->c, filter = s->kernel * s->kernel * s->c;
+
+	if (!t->gather)
+		memset(t->all + r.begin * filter, 0, (size_t)((r.end - r.begin) * filter) * sizeof(float));
+	for (int64_t k = r.begin; k < r.end; k++)
+		for (int64_t i = 0; i < s->h; i++) {
+			float *all = t->all + k * filter + ((s->pad + i) * s->kernel + s->pad) * s->c;
+			float *met = t->met + (k * s->h + i) * row;
+
+			memcpy(t->gather ? met : all, t->gather ? all : met, (size_t)row * sizeof(float));
+		}
+}
+
+static void copy_taps(const struct cpu_conv *c, struct tap_copy t)
+{
+	t.asked = &c->asked;
+	cpu_parallel((int)(c->threads < c->asked.k ? c->threads : c->asked.k), copy_taps_of_filters, &t);
+}
 
 /* ---- own implementations ---- */
 
@@ -221,7 +281,8 @@ int cpu_conv_make(struct cpu_conv **ret, struct cpu_module *m, const struct dnn_
 	if (!c)
 		return err_set(err, ERR_NOMEM, "backend cpu: out of memory while preparing a convolution");
 	c->module = m;
-	c->spec = *spec;
+	c->asked = *spec;
+	c->spec = cpu_conv_reduced(spec);
 	c->empty = spec->n == 0;
 	c->spec.n = c->empty ? 1 : spec->n;
 	c->threads = choice.threads;
@@ -229,6 +290,11 @@ int cpu_conv_make(struct cpu_conv **ret, struct cpu_module *m, const struct dnn_
 	if (c->own)
 		snprintf(c->impl, sizeof(c->impl), "%s%s", c->own->impl, spec->bf16 && c->own->in_f32 ? " in f32" : "");
 	rc = c->own ? 0 : make_dnn_conv(c, m, choice.name, err);
+	if (!rc && spec->pass != DNN_WGRAD && is_reduced(c)) {
+		c->taps = malloc(taps_bytes(c));
+		if (!c->taps)
+			rc = err_set(err, ERR_NOMEM, "backend cpu: out of memory while preparing a convolution");
+	}
 	if (rc)
 		cpu_conv_free(c);
 	else
@@ -241,6 +307,7 @@ void cpu_conv_free(struct cpu_conv *c)
 	if (!c)
 		return;
 	dnn_conv_free(c->dnn);
+	free(c->taps);
 	free(c);
 }
 
@@ -251,13 +318,26 @@ size_t cpu_conv_packed_bytes(const struct cpu_conv *c)
 	return dnn_conv_packed_bytes(c->dnn);
 }
 
+/* Of the computation, without the taps of a reduced gradient of weights, which follow. */
+static size_t inner_workspace_bytes(const struct cpu_conv *c)
+{
+	if (c->own)
+		return c->own->workspace_bytes(c);
+	return dnn_conv_workspace_bytes(c->dnn) + widen_bytes(&c->copies);
+}
+
+static size_t round_workspace(size_t bytes)
+{
+	return (bytes + 63) / 64 * 64;
+}
+
 size_t cpu_conv_workspace_bytes(const struct cpu_conv *c)
 {
 	if (c->empty)
 		return 0;
-	if (c->own)
-		return c->own->workspace_bytes(c);
-	return dnn_conv_workspace_bytes(c->dnn) + widen_bytes(&c->copies);
+	if (c->spec.pass != DNN_WGRAD || !is_reduced(c))
+		return inner_workspace_bytes(c);
+	return round_workspace(inner_workspace_bytes(c)) + taps_bytes(c);
 }
 
 const char *cpu_conv_impl(const struct cpu_conv *c)
@@ -278,26 +358,42 @@ static int run_dnn_conv(struct cpu_conv *c, const struct dnn_conv_args *args, st
 	return rc;
 }
 
+static int run_computed_conv(struct cpu_conv *c, const struct dnn_conv_args *args, struct err *err)
+{
+	if (!c->own)
+		return run_dnn_conv(c, args, err);
+	c->own->run(c, args);
+	return 0;
+}
+
 int cpu_conv_run(struct cpu_conv *c, const struct dnn_conv_args *args, struct err *err)
 {
-	const struct dnn_conv_spec *s = &c->spec;
+	const struct dnn_conv_spec *s = &c->asked;
+	struct dnn_conv_args computed = *args;
+	int rc;
 
 	if (c->empty) {
 		if (s->pass == DNN_WGRAD)
 			memset(args->out, 0, (size_t)(s->k * s->kernel * s->kernel * s->c) * sizeof(float));
 		return 0;
 	}
-	if (c->own) {
-		c->own->run(c, args);
-		return 0;
-	}
-	return run_dnn_conv(c, args, err);
+	if (s->pass != DNN_WGRAD || !is_reduced(c))
+		return run_computed_conv(c, args, err);
+	computed.out = (char *)args->workspace + round_workspace(inner_workspace_bytes(c));
+	rc = run_computed_conv(c, &computed, err);
+	if (!rc)
+		copy_taps(c, (struct tap_copy){ .all = args->out, .met = computed.out });
+	return rc;
 }
 
 int cpu_conv_pack(struct cpu_conv *c, const void *krsc_f32, void *packed, struct err *err)
 {
 	int rc;
 
+	if (c->taps) {
+		copy_taps(c, (struct tap_copy){ .all = (float *)krsc_f32, .met = c->taps, .gather = true });
+		krsc_f32 = c->taps;
+	}
 	if (c->own) {
 		c->own->pack(c, krsc_f32, packed);
 		return 0;

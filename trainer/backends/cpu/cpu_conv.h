@@ -19,6 +19,9 @@ int cpu_conv_make(struct cpu_conv **ret, struct cpu_module *m, const struct dnn_
 		  struct cpu_conv_choice choice, struct err *err);
 void cpu_conv_free(struct cpu_conv *c);
 
+/* Returns the smaller convolution that is computed in place of spec, or spec itself. */
+struct dnn_conv_spec cpu_conv_reduced(const struct dnn_conv_spec *spec);
+
 /* Returns the convolution that the library computes in place of spec. */
 struct dnn_conv_spec cpu_conv_computed(const struct cpu_module *m, const struct dnn_conv_spec *spec);
 

@@ -65,6 +65,11 @@ static struct node *build_wgrad(struct graph *g, const struct op_case *c)
 	CASE("no images", b, r, 0, 8, 8, 16, 16, 3, 1, 1),                                                             \
 		CASE("one pixel", b, r, 1, 1, 1, 1, 1, 1, 1, 0),                                                       \
 		CASE("3x3 on one pixel", b, r, 2, 1, 1, 3, 5, 3, 1, 1),                                                \
+		CASE("no images of one pixel", b, r, 0, 1, 1, 16, 16, 3, 1, 1),                                        \
+		CASE("3x3 on one pixel, 64 channels", b, r, 5, 1, 1, 64, 48, 3, 1, 1),                                 \
+		CASE("3x3/2 on 2x2 pixels", b, r, 3, 2, 2, 16, 32, 3, 2, 1),                                           \
+		CASE("3x3/2 on 1x2 pixels", b, r, 5, 1, 2, 17, 9, 3, 2, 1),                                            \
+		CASE("3x3 on 3x3 pixels, no padding", b, r, 2, 3, 3, 8, 24, 3, 1, 0),                                  \
 		CASE("stem 3x3, one channel", b, r, 3, 28, 28, 1, 16, 3, 1, 1),                                        \
 		CASE("stem 7x7/2, three channels", b, r, 2, 31, 33, 3, 64, 7, 2, 3),                                   \
 		CASE("3x3, 16 to 16", b, r, 4, 14, 14, 16, 16, 3, 1, 1),                                               \
