@@ -257,7 +257,7 @@ static void together_run(void *arg, int part, int parts)
 
 /* --- packing ------------------------------------------------------------------------------------------------------ */
 
-static void round_weights(void *arg, int part, int parts)
+static void pack_part_as_bf16(void *arg, int part, int parts)
 {
 	const struct winograd *w = arg;
 	struct cpu_range r = cpu_split(w->filters * 9 * w->channels, LANES, part, parts);
@@ -274,7 +274,7 @@ static void round_weights(void *arg, int part, int parts)
 
 void winograd_round(struct winograd *w)
 {
-	cpu_parallel(w->threads, round_weights, w);
+	cpu_parallel(w->threads, pack_part_as_bf16, w);
 }
 
 void winograd_forward(struct winograd *w)

@@ -16,6 +16,7 @@
 #define APART_TILES_LEAST 64 /* tiles of a group */
 #define STRIP_TILES 128 /* tiles per strip of wgrad, at most: all are transformed at once, and the sums stay cached */
 
+/* Divides inputs and results into tiles; of the data gradient, dy is the input. */
 static void plan_grids(struct winograd *w, const struct dnn_conv_spec *s)
 {
 	bool back = s->pass == DNN_DGRAD;
