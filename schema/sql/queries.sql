@@ -283,6 +283,8 @@ INSERT INTO note (run_id, text) VALUES (?1, ?2) ON CONFLICT (run_id) DO UPDATE S
 -- name: environment_put
 INSERT INTO environment (run_id, key_id, value) VALUES (?1, ?2, ?3)
 ON CONFLICT (run_id, key_id) DO UPDATE SET value = ?3;
+-- name: environment_drop
+DELETE FROM environment WHERE run_id = ?1 AND key_id = ?2;
 -- name: console_end
 SELECT first_line + lines FROM console WHERE run_id = ?1 AND rank = ?2 AND segment = ?3 ORDER BY first_line DESC LIMIT 1;
 -- name: console_add

@@ -254,8 +254,22 @@ def a_copy_that_was_cut_off(folder):
     assert not path.endswith('large.bin')
 
 
+def a_reason_until_the_restart_succeeds(folder):
+    runs = folder + '/runs'
+    lib.run(runs, "import dptrack; run = dptrack.init(run_name='why'); run.log({'loss': 1.0}); run.finish('failed', 'no room left')")
+    run_id = lib.only(runs, 'why').header['run_id']
+    with Server(runs) as server:
+        assert server.get(run_id)['status_reason'] == 'no room left', server.get(run_id)
+        lib.run(runs, "import dptrack, sys; run = dptrack.init(run_id=sys.argv[1], resume=True); run.log({'loss': 0.5}); run.finish()", run_id)
+        until = time.monotonic() + 60
+        while server.get(run_id)['status'] != 'finished':
+            assert time.monotonic() < until, server.get(run_id)
+            time.sleep(0.1)
+        assert 'status_reason' not in server.get(run_id), server.get(run_id)
+
+
 def main():
-    sys.exit(parallel.run([files_are_kept, a_copy_that_was_cut_off, the_machine_is_measured, lines_as_they_were_printed, by_rank_and_segment, code_and_alerts, excluded_on_request]))
+    sys.exit(parallel.run([a_reason_until_the_restart_succeeds, files_are_kept, a_copy_that_was_cut_off, the_machine_is_measured, lines_as_they_were_printed, by_rank_and_segment, code_and_alerts, excluded_on_request]))
 
 
 if __name__ == '__main__':

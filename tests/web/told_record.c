@@ -97,6 +97,20 @@ static int record_failure(const char *runs_dir)
 	return rc ? rc : dptrack_console(run, 2, reason, strlen(reason)) | dptrack_run_close(run, DPTRACK_FAILED);
 }
 
+/* Records a run that says why it ends. */
+static int record_reason(const char *runs_dir)
+{
+	struct dptrack_error error;
+	struct dptrack_run *run;
+	int rc = dptrack_run_open(&run, &(struct dptrack_run_opts){ .runs_dir = runs_dir, .experiment = "reason",
+		.run_name = "small", .url = "" }, &error);
+
+	if (!rc)
+		rc = dptrack_log_at(run, -1, 1, "train/loss", 1.0, 1.7e9) |
+		     dptrack_set_status(run, DPTRACK_FAILED, "the quota of the store is exceeded");
+	return rc ? rc : dptrack_run_close(run, DPTRACK_FAILED);
+}
+
 int main(int argc, char **argv)
 {
 	struct dptrack_error error;
@@ -116,5 +130,5 @@ int main(int argc, char **argv)
 		}
 		rc |= dptrack_run_close(run, DPTRACK_FINISHED);
 	}
-	return rc || record_failure(argv[1]) ? 1 : 0;
+	return rc || record_failure(argv[1]) || record_reason(argv[1]) ? 1 : 0;
 }

@@ -26,6 +26,15 @@ async function opened(t, name, query = '') {
 	return page;
 }
 
+test('a failed run says the reason that its program gave, which is not a fact of its environment', async (t) => {
+	const { runs: [small] } = await here.ask('GET', 'runs?experiment=reason');
+	const { status_reason: reason, environment } = await here.ask('GET', 'runs/' + small.id);
+	assert.equal(reason, 'the quota of the store is exceeded');
+	assert.equal(environment.status_reason, undefined);
+	const page = await here.open(t, '?e=reason&r=' + small.id);
+	await says(page, '.failure h2 code', /^the quota of the store is exceeded$/);
+});
+
 const card = (key) => `[data-media="${key}"]`;
 const slide = (page, key, i) => page.$eval(`${card(key)} input[type=range]`, (el, to) => {
 	el.value = to;

@@ -65,6 +65,8 @@ static void print_run_head(json_t *run)
 	printf("  id          %s\n", cli_text(run, "id"));
 	print_framed_text("  experiment  ", cli_text(run, "experiment"), "");
 	print_framed_text("  status      ", cli_status_words(run, text), "");
+	if (*cli_text(run, "status_reason"))
+		print_framed_text("  reason      ", cli_text(run, "status_reason"), "");
 	printf("  started     %s\n", table_time(text, json_integer_value(start)));
 	if (json_is_integer(start) && json_is_integer(end))
 		printf("  took        %s\n",

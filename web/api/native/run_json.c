@@ -299,6 +299,8 @@ void run_json_write(struct call *c, struct js *j, const struct query_run *run, e
 	run_json_alerts(j, run);
 	if (detail >= RUN_JSON_FULL) {
 		write_kv_object(j, "environment", run->environment, run->environment_count);
+		if (run->status_reason)
+			js_key_str(j, "status_reason", run->status_reason);
 		write_run_segments(j, run);
 		write_run_ranks(j, run);
 		write_run_problems(j, run);

@@ -5,6 +5,7 @@
 
 #include "web/store/points/scan.h"
 #include "web/store/read/read_inside.h"
+#include "web/store/store.h"
 
 #define DIVERGED_POINTS 20
 
@@ -526,6 +527,20 @@ int detail_load_series(struct db *d, int64_t run_id, struct arena *a, struct que
 	return rc;
 }
 
+/* Takes the reason of the status out of the environment, with which it is stored. */
+static void take_status_reason(struct query_run *run)
+{
+	size_t i, n = run->environment_count;
+
+	for (i = 0; i < n && strcmp(run->environment[i].key, STATUS_REASON) != 0; i++)
+		;
+	if (i == n)
+		return;
+	run->status_reason = run->environment[i].value;
+	memmove(&run->environment[i], &run->environment[i + 1], (n - i - 1) * sizeof *run->environment);
+	run->environment_count--;
+}
+
 int detail_load_rest(struct db *d, int64_t run_id, struct arena *a, struct query_run *run, struct err *err)
 {
 	struct query_kvs environment = { 0 };
@@ -536,6 +551,7 @@ int detail_load_rest(struct db *d, int64_t run_id, struct arena *a, struct query
 		rc = load_detail_pairs(d, q, a, &environment, err);
 	run->environment = environment.items;
 	run->environment_count = environment.count;
+	take_status_reason(run);
 	if (!rc)
 		rc = load_run_segments(d, run_id, a, run, err);
 	if (!rc)

@@ -6,6 +6,7 @@
 
 #include "tracker/base/clock.h"
 #include "web/store/points/order.h"
+#include "web/store/store.h"
 #include "web/store/write/apply.h"
 #include "web/store/write/change.h"
 #include "web/store/write/segment.h"
@@ -169,11 +170,27 @@ static int put_param(struct state *st, struct state_run *r, const struct state_w
 	return differs ? put_other_param(st, r, it, old, err) : 0;
 }
 
+/* Stores why a run ended. A restart that ends without a reason removes the previous one. */
+static int put_status_reason(struct state *st, const struct state_run *r, const struct intake_item *it, struct err *err)
+{
+	int64_t key;
+	int rc;
+
+	if (!it->text[0] && r->segment_count < 2)
+		return 0;
+	rc = state_key(st, STATUS_REASON, &key, err);
+	if (!rc)
+		rc = it->text[0] ? db_run(state_db(st), DB_environment_put, err, "iit", r->id, key, it->text)
+				 : db_run(state_db(st), DB_environment_drop, err, "ii", r->id, key);
+	return rc;
+}
+
 static int put_status(struct state *st, struct state_run *r, const struct state_writer *w, const struct intake_item *it,
 		      struct err *err)
 {
 	struct state_segment news = { .end_ms = it->time_ms };
 	const char *name = event_status_name(it->status);
+	int rc;
 
 	/* Only the first rank decides the status of the run. */
 	if (!name || w->rank > 0)
@@ -188,7 +205,8 @@ static int put_status(struct state *st, struct state_run *r, const struct state_
 	} else if (it->kind == EVENT_HPARAMS_END && it->end_ms) {
 		news.end_ms = it->end_ms;
 	}
-	return segment_status(st, r, w->segment, &news, err);
+	rc = segment_status(st, r, w->segment, &news, err);
+	return rc || it->kind != EVENT_STATUS ? rc : put_status_reason(st, r, it, err);
 }
 
 /* Appends the text of a foreign file to the note. */
@@ -228,8 +246,11 @@ static int join_foreign_segment(struct state *st, struct state_writer *w, int nu
 static int restart_foreign(struct state *st, struct state_run *r, struct state_writer *w, const struct intake_item *it,
 			   struct err *err)
 {
-	struct segment_open o = { .number = r->segment + 1, .first_step = it->step, .first_epoch = it->step,
-				  .start_ms = it->time_ms, .status = "running" };
+	struct segment_open o = { .number = r->segment + 1,
+				  .first_step = it->step,
+				  .first_epoch = it->step,
+				  .start_ms = it->time_ms,
+				  .status = "running" };
 	int rc;
 
 	if (w->rank != EVENT_RANK_RUN || w->durable || it->step <= 0)

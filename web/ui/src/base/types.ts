@@ -46,6 +46,8 @@ export interface Run {
 }
 
 export interface RunDetail extends Run {
+	/** Why it ended, as its program said, or ''. */
+	reason: string;
 	environment: Record<string, string>;
 	ranks: number[];
 	/** Milliseconds from its first to its last point; null without any. */

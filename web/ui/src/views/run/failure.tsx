@@ -38,7 +38,7 @@ export function Failure({ r }: { r: RunDetail }) {
 	const lines = useLastLines(r);
 	if (r.status !== 'failed' && r.status !== 'killed') return null;
 	const texts = (lines ?? []).map((l) => piecesOf(l.text).map((p) => p.text).join(''));
-	const reason = reasonIn(texts);
+	const reason = r.reason || reasonIn(texts);
 	const to = { tab: 'console' };
 	return (
 		<section class="box failure" aria-label={Str.WhyItFailed}>
