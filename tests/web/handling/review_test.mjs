@@ -18,7 +18,7 @@ async function run(experiment, name, series = {}, { params = {}, status = 'finis
 	return id;
 }
 
-test('a note has the focus when it is begun, and its draft survives a change of the page', async (t) => {
+test('a note has the focus when it is begun, and is saved when the page is left', async (t) => {
 	const [a] = [await run('notes', 'a', { loss: [[1, 1]] }), await run('notes', 'b', { loss: [[1, 2]] })];
 	const page = await here.open(t, '?e=notes&r=' + a);
 	await page.click('.notes button:text-is("Add")', WAIT);
@@ -31,8 +31,32 @@ test('a note has the focus when it is begun, and its draft survives a change of 
 	await page.keyboard.press('n');
 	await says(page, 'h1', /^b/);
 	await page.goto(here.server.url + '?e=notes&r=' + a);
+	await says(page, '.notes', /no nan now/);
+});
+
+test('a note is saved while typing pauses; what the server refused is kept as a draft', async (t) => {
+	const a = await run('kept', 'a', { loss: [[1, 1]] });
+	const page = await here.open(t, '?e=kept&r=' + a);
+	const stored = async () => (await here.ask('GET', 'runs/' + a)).notes;
+	await page.click('.notes button:text-is("Add")', WAIT);
+	await page.keyboard.type('first');
+	await says(page, '.notes [role=status]', /^Saved$/);
+	assert.equal(await stored(), 'first');
+	const refusal = { status: 400, json: { error: { code: 'full', message: 'the disk is full' } } };
+	await page.route('**/api/v1/runs/' + a, (r) => r.request().method() === 'PATCH' ? r.fulfill(refusal)
+		: r.continue());
+	await page.keyboard.type(' second');
+	await says(page, '.notes [role=alert]', /the disk is full/);
+	await page.reload();
+	await page.unroute('**/api/v1/runs/' + a);
 	await page.click('.notes button:text-is("Continue draft")', WAIT);
-	assert.equal(await page.inputValue('.notes textarea'), 'no nan now');
+	assert.equal(await page.inputValue('.notes textarea'), 'first second');
+	await page.click('.notes button:text-is("Done")');
+	await until(stored, (text) => text === 'first second');
+	await page.keyboard.press('e');
+	await page.keyboard.type(' third');
+	await page.click('.notes button:text-is("Undo changes")');
+	await until(stored, (text) => text === 'first second');
 });
 
 test('a failed run says first that it failed and at which step, once', async (t) => {

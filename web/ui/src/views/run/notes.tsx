@@ -12,6 +12,8 @@ import { lazy } from '../base/lazy.tsx';
 const Markdown = lazy(() => import('../base/markdown.tsx').then((m) => m.Markdown));
 const ROWS_MIN = 5;
 const ROWS_MAX = 20;
+/** Pause in typing after which notes are saved. */
+const PAUSE_MS = 700;
 
 /** Resolves once notes can be drawn. */
 export function notesReady(): Promise<void> {
@@ -43,36 +45,58 @@ function keepDraft(r: Run, text: string | null): void {
 	}
 }
 
-function Editor({ r, done, close }: { r: Run; done: (r: Run) => void; close: () => void }) {
-	const box = useRef<HTMLDivElement>(null);
+/** Saves the text of a run's notes while typing pauses; a text that could not be saved remains as a draft. */
+function useSaving(r: Run, changed: (r: Run) => void) {
 	const text = useSignal(readDraft(r) ?? r.notes);
+	const stored = useSignal(r.notes);
 	const wrong = useSignal('');
-	useFocus(box, ['textarea']);
-	useEffect(() => box.current!.scrollIntoView({ block: 'nearest' }), []);
+	const timer = useRef(0);
 	const save = async () => {
+		clearTimeout(timer.current);
+		const now = text.value;
+		if (now === stored.value) return;
 		try {
-			const changed = await changeRun(r.id, { notes: text.value });
-			keepDraft(r, null);
-			done(changed);
+			const saved = await changeRun(r.id, { notes: now });
+			stored.value = now;
+			wrong.value = '';
+			if (text.value === now) keepDraft(r, null);
+			if (s.opened.value?.id === saved.id) changed(saved);
 		} catch (e) {
 			wrong.value = (e as Error).message;
 		}
 	};
+	const type = (words: string) => {
+		keepDraft(r, (text.value = words));
+		clearTimeout(timer.current);
+		timer.current = window.setTimeout(() => void save(), PAUSE_MS);
+	};
+	useEffect(() => () => void save(), []);
+	return { text, stored, wrong, type, save };
+}
+
+function Editor({ r, changed, close }: { r: Run; changed: (r: Run) => void; close: () => void }) {
+	const box = useRef<HTMLDivElement>(null);
+	const before = useRef(r.notes);
+	const { text, stored, wrong, type, save } = useSaving(r, changed);
+	useFocus(box, ['textarea']);
+	useEffect(() => box.current!.scrollIntoView({ block: 'nearest' }), []);
+	const end = () => save().then(() => wrong.value || close());
+	const says = text.value !== stored.value ? Str.Saving : text.value !== before.current ? Str.Saved
+		: Str.SavedWhileYouType;
 	const rows = Math.min(ROWS_MAX, Math.max(ROWS_MIN, text.value.split('\n').length + 1));
 	return (
 		<div ref={box} tabIndex={-1} onKeyDown={(e) => {
-			if (e.key === 'Enter' && (e.ctrlKey || e.metaKey)) void save();
-			if (e.key === 'Escape') close();
+			if ((e.key === 'Enter' && (e.ctrlKey || e.metaKey)) || e.key === 'Escape') void end();
 		}}>
 			<textarea aria-label={Str.Notes} rows={rows} value={text.value} placeholder={Str.Markdown}
-				onInput={(e) => keepDraft(r, (text.value = e.currentTarget.value))} />
-			<span class="options"><button type="button" class="primary" onClick={() =>
-				void save()}>{Str.Save}</button>
-				<button type="button" onClick={() => {
-					keepDraft(r, null);
-					close();
-				}}>{Str.Discard}</button>
-				<span class="dim">{Str.DraftsAreKeptInThisBrowser}</span></span>
+				onInput={(e) => type(e.currentTarget.value)} />
+			<span class="options">
+				<button type="button" class="primary" onClick={() => void end()}>{Str.Done}</button>
+				{text.value !== before.current && <button type="button" onClick={() => {
+					type(before.current);
+					void end();
+				}}>{Str.UndoChanges}</button>}
+				{!wrong.value && <span class="dim" role="status">{says}</span>}</span>
 			{wrong.value && <span class="problem" role="alert">{wrong.value}</span>}
 		</div>
 	);
@@ -86,16 +110,12 @@ export function Notes({ r, done }: { r: Run; done: (r: Run) => void }) {
 	const editing = mayWrite && edited.value === r.id;
 	useEffect(() => () => void (edited.value = null), []);
 	const draft = !editing && mayWrite && readDraft(r) !== null;
-	const saved = (changed: Run) => {
-		done(changed);
-		edited.value = null;
-	};
 	return (
 		<section class="box notes">
 			<h2>{Str.Notes} {mayWrite && !editing && <button type="button" class="quiet" title="e"
 				aria-keyshortcuts="e" onClick={() => (edited.value = r.id)}>{draft ? Str.ContinueDraft
 					: r.notes ? Str.Edit : Str.Add}</button>}</h2>
-			{editing ? <Editor r={r} done={saved} close={() => (edited.value = null)} />
+			{editing ? <Editor r={r} changed={done} close={() => (edited.value = null)} />
 				: !r.notes ? <p class="dim">{draft ? Str.AnUnsavedDraftIsKept
 					: Str.NoNotesYet}</p>
 				: <Markdown text={r.notes} meanwhile={<pre>{r.notes}</pre>}
