@@ -14,9 +14,6 @@ struct store;
 
 #define STORE_CACHE_MIB 256
 
-/* Key of the environment under which the reason of a run's status is stored. */
-#define STATUS_REASON "status_reason"
-
 struct store_opts {
 	/* required: a file (created with its lock; the folder must exist), or postgresql://…, the address of a
 	 * database that several processes share */

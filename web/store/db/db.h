@@ -27,6 +27,8 @@ enum db_column {
 
 #define DB_PAGE_BYTES 4096   /* unit of the query free_pages */
 #define DB_ROWS_OF_BYTES 160 /* size of the database identity in changes_now */
+/* Key of the environment under which the reason of a run's status is stored. */
+#define STATUS_REASON "status_reason"
 
 struct db;
 struct db_rows; /* the rows of one query of a connection; each query runs once at a time */

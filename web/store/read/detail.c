@@ -5,7 +5,6 @@
 
 #include "web/store/points/scan.h"
 #include "web/store/read/read_inside.h"
-#include "web/store/store.h"
 
 #define DIVERGED_POINTS 20
 

@@ -6,7 +6,6 @@
 
 #include "tracker/base/clock.h"
 #include "web/store/points/order.h"
-#include "web/store/store.h"
 #include "web/store/write/apply.h"
 #include "web/store/write/change.h"
 #include "web/store/write/segment.h"
