@@ -63,6 +63,42 @@ test('runs are deleted together by keyboard, undone at once, later restored from
 	assert.equal((await here.ask('GET', 'runs/' + ids.a)).deleted, false);
 });
 
+/** Waits until the selector matches the focused element. */
+const focusOn = (page, selector) => until(() => page.evaluate((q) => document.activeElement.outerHTML.slice(0, 160)
+	+ document.activeElement.matches(q), selector), (said) => said.endsWith('true'), 'focus: ' + selector);
+
+test('the focus is on the heading of an opened page, on the undo of a removal, then on the table', async (t) => {
+	const ids = await made('focus', ['a', 'b', 'c']);
+	const page = await here.open(t, '?e=focus');
+	await listed(page, 'a,b,c');
+	await page.focus(`[data-run="${ids.a}"] [role=rowheader]`);
+	await press(page, 'Enter');
+	await focusOn(page, '.runpage h1, main.wait');
+	await says(page, '.runpage h1', /^a/);
+	await page.focus('.runhead a:text-is("All runs")');
+	await press(page, 'Enter');
+	await listed(page, 'a,b,c');
+	await focusOn(page, 'main.tablepane h1');
+	await page.focus('header button:text-is("Compare")');
+	await press(page, 'Enter');
+	await page.waitForSelector('main.side h1', WAIT);
+	await focusOn(page, 'main h1, main');
+	await page.click('main a:text-is("Table and charts")');
+	await listed(page, 'a,b,c');
+	await page.focus(`[data-run="${ids.a}"] [role=rowheader]`);
+	await press(page, 'x');
+	await page.focus('.bulk button[aria-label="More actions"]');
+	await press(page, 'Enter');
+	await page.focus('.bulk button:text-is("Delete")');
+	await press(page, 'Enter');
+	await listed(page, 'b,c');
+	await focusOn(page, '.told button, .grid [data-cell]');
+	await page.focus('.told button:text-is("Undo")');
+	await press(page, 'Enter');
+	await listed(page, 'a,b,c');
+	await focusOn(page, '.grid [data-cell]');
+});
+
 test('runs move to another experiment and back; a live run or one with artifacts stays, with a reason', async (t) => {
 	const ids = await made('from', ['a', 'b', 'kept']);
 	const put = await fetch(`${here.server.url}api/v1/runs/${ids.kept}/artifacts/w.bin`,

@@ -2,6 +2,7 @@
 // Keyboard focus: an opened part takes the focus before the next key, and returns it when closed.
 import type { RefObject } from 'preact';
 import { useLayoutEffect } from 'preact/hooks';
+import * as s from '../../state/index.ts';
 
 const TAKES_KEYS = 'button, a[href], input, select, textarea, [tabindex="0"]';
 
@@ -21,6 +22,28 @@ function giveBack(before: Element | null, around: readonly Element[]): void {
 	if (!isLost()) return;
 	if (before instanceof HTMLElement && before.isConnected && before !== document.body) before.focus();
 	else around.find((e) => e.isConnected)?.querySelector<HTMLElement>(TAKES_KEYS)?.focus();
+}
+
+/** Whenever the focused element is removed, focuses a new offer of undo, the heading of a new page, or the table. */
+export function keepFocus(): void {
+	let held: Element | null = null;
+	let [page, offer] = ['', s.done.value];
+	const here = () => `${s.view.value.page} ${s.view.value.run}`;
+	const hold = () => {
+		held = isLost() ? null : document.activeElement;
+		[page, offer] = [here(), s.done.value];
+	};
+	addEventListener('focusin', hold);
+	addEventListener('click', hold, true);
+	const move = () => {
+		if (!held || held.isConnected || !isLost()) return;
+		const to = [s.done.value !== offer && '.told button', page === here() && '.grid [tabindex="0"]',
+			'main h1', 'main'].map((q) => q && document.querySelector<HTMLElement>(q)).find((e) => e);
+		if (to && to.tabIndex < 0) to.tabIndex = -1;
+		if (to) to.focus({ preventScroll: true });
+	};
+	// after giveBack, which is queued earlier
+	new MutationObserver(() => queueMicrotask(move)).observe(document.body, { childList: true, subtree: true });
 }
 
 const NARROW_PX = 720;

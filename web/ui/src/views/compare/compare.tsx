@@ -57,14 +57,14 @@ export function Compare() {
 	useEffect(() => {
 		document.title = (s.experiment.value ?? 'runs') + Str.inDptrack;
 	});
+	const heading = <h1 class="unseen">{s.experiment.value ?? Str.Runs}</h1>;
 	if (!s.runs.value.length)
-		return (
-			<>{s.loading.value ? <main class="wait" aria-busy="true" /> : <main><NoRuns /></main>}
-				<Header /></>
-		);
+		return <>{s.loading.value ? <main class="wait" aria-busy="true" /> : <main>{heading}<NoRuns /></main>}
+			<Header /></>;
 	return (
 		<>
 			<main class="tablepane">
+				{heading}
 				<Facts />
 				{!s.rows.value.length ? <NoRuns /> : s.isGrouped.value ? <Grouped
 					narrow={narrow.value} />

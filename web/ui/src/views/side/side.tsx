@@ -142,6 +142,7 @@ export function SideBySide() {
 	</Empty></main><Header /></>;
 	return (
 		<><main class="side">
+			<h1 class="unseen">{Str.RunsSideBySide}</h1>
 			<Controls n={runs.length} />
 			<Media runs={runs} />
 			<div class="box scroll" tabIndex={0} role="region" aria-label={Str.RunsSideBySide}>
