@@ -395,3 +395,26 @@ test('the list of experiments says what its best value is of', async (t) => {
 	await until(() => page.$$eval('main.experiments tr', (l) => l.find((r) => /^best/.test(r.textContent.trim()))
 		?.cells[4].textContent ?? ''), (s) => /val\/top1\s*0\.75/.test(s));
 });
+
+test('on a phone the button of a panel stays in place when its choice shortens the page', async (t) => {
+	for (let i = 0; i < 10; i++)
+		await here.ask('POST', 'runs', { experiment: 'jump', name: 'r' + i, params: { model: i < 5 ? 'cnn' : 'mlp',
+			seed: String(i) } }).then(({ id }) => here.ask('POST', `runs/${id}/metrics`, { points: [1, 2].map((step) =>
+			({ key: 'loss', step, value: i + 1 / step, wall_time: 1.7e9 + step })) }));
+	const page = await here.open(t, '?e=jump');
+	await page.setViewportSize({ width: 390, height: 844 });
+	await drawn(page);
+	const button = page.locator('.grouping button:text-is("Group by")');
+	await button.evaluate((e) => scrollBy(0, e.getBoundingClientRect().top - 500));
+	await button.click();
+	const top = () => page.$eval('.grouping .pop', (e) => Math.round(e.getBoundingClientRect().top));
+	const was = await top();
+	await page.click('.grouping .picker label:has-text("model")');
+	await until(() => page.locator('.card.run').count(), (n) => n < 10);
+	const now = await until(top, (px) => px > 0);
+	assert.ok(now <= was + 1, `${was} to ${now}`);
+	await until(() => page.$eval('.grouping .picker', (e) => {
+		const [p, b] = [e, e.parentElement].map((x) => x.getBoundingClientRect());
+		return Math.max(p.top - b.bottom, b.top - p.bottom);
+	}), (px) => px >= 0 && px < 12);
+});

@@ -51,18 +51,40 @@ const NARROW_PX = 720;
 const APART = 5;
 const EDGE = 8;
 
-/** In a narrow window, where panels are fixed: places a panel below its button or above it, where there is room. */
+/** Places a fixed panel below its button or above it, where there is room. */
+function place(el: HTMLElement): void {
+	const bottom = innerHeight - parseFloat(getComputedStyle(el).getPropertyValue('--bottom'));
+	const button = el.parentElement!.getBoundingClientRect();
+	const from = Math.max(EDGE, button.bottom + APART);
+	const to = Math.min(bottom - EDGE, button.top - APART);
+	const below = el.offsetHeight <= bottom - EDGE - from || bottom - from >= to;
+	Object.assign(el.style, below ? { top: from + 'px', bottom: 'auto', maxHeight: bottom - EDGE - from + 'px' }
+		: { top: 'auto', bottom: innerHeight - to + 'px', maxHeight: to - EDGE + 'px' });
+}
+
+/** In a narrow window, where panels are fixed: places a panel next to its button. If its choices change the height of
+ * the page, the button stays in place. */
 export function usePlace(box: RefObject<HTMLElement | null>): void {
 	useLayoutEffect(() => {
 		const el = box.current!;
-		if (innerWidth > NARROW_PX || getComputedStyle(el).position !== 'fixed') return;
-		const bottom = innerHeight - parseFloat(getComputedStyle(el).getPropertyValue('--bottom'));
-		const button = el.parentElement!.getBoundingClientRect();
-		const from = Math.max(EDGE, button.bottom + APART);
-		const to = Math.min(bottom - EDGE, button.top - APART);
-		const below = el.offsetHeight <= bottom - EDGE - from || bottom - from >= to;
-		Object.assign(el.style, below ? { top: from + 'px', maxHeight: bottom - EDGE - from + 'px' }
-			: { top: 'auto', bottom: innerHeight - to + 'px', maxHeight: to - EDGE + 'px' });
+		if (innerWidth > NARROW_PX || getComputedStyle(el).position !== 'fixed') return undefined;
+		const app = document.querySelector<HTMLElement>('.app')!;
+		const topNow = () => el.parentElement!.getBoundingClientRect().top;
+		let [top, height] = [topNow(), app.offsetHeight];
+		const resized = new ResizeObserver(() => {
+			scrollBy(0, topNow() - top);
+			[top, height] = [topNow(), app.offsetHeight];
+			place(el);
+		});
+		resized.observe(app); // at once, too
+		const see = () => {
+			if (app.offsetHeight === height) top = topNow(); // otherwise the browser scrolled
+		};
+		addEventListener('scroll', see);
+		return () => {
+			resized.disconnect();
+			removeEventListener('scroll', see);
+		};
 	}, []);
 }
 
