@@ -14,16 +14,18 @@ enum { STEPS = 40, EVERY = 10, LINES = 1500, LARGE_WIDTH = 240, LARGE_HEIGHT = 1
 static const unsigned char pixel[] = { 'G', 'I', 'F', '8', '9', 'a', 1, 0, 1, 0, 0x80, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff,
 				       0x2c, 0, 0, 0, 0, 1, 0, 1, 0, 0, 2, 2, 0x44, 1, 0, 0x3b };
 
-/* Logs the pixel on a larger screen. */
+/* Logs the pixel on a larger screen, with a caption. */
 static int log_large_image(struct dptrack_run *run, int step)
 {
 	unsigned char large[sizeof(pixel)];
+	char caption[32];
 
+	snprintf(caption, sizeof(caption), "large at %d", step);
 	memcpy(large, pixel, sizeof(pixel));
 	large[6] = LARGE_WIDTH;
 	large[8] = LARGE_HEIGHT;
 	return dptrack_image(run, step, "seen/large", &(struct dptrack_bytes){ large, sizeof(large) }, LARGE_WIDTH,
-			     LARGE_HEIGHT);
+			     LARGE_HEIGHT) | dptrack_text(run, step, "seen/large/caption", caption);
 }
 
 /* Logs the first bytes of a WebM file, an HTML document with a script, and a figure as Plotly writes it. */

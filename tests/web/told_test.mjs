@@ -106,6 +106,17 @@ test('media of several runs: names, true sizes, aligned tables, all steps in a g
 	await clean(page);
 });
 
+test('a caption is below its picture, at every step and in the grid of steps, and has no card', async (t) => {
+	const page = await opened(t, 'one', '&t=media');
+	await says(page, `${card('seen/large')} a + .caption`, /^large at 30$/);
+	await slide(page, 'seen/large', 1);
+	await says(page, `${card('seen/large')} a + .caption`, /^large at 10$/);
+	await page.click(`${card('seen/large')} button:text-is("All steps")`);
+	await until(() => page.$$eval(`${card('seen/large')} td .caption`, (l) => l.map((e) => e.textContent).join()),
+		(s) => s === 'large at 0,large at 10,large at 20,large at 30');
+	assert.equal(await page.locator(card('seen/large/caption')).count(), 0);
+});
+
 test('a run without media up to a step says at which step its first are, and goes there', async (t) => {
 	const { runs } = await here.ask('GET', 'runs?experiment=told');
 	const late = runs.find((r) => r.name === 'two').id;

@@ -85,6 +85,8 @@ export interface MediaKey {
 	key: string;
 	kind: MediaKind;
 	count: number;
+	/** Its items have captions: texts below the key + CAPTION. */
+	captioned?: boolean;
 }
 
 export interface Media {
@@ -97,8 +99,10 @@ export interface Media {
 	type: string;
 	width: number;
 	height: number;
+	caption?: Media | undefined;
 }
 
+export const CAPTION = '/caption';
 const MEDIA_MAX = 50000;
 
 export async function getMediaKeys(run: string): Promise<MediaKey[]> {

@@ -129,7 +129,16 @@ interface Options {
 	all: readonly Media[];
 }
 
-export function Content({ m, before, all }: Options) {
+function Caption({ m }: { m: Media }) {
+	const { value, wrong } = useContent(m, getMediaText);
+	return <><p class="caption">{value}</p><Wrong text={wrong} /></>;
+}
+
+export function Content(o: Options) {
+	return <><ContentOf {...o} />{o.m.caption && <Caption m={o.m.caption} />}</>;
+}
+
+function ContentOf({ m, before, all }: Options) {
 	switch (m.kind) {
 	case 'image': return <Picture m={m} />;
 	case 'histogram': return <HistogramOf m={m} all={all} />;

@@ -6,7 +6,7 @@ import { useEffect } from 'preact/hooks';
 import { byName, count } from '../../base/format.ts';
 import type { Run } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
-import { getMedia, getMediaKeys, type Media as Item, type MediaKey } from '../../state/records.ts';
+import { CAPTION, getMedia, getMediaKeys, type Media as Item, type MediaKey } from '../../state/records.ts';
 import { filled, parts, Str } from '../../strings/en.ts';
 import { Breaking, GroupHead, Key, Name } from '../base/bits.tsx';
 import { Content } from './content.tsx';
@@ -20,14 +20,18 @@ let own: { key: string; x: number } | null = null;
 
 const isPicture = (k: MediaKey) => k.kind === 'image';
 
-/** Keys of any run, with the largest number of items; pictures first. */
+/** Keys of any run, with the largest number of items, without captions; pictures first. */
 function merged(lists: readonly MediaKey[][]): MediaKey[] {
 	const by = new Map<string, MediaKey>();
 	for (const k of lists.flat()) {
 		const own = by.get(k.key);
 		by.set(k.key, own ? { ...own, count: Math.max(own.count, k.count) } : k);
 	}
-	return [...by.values()].sort((a, b) => Number(isPicture(b)) - Number(isPicture(a)) || byName(a.key, b.key));
+	const captionOf = (k: MediaKey) => (isPicture(k) || k.kind === 'audio' ? by.get(k.key + CAPTION) : undefined);
+	const captions = new Set([...by.values()].map(captionOf));
+	return [...by.values()].filter((k) => !captions.has(k))
+		.map((k) => ({ ...k, captioned: captionOf(k) !== undefined }))
+		.sort((a, b) => Number(isPicture(b)) - Number(isPicture(a)) || byName(a.key, b.key));
 }
 
 /** Step of the charts' cursor; null if it does not count steps or a slider has set it. */
@@ -167,18 +171,25 @@ function moved(e: KeyboardEvent, at: Signal<number>, last: number): void {
 	at.value = Math.min(last, Math.max(0, at.value + by));
 }
 
+/** The items of a key with their captions. */
+async function withCaptions(run: Run, { key, captioned }: MediaKey): Promise<Item[]> {
+	const [list, texts] = await Promise.all([getMedia(run.id, key), captioned ? getMedia(run.id, key + CAPTION) : []]);
+	const by = new Map(texts.map((m) => [`${m.step} ${m.rank}`, m]));
+	return list.map((m) => ({ ...m, caption: by.get(`${m.step} ${m.rank}`) }));
+}
+
 /** All items of a key by run; null while they load. */
 function useItems(of: MediaKey, runs: readonly Run[]): { items: Item[][] | null; wrong: string } {
 	const items = useSignal<Item[][] | null>(null);
 	const wrong = useSignal('');
 	useEffect(() => {
 		let here = true;
-		Promise.all(runs.map((r) => getMedia(r.id, of.key))).then((l) => here && (items.value = l),
+		Promise.all(runs.map((r) => withCaptions(r, of))).then((l) => here && (items.value = l),
 			(e: Error) => here && (wrong.value = e.message));
 		return () => {
 			here = false;
 		};
-	}, [runs.map((r) => r.id).join(), of.key, of.count]);
+	}, [runs.map((r) => r.id).join(), of.key, of.count, of.captioned]);
 	return { items: items.value, wrong: wrong.value };
 }
 
