@@ -418,3 +418,36 @@ test('on a phone the button of a panel stays in place when its choice shortens t
 		return Math.max(p.top - b.bottom, b.top - p.bottom);
 	}), (px) => px >= 0 && px < 12);
 });
+
+/** Opens a page as on a phone with a touch screen. */
+async function phone(t, address) {
+	const context = await here.browser.newContext({ viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true });
+	t.after(() => context.close());
+	const page = await context.newPage();
+	await page.goto(here.server.url + address);
+	return page;
+}
+
+test('on a phone boxes can be hit, and a double tap on Delete deletes nothing', async (t) => {
+	const of = (i) => ({ params: { model: i ? 'cnn' : 'mlp', seed: String(i) } });
+	for (const i of [0, 1, 2]) await run('touch', 'r' + i, { loss: [[1, 1], [2, 0.5]] }, of(i));
+	const page = await phone(t, '?e=touch');
+	await drawn(page);
+	const sides = (q) => page.$$eval(q, (l) => l.flatMap((e) => [e.offsetWidth, e.offsetHeight]));
+	assert.ok((await sides('.cards .pick')).every((px) => px >= 24));
+	await page.tap('.grouping button:text-is("Group by")');
+	await page.waitForSelector('.grouping .choice', WAIT);
+	const choices = await sides('.grouping .choice, .grouping .choice input');
+	assert.ok(choices.length >= 8 && choices.every((px) => px >= 24), choices.join());
+	await page.tap('.grouping button:text-is("Group by")');
+	for (const i of [0, 1]) await page.tap(`.cards [aria-label="Select r${i}"]`);
+	await page.tap('.bulk [aria-label="More actions"]');
+	await page.tap('.bulk button:text-is("Delete")');
+	// where the second tap of a finger is, if the button is below it
+	assert.equal(await page.$eval('[role=dialog] .danger', (e) => {
+		const { left, top, width, height } = e.getBoundingClientRect();
+		return document.elementFromPoint(left + width / 2, top + height / 2) === e;
+	}), false);
+	await page.tap('[role=dialog] .danger');
+	await until(() => page.locator('.cards .pick').count(), (n) => n === 1);
+});
