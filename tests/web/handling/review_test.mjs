@@ -451,3 +451,15 @@ test('on a phone boxes can be hit, and a double tap on Delete deletes nothing', 
 	await page.tap('[role=dialog] .danger');
 	await until(() => page.locator('.cards .pick').count(), (n) => n === 1);
 });
+
+test('phases that ranks log under other names have their share, too', async (t) => {
+	for (const name of ['one', 'two']) {
+		const id = await run('phased', name, { loss: [[1, 1], [2, 0.5], [3, 0.4]] });
+		const values = { forward: 2, backward: 3, data: 1, allreduce: 2, eval: 2 };
+		await here.ask('POST', `runs/${id}/metrics`, { points: Object.entries(values).flatMap(([k, value]) =>
+			[1, 2, 3].map((step) => ({ key: 'phase/' + k, step, value, rank: 0, wall_time: 1.8e9 + step }))) });
+	}
+	const page = await here.open(t, '?e=phased');
+	await until(() => page.$eval('.grid .phases', (e) => e.title).catch(() => ''), (s) => s
+		=== 'data 10 %, forward 20 %, backward 30 %, allreduce 20 %, eval 20 %');
+});

@@ -10,7 +10,7 @@ import { Bar, PhaseLegend, shares } from '../base/phases.tsx';
 const BARS_MAX = 16;
 
 /** Phases in which a rank works rather than waits. */
-const OWN = PHASE_KEYS.filter((k) => k !== 'comm_exposed');
+const OWN = PHASE_KEYS.filter((k) => k !== 'comm_exposed' && k !== 'allreduce');
 
 const own = (r: RankPhases) => ownSeconds(r, OWN);
 
