@@ -397,10 +397,8 @@ test('the list of experiments says what its best value is of', async (t) => {
 });
 
 test('on a phone the button of a panel stays in place when its choice shortens the page', async (t) => {
-	for (let i = 0; i < 10; i++)
-		await here.ask('POST', 'runs', { experiment: 'jump', name: 'r' + i, params: { model: i < 5 ? 'cnn' : 'mlp',
-			seed: String(i) } }).then(({ id }) => here.ask('POST', `runs/${id}/metrics`, { points: [1, 2].map((step) =>
-			({ key: 'loss', step, value: i + 1 / step, wall_time: 1.7e9 + step })) }));
+	for (let i = 0; i < 10; i++) await run('jump', 'r' + i, { loss: [[1, i + 1], [2, i + 0.5]] },
+		{ params: { model: i < 5 ? 'cnn' : 'mlp', seed: String(i) } });
 	const page = await here.open(t, '?e=jump');
 	await page.setViewportSize({ width: 390, height: 844 });
 	await drawn(page);
@@ -421,7 +419,8 @@ test('on a phone the button of a panel stays in place when its choice shortens t
 
 /** Opens a page as on a phone with a touch screen. */
 async function phone(t, address) {
-	const context = await here.browser.newContext({ viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true });
+	const context = await here.browser.newContext({ viewport: { width: 390, height: 844 }, hasTouch: true,
+		isMobile: true });
 	t.after(() => context.close());
 	const page = await context.newPage();
 	await page.goto(here.server.url + address);
@@ -456,8 +455,9 @@ test('phases that ranks log under other names have their share, too', async (t) 
 	for (const name of ['one', 'two']) {
 		const id = await run('phased', name, { loss: [[1, 1], [2, 0.5], [3, 0.4]] });
 		const values = { forward: 2, backward: 3, data: 1, allreduce: 2, eval: 2 };
-		await here.ask('POST', `runs/${id}/metrics`, { points: Object.entries(values).flatMap(([k, value]) =>
-			[1, 2, 3].map((step) => ({ key: 'phase/' + k, step, value, rank: 0, wall_time: 1.8e9 + step }))) });
+		const points = Object.entries(values).flatMap(([k, value]) => [1, 2, 3].map((step) =>
+			({ key: 'phase/' + k, step, value, rank: 0, wall_time: 1.8e9 + step })));
+		await here.ask('POST', `runs/${id}/metrics`, { points });
 	}
 	const page = await here.open(t, '?e=phased');
 	await until(() => page.$eval('.grid .phases', (e) => e.title).catch(() => ''), (s) => s

@@ -4,8 +4,8 @@ import { signal } from '@preact/signals';
 import type { Run } from '../base/types.ts';
 import { askMeans } from './points.ts';
 
-export const PHASE_KEYS = ['data_wait', 'data', 'h2d', 'forward', 'backward', 'comm_exposed', 'allreduce', 'copy_exposed',
-	'bubble', 'optimizer', 'eval', 'other'];
+export const PHASE_KEYS = ['data_wait', 'data', 'h2d', 'forward', 'backward', 'comm_exposed', 'allreduce',
+	'copy_exposed', 'bubble', 'optimizer', 'eval', 'other'];
 /** Recorded, but not part of a step. */
 const NO_SHARE = ['comm_total', 'step'];
 const PREFIX = 'phase/';

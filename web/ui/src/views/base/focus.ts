@@ -37,10 +37,11 @@ export function keepFocus(): void {
 	addEventListener('click', hold, true);
 	const move = () => {
 		if (!held || held.isConnected || !isLost()) return;
-		const to = [s.done.value !== offer && '.told button', page === here() && '.grid [tabindex="0"]',
-			'main h1', 'main'].map((q) => q && document.querySelector<HTMLElement>(q)).find((e) => e);
-		if (to && to.tabIndex < 0) to.tabIndex = -1;
-		if (to) to.focus({ preventScroll: true });
+		const ways = [s.done.value !== offer && '[title="z"]', page === here() && '.grid [tabindex="0"]', 'h1',
+			'main'];
+		const to = ways.map((q) => (q ? document.querySelector<HTMLElement>(q) : null)).find((e) => e !== null);
+		if (to && to.tabIndex < 0) to.tabIndex = -1; // makes it focusable
+		to?.focus({ preventScroll: true });
 	};
 	// after giveBack, which is queued earlier
 	new MutationObserver(() => queueMicrotask(move)).observe(document.body, { childList: true, subtree: true });

@@ -173,9 +173,9 @@ function moved(e: KeyboardEvent, at: Signal<number>, last: number): void {
 
 /** The items of a key with their captions. */
 async function withCaptions(run: Run, { key, captioned }: MediaKey): Promise<Item[]> {
-	const [list, texts] = await Promise.all([getMedia(run.id, key), captioned ? getMedia(run.id, key + CAPTION) : []]);
+	const texts = captioned ? await getMedia(run.id, key + CAPTION) : [];
 	const by = new Map(texts.map((m) => [`${m.step} ${m.rank}`, m]));
-	return list.map((m) => ({ ...m, caption: by.get(`${m.step} ${m.rank}`) }));
+	return (await getMedia(run.id, key)).map((m) => ({ ...m, caption: by.get(`${m.step} ${m.rank}`) }));
 }
 
 /** All items of a key by run; null while they load. */
@@ -186,9 +186,7 @@ function useItems(of: MediaKey, runs: readonly Run[]): { items: Item[][] | null;
 		let here = true;
 		Promise.all(runs.map((r) => withCaptions(r, of))).then((l) => here && (items.value = l),
 			(e: Error) => here && (wrong.value = e.message));
-		return () => {
-			here = false;
-		};
+		return () => void (here = false);
 	}, [runs.map((r) => r.id).join(), of.key, of.count, of.captioned]);
 	return { items: items.value, wrong: wrong.value };
 }
@@ -242,9 +240,7 @@ function useKeys(runs: readonly Run[]): MediaKey[] | null {
 		let here = true;
 		Promise.all(runs.map((r) => getMediaKeys(r.id).catch(() => []))).then((l) => here
 			&& (keys.value = merged(l)));
-		return () => {
-			here = false;
-		};
+		return () => void (here = false);
 	}, [ids, live]);
 	return keys.value;
 }
