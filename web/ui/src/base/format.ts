@@ -122,8 +122,7 @@ export function valueTexts(key: string, values: readonly number[], unit: number)
 
 /** Returns a formatter for a metric: byte counts get units. */
 export function valueText(key: string): (v: number) => string {
-	return isBytes(key)
-		? (v) => (Number.isFinite(v) ? (v < 0 ? '−' : '') + bytes(Math.abs(v)) : short(v)) : short;
+	return isBytes(key) ? (v) => (Number.isFinite(v) ? (v < 0 ? '−' : '') + bytes(Math.abs(v)) : short(v)) : short;
 }
 
 /** Local date and time without seconds. */

@@ -54,9 +54,7 @@ function useImportance(q: Question): { list: Found[] | null; share: number } {
 			setTimeout(step);
 		};
 		step();
-		return () => {
-			here = false;
-		};
+		return () => void (here = false);
 	}, [q.sign]);
 	return { list: list.value, share: share.value };
 }

@@ -134,8 +134,7 @@ export function Pivot() {
 				<Chooser name={Str.Cells} now={label(c.value)} list={list}
 					choose={(value) => go({ value })} />
 				<Opener word={Str.Copy} open={copying} panel={(close) => <CopyText
-					label={Str.CopyThePivot}
-					table={() => textTable(t)} close={close} />} />
+					label={Str.CopyThePivot} table={() => textTable(t)} close={close} />} />
 				{t.found.left > 0 && <span class="dim">{parts(Str.xFoundNoPlace, count(t.found.left,
 					Str.moreValue))}</span>}
 			</p>

@@ -15,8 +15,7 @@ export function Key({ look, on }: { look: Look | undefined; on: boolean }) {
 	return (
 		<svg class="key" width="24" height="12" viewBox="0 0 24 12" aria-hidden="true">
 			<line x1="1" y1="6" x2="23" y2="6" stroke={on ? colourOf(look) : 'var(--faint)'}
-				stroke-width={on ? 3 : 1.5}
-				stroke-dasharray={(look?.dash ?? []).join(' ')} />
+				stroke-width={on ? 3 : 1.5} stroke-dasharray={(look?.dash ?? []).join(' ')} />
 		</svg>
 	);
 }

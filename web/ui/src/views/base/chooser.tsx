@@ -39,8 +39,7 @@ function List({ name, list, choose, on, close }: Options & { close: () => void }
 				onKeyDown={(e) => e.key === 'Enter' && found[0] && take(found[0].id)} />
 			<ul class="files">{found.slice(0, MOST).map((c) => (
 				<li key={c.id}>{on ? <label class="choice"><input type="checkbox"
-					checked={on.includes(c.id)}
-					onChange={() => take(c.id)} /> {c.label}</label>
+					checked={on.includes(c.id)} onChange={() => take(c.id)} /> {c.label}</label>
 					: <button type="button" class="quiet" onClick={() =>
 						take(c.id)}>{c.label}</button>}</li>
 			))}</ul>

@@ -78,8 +78,7 @@ export function Grouping() {
 			{group.length > 0 && <Choice label={Str.Line} title={Str.WhatTheLineOfAGroup} value={middle}
 				list={MIDDLES} set={(to) => s.go({ middle: to })} />}
 			{group.length > 0 && <Choice label={Str.Band} title={Str.WhatIsDrawnAroundAGroups}
-				value={band}
-				list={BANDS} set={(to) => s.go({ band: to })} />}
+				value={band} list={BANDS} set={(to) => s.go({ band: to })} />}
 		</span>
 	);
 }

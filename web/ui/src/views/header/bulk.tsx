@@ -11,6 +11,7 @@ import { changeTag, keyProblem } from '../../state/tagging.ts';
 import { filled, parts, Str } from '../../strings/en.ts';
 import { Opener, Panel } from '../base/bits.tsx';
 import { Icon } from '../base/icon.tsx';
+import { Menu, type MenuItem } from '../base/menu.tsx';
 import { saveTable } from '../table/csv.ts';
 import '../base/later.ts';
 
@@ -116,28 +117,22 @@ function MoveForm({ close }: { close: () => void }) {
 	);
 }
 
-function Rest({ close }: { close: () => void }) {
-	const list = s.chosenRuns.value;
+/** Further actions on the selected runs. */
+function restOf(list: readonly Run[]): MenuItem[] {
 	const away = list.filter(s.isArchived);
-	const item = (icon: 'archive' | 'trash' | 'eye', word: string, does: () => void, kind = '') => (
-		<li><button type="button" class={'item ' + kind} onClick={() => {
-			close();
-			does();
-		}}><Icon name={icon} />{word}</button></li>
-	);
-	return (
-		<Panel label={Str.More} close={close}><ul class="menu">
-			{item('eye', Str.ShowOnlyTheseInTheCharts, () => s.setShown(new Set(list.map((r) => r.id))))}
-			{away.length < list.length && item('archive', Str.Archive,
-				() => void act((l) => archiveRuns(l.filter((r) => !s.isArchived(r)), true)))}
-			{away.length > 0 && item('archive', Str.Unarchive, () => void act(() => archiveRuns(away,
-				false)))}
-			{item('trash', 'Delete', remove, 'danger')}
-		</ul></Panel>
-	);
+	const archive: MenuItem = { word: Str.Archive, icon: 'archive', act: () =>
+		void act((l) => archiveRuns(l.filter((r) => !s.isArchived(r)), true)) };
+	const unarchive: MenuItem = { word: Str.Unarchive, icon: 'archive', act: () =>
+		void act(() => archiveRuns(away, false)) };
+	const only = () => s.setShown(new Set(list.map((r) => r.id)));
+	return [
+		{ word: Str.ShowOnlyTheseInTheCharts, icon: 'eye', act: only },
+		...away.length < list.length ? [archive] : [], ...away.length > 0 ? [unarchive] : [],
+		{ word: Str.Delete, icon: 'trash', act: remove, danger: true },
+	];
 }
 
-const open = { tag: signal(false), move: signal(false), rest: signal(false) };
+const open = { tag: signal(false), move: signal(false) };
 
 function Actions(): ComponentChildren {
 	const list = s.chosenRuns.value;
@@ -154,8 +149,7 @@ function Actions(): ComponentChildren {
 				close={c} />} />}
 			<button type="button" onClick={() => saveTable(s.experiment.value ?? 'runs', list)}>
 				<Icon name="download" />{Str.Export}</button>
-			{mayWrite && <Opener word={Str.MoreActions} icon="more" bare open={open.rest}
-				panel={(c) => <Rest close={c} />} />}
+			{mayWrite && <Menu label={Str.MoreActions} items={restOf(list)} />}
 		</>
 	);
 }

@@ -81,8 +81,7 @@ export function Completion({ box, text, take, active }: Options) {
 					}}><span>{i.text}</span><small>{i.note}</small></li>
 			))}</ul>
 			<small class="dim">{readFilter(text, isKnown).kind === 'partial'
-				? Str.NotCompleteYetTheTable
-				: Str.chooseEnterInserts}</small>
+				? Str.NotCompleteYetTheTable : Str.chooseEnterInserts}</small>
 		</span>
 	);
 }

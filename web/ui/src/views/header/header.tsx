@@ -54,8 +54,7 @@ function GoalSelect() {
 				panel={(close) => <GoalPicker keys={keys} choose={setGoal} close={close} />} />
 				: <select aria-label={Str.Goal} value={g?.key ?? ''}
 					onChange={(e) => setGoal(e.currentTarget.value)}>
-					{g && !keys.includes(g.key)
-						&& <option value={g.key}>{g.key}</option>}
+					{g && !keys.includes(g.key) && <option value={g.key}>{g.key}</option>}
 					{keys.map((k) => <option key={k} value={k}>{k}</option>)}
 				</select>}
 			{g && <button type="button" title={Str.WhetherHigherOrLower} onClick={() =>

@@ -88,8 +88,7 @@ function Experiments() {
 				onKeyDown={(e) => e.key === 'Enter' && list[0] && open(list[0].name)} />}
 			<ul>{list.map((e) => (
 				<li key={e.name}><a href={s.addressOf({ ...emptyView, experiment: e.name })}
-					title={e.name}
-					class={e.name === s.experiment.value ? 'here' : ''}
+					title={e.name} class={e.name === s.experiment.value ? 'here' : ''}
 					onClick={followed(() => open(e.name))}><span>{e.name}</span>
 					{e.running && <i class="live" title={Str.Running} />}
 					<small>{e.runs}</small></a></li>

@@ -31,8 +31,7 @@ function Items({ choose, close }: { choose: (t: Tool) => void; close: () => void
 	return (
 		<Panel label={Str.More} close={close}><ul class="menu">
 			{TOOLS.map((t) => <li key={t.word} class={t.slim ? 'slim' : ''}><button type="button"
-				class="item"
-				onClick={() => choose(t)}><Icon name={t.icon} />{t.word}</button></li>)}
+				class="item" onClick={() => choose(t)}><Icon name={t.icon} />{t.word}</button></li>)}
 			<li><button type="button" class="item" title={Str.RowsAndColumnsAsShown} onClick={() => {
 					saveTable(s.experiment.value ?? 'runs');
 					close();
@@ -47,8 +46,7 @@ function More({ open }: { open: Signal<boolean> }) {
 		if (!open.value) chosen.value = null;
 	});
 	return <Opener word={Str.More} icon="more" bare open={open} panel={(close) => (chosen.value
-		? chosen.value.panel(close)
-		: <Items choose={(t) => (chosen.value = t)} close={close} />)} />;
+		? chosen.value.panel(close) : <Items choose={(t) => (chosen.value = t)} close={close} />)} />;
 }
 
 export function Tools() {

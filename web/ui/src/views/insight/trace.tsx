@@ -47,8 +47,7 @@ function dataOf(el: HTMLElement, trace: Trace, look: Stretch, chosen: Chosen): T
 function said(row: Row, x: Span): string {
 	const phase = x.cat && x.cat !== x.name ? ` (${x.cat.replace(/_/g, ' ')})` : '';
 	return filled(Str.xXXFromXStep, x.name, phase, seconds((x.to - x.from) * MICRO), seconds(x.from * MICRO),
-		x.step,
-		row.rank, row.thread);
+		x.step, row.rank, row.thread);
 }
 
 /** Range that shows the span, with some context if it was out of sight. */
@@ -158,9 +157,7 @@ export function TraceView({ run }: { run: string }) {
 	useEffect(() => {
 		let here = true;
 		getTrace(run).then((events) => here && (trace.value = events && traceOf(events)), s.report);
-		return () => {
-			here = false;
-		};
+		return () => void (here = false);
 	}, [run]);
 	if (trace.value === undefined) return <p class="dim">{Str.ReadingTheTrace}</p>;
 	if (!trace.value?.rows.length) return <p>{Str.NoneOfTheseStepsWasRecorded}</p>;

@@ -95,9 +95,7 @@ export function Waterfall({ runs }: { runs: readonly Run[] }) {
 	useEffect(() => {
 		let here = true;
 		getWhy(ids).then((w) => here && (why.value = w), s.report);
-		return () => {
-			here = false;
-		};
+		return () => void (here = false);
 	}, [ids.join(), rev]);
 	const w = why.value;
 	if (!w) return null;

@@ -20,9 +20,7 @@ function useAsked<T>(id: string, ask: (id: string) => Promise<T>): T | null {
 	useEffect(() => {
 		let here = true;
 		ask(id).then((v) => here && (got.value = v), () => undefined);
-		return () => {
-			here = false;
-		};
+		return () => void (here = false);
 	}, [id, rev]);
 	return got.value;
 }
@@ -34,8 +32,7 @@ function Packages({ text }: { text: string }) {
 	return (
 		<details><summary>{count(all.length, Str.package)}</summary>
 			<input type="search" placeholder={Str.FindAPackage} aria-label={Str.FindAPackage}
-				value={words.value}
-				onInput={(e) => (words.value = e.currentTarget.value)} />
+				value={words.value} onInput={(e) => (words.value = e.currentTarget.value)} />
 			<ul class="files">{found.map((p) => <li key={p}>{p}</li>)}</ul>
 		</details>
 	);

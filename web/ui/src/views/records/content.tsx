@@ -30,9 +30,7 @@ function useContent<T>(m: Media | null, ask: (m: Media) => Promise<T>): { value:
 			got.value = { of: m.content, value };
 			wrong.value = '';
 		}, (e: Error) => here && (wrong.value = e.message));
-		return () => {
-			here = false;
-		};
+		return () => void (here = false);
 	}, [m?.run, m?.content]);
 	// keep the previous one until the next is loaded, so that a slider does not flicker
 	return { value: got.value?.value ?? null, wrong: wrong.value };
@@ -74,8 +72,7 @@ function HistogramOf({ m, all }: { m: Media; all: readonly Media[] }) {
 /** A document in a frame without origin; its scripts reach no address. */
 function FrameOf({ m }: { m: Media }) {
 	return <iframe src={contentAddress(m) + '?view=frame'} title={filled(Str.StepX, m.step)}
-		sandbox="allow-scripts"
-		loading="lazy" referrerpolicy="no-referrer" />;
+		sandbox="allow-scripts" loading="lazy" referrerpolicy="no-referrer" />;
 }
 
 function TextOf({ m, before }: { m: Media; before: Media | null }) {

@@ -122,8 +122,7 @@ function Numbers({ f }: { f: Figure }) {
 			cells: [f.dates ? when(x) : name(f.names.x, x), name(f.names.y, t.ys[i] ?? NaN)] }))));
 	return <span class="numbers"><Opener word={Str.Table} open={open} panel={(close) => <DataTable name={Str.Figure}
 		caption={`${f.title || Str.Figure}: ${count(rows.length, Str.row)}`} close={close}
-		rows={rows.slice(0, ROWS_MAX)} row={(r) => r}
-		head={[Str.Trace, f.x || 'x', f.y || 'y']} />} /></span>;
+		rows={rows.slice(0, ROWS_MAX)} row={(r) => r} head={[Str.Trace, f.x || 'x', f.y || 'y']} />} /></span>;
 }
 
 /** The drawing, with a key of its traces. */

@@ -131,9 +131,7 @@ export function Heat({ list, step }: { list: readonly Media[]; step: number }) {
 	useEffect(() => {
 		let here = true;
 		Promise.all(chosen.map((m) => getHistogram(m))).then((h) => here && (got.value = h), () => undefined);
-		return () => {
-			here = false;
-		};
+		return () => void (here = false);
 	}, [list.length, list[0]?.run, list[0]?.content]);
 	const edges = got.value.flatMap((h) => [h.edges[0] ?? Infinity, h.edges.at(-1) ?? -Infinity]);
 	const [lo, hi] = [Math.min(...edges), Math.max(...edges)];
@@ -150,8 +148,7 @@ export function Heat({ list, step }: { list: readonly Media[]; step: number }) {
 				onClick={() => (asRidges.value = !asRidges.value)}>{Str.Ridges}</button>
 			{rows.length > 0 && <TableOf name={Str.Histograms} rows={rows} />}
 			<canvas ref={canvas} role="img" class={asRidges.value ? 'ridges' : ''}
-				key={String(asRidges.value)}
-				aria-label={filled(Str.HistogramsOfXSteps, list.length)} />
+				key={String(asRidges.value)} aria-label={filled(Str.HistogramsOfXSteps, list.length)} />
 			{got.value.length > 0 && <span class="dim">{parts(Str.StepsXToXValuesX, chosen[0]!.step,
 				chosen.at(-1)!.step, short(lo), short(hi), ' ' + movedText(rows))}</span>}
 		</>

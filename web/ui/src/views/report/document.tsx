@@ -128,9 +128,7 @@ export function Document({ id, edition }: { id: string; edition: number | null }
 			took(r);
 			s.go({ experiment: r.experiment });
 		}, (e: Error) => here && fail(e));
-		return () => {
-			here = false;
-		};
+		return () => void (here = false);
 	}, [id, edition]);
 	const r = report.value;
 	if (!r && wrong.value) return <Empty title={Str.ThisReportCannotBeShown}><p>{wrong.value}</p></Empty>;

@@ -224,9 +224,7 @@ function useNow(p: ReportPanel, frozen: PanelData | null, experiment: string) {
 			wrong.value = '';
 			now.value = d;
 		}, (e: Error) => here && (wrong.value = e.message));
-		return () => {
-			here = false;
-		};
+		return () => void (here = false);
 	}, [JSON.stringify(p), experiment, rev]);
 	return { d: p.frozen === null ? now.value : frozen, wrong: wrong.value };
 }
@@ -254,8 +252,7 @@ export function PanelFigure({ p, frozen, experiment, name, toggle }: Options) {
 				<span class="grow" />
 				{toggle && <button type="button" class="quiet" data-here onClick={toggle}
 					aria-label={`${p.frozen === null ? Str.Freeze : Str.Unfreeze} ${name}`}
-					title={p.frozen === null ? Str.KeepItsCurrentData
-						: Str.ShowLiveDataAgain}>
+					title={p.frozen === null ? Str.KeepItsCurrentData : Str.ShowLiveDataAgain}>
 					{p.frozen === null ? Str.Freeze : Str.Unfreeze}</button>}
 			</figcaption>
 			{p.wrong.length > 0 && <p class="problem" role="alert">{parts(Str.NotUnderstoodX,

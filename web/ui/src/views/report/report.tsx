@@ -70,8 +70,7 @@ function List({ experiment }: { experiment: string | null }) {
 				&& <NewReport experiment={experiment ?? s.experiment.value} fail={fail} />}
 			{wrong.value && <p class="problem" role="alert">{wrong.value}</p>}
 			{undo.value && <p class="dim" role="status">{parts(Str.xIsDeleted, undo.value.name)} <button
-				type="button"
-				onClick={() => void again()}>{Str.Undo}</button></p>}
+				type="button" onClick={() => void again()}>{Str.Undo}</button></p>}
 			{list.length ? <div class="box scroll"><table>
 				<thead><tr><th>{Str.Name}</th><th>{Str.Experiment}</th><th>{Str.Version}</th>
 					<th>{Str.LastChange}</th>

@@ -27,9 +27,7 @@ function useLastLines(r: RunDetail): readonly ConsoleLine[] | null {
 		let here = true;
 		getConsole(r.id, { from: -LINES * 4, limit: LINES * 4 }).then((c) => here && (lines.value = c.lines),
 			() => here && (lines.value = []));
-		return () => {
-			here = false;
-		};
+		return () => void (here = false);
 	}, [r.id, r.status, r.last_step]);
 	return lines.value;
 }

@@ -61,9 +61,7 @@ function useRelatives(r: Run): Relatives {
 		if (up !== null)
 			s.getRuns({ ids: [up], limit: 1, metrics: [''] }).then((l) => l.runs[0] ?? null, () => null)
 				.then((p) => here && (parent.value = p));
-		return () => {
-			here = false;
-		};
+		return () => void (here = false);
 	}, [r.id, up, rev, goal]);
 	return { parent: parent.value, children: children.value.runs, more: children.value.more };
 }

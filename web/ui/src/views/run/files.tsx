@@ -13,9 +13,7 @@ export function Files({ r }: { r: RunDetail }) {
 	useEffect(() => {
 		let here = true;
 		getFiles(r.id, '').then((g) => here && (got.value = g), () => undefined);
-		return () => {
-			here = false;
-		};
+		return () => void (here = false);
 	}, [r.id, r.status, r.last_step]);
 	if (!got.value?.folder || !got.value.files.length) return null;
 	return (

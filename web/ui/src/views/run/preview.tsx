@@ -65,9 +65,7 @@ function TextFile({ run, f }: { run: string; f: Artifact }) {
 		let here = true;
 		getText(run, f.path).then((t) => here && (got.value = t),
 			(e: Error) => here && (wrong.value = e.message));
-		return () => {
-			here = false;
-		};
+		return () => void (here = false);
 	}, [run, f.path]);
 	if (wrong.value) return <p class="problem" role="alert">{wrong.value}</p>;
 	if (!got.value) return <p class="dim">…</p>;

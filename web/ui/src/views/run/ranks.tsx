@@ -173,9 +173,7 @@ function useRanks(r: RunDetail, measure: Signal<string>, ranks: number): Readonl
 		if (!here) return undefined;
 		const buckets = Math.max(10, Math.min(COLUMNS_MAX, Math.floor(CELLS_MAX / Math.max(1, ranks))));
 		s.askRanks(r.id, Object.keys(m.sign), buckets).then((list) => here && (series.value = list), s.report);
-		return () => {
-			here = false;
-		};
+		return () => void (here = false);
 	}, [r.id, m, ranks, rev]);
 	return useComputed(() => heatOf(series.value, measureOf(measure.value).sign));
 }
@@ -206,8 +204,7 @@ export function Ranks({ r }: { r: RunDetail }) {
 				)}
 			</p>
 			{h.ranks.length ? <Map h={h} measure={measure.value} against={against.value}
-				slow={slow?.rank ?? null} />
-				: <p class="dim">{Str.NoPoints}</p>}
+				slow={slow?.rank ?? null} /> : <p class="dim">{Str.NoPoints}</p>}
 		</section>
 	);
 }

@@ -39,8 +39,7 @@ export function Register({ r, close }: { r: RunDetail; close: () => void }) {
 				}}>
 					<b>{Str.RegisterModel}</b>
 					<input aria-label={Str.NameOfTheModel} placeholder={Str.NameOfTheModel}
-						list="modelnames"
-						value={name.value} onInput={(e) =>
+						list="modelnames" value={name.value} onInput={(e) =>
 							(name.value = e.currentTarget.value)} />
 					<datalist id="modelnames">{models.value?.models.map((m) =>
 						<option key={m.name} value={m.name} />)}</datalist>
@@ -49,8 +48,7 @@ export function Register({ r, close }: { r: RunDetail; close: () => void }) {
 						{folders.map((f) => <option key={f} value={f}>{f}</option>)}</select>
 							</label>}
 					<p class="dim">{folders.length
-						? Str.TheVersionPointsToThis
-						: Str.TheRunHasNoArtifactFolder}</p>
+						? Str.TheVersionPointsToThis : Str.TheRunHasNoArtifactFolder}</p>
 					<span class="options"><button type="submit" class="primary"
 						disabled={!name.value.trim()}>{Str.Register}</button>
 						<button type="button" onClick={close}>{Str.Cancel}</button></span>

@@ -13,9 +13,7 @@ export function Registered({ id }: { id: string }) {
 	useEffect(() => {
 		let here = true;
 		versionsOf(id).then((l) => here && (list.value = l), s.report);
-		return () => {
-			here = false;
-		};
+		return () => void (here = false);
 	}, [id]);
 	if (!list.value.length) return null;
 	return (

@@ -107,9 +107,7 @@ function useRun(id: string): { run: RunDetail | null; wrong: string } {
 			if (s.view.value.experiment !== r.experiment) s.go({ experiment: r.experiment });
 			s.wantPhases([r]);
 		}, (e) => here && setWrong((e as Error).message));
-		return () => {
-			here = false;
-		};
+		return () => void (here = false);
 	}, [id, rev]);
 	return { run: s.opened.value?.id.startsWith(id) ? s.opened.value : null, wrong };
 }

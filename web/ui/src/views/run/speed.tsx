@@ -48,9 +48,7 @@ function useDiagnosis(id: string): Diagnosis | null {
 	useEffect(() => {
 		let here = true;
 		getDiagnosis(id).then((d) => here && (found.value = d), s.report);
-		return () => {
-			here = false;
-		};
+		return () => void (here = false);
 	}, [id, rev]);
 	return found.value;
 }

@@ -22,9 +22,7 @@ function useChange(from: string, to: string): string | null | undefined {
 		let here = true;
 		told.value = undefined;
 		if (from) getChange(from, to).then((t) => here && (told.value = t), s.report);
-		return () => {
-			here = false;
-		};
+		return () => void (here = false);
 	}, [from, to]);
 	return told.value;
 }

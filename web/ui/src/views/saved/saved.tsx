@@ -23,8 +23,7 @@ function Acts({ v, act, remove, rename }: LineOptions & { rename: () => void }) 
 		<span class="savedacts">
 			<button type="button" class="quiet" aria-pressed={v.preferred}
 				aria-label={filled(Str.OpenTheExperimentWith, v.name)}
-				title={v.preferred ? Str.TheExperimentOpensWith
-					: Str.LetTheExperimentOpen}
+				title={v.preferred ? Str.TheExperimentOpensWith : Str.LetTheExperimentOpen}
 				onClick={() => act(() => preferView(v, !v.preferred))}>
 				{v.preferred ? '★' : '☆'}</button>
 			<button type="button" class="quiet" aria-label={filled(Str.RenameX, v.name)}

@@ -116,8 +116,7 @@ function Card({ r, scale, params, divide }: { r: Run; scale: Scale; params: read
 			<button type="button" class="eye" aria-pressed={s.isShown(r.id)}
 				aria-label={filled(Str.xInTheCharts, r.name)}
 				onClick={() => s.toggleShown(r.id)}><Key look={look} on={s.isShown(r.id)} /></button>
-			<a class="name" href={s.runAddress(r.id)}
-				onClick={open}><Name text={s.nameOf(r.id, r)} /></a>
+			<a class="name" href={s.runAddress(r.id)} onClick={open}><Name text={s.nameOf(r.id, r)} /></a>
 			<Value r={r} scale={scale} />
 			<What r={r} params={params} />
 			<Spark r={r} />

@@ -127,8 +127,7 @@ function GroupRow({ g, n, cols }: { g: Group; n: number; cols: readonly GroupCol
 			style={{ top: n * ROW + 'px' }} onMouseEnter={() => (s.lit.value = GROUP + g.name)}>
 			{cols.map((c, i) => (
 				<div key={c.of.id} role={i ? 'gridcell' : 'rowheader'} aria-colindex={i + 1}
-					data-cell={n + ':' + i}
-					class={kindOf(c.of, i)} style={leftOf(c.of)}
+					data-cell={n + ':' + i} class={kindOf(c.of, i)} style={leftOf(c.of)}
 					tabIndex={a.row === n && a.col === i ? 0 : -1} title={i ? c.full(g) : g.name}
 					onClick={() => i > 0 && (active.value = { row: n, col: i })}>
 					{i ? c.cell(g) : <NameCell g={g} />}</div>

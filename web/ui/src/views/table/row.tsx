@@ -63,8 +63,7 @@ export function HeadCell({ c, i }: { c: Column; i: number }) {
 			aria-sort={c.sortable ? order : undefined}
 			title={second ? filled(Str.xTheSecondSort, c.hint) : c.hint} data-cell={'-1:' + i}
 			tabIndex={on ? 0 : -1} style={leftOf(c)} onPointerDown={(e) => dragHead(e, i)}
-			onKeyDown={(e) => menuKey(e, c)}
-			onContextMenu={(e) => {
+			onKeyDown={(e) => menuKey(e, c)} onContextMenu={(e) => {
 				e.preventDefault();
 				openMenu(c.id, e.currentTarget);
 			}} onClick={(e) => !wasDragged() && c.sortable && (e.shiftKey ? sortThen : sortBy)(c)}>
@@ -121,8 +120,7 @@ export function Pick({ r, tab = -1 }: { r: Run; tab?: number }) {
 /** What is wrong with a run, as signs after its name: a failure leads to its reason, others to the charts. */
 function Marks({ r }: { r: Run }) {
 	return <>{statements(r).map((t) => t.alert && (
-		<span key={t.kind} class={'eye mark say ' + t.kind} title={hintOf(t)}
-			onClick={wayOf(r, t)!}>
+		<span key={t.kind} class={'eye mark say ' + t.kind} title={hintOf(t)} onClick={wayOf(r, t)!}>
 			<Shape kind={t.kind} /></span>
 	))}</>;
 }

@@ -119,8 +119,7 @@ function Choose({ field, put, words }: Part) {
 			{found.length > LISTED && <small class="dim">
 				{parts(Str.xSearchThem, count(found.length - LISTED, Str.moreValue))}</small>}
 			<button type="submit" class="primary">{on.value.size ? filled(Str.ShowX, count(on.value.size,
-				Str.value))
-				: Str.ShowAll}</button>
+				Str.value)) : Str.ShowAll}</button>
 		</form>
 	);
 }
