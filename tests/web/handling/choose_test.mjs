@@ -3,7 +3,7 @@
 // end; the menu at a column's head. By keyboard.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { clean, drawn, says, until } from '../browser.mjs';
+import { charted, clean, drawn, says, until } from '../browser.mjs';
 import { writeTwelve } from '../serve.mjs';
 import { stage } from '../stage.mjs';
 
@@ -216,6 +216,12 @@ test('Tab goes from the table to the actions on its selection, and e on a run to
 	assert.equal(await page.inputValue('.notes textarea:focus'), 'seen');
 	await page.keyboard.press('Control+Enter');
 	await says(page, '.notes', /seen/);
+});
+
+test('a run that diverged counts in the mean of its group, and the group says so', async (t) => {
+	const page = await here.open(t, '?e=fashion&by=model');
+	await says(page, '.grid [data-group*=cnn]', /mean of 7; 1 diverged/);
+	await charted(page, 'train/loss', (d) => d.names.some((n) => /cnn \(7; 1 diverged\)/.test(n)));
 });
 
 test('a table of groups shows that it has columns beyond its edge, and keys bring them into view', async (t) => {

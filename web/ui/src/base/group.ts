@@ -39,14 +39,14 @@ export function endedEarly(r: Pick<Run, 'status'>): boolean {
 	return r.status === 'failed' || r.status === 'killed';
 }
 
-/** "; 1 failed left out"; '' if none is. */
-export function leftOut(n: number): string {
-	return n ? filled(Str.xFailedLeftOut, n) : '';
+/** "; 1 failed left out; 1 diverged", of which the mean counts the last; '' if there is neither. */
+export function leftOut(n: number, diverged = 0): string {
+	return (n ? filled(Str.xFailedLeftOut, n) : '') + (diverged ? filled(Str.xDivergedCounted, diverged) : '');
 }
 
-/** Which runs a mean counts: "mean of 3; 1 failed left out"; '' if all of them. */
-export function meanOf(n: number, left: number): string {
-	return left && filled(Str.meanOfX, n) + leftOut(left) || '';
+/** Which runs a mean counts: "mean of 3; 1 failed left out"; '' if all of them, and none diverged. */
+export function meanOf(n: number, left: number, diverged = 0): string {
+	return left || diverged ? filled(Str.meanOfX, n) + leftOut(left, diverged) : '';
 }
 
 /** Groups sorted by name; runs keep the order of the list. */

@@ -2,6 +2,7 @@
 // Groups of runs by params and tags, and their curves for the visible charts. Reloaded when the view or the runs
 // change.
 import { computed, effect, signal } from '@preact/signals';
+import { fellOut } from '../base/goal.ts';
 import { endedEarly, groupRuns, type RunGroup } from '../base/group.ts';
 import type { GroupReply } from './server/api.ts';
 import { zoomOf } from './axis.ts';
@@ -21,7 +22,8 @@ const allGroups = computed<RunGroup[]>(() =>
 export const runGroups = computed(() => allGroups.value.map((g, at) => {
 	const runs = g.runs.filter((r) => isShown(r.id));
 	const counted = runs.filter((r) => !endedEarly(r));
-	return { name: g.name, values: g.values, at, all: g.runs, runs, counted, left: runs.length - counted.length };
+	return { name: g.name, values: g.values, at, all: g.runs, runs, counted, left: runs.length - counted.length,
+		diverged: counted.filter(fellOut).length };
 }));
 
 /** Index of each group by name, which selects its look. */

@@ -33,6 +33,7 @@ export enum Str {
 	xBytes = '{0} bytes',
 	meanOfX = 'mean of {0}',
 	xFailedLeftOut = '; {0} failed left out',
+	xDivergedCounted = '; {0} diverged',
 	PlusMinusIs = '± is the sample standard deviation of the runs that the mean counts. '
 		+ 'Runs that failed or were killed are left out.',
 

@@ -81,7 +81,7 @@ function groupLines(key: string): ChartLine[] {
 	const nameOf = (values: Readonly<Record<string, string | null>>) => groupName(Object.fromEntries(
 		s.view.value.group.map((f) => [f, values[fieldAddress(f)] ?? null])));
 	const fallen = new Set(s.drawn.value.filter(fellOut).map((r) => r.id));
-	const left = new Map(s.runGroups.value.map((g) => [g.name, g.left]));
+	const left = new Map(s.runGroups.value.map((g) => [g.name, leftOut(g.left, g.diverged)]));
 	const list = (s.groupCurves.value.get(key) ?? []).map((g) => ({ g, name: nameOf(g.group) }));
 	list.sort((a, b) => natural(a.name, b.name));
 	return list.map(({ g, name }) => {
@@ -89,7 +89,7 @@ function groupLines(key: string): ChartLine[] {
 		const xs = g.buckets.map((b) => b.x);
 		const of = (v: number | null) => v ?? NaN;
 		return {
-			id: GROUP + name, name: `${name} (${g.runs.length}${leftOut(left.get(name) ?? 0)})`,
+			id: GROUP + name, name: `${name} (${g.runs.length}${left.get(name) ?? ''})`,
 			colour: colourOf(lookAt(n)), dash: [],
 			xs, ys: g.buckets.map(s.middleOf), smooth: null, fit: !g.runs.every((id) => fallen.has(id)),
 			badX: null, badToEnd: false,

@@ -40,7 +40,8 @@ function decimalsOf(list: readonly Together[]): number | null {
 /** Number of visible runs of a group, or which of them a mean counts. */
 export function sizeOf(g: Group): string {
 	const hidden = g.runs.length < g.all.length ? filled(Str.xOfX, g.runs.length, g.all.length) : '';
-	return [hidden, meanOf(g.counted.length, g.left)].filter(Boolean).join(', ') || String(g.all.length);
+	const mean = meanOf(g.counted.length, g.left, g.diverged);
+	return [hidden, mean].filter(Boolean).join(', ') || String(g.all.length);
 }
 
 /** Number of runs with a value, unless all of the group. */
@@ -64,7 +65,7 @@ function numberColumn(of: Column, valueOf: (r: Run) => number | null | undefined
 				<span class="dim">{deviation(t)}{short(t, g)}</span></>;
 		},
 		full: (g) => filled(Str.MeanXStandardDeviation, sum(g).mean, sum(g).std, sum(g).n,
-			leftOut(g.left)),
+			leftOut(g.left, g.diverged)),
 		value: (g) => sum(g).mean,
 	};
 }

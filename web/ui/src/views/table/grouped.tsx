@@ -147,8 +147,8 @@ function GroupCards({ groups, cols }: { groups: readonly Group[]; cols: readonly
 					<Key look={lookAt(g.at)} on={g.runs.length > 0} /></button>
 				<b class="name">{g.name}</b>
 				<span class="value">{goal?.cell(g)}</span>
-				<span class="what">{count(g.runs.length, Str.run)}{g.left > 0
-					&& ', ' + meanOf(g.counted.length, g.left)}</span>
+				<span class="what">{count(g.runs.length, Str.run)}{g.left + g.diverged > 0
+					&& ', ' + meanOf(g.counted.length, g.left, g.diverged)}</span>
 			</li>
 		))}</ol>
 	);
