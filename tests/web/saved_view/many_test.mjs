@@ -99,6 +99,25 @@ test('the focus is on the heading of an opened page, on the undo of a removal, t
 	await focusOn(page, '.grid [data-cell]');
 });
 
+test('undo of a deletion offers what the trash still has, and ends when all is restored there', async (t) => {
+	await made('stale', ['a', 'b', 'c', 'd']);
+	const page = await here.open(t, '?e=stale');
+	await listed(page, 'a,b,c,d');
+	await page.click('[aria-label="Select all runs"]', WAIT);
+	await page.click('.bulk button[aria-label="More actions"]', WAIT);
+	await page.click('.bulk button:text-is("Delete")');
+	await page.click('[role=dialog] button:text-is("Delete 4 runs")');
+	await says(page, '.banner', /^4 runs are deleted\./);
+	await page.click('.banner button[aria-label="Undo for a"]');
+	await says(page, '.banner', /^3 runs are deleted\./);
+	await page.click('.nav a[title="Trash"]', WAIT);
+	await page.click('button[aria-label="Restore b"]', WAIT);
+	await says(page, '.banner', /^2 runs are deleted\. Undoor onlycd/);
+	await page.click('button:text-is("Restore all 2 runs")', WAIT);
+	await says(page, 'main.trash', /The trash is empty/);
+	await page.waitForSelector('.banner', { state: 'detached' });
+});
+
 test('runs move to another experiment and back; a live run or one with artifacts stays, with a reason', async (t) => {
 	const ids = await made('from', ['a', 'b', 'kept']);
 	const put = await fetch(`${here.server.url}api/v1/runs/${ids.kept}/artifacts/w.bin`,

@@ -5,7 +5,7 @@ import { byName } from '../base/format.ts';
 import type { Artifact, Run, RunDetail } from '../base/types.ts';
 import { filled, Str } from '../strings/en.ts';
 import { num, numOrNull, request, restoreRun, runOf, textMap, type Json } from './server/api.ts';
-import { done } from './removal.ts';
+import { done, settleUndo } from './removal.ts';
 import { runs } from './runs.ts';
 import { go } from './view.ts';
 
@@ -84,6 +84,7 @@ export async function changeRun(id: string, change: { notes?: string; name?: str
 /** Restores a deleted run in the list. */
 export async function bringBack(id: string): Promise<Run> {
 	const back = await restoreRun(id);
+	settleUndo(id);
 	if (!runs.value.some((o) => o.id === id)) runs.value = [back, ...runs.value];
 	return back;
 }
@@ -92,7 +93,8 @@ export async function bringBack(id: string): Promise<Run> {
 export async function removeRun(r: Run): Promise<void> {
 	await request('runs/' + encodeURIComponent(r.id), undefined, 'DELETE');
 	batch(() => {
-		done.value = { text: filled(Str.xIsDeleted, r.name), undo: async () => void await bringBack(r.id) };
+		done.value = { text: filled(Str.xIsDeleted, r.name), undo: async () => void await bringBack(r.id),
+			without: (id) => id === r.id && (done.value = null) };
 		runs.value = runs.value.filter((o) => o.id !== r.id);
 		go({ page: 'compare', run: null }, true);
 	});

@@ -4,7 +4,7 @@ import { batch } from '@preact/signals';
 import type { Run } from '../../base/types.ts';
 import { count } from '../../base/format.ts';
 import { filled, Str } from '../../strings/en.ts';
-import { ARCHIVED, done, loadExperiments, nameOf, reloadRuns, runs } from '../index.ts';
+import { ARCHIVED, done, loadExperiments, nameOf, reloadRuns, runs, settleUndo } from '../index.ts';
 import { request, restoreRun } from '../server/api.ts';
 import { changeTag } from '../tagging.ts';
 
@@ -42,7 +42,10 @@ async function each(list: readonly Run[], change: (r: Run) => Promise<unknown>):
 
 /** Undoes a bulk change; the error counts the runs that could not be restored. */
 export async function takeBack(list: readonly Run[], undo: (r: Run) => Promise<unknown>): Promise<void> {
-	const back = await each(list, undo);
+	const back = await each(list, async (r) => {
+		await undo(r);
+		settleUndo(r.id);
+	});
 	await Promise.all([reloadRuns(), loadExperiments()]);
 	if (back.refused) throw new Error(filled(Str.xCouldNotBeRestoredX, count(back.refused, Str.run), back.why));
 }
@@ -51,13 +54,10 @@ type Undo = (r: Run) => Promise<unknown>;
 
 /** Offers to undo what was done to runs, all at once or one by one. */
 function offerUndo(list: readonly Run[], text: (list: readonly Run[]) => string, undo: Undo): void {
-	const back = async (r: Run) => {
-		await takeBack([r], undo);
-		offerUndo(list.filter((o) => o !== r), text, undo);
-	};
 	const each = list.length > 1 && list.length <= EACH_MAX ? list : [];
-	done.value = { text: text(list), undo: () => takeBack(list, undo),
-		each: each.map((r) => ({ name: nameOf(r.id, r), undo: () => back(r) })) };
+	done.value = list.length ? { text: text(list), undo: () => takeBack(list, undo),
+		each: each.map((r) => ({ name: nameOf(r.id, r), undo: () => takeBack([r], undo) })),
+		without: (id) => offerUndo(list.filter((r) => r.id !== id), text, undo) } : null;
 }
 
 /** Removes the runs from the page and offers to undo it. */

@@ -5,7 +5,7 @@ import { bestOf, bestRun, defaultGoal, type Goal } from '../../base/goal.ts';
 import type { Experiment, Run } from '../../base/types.ts';
 import { filled, Str } from '../../strings/en.ts';
 import { experimentsOf, getRuns, request, restoreRun } from '../server/api.ts';
-import { done, experiments, go, loadExperiments, reloadRuns, report, view } from '../index.ts';
+import { done, experiments, go, loadExperiments, reloadRuns, report, settleUndo, view } from '../index.ts';
 import { takeBack } from './bulk.ts';
 
 const RUNS_MAX = 200;
@@ -39,7 +39,8 @@ export async function deleteExperiment(e: Experiment): Promise<void> {
 		if (view.value.experiment === e.name) go({ experiment: null });
 	});
 	if (trash.value) await loadTrash();
-	done.value = { text: filled(Str.xIsDeletedWithItsRuns, e.name), undo: () => restore('experiment', e.id) };
+	done.value = { text: filled(Str.xIsDeletedWithItsRuns, e.name), undo: () => restore('experiment', e.id),
+		without: (id) => id === e.id && (done.value = null) };
 }
 
 /** Archives an experiment or restores it. */
@@ -50,7 +51,7 @@ export async function archiveExperiment(e: Experiment, archived: boolean): Promi
 	};
 	await put(archived);
 	done.value = { text: filled(Str.xIsX, e.name, archived ? Str.archived : Str.restored),
-		undo: () => put(!archived) };
+		undo: () => put(!archived), without: () => {} };
 }
 
 export interface Best {
@@ -84,6 +85,7 @@ export async function loadTrash(): Promise<void> {
 export async function restore(kind: 'experiment' | 'run', id: string): Promise<void> {
 	if (kind === 'run') await restoreRun(id);
 	else await request(addressOf(id) + '/restore', {});
+	settleUndo(id);
 	await Promise.all([loadTrash(), loadExperiments(), reloadRuns()]);
 }
 
