@@ -121,6 +121,25 @@ test('the speed gained by each change is shown for several runs', async (t) => {
 	assert.equal(csv.trim().split('\n').length, 3);
 });
 
+/** Opens the runs side by side and returns the cells of the table of speeds. */
+async function speeds(page, address) {
+	await page.goto(here.server.url + address);
+	await page.waitForSelector('.bought tbody tr', WAIT);
+	return page.$$eval('.bought tbody tr', (all) => all.map((r) => [...r.cells].map((c) => c.textContent)));
+}
+
+test('the goal of the page is in every row of the speeds, also one that is no known accuracy or loss', async (t) => {
+	const ids = [await run('first', COMPUTE, { lr: '1' }), await run('second', COMPUTE, { lr: '2' })];
+	for (const [i, id] of ids.entries())
+		await here.ask('POST', `runs/${id}/metrics`, { points: [1, 2].map((step) =>
+			({ key: 'd/gain', step, value: i + step / 4, wall_time: BASE_S + step })) });
+	const both = '&o=' + ids.map((id) => id.slice(0, 8)).join('.');
+	const page = await here.open(t);
+	const goals = async (address) => (await speeds(page, '?e=speed&side' + both + address)).map((r) => r[7]);
+	assert.deepEqual(await goals('&g=d/gain'), ['0.5', '1.5']);
+	assert.deepEqual(await goals('&g=-train/loss'), ['0.01667', '0.01667']);
+});
+
 test('the timeline of traced steps is read by keys', async (t) => {
 	const { runs } = await here.ask('GET', 'runs?experiment=speed');
 	const traced = runs.find((r) => r.name === 'traced');

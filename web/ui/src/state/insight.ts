@@ -79,8 +79,8 @@ export interface Pair {
 	difference: number;
 	phases: Record<string, number>;
 	params: { key: string; a: string | null; b: string | null }[];
-	/** worse: by more than the noise of equal runs. */
-	metric: { key: string; a: number; b: number; worse: boolean } | null;
+	/** worse: by more than the noise of equal runs; null: unknown. */
+	metric: { key: string; worse: boolean | null } | null;
 }
 
 export interface Why {
@@ -94,16 +94,12 @@ export interface Why {
 const numbers = (o: unknown, of: (v: unknown) => unknown = (v) => v) =>
 	Object.fromEntries(Object.entries(o as Json).map(([k, v]) => [k, num(of(v))]));
 
-function metricOf(m: Json | null): Pair['metric'] {
-	return m && { key: String(m.key), a: num(m.a), b: num(m.b), worse: m.worse === true };
-}
-
 function pairFrom(p: Json): Pair {
 	return { a: String(p.a), b: String(p.b), sentence: String(p.sentence), factor: num(p.factor),
 		low: numOrNull(p.low), high: numOrNull(p.high), product: num(p.product),
 		difference: num((p.difference as Json).seconds),
 		phases: numbers(p.phases, (v) => (v as Json).seconds), params: p.params as Pair['params'],
-		metric: metricOf(p.metric as Json | null) };
+		metric: p.metric as Pair['metric'] };
 }
 
 export function whyAddress(runs: readonly string[], form = ''): string {

@@ -4,6 +4,7 @@
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { seconds, short } from '../../base/format.ts';
+import { bestOf } from '../../base/goal.ts';
 import { chosenParams } from '../../base/params.ts';
 import type { Run } from '../../base/types.ts';
 import { phaseClass, stack } from '../../charts/stack.ts';
@@ -44,10 +45,12 @@ function Changed({ p }: { p: Pair }) {
 	);
 }
 
-function Goal({ p }: { p: Pair }) {
-	if (!p.metric) return <td />;
-	return <td class={'num' + (p.metric.worse ? ' warn' : '')} title={p.metric.key}>{short(p.metric.b)}
-		{p.metric.worse && Str.isWorse}</td>;
+function Goal({ r, p }: { r: Run | undefined; p: Pair | undefined }) {
+	const g = s.goal.value;
+	const best = g && bestOf(r?.metrics[g.key], g.dir);
+	if (!g || best === null) return <td />;
+	const worse = p?.metric?.key === g.key && p.metric.worse;
+	return <td class={'num' + (worse ? ' warn' : '')} title={g.key}>{short(best)}{worse && Str.isWorse}</td>;
 }
 
 function Factor({ p }: { p: Pair }) {
@@ -61,7 +64,7 @@ function Factor({ p }: { p: Pair }) {
 	return <td class="num" title={p.sentence}>{text(p.factor)}× {slower ? Str.slower : Str.faster}{between}</td>;
 }
 
-function Steps({ why }: { why: Why }) {
+function Steps({ why, runs }: { why: Why; runs: readonly Run[] }) {
 	const whole = Math.max(...why.runs.map((r) => r.seconds));
 	return (
 		<table>
@@ -80,7 +83,7 @@ function Steps({ why }: { why: Why }) {
 						<td class="num">{p ? p.product.toFixed(2) + '×' : ''}</td>
 						<td class="bar"><Paces phases={r.phases} whole={whole} /></td>
 						<td>{p ? mostOf(p) : ''}</td>
-						{p ? <Goal p={p} /> : <td />}</tr>
+						<Goal r={runs.find((o) => o.id === r.id)} p={p} /></tr>
 				);
 			})}</tbody>
 		</table>
@@ -102,7 +105,7 @@ export function Waterfall({ runs }: { runs: readonly Run[] }) {
 	return (
 		<section class="box bought">
 			<h2>{Str.SpeedByChange} <span class="dim">{Str.inOrderOfStart}</span></h2>
-			<Steps why={w} />
+			<Steps why={w} runs={runs} />
 			<PhaseLegend names={[...new Set(w.runs.flatMap((r) => Object.keys(r.phases).filter((k) =>
 				r.phases[k]! > 0)))]} />
 			<ul>{w.pairs.map((p) => <li key={p.b}>{p.sentence}</li>)}</ul>

@@ -149,7 +149,7 @@ export function SideBySide() {
 				<table class={runs.length > 4 ? 'many' : ''}><thead><Heads
 					runs={runs} /></thead><Parts list={list} runs={runs} /></table>
 			</div>
-			<Waterfall runs={runs} />
+			<Waterfall runs={list.map((x) => x.run)} />
 			<CodeDiff list={list} />
 		</main><Header /></>
 	);
