@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import path from 'node:path';
 import { test } from 'node:test';
+import { clean } from './browser.mjs';
 import { stage } from './stage.mjs';
 
 const WAIT = { timeout: 30000 };
@@ -138,6 +139,29 @@ test('the goal of the page is in every row of the speeds, also one that is no kn
 	const goals = async (address) => (await speeds(page, '?e=speed&side' + both + address)).map((r) => r[7]);
 	assert.deepEqual(await goals('&g=d/gain'), ['0.5', '1.5']);
 	assert.deepEqual(await goals('&g=-train/loss'), ['0.01667', '0.01667']);
+});
+
+test('a phone scrolls the table of speeds alone, next to whole names; the warning wraps', async (t) => {
+	const ids = [await run('plain', COMPUTE), await run('changed', COMPUTE,
+		{ lr: '2', precision: 'bf16', workers: '4', width: '8' })];
+	const page = await here.open(t);
+	for (const width of [1440, 390]) {
+		await page.setViewportSize({ width, height: 844 });
+		await speeds(page, '?e=speed&side&o=' + ids.map((id) => id.slice(0, 8)).join('.'));
+		const cut = await page.$eval('.bought div.warn', (w) => [w.scrollWidth - w.clientWidth,
+			w.parentElement.scrollWidth - w.parentElement.clientWidth]);
+		assert.deepEqual(cut, [0, 0], `cut at ${width} px`);
+	}
+	const [box, head, scrolled] = await page.$eval('.bought .scroll', (e) => {
+		e.scrollLeft = 150;
+		const left = (o) => Math.round(o.getBoundingClientRect().left);
+		return [left(e), left(e.querySelector('tbody th')), e.scrollLeft];
+	});
+	assert.equal(scrolled, 150);
+	assert.equal(head, box, 'no column shows at the left of the names');
+	assert.equal(await page.$eval('.bought', (e) => e.scrollWidth - e.clientWidth), 0);
+	assert.match(await page.$eval('.bought .scroll', (e) => getComputedStyle(e).backgroundImage), /gradient/);
+	await clean(page);
 });
 
 test('the timeline of traced steps is read by keys', async (t) => {

@@ -38,7 +38,7 @@ function mostOf(p: Pair): string {
 function Changed({ p }: { p: Pair }) {
 	const chosen = chosenParams(p.params.map((x) => x.key));
 	return (
-		<td>{p.params.map((x) => <div key={x.key} class={chosen.includes(x.key) ? '' : 'dim'}>
+		<td class="changed">{p.params.map((x) => <div key={x.key} class={chosen.includes(x.key) ? '' : 'dim'}>
 			{x.key} {x.a ?? Str.none} → {x.b ?? Str.none}</div>)}
 			{chosen.length > 1 && <div class="warn">{parts(Str.xParamsChangedAtOnce,
 				chosen.length)}</div>}</td>
@@ -105,7 +105,8 @@ export function Waterfall({ runs }: { runs: readonly Run[] }) {
 	return (
 		<section class="box bought">
 			<h2>{Str.SpeedByChange} <span class="dim">{Str.inOrderOfStart}</span></h2>
-			<Steps why={w} runs={runs} />
+			<div class="scroll" tabIndex={0} role="region" aria-label={Str.SpeedByChange}>
+				<Steps why={w} runs={runs} /></div>
 			<PhaseLegend names={[...new Set(w.runs.flatMap((r) => Object.keys(r.phases).filter((k) =>
 				r.phases[k]! > 0)))]} />
 			<ul>{w.pairs.map((p) => <li key={p.b}>{p.sentence}</li>)}</ul>
