@@ -118,6 +118,25 @@ test('undo of a deletion offers what the trash still has, and ends when all is r
 	await page.waitForSelector('.banner', { state: 'detached' });
 });
 
+test('runs are selected and compared while they are grouped', async (t) => {
+	await made('grouped', ['a', 'b', 'c']);
+	const page = await here.open(t, '?e=grouped&by=lr');
+	await page.waitForSelector('.grouped [data-group]', WAIT);
+	const compare = page.locator('.head button:text-is("Compare")');
+	assert.equal(await compare.isEnabled(), true, 'the charted runs');
+	await page.click('[aria-label="Select all runs"]');
+	await says(page, '.bulk', /^3 selected/);
+	await clean(page);
+	await page.click('.bulk button:text-is("Compare")');
+	await until(() => page.$$eval('.side thead a', (l) => l.map((a) => a.textContent).sort().join()),
+		(n) => n === 'a,b,c');
+	await page.goBack();
+	await page.click('.bulk button:text-is("Clear")', WAIT);
+	await page.waitForSelector('.bulk', { state: 'detached' });
+	await page.click('.head button:text-is("Compare")');
+	await page.waitForSelector('main.side thead', WAIT);
+});
+
 test('runs move to another experiment and back; a live run or one with artifacts stays, with a reason', async (t) => {
 	const ids = await made('from', ['a', 'b', 'kept']);
 	const put = await fetch(`${here.server.url}api/v1/runs/${ids.kept}/artifacts/w.bin`,

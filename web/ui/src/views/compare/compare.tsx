@@ -69,7 +69,7 @@ export function Compare() {
 				{!s.rows.value.length ? <NoRuns /> : s.isGrouped.value ? <Grouped
 					narrow={narrow.value} />
 					: narrow.value ? <Cards /> : <Table />}
-				{s.chosenRuns.value.length > 0 && !s.isGrouped.value && <Bulk />}
+				{s.chosenRuns.value.length > 0 && <Bulk />}
 				{!narrow.value && <Handle />}
 				{menuOf.value && <HeadMenu />}
 			</main>

@@ -72,8 +72,7 @@ function CompareRuns() {
 	const chosen = s.chosenRuns.value.length ? s.chosenRuns.value : s.shown.value;
 	const off = chosen.length < 2 || chosen.length > s.COMPARED_MAX;
 	return (
-		<button type="button" class={'primary' + (s.chosenRuns.value.length ? ' unshown' : '')} disabled={off
-			|| s.isGrouped.value}
+		<button type="button" class={'primary' + (s.chosenRuns.value.length ? ' unshown' : '')} disabled={off}
 			title={off ? filled(Str.Select2ToXRuns, s.COMPARED_MAX) : filled(Str.xRunsSideBySide,
 				chosen.length)}
 			onClick={() => s.compareRuns(chosen)}>{Str.Compare}</button>
