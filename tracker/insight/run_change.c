@@ -304,7 +304,7 @@ void change_text_change(struct buf *out, const struct change *c, const char *a, 
 		buf_addf(out, "too few steps to compare %s and %s: each side needs %d independent steps", a, b,
 			 CHANGE_EFFECTIVE_LEAST);
 	} else {
-		buf_addf(out, "a sample took %s %.2f times as long as %s", a, c->factor, b);
+		buf_addf(out, "per sample, %s took %.2fx the time of %s", b, 1 / c->factor, a);
 		describe_phases(out, c);
 		buf_adds(out, "; the spread of equal runs is unknown, so this may be chance: repeat both with "
 			      "another --seed, or use dptrain bench --compare-with");
