@@ -141,6 +141,17 @@ test('the goal of the page is in every row of the speeds, also one that is no kn
 	assert.deepEqual(await goals('&g=-train/loss'), ['0.01667', '0.01667']);
 });
 
+test('repeats differ by their seed, and equal times are unchanged', async (t) => {
+	const ids = [];
+	for (const seed of '12') ids.push(await run('seed ' + seed, COMPUTE, { seed, lr: '9' }));
+	const page = await here.open(t);
+	const rows = await speeds(page, '?e=speed&side&o=' + ids.map((id) => id.slice(0, 8)).join('.'));
+	assert.equal(rows[1][1], 'seed 1 → 2');
+	assert.match(rows[1][3], /^unchanged/);
+	assert.match(await page.textContent('.bought > p.dim'),
+		/^Left out as warm-up: the first step, .* run\. Download as CSV/);
+});
+
 test('a phone scrolls the table of speeds alone, next to whole names; the warning wraps', async (t) => {
 	const ids = [await run('plain', COMPUTE), await run('changed', COMPUTE,
 		{ lr: '2', precision: 'bf16', workers: '4', width: '8' })];

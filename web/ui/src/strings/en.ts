@@ -569,13 +569,14 @@ export enum Str {
 	isWorse = ' worse',
 	slower = 'slower',
 	faster = 'faster',
+	unchanged = 'unchanged',
 	Changed = 'Changed',
 	Total = 'Total',
 	ByPhase = 'By phase',
 	Difference = 'Difference',
 	SpeedByChange = 'Speed by change',
 	inOrderOfStart = 'in order of start',
-	xAs = '{0} As',
+	LeftOutAsWarmUpX = 'Left out as warm-up: {0}. Download as',
 
 	// views/models
 	TakeTheAliasXFromVersion = 'Take the alias {0} from version {1}',

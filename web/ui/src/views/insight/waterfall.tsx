@@ -35,10 +35,14 @@ function mostOf(p: Pair): string {
 		.map(([k, v]) => `${k.replace(/_/g, ' ')} ${v > 0 ? '+' : '−'}${seconds(Math.abs(v))}`).join(', ');
 }
 
-function Changed({ p }: { p: Pair }) {
+/** Changed params, and the seed, which makes runs repeats of each other. */
+function Changed({ p, runs }: { p: Pair; runs: readonly Run[] }) {
 	const chosen = chosenParams(p.params.map((x) => x.key));
+	const seedOf = (id: string) => runs.find((r) => r.id === id)?.params.seed ?? null;
+	const seed = { key: 'seed', a: seedOf(p.a), b: seedOf(p.b) };
+	const all = seed.a === seed.b ? p.params : [...p.params, seed];
 	return (
-		<td class="changed">{p.params.map((x) => <div key={x.key} class={chosen.includes(x.key) ? '' : 'dim'}>
+		<td class="changed">{all.map((x) => <div key={x.key} class={chosen.includes(x.key) ? '' : 'dim'}>
 			{x.key} {x.a ?? Str.none} → {x.b ?? Str.none}</div>)}
 			{chosen.length > 1 && <div class="warn">{parts(Str.xParamsChangedAtOnce,
 				chosen.length)}</div>}</td>
@@ -61,7 +65,9 @@ function Factor({ p }: { p: Pair }) {
 	};
 	const [low, high] = slower ? [p.high, p.low] : [p.low, p.high];
 	const between = low === null || high === null ? '' : ` (${text(low)}–${text(high)})`;
-	return <td class="num" title={p.sentence}>{text(p.factor)}× {slower ? Str.slower : Str.faster}{between}</td>;
+	const ratio = text(p.factor);
+	return <td class="num" title={p.sentence}>{ratio === '1.00' ? Str.unchanged
+		: `${ratio}× ${slower ? Str.slower : Str.faster}`}{between}</td>;
 }
 
 function Steps({ why, runs }: { why: Why; runs: readonly Run[] }) {
@@ -77,7 +83,7 @@ function Steps({ why, runs }: { why: Why; runs: readonly Run[] }) {
 				const p = why.pairs[i - 1];
 				return (
 					<tr key={r.id}><th scope="row">{r.name}</th>
-						{p ? <Changed p={p} /> : <td />}
+						{p ? <Changed p={p} runs={runs} /> : <td />}
 						<td class="num">{seconds(r.seconds)}</td>
 						{p ? <Factor p={p} /> : <td />}
 						<td class="num">{p ? p.product.toFixed(2) + '×' : ''}</td>
@@ -110,7 +116,7 @@ export function Waterfall({ runs }: { runs: readonly Run[] }) {
 			<PhaseLegend names={[...new Set(w.runs.flatMap((r) => Object.keys(r.phases).filter((k) =>
 				r.phases[k]! > 0)))]} />
 			<ul>{w.pairs.map((p) => <li key={p.b}>{p.sentence}</li>)}</ul>
-			<p class="dim">{parts(Str.xAs, w.rule)} {FORMS.map(([name, ending]) => <><a
+			<p class="dim">{parts(Str.LeftOutAsWarmUpX, w.rule)} {FORMS.map(([name, ending]) => <><a
 				href={whyAddress(ids, ending)}>
 				{name}</a> </>)}</p>
 		</section>
