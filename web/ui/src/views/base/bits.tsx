@@ -169,3 +169,16 @@ export function followed(act: () => void): (e: MouseEvent) => void {
 		act();
 	};
 }
+
+/** Loads data, again when one of the values of deps changes; null until loaded. */
+export function useAsked<T>(ask: () => Promise<T>, deps: unknown[], fail: (e: Error) => void = () => {}): T | null {
+	const got = useSignal<T | null>(null);
+	useEffect(() => {
+		let here = true;
+		ask().then((v) => here && (got.value = v), fail);
+		return () => {
+			here = false;
+		};
+	}, deps);
+	return got.value;
+}

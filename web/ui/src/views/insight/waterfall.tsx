@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Speed by change: from run to run, seconds per sample by phase, the factor with its interval, the changed params and
 // the effect on the goal. All numbers come from the server.
-import { useSignal } from '@preact/signals';
-import { useEffect } from 'preact/hooks';
 import { seconds, short } from '../../base/format.ts';
 import { bestOf } from '../../base/goal.ts';
 import { chosenParams } from '../../base/params.ts';
@@ -11,6 +9,7 @@ import { phaseClass, stack } from '../../charts/stack.ts';
 import * as s from '../../state/index.ts';
 import { getWhy, whyAddress, type Pair, type Why } from '../../state/insight.ts';
 import { parts, Str } from '../../strings/en.ts';
+import { useAsked } from '../base/bits.tsx';
 import { PhaseLegend } from '../base/phases.tsx';
 import './styles.ts';
 
@@ -98,15 +97,8 @@ function Steps({ why, runs }: { why: Why; runs: readonly Run[] }) {
 
 /** Sorts runs by start; requires two. */
 export function Waterfall({ runs }: { runs: readonly Run[] }) {
-	const why = useSignal<Why | null>(null);
 	const ids = [...runs].sort((a, b) => (a.start_time ?? 0) - (b.start_time ?? 0)).map((r) => r.id);
-	const rev = s.liveRev.value;
-	useEffect(() => {
-		let here = true;
-		getWhy(ids).then((w) => here && (why.value = w), s.report);
-		return () => void (here = false);
-	}, [ids.join(), rev]);
-	const w = why.value;
+	const w = useAsked(() => getWhy(ids), [ids.join(), s.liveRev.value], s.report);
 	if (!w) return null;
 	return (
 		<section class="box bought">

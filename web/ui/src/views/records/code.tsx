@@ -1,29 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Code of a run: commit, diff, packages; and its alerts.
 import { useSignal } from '@preact/signals';
-import { useEffect } from 'preact/hooks';
 import { count, when } from '../../base/format.ts';
 import type { RunDetail } from '../../base/types.ts';
 import { matchesWords } from '../../base/url.ts';
 import { getAlerts, getCode, type ToldAlert } from '../../state/records.ts';
 import * as s from '../../state/index.ts';
 import { filled, parts, Str } from '../../strings/en.ts';
+import { useAsked } from '../base/bits.tsx';
 import './styles.ts';
 
 /** Entries with their own section, or none. */
 const WHOLE = ['diff', 'packages'];
-
-/** Loads data of a run, again when it changes; null until loaded or if it fails. */
-function useAsked<T>(id: string, ask: (id: string) => Promise<T>): T | null {
-	const got = useSignal<T | null>(null);
-	const rev = s.liveRev.value;
-	useEffect(() => {
-		let here = true;
-		ask(id).then((v) => here && (got.value = v), () => undefined);
-		return () => void (here = false);
-	}, [id, rev]);
-	return got.value;
-}
 
 function Packages({ text }: { text: string }) {
 	const words = useSignal('');
@@ -43,7 +31,7 @@ function lineKind(line: string): string {
 }
 
 export function Code({ r }: { r: RunDetail }) {
-	const code = useAsked(r.id, getCode);
+	const code = useAsked(() => getCode(r.id), [r.id, s.liveRev.value]);
 	if (!code || !Object.keys(code).length) return null;
 	const lines = (code.diff ?? '').split('\n');
 	const changed = lines.filter((l) => lineKind(l)).length;
@@ -71,7 +59,7 @@ function Line({ a }: { a: ToldAlert }) {
 }
 
 export function Alerts({ r }: { r: RunDetail }) {
-	const list = useAsked(r.id, getAlerts);
+	const list = useAsked(() => getAlerts(r.id), [r.id, s.liveRev.value]);
 	if (!list?.length) return null;
 	return (
 		<section class="box">

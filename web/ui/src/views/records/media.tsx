@@ -8,7 +8,7 @@ import type { Run } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
 import { CAPTION, getMedia, getMediaKeys, type Media as Item, type MediaKey } from '../../state/records.ts';
 import { filled, parts, Str } from '../../strings/en.ts';
-import { Breaking, GroupHead, Key, Name } from '../base/bits.tsx';
+import { Breaking, GroupHead, Key, Name, useAsked } from '../base/bits.tsx';
 import { Content } from './content.tsx';
 import './styles.ts';
 
@@ -233,16 +233,9 @@ function Card({ of, runs }: { of: MediaKey; runs: readonly Run[] }) {
 
 /** Number of media by key, reloaded when a run changes; null while unknown. */
 function useKeys(runs: readonly Run[]): MediaKey[] | null {
-	const keys = useSignal<MediaKey[] | null>(null);
-	const ids = runs.map((r) => r.id).join();
 	const live = runs.some((r) => r.status === 'running') ? s.liveRev.value : 0;
-	useEffect(() => {
-		let here = true;
-		Promise.all(runs.map((r) => getMediaKeys(r.id).catch(() => []))).then((l) => here
-			&& (keys.value = merged(l)));
-		return () => void (here = false);
-	}, [ids, live]);
-	return keys.value;
+	return useAsked(() => Promise.all(runs.map((r) => getMediaKeys(r.id).catch(() => []))).then(merged),
+		[runs.map((r) => r.id).join(), live]);
 }
 
 /** Cards of keys; first: how many at once. */

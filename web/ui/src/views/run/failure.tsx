@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Why a run ended badly: one line, and the last lines of its console.
-import { useSignal } from '@preact/signals';
-import { useEffect } from 'preact/hooks';
 import { piecesOf } from '../../base/text/ansi.ts';
 import type { RunDetail } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
 import { getConsole, type ConsoleLine } from '../../state/records.ts';
 import { Str } from '../../strings/en.ts';
-import { followed, Shape } from '../base/bits.tsx';
+import { followed, Shape, useAsked } from '../base/bits.tsx';
 import { statements } from '../base/says.ts';
 
 const LINES = 8;
@@ -22,14 +20,8 @@ function reasonIn(lines: readonly string[]): string {
 
 /** The end of a run's console; null until loaded. */
 function useLastLines(r: RunDetail): readonly ConsoleLine[] | null {
-	const lines = useSignal<readonly ConsoleLine[] | null>(null);
-	useEffect(() => {
-		let here = true;
-		getConsole(r.id, { from: -LINES * 4, limit: LINES * 4 }).then((c) => here && (lines.value = c.lines),
-			() => here && (lines.value = []));
-		return () => void (here = false);
-	}, [r.id, r.status, r.last_step]);
-	return lines.value;
+	return useAsked(() => getConsole(r.id, { from: -LINES * 4, limit: LINES * 4 }).then((c) => c.lines, () => []),
+		[r.id, r.status, r.last_step]);
 }
 
 export function Failure({ r }: { r: RunDetail }) {
