@@ -69,16 +69,6 @@ test('a failed run says first that it failed and at which step, once', async (t)
 	assert.ok(await page.$eval('.failure', (e) => e.getBoundingClientRect().bottom < innerHeight));
 });
 
-test('the table shows the note on a failure, else where to find the reason', async (t) => {
-	const why = await run('reasons', 'why', { loss: [[1, 1]] }, { status: 'failed' });
-	await here.ask('PATCH', 'runs/' + why, { notes: 'Failed: **out of memory**' });
-	const bare = await run('reasons', 'bare', { loss: [[1, 1]] }, { status: 'failed' });
-	const page = await here.open(t, '?e=reasons');
-	const hint = (id) => page.getAttribute(`[data-run="${id}"] .mark.failed`, 'title', WAIT);
-	assert.equal(await hint(why), 'failed at step 2: Failed: out of memory');
-	assert.equal(await hint(bare), "failed at step 2; why is on the run's page");
-});
-
 test('a run\'s metrics begin with the goal and the loss; those of layers are folded', async (t) => {
 	const points = [[1, 0.5], [2, 0.6]];
 	const dead = Object.fromEntries(Array.from({ length: 14 }, (_, i) => ['dead_units/l' + i, points]));

@@ -5,7 +5,7 @@ import type { Alert, Run } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
 import { filled, Str } from '../../strings/en.ts';
 import { Shape } from './bits.tsx';
-import { firstWords, lastStep, type Statement } from './says.ts';
+import { lastStep, type Statement } from './says.ts';
 
 /** Shows the run, zooms to the steps around the alert and marks its step. */
 function jumpTo(r: Run, a: Alert): void {
@@ -32,16 +32,15 @@ export function wayOf(r: Run, t: Statement): (() => void) | null {
 }
 
 /** What a link of a statement shows when the pointer is on it. */
-export function hintOf(r: Run, t: Statement): string {
-	if (!isBadEnd(t)) return t.alert?.text || t.text;
-	return r.notes ? `${t.text}: ${firstWords(r.notes)}` : filled(Str.xWhyIsOnTheRunsPage, t.text);
+export function hintOf(t: Statement): string {
+	return isBadEnd(t) ? filled(Str.xWhyIsOnTheRunsPage, t.text) : t.alert?.text || t.text;
 }
 
 function Say({ r, t, tab }: { r: Run; t: Statement; tab: number | undefined }) {
 	const way = wayOf(r, t);
 	const text = <><Shape kind={t.kind} />{t.text}</>;
 	return !way ? <span class={'say ' + t.kind}>{text}</span> : (
-		<button type="button" class={'say ' + t.kind} tabIndex={tab} title={hintOf(r, t)} onClick={(e) => {
+		<button type="button" class={'say ' + t.kind} tabIndex={tab} title={hintOf(t)} onClick={(e) => {
 			e.stopPropagation();
 			way();
 		}}>{text}</button>
