@@ -5,7 +5,7 @@ import { render, type ComponentChildren } from 'preact';
 import { filled, parts, Str } from './strings/en.ts';
 import './style.css';
 import * as s from './state/index.ts';
-import { Compare, Header, keepFocus, lazy, Nav, theme } from './views/index.ts';
+import { Compare, Header, lazy, Nav, theme } from './views/index.ts';
 
 const AHEAD_MS = 300;
 /** How long to wait for the first reply before an empty page is drawn. */
@@ -74,9 +74,10 @@ effect(() => {
 });
 effect(() => {
 	// most users open a run next: load that first
-	if (s.settled.value) setTimeout(() => void RunPage.ahead(), AHEAD_MS);
+	if (!s.settled.value) return;
+	setTimeout(() => void RunPage.ahead(), AHEAD_MS);
+	void import('./views/base/keepfocus.ts').then((m) => m.keepFocus());
 });
-keepFocus();
 void s.start();
 setTimeout(show, ANSWER_MS);
 effect(() => {

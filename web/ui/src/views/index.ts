@@ -4,6 +4,5 @@
 export { Compare } from './compare/compare.tsx';
 export { Header } from './header/header.tsx';
 export { Nav } from './header/nav.tsx';
-export { keepFocus } from './base/focus.ts';
 export { lazy } from './base/lazy.tsx';
 export { theme } from './base/theme.ts';

@@ -176,9 +176,7 @@ export function useAsked<T>(ask: () => Promise<T>, deps: unknown[], fail: (e: Er
 	useEffect(() => {
 		let here = true;
 		ask().then((v) => here && (got.value = v), fail);
-		return () => {
-			here = false;
-		};
+		return () => void (here = false);
 	}, deps);
 	return got.value;
 }

@@ -2,9 +2,8 @@
 // Keyboard focus: an opened part takes the focus before the next key, and returns it when closed.
 import type { RefObject } from 'preact';
 import { useLayoutEffect } from 'preact/hooks';
-import * as s from '../../state/index.ts';
 
-const TAKES_KEYS = 'button, a[href], input, select, textarea, [tabindex="0"]';
+export const TAKES_KEYS = 'button, a[href], input, select, textarea, [tabindex="0"]';
 
 /** Focuses a field and selects its text. */
 export function selectIn(field: HTMLInputElement | HTMLTextAreaElement | null): void {
@@ -13,7 +12,7 @@ export function selectIn(field: HTMLInputElement | HTMLTextAreaElement | null): 
 }
 
 /** Returns true if nothing has the focus. */
-function isLost(): boolean {
+export function isLost(): boolean {
 	return document.activeElement === null || document.activeElement === document.body;
 }
 
@@ -22,29 +21,6 @@ function giveBack(before: Element | null, around: readonly Element[]): void {
 	if (!isLost()) return;
 	if (before instanceof HTMLElement && before.isConnected && before !== document.body) before.focus();
 	else around.find((e) => e.isConnected)?.querySelector<HTMLElement>(TAKES_KEYS)?.focus();
-}
-
-/** Whenever the focused element is removed, focuses a new offer of undo, the heading of a new page, or the table. */
-export function keepFocus(): void {
-	let held: Element | null = null;
-	let [page, offer] = ['', s.done.value];
-	const here = () => `${s.view.value.page} ${s.view.value.run}`;
-	const hold = () => {
-		held = isLost() ? null : document.activeElement;
-		[page, offer] = [here(), s.done.value];
-	};
-	addEventListener('focusin', hold);
-	addEventListener('click', hold, true);
-	const move = () => {
-		if (!held || held.isConnected || !isLost()) return;
-		const ways = [s.done.value !== offer && '[title="z"]', page === here() && '.grid [tabindex="0"]', 'h1',
-			'main'];
-		const to = ways.map((q) => (q ? document.querySelector<HTMLElement>(q) : null)).find((e) => e !== null);
-		if (to && to.tabIndex < 0) to.tabIndex = -1; // makes it focusable
-		to?.focus({ preventScroll: true });
-	};
-	// after giveBack, which is queued earlier
-	new MutationObserver(() => queueMicrotask(move)).observe(document.body, { childList: true, subtree: true });
 }
 
 const NARROW_PX = 720;
