@@ -36,7 +36,7 @@ ui_files = \
 	web/ui/src/views/index.ts \
 	web/ui/src/views/alerts/alerts.tsx \
 	web/ui/src/views/base/bits.tsx web/ui/src/views/base/chooser.tsx web/ui/src/views/base/copytext.tsx web/ui/src/views/base/datatable.tsx \
-	web/ui/src/views/base/fieldvalues.ts web/ui/src/views/base/focus.ts web/ui/src/views/base/frame.ts web/ui/src/views/base/jump.tsx \
+	web/ui/src/views/base/fieldvalues.ts web/ui/src/views/base/focus.ts web/ui/src/views/base/keepfocus.ts web/ui/src/views/base/frame.ts web/ui/src/views/base/jump.tsx \
 	web/ui/src/views/base/later.part.css web/ui/src/views/base/later.ts web/ui/src/views/base/lazy.tsx \
 	web/ui/src/views/base/markdown.tsx \
 	web/ui/src/views/base/phases.tsx web/ui/src/views/base/save.ts web/ui/src/views/base/says.ts \
