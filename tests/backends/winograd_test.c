@@ -258,13 +258,18 @@ static void check_low_pass(struct fixture *f, enum dnn_pass pass)
 	free(three);
 }
 
-static void test_bf16(void **state)
+static void skip_without_avx512(void)
 {
-	(void)state;
 	if (cpu_isa_detect() < CPU_AVX512) {
 		print_message("this processor has no AVX-512: nothing was tested\n");
 		skip();
 	}
+}
+
+static void test_bf16(void **state)
+{
+	(void)state;
+	skip_without_avx512();
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct fixture f = { .direct = NULL };
 
@@ -290,8 +295,7 @@ static void test_bf16_extremes(void **state)
 	uint16_t out[18];
 
 	(void)state;
-	if (cpu_isa_detect() < CPU_AVX512)
-		skip();
+	skip_without_avx512();
 	for (int i = 0; i < 18; i++)
 		in[i] = i < 9 ? numbers[i].in : i % 2 ? NAN : -NAN;
 	winograd_pack(&s, 1, in, out);
@@ -307,10 +311,7 @@ static void test_passes(void **state)
 	struct err err = ERR_INIT;
 
 	(void)state;
-	if (cpu_isa_detect() < CPU_AVX512) {
-		print_message("this processor has no AVX-512: nothing was tested\n");
-		skip();
-	}
+	skip_without_avx512();
 	if (dnn_new(&direct, &err))
 		fail_msg("%s", err.text);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

@@ -56,9 +56,16 @@ static bool is_reduced(const struct cpu_conv *c)
 	return c->asked.kernel != c->spec.kernel;
 }
 
+/* Its result has fewer taps than asked for: they are scattered from the workspace. */
+static bool is_reduced_wgrad(const struct cpu_conv *c)
+{
+	return c->spec.pass == DNN_WGRAD && is_reduced(c);
+}
+
+/* Of the weights of a reduced convolution. */
 static size_t taps_bytes(const struct cpu_conv *c)
 {
-	return is_reduced(c) ? (size_t)(c->spec.k * c->spec.c) * sizeof(float) : 0;
+	return (size_t)(c->spec.k * c->spec.c) * sizeof(float);
 }
 
 /* Weights with all taps [k][kernel][kernel][c], and with those that meet the image [k][h][w][c]. */
@@ -335,7 +342,7 @@ size_t cpu_conv_workspace_bytes(const struct cpu_conv *c)
 {
 	if (c->empty)
 		return 0;
-	if (c->spec.pass != DNN_WGRAD || !is_reduced(c))
+	if (!is_reduced_wgrad(c))
 		return inner_workspace_bytes(c);
 	return round_workspace(inner_workspace_bytes(c)) + taps_bytes(c);
 }
@@ -377,7 +384,7 @@ int cpu_conv_run(struct cpu_conv *c, const struct dnn_conv_args *args, struct er
 			memset(args->out, 0, (size_t)(s->k * s->kernel * s->kernel * s->c) * sizeof(float));
 		return 0;
 	}
-	if (s->pass != DNN_WGRAD || !is_reduced(c))
+	if (!is_reduced_wgrad(c))
 		return run_computed_conv(c, args, err);
 	computed.out = (char *)args->workspace + round_workspace(inner_workspace_bytes(c));
 	rc = run_computed_conv(c, &computed, err);

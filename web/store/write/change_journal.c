@@ -245,11 +245,8 @@ static int join_foreign_segment(struct state *st, struct state_writer *w, int nu
 static int restart_foreign(struct state *st, struct state_run *r, struct state_writer *w, const struct intake_item *it,
 			   struct err *err)
 {
-	struct segment_open o = { .number = r->segment + 1,
-				  .first_step = it->step,
-				  .first_epoch = it->step,
-				  .start_ms = it->time_ms,
-				  .status = "running" };
+	struct segment_open o = { .number = r->segment + 1, .first_step = it->step, .first_epoch = it->step,
+				  .start_ms = it->time_ms, .status = "running" };
 	int rc;
 
 	if (w->rank != EVENT_RANK_RUN || w->durable || it->step <= 0)
