@@ -52,7 +52,8 @@ test('a note is saved while typing pauses; what the server refused is kept as a 
 	await page.click('.notes button:text-is("Continue draft")', WAIT);
 	assert.equal(await page.inputValue('.notes textarea'), 'first second');
 	await page.click('.notes button:text-is("Done")');
-	await until(stored, (text) => text === 'first second');
+	await page.waitForSelector('.notes textarea', { state: 'detached' });
+	assert.equal(await stored(), 'first second');
 	await page.keyboard.press('e');
 	await page.keyboard.type(' third');
 	await page.click('.notes button:text-is("Undo changes")');

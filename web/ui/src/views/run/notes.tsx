@@ -51,8 +51,8 @@ function useSaving(r: Run, changed: (r: Run) => void) {
 	const stored = useSignal(r.notes);
 	const wrong = useSignal('');
 	const timer = useRef(0);
-	const save = async () => {
-		clearTimeout(timer.current);
+	const queue = useRef(Promise.resolve());
+	const write = async () => {
 		const now = text.value;
 		if (now === stored.value) return;
 		try {
@@ -64,6 +64,11 @@ function useSaving(r: Run, changed: (r: Run) => void) {
 		} catch (e) {
 			wrong.value = (e as Error).message;
 		}
+	};
+	// one after the other, so that the last text is stored last
+	const save = () => {
+		clearTimeout(timer.current);
+		return (queue.current = queue.current.then(write));
 	};
 	const type = (words: string) => {
 		keepDraft(r, (text.value = words));
