@@ -218,10 +218,14 @@ static void bare_names(void **state)
 		"attributes.lr > 1",
 	};
 	struct helper *h = *state;
+	struct query_runs r;
+	struct err err;
 
 	fill(h);
 	check_filters(h, cases, sizeof cases / sizeof cases[0]);
 	check_bad_filters(h, bad, sizeof bad / sizeof bad[0]);
+	assert_int_equal(query_runs(h->s, &(struct query_runs_opts){ .filter = "acc > 1" }, h->a, &r, &err), ERR_USAGE);
+	assert_non_null(strstr(err.text, "no run has a param or metric 'acc' (but epoch/acc), and"));
 }
 
 static void hostile_filters(void **state)

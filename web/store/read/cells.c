@@ -71,6 +71,21 @@ static bool is_known_field(const struct cells *c, size_t field, size_t rows)
 	return false;
 }
 
+/* Returns " (but epoch/top1)" for top1, if a key ends so, else "". */
+static const char *name_longer_key(const struct cells *c, const char *name)
+{
+	const char *found = "";
+	struct db_rows *q;
+
+	if (db_start(c->d, &q, DB_key_by_last_part, NULL, "t", name))
+		return "";
+	if (db_next(c->d, q, NULL) > 0) {
+		found = arena_printf(c->a, " (but %s)", db_text(c->a, q, COL_key_by_last_part_name));
+		db_stop(q);
+	}
+	return found ? found : "";
+}
+
 /* Rejects a name without a prefix that is neither an attribute, nor a param or metric of any run. */
 static int check_bare_names(const struct cells *c, size_t rows, struct err *err)
 {
@@ -81,8 +96,9 @@ static int check_bare_names(const struct cells *c, size_t rows, struct err *err)
 
 		if (!ff->bare || is_known_field(c, field, rows) || (ff->twin && is_known_field(c, ff->twin - 1, rows)))
 			continue;
-		err_set(err, ERR_USAGE, "filter: no run has a param%s '%.60s', and there is no such attribute ("
-			FILTER_ATTRIBUTES "); tags need their prefix", ff->twin ? " or metric" : "", ff->key);
+		err_set(err, ERR_USAGE, "filter: no run has a param%s '%.60s'%.70s, and there is no such attribute ("
+			FILTER_ATTRIBUTES "); tags need their prefix", ff->twin ? " or metric" : "", ff->key,
+			name_longer_key(c, ff->key));
 		return err_field(err, "%s", "filter");
 	}
 	return 0;
