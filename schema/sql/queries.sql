@@ -694,7 +694,9 @@ SELECT id, uuid, name, status, start_ms, end_ms, deleted_ms IS NOT NULL AS delet
 SELECT r.uuid, r.name, e.name AS experiment, e.id AS experiment_id, r.status, r.inferred, r.deleted_ms IS NOT NULL AS deleted,
 	r.start_ms, r.end_ms, r.last_step, r.world_size, r.rev,
 	coalesce(n.text, (SELECT t.value FROM tag t WHERE t.run_id = r.id AND t.key_id =
-		(SELECT id FROM key WHERE name = 'mlflow.note.content'))) AS notes, r."user" AS user, e.location
+		(SELECT id FROM key WHERE name = 'mlflow.note.content'))) AS notes, r."user" AS user, e.location,
+	(SELECT v.value FROM environment v WHERE v.run_id = r.id AND v.key_id =
+		(SELECT id FROM key WHERE name = 'status_reason')) AS status_reason
 FROM run r JOIN experiment e ON e.id = r.experiment_id LEFT JOIN note n ON n.run_id = r.id WHERE r.id = ?1;
 -- The same for an array of runs; the run id follows the columns of the query for one run. Rows are looked up run by run
 -- (LATERAL): otherwise tables that grew since the last ANALYZE are read completely.
@@ -703,7 +705,9 @@ FROM run r JOIN experiment e ON e.id = r.experiment_id LEFT JOIN note n ON n.run
 SELECT r.uuid, r.name, e.name AS experiment, e.id AS experiment_id, r.status, r.inferred, r.deleted_ms IS NOT NULL AS deleted,
 	r.start_ms, r.end_ms, r.last_step, r.world_size, r.rev,
 	coalesce(n.text, (SELECT t.value FROM tag t WHERE t.run_id = r.id AND t.key_id =
-		(SELECT id FROM key WHERE name = 'mlflow.note.content'))) AS notes, r."user" AS user, e.location, r.id AS run
+		(SELECT id FROM key WHERE name = 'mlflow.note.content'))) AS notes, r."user" AS user, e.location,
+	(SELECT v.value FROM environment v WHERE v.run_id = r.id AND v.key_id =
+		(SELECT id FROM key WHERE name = 'status_reason')) AS status_reason, r.id AS run
 FROM unnest(CAST(?1 AS bigint[])) AS w (id) CROSS JOIN LATERAL (SELECT * FROM run WHERE id = w.id OFFSET 0) AS r
 	CROSS JOIN LATERAL (SELECT id, name, location FROM experiment WHERE id = r.experiment_id OFFSET 0) AS e
 	LEFT JOIN LATERAL (SELECT text FROM note WHERE run_id = r.id OFFSET 0) AS n ON true;
@@ -728,7 +732,8 @@ SELECT k.name, t.value FROM tag t JOIN key k ON k.id = t.key_id WHERE t.run_id =
 SELECT l.name, l.value, w.id AS run FROM unnest(CAST(?1 AS bigint[])) AS w (id) CROSS JOIN LATERAL (
 	SELECT k.name, t.value FROM tag t JOIN key k ON k.id = t.key_id WHERE t.run_id = w.id ORDER BY k.name) AS l;
 -- name: environment_of_run as params_of_run
-SELECT k.name, v.value FROM environment v JOIN key k ON k.id = v.key_id WHERE v.run_id = ?1 ORDER BY k.name;
+SELECT k.name, v.value FROM environment v JOIN key k ON k.id = v.key_id WHERE v.run_id = ?1 AND k.name <> 'status_reason'
+ORDER BY k.name;
 -- name: segment_params_of_run as params_of_run
 SELECT k.name, p.value FROM segment_param p JOIN key k ON k.id = p.key_id WHERE p.run_id = ?1 AND p.segment = ?2
 ORDER BY k.name;

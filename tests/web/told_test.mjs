@@ -33,6 +33,8 @@ test('a failed run says the reason that its program gave, which is not a fact of
 	assert.equal(environment.status_reason, undefined);
 	const page = await here.open(t, '?e=reason&r=' + small.id);
 	await says(page, '.failure h2 code', /^the quota of the store is exceeded$/);
+	const table = await here.open(t, '?e=reason');
+	await table.waitForSelector('.grid .mark.failed[title$=": the quota of the store is exceeded"]', WAIT);
 });
 
 const card = (key) => `[data-media="${key}"]`;

@@ -293,14 +293,14 @@ void run_json_write(struct call *c, struct js *j, const struct query_run *run, e
 	js_key_int(j, "world_size", run->world_size);
 	js_key_int(j, "rev", (int64_t)run->rev);
 	js_key_str(j, "notes", run->notes);
+	if (run->status_reason[0])
+		js_key_str(j, "status_reason", run->status_reason);
 	write_kv_object(j, "params", run->params, run->param_count);
 	write_kv_object(j, "tags", run->tags, run->tag_count);
 	write_metric_summaries(j, run);
 	run_json_alerts(j, run);
 	if (detail >= RUN_JSON_FULL) {
 		write_kv_object(j, "environment", run->environment, run->environment_count);
-		if (run->status_reason)
-			js_key_str(j, "status_reason", run->status_reason);
 		write_run_segments(j, run);
 		write_run_ranks(j, run);
 		write_run_problems(j, run);

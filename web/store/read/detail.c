@@ -256,6 +256,7 @@ static void read_run_row(struct db_rows *q, struct arena *a, struct query_run *r
 		.last_step = db_i64(q, COL_run_detail_last_step), .world_size = db_i32(q, COL_run_detail_world_size),
 		.rev = (uint64_t)db_i64(q, COL_run_detail_rev), .notes = db_text(a, q, COL_run_detail_notes),
 		.user = db_text(a, q, COL_run_detail_user), .location = db_text(a, q, COL_run_detail_location),
+		.status_reason = db_text(a, q, COL_run_detail_status_reason),
 	};
 }
 
@@ -526,20 +527,6 @@ int detail_load_series(struct db *d, int64_t run_id, struct arena *a, struct que
 	return rc;
 }
 
-/* Takes the reason of the status out of the environment, with which it is stored. */
-static void take_status_reason(struct query_run *run)
-{
-	size_t i, n = run->environment_count;
-
-	for (i = 0; i < n && strcmp(run->environment[i].key, STATUS_REASON) != 0; i++)
-		;
-	if (i == n)
-		return;
-	run->status_reason = run->environment[i].value;
-	memmove(&run->environment[i], &run->environment[i + 1], (n - i - 1) * sizeof *run->environment);
-	run->environment_count--;
-}
-
 int detail_load_rest(struct db *d, int64_t run_id, struct arena *a, struct query_run *run, struct err *err)
 {
 	struct query_kvs environment = { 0 };
@@ -550,7 +537,6 @@ int detail_load_rest(struct db *d, int64_t run_id, struct arena *a, struct query
 		rc = load_detail_pairs(d, q, a, &environment, err);
 	run->environment = environment.items;
 	run->environment_count = environment.count;
-	take_status_reason(run);
 	if (!rc)
 		rc = load_run_segments(d, run_id, a, run, err);
 	if (!rc)

@@ -117,7 +117,7 @@ struct query_run {
 	size_t alert_count;
 	const char *notes;
 	/* query_run only */
-	const char *status_reason; /* why it ended, as its program said; NULL: not said */
+	const char *status_reason; /* why it ended, as its program said; "": not said */
 	struct query_kv *environment;
 	size_t environment_count;
 	struct query_segment *segments;

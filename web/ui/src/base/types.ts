@@ -39,6 +39,8 @@ export interface Run {
 	tags: Record<string, string>;
 	metrics: Record<string, Metric>;
 	notes: string;
+	/** Why it ended, as its program said, or ''. */
+	reason: string;
 	alerts: Alert[];
 	/** Last optimiser step over all series; null without any. */
 	last_step: number | null;
@@ -46,8 +48,6 @@ export interface Run {
 }
 
 export interface RunDetail extends Run {
-	/** Why it ended, as its program said, or ''. */
-	reason: string;
 	environment: Record<string, string>;
 	ranks: number[];
 	/** Milliseconds from its first to its last point; null without any. */

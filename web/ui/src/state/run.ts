@@ -64,7 +64,7 @@ export async function getRun(id: string): Promise<RunDetail> {
 	const inputs = ((r.inputs ?? []) as Json[]).map((i) => ({ name: String(i.name), digest: String(i.digest),
 		context: String(i.context), source: String(i.source), profile: String(i.profile ?? '') }));
 	return {
-		...runOf(r), reason: String(r.status_reason ?? ''), environment: textMap(r.environment),
+		...runOf(r), environment: textMap(r.environment),
 		span: spanOf(r), user: String(r.user ?? ''), inputs, ranks, segments,
 		artifacts: artifactsOf(r.artifacts), problems,
 	};

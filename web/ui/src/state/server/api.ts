@@ -86,7 +86,7 @@ export function runOf(r: Json): Run {
 		status: (r.status ?? 'finished') as Status, start_time: numOrNull(r.start_time),
 		end_time: numOrNull(r.end_time),
 		params: textMap(r.params), tags: textMap(r.tags), metrics, notes: String(r.notes ?? ''),
-		alerts: ((r.alerts ?? []) as Json[]).map(alertOf),
+		reason: String(r.status_reason ?? ''), alerts: ((r.alerts ?? []) as Json[]).map(alertOf),
 		last_step: typeof r.last_step === 'number' && r.last_step >= 0 ? r.last_step : null,
 		deleted: r.deleted === true,
 	};

@@ -5,7 +5,7 @@ import type { Alert, Run } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
 import { filled, Str } from '../../strings/en.ts';
 import { Shape } from './bits.tsx';
-import { lastStep, type Statement } from './says.ts';
+import { isBadEnd, lastStep, withReason, type Statement } from './says.ts';
 
 /** Shows the run, zooms to the steps around the alert and marks its step. */
 function jumpTo(r: Run, a: Alert): void {
@@ -22,9 +22,6 @@ function jumpTo(r: Run, a: Alert): void {
 	document.querySelector(`[data-chart="${CSS.escape(key ?? '')}"]`)?.scrollIntoView({ block: 'nearest' });
 }
 
-/** Returns true if a run ended badly: the reason is on its page. */
-const isBadEnd = ({ kind }: Statement) => kind === 'failed' || kind === 'killed';
-
 /** Where a statement leads: to the reason of a bad end, or an alert's place in the charts; null: nowhere. */
 export function wayOf(r: Run, t: Statement): (() => void) | null {
 	if (isBadEnd(t)) return () => s.openRun(r.id, '');
@@ -32,15 +29,16 @@ export function wayOf(r: Run, t: Statement): (() => void) | null {
 }
 
 /** What a link of a statement shows when the pointer is on it. */
-export function hintOf(t: Statement): string {
-	return isBadEnd(t) ? filled(Str.xWhyIsOnTheRunsPage, t.text) : t.alert?.text || t.text;
+export function hintOf(r: Run, t: Statement): string {
+	if (!isBadEnd(t)) return t.alert?.text || t.text;
+	return r.reason ? withReason(r, t) : filled(Str.xWhyIsOnTheRunsPage, t.text);
 }
 
 function Say({ r, t, tab }: { r: Run; t: Statement; tab: number | undefined }) {
 	const way = wayOf(r, t);
 	const text = <><Shape kind={t.kind} />{t.text}</>;
 	return !way ? <span class={'say ' + t.kind}>{text}</span> : (
-		<button type="button" class={'say ' + t.kind} tabIndex={tab} title={hintOf(t)} onClick={(e) => {
+		<button type="button" class={'say ' + t.kind} tabIndex={tab} title={hintOf(r, t)} onClick={(e) => {
 			e.stopPropagation();
 			way();
 		}}>{text}</button>

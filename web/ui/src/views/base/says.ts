@@ -41,6 +41,14 @@ export function statements(r: Run): Statement[] {
 	return out;
 }
 
+/** Returns true if a run ended badly: the reason is on its page. */
+export const isBadEnd = ({ kind }: Statement) => kind === 'failed' || kind === 'killed';
+
+/** The statement, with the reason that the program gave for a bad end. */
+export function withReason(r: Run, t: Statement): string {
+	return isBadEnd(t) && r.reason ? t.text + ': ' + r.reason : t.text;
+}
+
 /** Alerts of the training loss come before those in epochs. */
 function keyRank(a: Alert): number {
 	return a.key === 'train/loss' ? 0 : a.key?.startsWith('epoch/') ? 2 : 1;

@@ -10,7 +10,7 @@ import * as s from '../../state/index.ts';
 import { filled, Str } from '../../strings/en.ts';
 import { Says } from '../base/jump.tsx';
 import { PhaseBar, phasesOf } from '../base/phases.tsx';
-import { firstWords, statements } from '../base/says.ts';
+import { firstWords, statements, withReason } from '../base/says.ts';
 import { keepLeft, sample, widthOf, type Column } from './column.ts';
 import { reading } from './readout.ts';
 import { DEEPEST, INDENT, nesting } from './rows.ts';
@@ -37,7 +37,7 @@ function statusColumn(): Column {
 		width: widthOf(Str.Status,
 			sample(s.rows.value, (r) => statements(r).map((t) => t.text + 'xxxx').join('')), 280),
 		cell: (r) => <Says r={r} list={statements(r)} tab={-1} />,
-		full: (r) => statements(r).map((t) => t.text).join('; '),
+		full: (r) => statements(r).map((t) => withReason(r, t)).join('; '),
 	};
 }
 

@@ -120,7 +120,7 @@ export function Pick({ r, tab = -1 }: { r: Run; tab?: number }) {
 /** What is wrong with a run, as signs after its name: a failure leads to its reason, others to the charts. */
 function Marks({ r }: { r: Run }) {
 	return <>{statements(r).map((t) => t.alert && (
-		<span key={t.kind} class={'eye mark say ' + t.kind} title={hintOf(t)} onClick={wayOf(r, t)!}>
+		<span key={t.kind} class={'eye mark say ' + t.kind} title={hintOf(r, t)} onClick={wayOf(r, t)!}>
 			<Shape kind={t.kind} /></span>
 	))}</>;
 }
