@@ -5,7 +5,7 @@ import type { Alert, Run } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
 import { filled, Str } from '../../strings/en.ts';
 import { Shape } from './bits.tsx';
-import { isBadEnd, lastStep, withReason, type Statement } from './says.ts';
+import { isBadEnd, withReason, type Statement } from './says.ts';
 
 /** Shows the run, zooms to the steps around the alert and marks its step. */
 function jumpTo(r: Run, a: Alert): void {
@@ -13,7 +13,7 @@ function jumpTo(r: Run, a: Alert): void {
 	if (step === null) return;
 	if (!s.isShown(r.id)) s.toggleShown(r.id);
 	const key = a.key ?? s.curve.value ?? s.goal.value?.key;
-	const last = Math.max(lastStep(r) ?? step, step);
+	const last = Math.max(r.last_step ?? step, step);
 	const around = Math.max(5, Math.round((key && s.unitOf(key) === 'epoch' ? last : Math.max(last, 100)) * 0.08));
 	s.go({ x: 'step', zoom: [Math.max(0, step - around), step + around],
 		full: a.kind !== 'failed' || s.view.value.full });

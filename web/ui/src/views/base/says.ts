@@ -54,12 +54,8 @@ function keyRank(a: Alert): number {
 	return a.key === 'train/loss' ? 0 : a.key?.startsWith('epoch/') ? 2 : 1;
 }
 
-export function lastStep(r: Run): number | null {
-	return r.last_step;
-}
-
 function statusText(r: Run): string {
-	const step = lastStep(r);
+	const step = r.last_step;
 	if (r.status === 'running' && step !== null) return filled(Str.runningStepX, step);
 	if (endedEarly(r) && step !== null) return filled(Str.xAfterStepX, r.status, step);
 	return r.status;

@@ -7,7 +7,6 @@ import { runTime } from '../../base/rank.ts';
 import type { Run, RunDetail } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
 import { filled, parts, Str } from '../../strings/en.ts';
-import { lastStep } from '../base/says.ts';
 
 /** Position of the run in its experiment. */
 function standing(r: Run): string {
@@ -47,7 +46,7 @@ function RolledBack({ r }: { r: RunDetail }) {
 
 export function Facts({ r }: { r: RunDetail }) {
 	const t = longest(runTime(r), r.span);
-	const step = lastStep(r);
+	const step = r.last_step;
 	const ranks = new Set(r.ranks).size;
 	const failedAt = r.alerts.some((a) => a.kind === 'failed' && a.step !== null);
 	const restarts = r.segments.length - 1;
