@@ -143,6 +143,7 @@ export class LineChart extends Chart<LineData, LineEvents> {
 		const d = this.data;
 		const width = this.el.clientWidth;
 		const height = this.el.clientHeight;
+		this.near.keep(d?.lines ?? []);
 		if (!d || width < 40 || height < 40) return;
 		if (!d.lines.some((l) => l.badX !== null || lastPoint(l.ys) >= 0)) return this.clear(width, height);
 		const g = this.axes.getContext('2d')!;

@@ -61,6 +61,11 @@ export class Near {
 		}, () => { /* the drawn points remain */ }), REST_MS);
 	}
 
+	/** Frees the points of other lines: a live chart has new ones several times a second. */
+	keep(of: readonly ChartLine[]): void {
+		if (this.known?.of !== of) this.known = null;
+	}
+
 	stop(): void {
 		clearTimeout(this.timer);
 	}
