@@ -34,7 +34,7 @@ test('a note has the focus when it is begun, and is saved when the page is left'
 	await says(page, '.notes', /no nan now/);
 });
 
-test('a note is saved while typing pauses; what the server refused is kept as a draft', async (t) => {
+test('a note is saved while one types; what the server refused is kept as a draft', async (t) => {
 	const a = await run('kept', 'a', { loss: [[1, 1]] });
 	const page = await here.open(t, '?e=kept&r=' + a);
 	const stored = async () => (await here.ask('GET', 'runs/' + a)).notes;
@@ -42,6 +42,10 @@ test('a note is saved while typing pauses; what the server refused is kept as a 
 	await page.keyboard.type('first');
 	await says(page, '.notes [role=status]', /^Saved$/);
 	assert.equal(await stored(), 'first');
+	await page.keyboard.type(', which takes a while to type', { delay: 150 });
+	assert.match(await stored(), /^first, which/, 'saved before the typing paused');
+	await page.keyboard.type('.');
+	await says(page, '.notes [role=status]', /^Saved$/);
 	const refusal = { status: 400, json: { error: { code: 'full', message: 'the disk is full' } } };
 	await page.route('**/api/v1/runs/' + a, (r) => r.request().method() === 'PATCH' ? r.fulfill(refusal)
 		: r.continue());
@@ -50,14 +54,16 @@ test('a note is saved while typing pauses; what the server refused is kept as a 
 	await page.reload();
 	await page.unroute('**/api/v1/runs/' + a);
 	await page.click('.notes button:text-is("Continue draft")', WAIT);
-	assert.equal(await page.inputValue('.notes textarea'), 'first second');
+	const whole = 'first, which takes a while to type. second';
+	assert.equal(await page.inputValue('.notes textarea'), whole);
+	await says(page, '.notes [role=status]', /^Saved$/);
+	assert.equal(await stored(), whole, 'a continued draft is saved');
 	await page.click('.notes button:text-is("Done")');
 	await page.waitForSelector('.notes textarea', { state: 'detached' });
-	assert.equal(await stored(), 'first second');
 	await page.keyboard.press('e');
 	await page.keyboard.type(' third');
 	await page.click('.notes button:text-is("Undo changes")');
-	await until(stored, (text) => text === 'first second');
+	await until(stored, (text) => text === whole);
 });
 
 test('a failed run says first that it failed and at which step, once', async (t) => {

@@ -12,8 +12,8 @@ import { lazy } from '../base/lazy.tsx';
 const Markdown = lazy(() => import('../base/markdown.tsx').then((m) => m.Markdown));
 const ROWS_MIN = 5;
 const ROWS_MAX = 20;
-/** Pause in typing after which notes are saved. */
-const PAUSE_MS = 700;
+/** How long a change of notes waits, also while typing continues. */
+const SAVE_MS = 1000;
 
 /** Resolves once notes can be drawn. */
 export function notesReady(): Promise<void> {
@@ -45,7 +45,7 @@ function keepDraft(r: Run, text: string | null): void {
 	}
 }
 
-/** Saves the text of a run's notes while typing pauses; a text that could not be saved remains as a draft. */
+/** Saves the text of a run's notes every second while it changes; a text that could not be saved remains as a draft. */
 function useSaving(r: Run, changed: (r: Run) => void) {
 	const text = useSignal(readDraft(r) ?? r.notes);
 	const stored = useSignal(r.notes);
@@ -68,14 +68,17 @@ function useSaving(r: Run, changed: (r: Run) => void) {
 	// one after the other, so that the last text is stored last
 	const save = () => {
 		clearTimeout(timer.current);
+		timer.current = 0;
 		return (queue.current = queue.current.then(write));
 	};
 	const type = (words: string) => {
 		keepDraft(r, (text.value = words));
-		clearTimeout(timer.current);
-		timer.current = window.setTimeout(() => void save(), PAUSE_MS);
+		timer.current ||= window.setTimeout(() => void save(), SAVE_MS);
 	};
-	useEffect(() => () => void save(), []);
+	useEffect(() => {
+		void save(); // a draft of before
+		return () => void save();
+	}, []);
 	return { text, stored, wrong, type, save };
 }
 
