@@ -18,6 +18,7 @@ export * from './base/panel.ts';
 export { pivotOf } from './base/why/pivot.ts';
 export * from './base/params.ts';
 export * from './base/figure.ts';
+export * from './base/filter/edit.ts';
 export * from './base/filter/filter.ts';
 export { progressOf } from './base/progress.ts';
 export * from './base/why/pareto.ts';

@@ -427,6 +427,7 @@ export enum Str {
 	Move = 'Move',
 	Export = 'Export',
 	MoreActions = 'More actions',
+	MoreColumns = 'More columns',
 	SelectedRuns = 'Selected runs',
 	xSelected = '{0} selected',
 	xNotInTheTableNot = '{0} not in the table, not touched',

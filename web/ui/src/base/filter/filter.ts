@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Filter expressions as the server parses them (web/store/filter): whether a text is one, whether it is complete, what
-// may follow, and its tests by field.
+// may follow.
 
 type Kind = 'word' | 'quoted' | 'text' | 'number' | 'op' | '(' | ')' | ',' | 'bad';
 
@@ -17,7 +17,7 @@ const TOKEN = new RegExp([/\s+/, /([(),])/, /([+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\
 	.map((r) => r.source).join('|'), 'iy');
 
 /** The tokens; one that is not closed or not known is bad and the last. */
-function tokensOf(s: string): Token[] {
+export function tokensOf(s: string): Token[] {
 	const out: Token[] = [];
 	TOKEN.lastIndex = 0;
 	for (let from = 0; from < s.length; from = TOKEN.lastIndex) {
@@ -34,14 +34,15 @@ function tokensOf(s: string): Token[] {
 	return out;
 }
 
-const ENTITIES: Record<string, string> = { metric: 'm', metrics: 'm', param: 'p', params: 'p', parameter: 'p',
+export const ENTITIES: Record<string, string> = { metric: 'm', metrics: 'm', param: 'p', params: 'p', parameter: 'p',
 	parameters: 'p', tag: 't', tags: 't', attribute: 'a', attributes: 'a', attr: 'a', run: 'a', dataset: 'd',
 	datasets: 'd' };
 export const ATTRIBUTES: readonly string[] = ['name', 'status', 'duration', 'last_step', 'start_time', 'end_time',
 	'notes', 'experiment', 'run_id'];
 const OTHER_NAMES: readonly string[] = ['run_name', 'created', 'id'];
-const isAttribute = (key: string) => ATTRIBUTES.includes(key.toLowerCase()) || OTHER_NAMES.includes(key.toLowerCase());
-const WORDS = /^(?:and|or|not|in|like|ilike|is|null)$/i;
+export const isAttribute = (key: string) => ATTRIBUTES.includes(key.toLowerCase())
+	|| OTHER_NAMES.includes(key.toLowerCase());
+export const WORDS = /^(?:and|or|not|in|like|ilike|is|null)$/i;
 
 /** What may come next. */
 type Want = 'field' | 'operator' | 'value' | 'open' | 'item' | 'next' | 'pattern' | 'null' | 'joint' | 'none';
@@ -162,7 +163,8 @@ class Machine implements Reading {
 	}
 }
 
-const read = (list: readonly Token[], known: (key: string) => boolean) => new Machine(known).read(list);
+export const readTokens = (list: readonly Token[], known: (key: string) => boolean) =>
+	new Machine(known).read(list);
 
 /** Returns true if words from one token to another, with an underscore between them, are the name of a known field. */
 function isSpaced(list: readonly Token[], known: (key: string) => boolean): boolean {
@@ -192,7 +194,7 @@ export function withUnderscores(s: string, known: (key: string) => boolean): str
 const COMPARED = /\s(?:[<>]=?|!=|==?)\s/;
 
 export function readFilter(s: string, known: (key: string) => boolean = () => false): Reading {
-	const got = read(tokensOf(s), known);
+	const got = readTokens(tokensOf(s), known);
 	if (got.kind === 'words' && got.want === 'none' && COMPARED.test(s)) got.kind = 'wrong';
 	return got;
 }
@@ -200,97 +202,4 @@ export function readFilter(s: string, known: (key: string) => boolean = () => fa
 /** Returns true for a filter expression (evaluated by the server), false for search words (matched here). */
 export function isExpression(s: string): boolean {
 	return readFilter(s).kind !== 'words';
-}
-
-/** The token that the cursor is in or after, and what may stand in its place. */
-export function contextAt(s: string, cursor: number, known: (key: string) => boolean):
-	Reading & { from: number; to: number; part: string } {
-	const list = tokensOf(s.slice(0, cursor));
-	const last = list.at(-1);
-	const inside = last !== undefined && last.to === cursor && !['op', '(', ')', ','].includes(last.kind);
-	const before = inside ? list.slice(0, -1) : list;
-	const from = inside ? last.from : cursor;
-	const rest = /^[\w\-/:.\u0080-\uffff]*/.exec(s.slice(cursor))![0].length;
-	const got = read(before, known);
-	return { kind: got.kind, want: got.want, field: got.field, fields: got.fields, from,
-		to: inside ? cursor + rest : cursor,
-		part: inside ? s.slice(last.from, cursor).replace(/^['"`]/, '') : '' };
-}
-
-const PLAIN_KEY = /^[A-Za-z_\u0080-\uffff][\w\-/:.\u0080-\uffff]*$/;
-
-/** The text of a field by its id ("p:lr", "m:max:loss", "t:team", "a:status"); a param or metric without its prefix
- * where that means the same. */
-export function fieldWords(id: string, isParam: (key: string) => boolean): string {
-	const kind = id[0]!;
-	const m = kind === 'm' ? /^m:(last|first|min|max):([^]+)$/.exec(id) : null;
-	const [what, key] = [m?.[1] ?? '', m?.[2] ?? id.slice(2)];
-	if (kind === 'a') return key;
-	const tail = what === 'last' || what === '' ? '' : '.' + what;
-	const clear = PLAIN_KEY.test(key) && !isAttribute(key) && !WORDS.test(key)
-		&& ENTITIES[key.split('.')[0]!.toLowerCase()] === undefined;
-	if (clear && (kind === 'p' || (kind === 'm' && !isParam(key + tail) && !/\.(?:last|first|min|max)$/.test(key))))
-		return key + tail;
-	return `${{ p: 'params', m: 'metrics', t: 'tags' }[kind]}."${key.replaceAll('"', '""')}"${tail}`;
-}
-
-/** A value as the filter writes it. */
-export function valueWords(v: string): string {
-	return /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i.test(v) ? v : `'${v.replaceAll('\'', '\'\'')}'`;
-}
-
-/** Returns true if a field as read is the one of an id. */
-function isField(field: string, id: string): boolean {
-	if (field === id) return true;
-	if (field[0] !== '?') return false;
-	const [, what, key] = /^m:(\w+):([^]+)$/.exec(id) ?? [];
-	const key0 = field.slice(2);
-	return what === undefined ? id === 'p:' + key0
-		: key0 === `${key}.${what}` || (what === 'last' && key0 === key);
-}
-
-/** The parts of an expression that AND joins on its first level; null if OR does. */
-function partsOf(s: string): string[] | null {
-	const out: string[] = [];
-	let [depth, from] = [0, 0];
-	for (const t of tokensOf(s)) {
-		depth += t.kind === '(' ? 1 : t.kind === ')' ? -1 : 0;
-		if (depth || t.kind !== 'word') continue;
-		if (/^or$/i.test(t.text)) return null;
-		if (!/^and$/i.test(t.text)) continue;
-		out.push(s.slice(from, t.from).trim());
-		from = t.to;
-	}
-	return [...out, s.slice(from).trim()].filter((p) => p !== '');
-}
-
-/** A test of a field: its operator and its values. */
-interface FieldTest {
-	op: string;
-	values: string[];
-	/** A run without the field passes too. */
-	none: boolean;
-}
-
-/** The tests of a field that AND joins to the rest. */
-export function testsOf(filter: string, id: string): FieldTest[] {
-	const own = (p: string) => read(tokensOf(p), () => true).fields.every((f) => isField(f, id));
-	return (isExpression(filter) ? partsOf(filter) ?? [] : []).filter(own).map((p) => {
-		const list = tokensOf(p).filter((t) => t.kind !== '(' && t.kind !== ')' && t.kind !== ',');
-		const op = list.find((t) => t.kind === 'op' || /^(?:in|i?like|is)$/i.test(t.text));
-		const at = op ? list.indexOf(op) : -1;
-		const end = list.findIndex((t, i) => i > at && t.kind === 'word' && /^or$/i.test(t.text));
-		return { op: op?.text.toUpperCase() ?? '', none: /\bnull\b/i.test(p),
-			values: list.slice(at + 1, end < 0 ? undefined : end).map((t) => t.text)
-				.filter((t) => !/^null$/i.test(t)) };
-	});
-}
-
-/** The filter with these tests of a field in place of its own; words are replaced. */
-export function withTests(filter: string, id: string, tests: readonly string[]): string {
-	if (!isExpression(filter)) return tests.join(' AND ');
-	const parts = partsOf(filter);
-	const rest = parts === null ? [`(${filter})`]
-		: parts.filter((p) => !read(tokensOf(p), () => true).fields.every((f) => isField(f, id)));
-	return [...rest, ...tests].join(' AND ');
 }

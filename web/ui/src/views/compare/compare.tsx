@@ -27,6 +27,7 @@ const Why = lazy(() => import('../analysis/why.tsx').then((m) => m.Why));
 
 /** Number of runs at the top of the table whose phases are requested. */
 const PHASES_OF = 40;
+const SCROLL_PX = 300;
 
 function Handle() {
 	const drag = (e: PointerEvent) => {
@@ -49,6 +50,10 @@ function Handle() {
 	);
 }
 
+function scrollColumns(): void {
+	document.querySelector('.grid')!.scrollBy({ left: SCROLL_PX });
+}
+
 export function Compare() {
 	useSignalEffect(() => s.wantPhases(visibleRows.value.slice(0, PHASES_OF)));
 	useSignalEffect(() => {
@@ -69,6 +74,8 @@ export function Compare() {
 				{!s.rows.value.length ? <NoRuns /> : s.isGrouped.value ? <Grouped
 					narrow={narrow.value} />
 					: narrow.value ? <Cards /> : <Table />}
+				<button type="button" class="more" tabIndex={-1} aria-label={Str.MoreColumns}
+					onClick={scrollColumns}>›</button>
 				{s.chosenRuns.value.length > 0 && <Bulk />}
 				{!narrow.value && <Handle />}
 				{menuOf.value && <HeadMenu />}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Completion of the filter: fields, operators and values that may stand at the cursor.
-import { ATTRIBUTES, contextAt, fieldWords, valueWords } from '../../base/filter/filter.ts';
+import { contextAt, fieldWords, valueWords } from '../../base/filter/edit.ts';
+import { ATTRIBUTES } from '../../base/filter/filter.ts';
 import { count, fixed } from '../../base/format.ts';
 import * as s from '../../state/index.ts';
 import { filled, Str } from '../../strings/en.ts';

@@ -2,7 +2,7 @@
 // Filter of the runs by the values of a column: a list to choose from, a range for numbers, a text for names and notes.
 // It writes the expression that one could type.
 import { useSignal } from '@preact/signals';
-import { fieldWords, testsOf, valueWords, withTests } from '../../base/filter/filter.ts';
+import { fieldWords, testsOf, valueWords, withTests } from '../../base/filter/edit.ts';
 import { count } from '../../base/format.ts';
 import { directionOf } from '../../base/goal.ts';
 import { metricColumn } from '../../base/rank.ts';
