@@ -234,9 +234,9 @@ ON CONFLICT (run_id, number) DO UPDATE SET hide_step = ?5, hide_epoch = ?6, star
 
 -- name: key_by_name
 SELECT id FROM key WHERE name = ?1;
--- name: key_by_last_part
-SELECT name FROM key WHERE length(name) > length(?1) AND substr(name, length(name) - length(?1)) = '/' || ?1
-	ORDER BY length(name), name LIMIT 1;
+-- name: key_by_part
+SELECT name FROM key WHERE length(name) > length(?1) AND (substr(name, length(name) - length(?1)) = '/' || ?1
+	OR substr(name, 1, length(?1) + 1) IN (?1 || '_', ?1 || '/')) ORDER BY length(name), name LIMIT 1;
 -- name: key_add
 INSERT INTO key (name) VALUES (?1);
 -- postgresql:

@@ -71,16 +71,16 @@ static bool is_known_field(const struct cells *c, size_t field, size_t rows)
 	return false;
 }
 
-/* Returns " (but epoch/top1)" for top1, if a key ends so, else "". */
+/* Returns " (but epoch/top1)" for top1, " (but batch_size)" for batch, or "" without such a key. */
 static const char *name_longer_key(const struct cells *c, const char *name)
 {
 	const char *found = "";
 	struct db_rows *q;
 
-	if (db_start(c->d, &q, DB_key_by_last_part, NULL, "t", name))
+	if (db_start(c->d, &q, DB_key_by_part, NULL, "t", name))
 		return "";
 	if (db_next(c->d, q, NULL) > 0) {
-		found = arena_printf(c->a, " (but %s)", db_text(c->a, q, COL_key_by_last_part_name));
+		found = arena_printf(c->a, " (but %s)", db_text(c->a, q, COL_key_by_part_name));
 		db_stop(q);
 	}
 	return found ? found : "";
