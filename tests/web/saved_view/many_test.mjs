@@ -126,6 +126,7 @@ test('runs are selected and compared while they are grouped', async (t) => {
 	assert.equal(await compare.isEnabled(), true, 'the charted runs');
 	await page.click('[aria-label="Select all runs"]');
 	await says(page, '.bulk', /^3 selected/);
+	assert.equal(await compare.isVisible(), true, 'it stays where it was');
 	await clean(page);
 	await page.click('.bulk button:text-is("Compare")');
 	await until(() => page.$$eval('.side thead a', (l) => l.map((a) => a.textContent).sort().join()),

@@ -140,7 +140,7 @@ function Actions(): ComponentChildren {
 	const compared = list.length > 1 && list.length <= s.COMPARED_MAX;
 	return (
 		<>
-			<button type="button" class="primary" disabled={!compared} title={compared ? undefined
+			<button type="button" disabled={!compared} title={compared ? undefined
 				: filled(Str.Select2ToXRuns, s.COMPARED_MAX)}
 				onClick={() => s.compareRuns(list)}><Icon name="compare" />{Str.Compare}</button>
 			{mayWrite && <Opener word={Str.Tag} icon="tag" open={open.tag} panel={(c) => <TagForm close={c}

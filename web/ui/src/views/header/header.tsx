@@ -72,9 +72,8 @@ function CompareRuns() {
 	const chosen = s.chosenRuns.value.length ? s.chosenRuns.value : s.shown.value;
 	const off = chosen.length < 2 || chosen.length > s.COMPARED_MAX;
 	return (
-		<button type="button" class={'primary' + (s.chosenRuns.value.length ? ' unshown' : '')} disabled={off}
-			title={off ? filled(Str.Select2ToXRuns, s.COMPARED_MAX) : filled(Str.xRunsSideBySide,
-				chosen.length)}
+		<button type="button" class="primary" disabled={off} title={off
+			? filled(Str.Select2ToXRuns, s.COMPARED_MAX) : filled(Str.xRunsSideBySide, chosen.length)}
 			onClick={() => s.compareRuns(chosen)}>{Str.Compare}</button>
 	);
 }
