@@ -2,7 +2,7 @@
 // Rank × step matrix of bucket means, and the rank that the others wait for.
 import type { BucketColumns } from './types.ts';
 
-export interface RankSeries {
+interface RankSeries {
 	key: string;
 	rank: number;
 	columns: BucketColumns;

@@ -170,13 +170,23 @@ export function followed(act: () => void): (e: MouseEvent) => void {
 	};
 }
 
-/** Loads data, again when one of the values of deps changes; null until loaded. */
-export function useAsked<T>(ask: () => Promise<T>, deps: unknown[], fail: (e: Error) => void = () => {}): T | null {
-	const got = useSignal<T | null>(null);
+/** Loads data, again when one of the values of deps changes; null until loaded. The last data is kept until the next
+ * is loaded, and where ask returns null. wrong is the error of the last answer, or ''. */
+export function useLoaded<T>(ask: () => Promise<T> | null, deps: unknown[]): { value: T | null; wrong: string } {
+	const got = useSignal<{ value: T | null; wrong: string }>({ value: null, wrong: '' });
 	useEffect(() => {
 		let here = true;
-		ask().then((v) => here && (got.value = v), fail);
+		ask()?.then((value) => here && (got.value = { value, wrong: '' }),
+			(e: Error) => here && (got.value = { ...got.value, wrong: e.message }));
 		return () => void (here = false);
 	}, deps);
 	return got.value;
+}
+
+/** Loads data as useLoaded does; fail gets every error. */
+export function useAsked<T>(ask: () => Promise<T> | null, deps: unknown[], fail: (e: Error) => void = () => {}) {
+	return useLoaded(() => ask()?.catch((e: Error) => {
+		fail(e);
+		throw e;
+	}) ?? null, deps).value;
 }

@@ -10,6 +10,7 @@ import { heightOf, Timeline, type TimelineData } from '../../charts/timeline.ts'
 import * as s from '../../state/index.ts';
 import { getTrace } from '../../state/insight.ts';
 import { filled, parts, Str } from '../../strings/en.ts';
+import { useAsked } from '../base/bits.tsx';
 import { PhaseLegend } from '../base/phases.tsx';
 import './styles.ts';
 
@@ -153,13 +154,8 @@ function View({ trace }: { trace: Trace }) {
 }
 
 export function TraceView({ run }: { run: string }) {
-	const trace = useSignal<Trace | null | undefined>(undefined);
-	useEffect(() => {
-		let here = true;
-		getTrace(run).then((events) => here && (trace.value = events && traceOf(events)), s.report);
-		return () => void (here = false);
-	}, [run]);
-	if (trace.value === undefined) return <p class="dim">{Str.ReadingTheTrace}</p>;
-	if (!trace.value?.rows.length) return <p>{Str.NoneOfTheseStepsWasRecorded}</p>;
-	return <View trace={trace.value} />;
+	const trace = useAsked(() => getTrace(run).then((events) => traceOf(events ?? [])), [run], s.report);
+	if (!trace) return <p class="dim">{Str.ReadingTheTrace}</p>;
+	if (!trace.rows.length) return <p>{Str.NoneOfTheseStepsWasRecorded}</p>;
+	return <View trace={trace} />;
 }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Renders one image, histogram, text, table, sound, video, HTML document or figure.
 import { useSignal } from '@preact/signals';
-import { useEffect, useMemo } from 'preact/hooks';
+import { useMemo } from 'preact/hooks';
 import { figureOf } from '../../base/figure.ts';
 import { short } from '../../base/format.ts';
 import {
 	contentAddress, getHistogram, getMediaText, getTable, type Histogram, type Media,
 } from '../../state/records.ts';
 import { filled, parts, Str } from '../../strings/en.ts';
+import { useLoaded } from '../base/bits.tsx';
 import { Words } from './edits.tsx';
 import { FigureOf } from './figure.tsx';
 import { Heat } from './heat.tsx';
@@ -19,21 +20,9 @@ const ENLARGED = 128;
 const WIDTH = 300;
 const HEIGHT = 96;
 
-/** Loads content and reports errors; null until loaded. */
+/** Loads content; the previous one is kept until then, so that a slider does not flicker. */
 function useContent<T>(m: Media | null, ask: (m: Media) => Promise<T>): { value: T | null; wrong: string } {
-	const got = useSignal<{ of: string; value: T } | null>(null);
-	const wrong = useSignal('');
-	useEffect(() => {
-		let here = true;
-		if (m) ask(m).then((value) => {
-			if (!here) return;
-			got.value = { of: m.content, value };
-			wrong.value = '';
-		}, (e: Error) => here && (wrong.value = e.message));
-		return () => void (here = false);
-	}, [m?.run, m?.content]);
-	// keep the previous one until the next is loaded, so that a slider does not flicker
-	return { value: got.value?.value ?? null, wrong: wrong.value };
+	return useLoaded(() => m && ask(m), [m?.run, m?.content]);
 }
 
 function Wrong({ text }: { text: string }) {

@@ -5,7 +5,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import { count, short } from '../../base/format.ts';
 import { getHistogram, type Histogram, type Media } from '../../state/records.ts';
 import { filled, parts, Str } from '../../strings/en.ts';
-import { Opener } from '../base/bits.tsx';
+import { Opener, useAsked } from '../base/bits.tsx';
 import { DataTable } from '../base/datatable.tsx';
 import { theme } from '../base/theme.ts';
 
@@ -124,24 +124,22 @@ function movedText(rows: readonly Row[]): string {
 		+ (first === last ? '' : filled(Str.xAtStepX, short(quantile(last.of, 0.5)), last.step));
 }
 
+const NONE: readonly Histogram[] = [];
+
 export function Heat({ list, step }: { list: readonly Media[]; step: number }) {
 	const canvas = useRef<HTMLCanvasElement>(null);
-	const got = useSignal<Histogram[]>([]);
 	const chosen = some(list);
-	useEffect(() => {
-		let here = true;
-		Promise.all(chosen.map((m) => getHistogram(m))).then((h) => here && (got.value = h), () => undefined);
-		return () => void (here = false);
-	}, [list.length, list[0]?.run, list[0]?.content]);
-	const edges = got.value.flatMap((h) => [h.edges[0] ?? Infinity, h.edges.at(-1) ?? -Infinity]);
+	const got = useAsked(() => Promise.all(chosen.map(getHistogram)),
+		[list.length, list[0]?.run, list[0]?.content]) ?? NONE;
+	const edges = got.flatMap((h) => [h.edges[0] ?? Infinity, h.edges.at(-1) ?? -Infinity]);
 	const [lo, hi] = [Math.min(...edges), Math.max(...edges)];
 	const dark = theme();
-	const rows = got.value.flatMap((of, i) => (chosen[i] ? [{ step: chosen[i].step, of }] : []));
+	const rows = got.flatMap((of, i) => (chosen[i] ? [{ step: chosen[i].step, of }] : []));
 	useEffect(() => {
 		const at = chosen.filter((m) => m.step <= step).length - 1;
-		if (canvas.current && got.value.length)
-			(asRidges.value ? drawRidges : draw)(canvas.current, rowsOf(got.value, lo, hi), at);
-	}, [got.value, step, dark, asRidges.value]);
+		if (canvas.current && got.length)
+			(asRidges.value ? drawRidges : draw)(canvas.current, rowsOf(got, lo, hi), at);
+	}, [got, step, dark, asRidges.value]);
 	return (
 		<>
 			<button type="button" class="quiet" aria-pressed={asRidges.value}
@@ -149,7 +147,7 @@ export function Heat({ list, step }: { list: readonly Media[]; step: number }) {
 			{rows.length > 0 && <TableOf name={Str.Histograms} rows={rows} />}
 			<canvas ref={canvas} role="img" class={asRidges.value ? 'ridges' : ''}
 				key={String(asRidges.value)} aria-label={filled(Str.HistogramsOfXSteps, list.length)} />
-			{got.value.length > 0 && <span class="dim">{parts(Str.StepsXToXValuesX, chosen[0]!.step,
+			{got.length > 0 && <span class="dim">{parts(Str.StepsXToXValuesX, chosen[0]!.step,
 				chosen.at(-1)!.step, short(lo), short(hi), ' ' + movedText(rows))}</span>}
 		</>
 	);

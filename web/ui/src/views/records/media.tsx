@@ -2,13 +2,12 @@
 // Media of one or several runs over their steps: a card per key with a slider linked to the charts' cursor; runs side
 // by side.
 import { computed, useComputed, useSignal, useSignalEffect, type Signal } from '@preact/signals';
-import { useEffect } from 'preact/hooks';
 import { byName, count } from '../../base/format.ts';
 import type { Run } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
 import { CAPTION, getMedia, getMediaKeys, type Media as Item, type MediaKey } from '../../state/records.ts';
 import { filled, parts, Str } from '../../strings/en.ts';
-import { Breaking, GroupHead, Key, Name, useAsked } from '../base/bits.tsx';
+import { Breaking, GroupHead, Key, Name, useAsked, useLoaded } from '../base/bits.tsx';
 import { Content } from './content.tsx';
 import './styles.ts';
 
@@ -178,21 +177,9 @@ async function withCaptions(run: Run, { key, captioned }: MediaKey): Promise<Ite
 	return (await getMedia(run.id, key)).map((m) => ({ ...m, caption: by.get(`${m.step} ${m.rank}`) }));
 }
 
-/** All items of a key by run; null while they load. */
-function useItems(of: MediaKey, runs: readonly Run[]): { items: Item[][] | null; wrong: string } {
-	const items = useSignal<Item[][] | null>(null);
-	const wrong = useSignal('');
-	useEffect(() => {
-		let here = true;
-		Promise.all(runs.map((r) => withCaptions(r, of))).then((l) => here && (items.value = l),
-			(e: Error) => here && (wrong.value = e.message));
-		return () => void (here = false);
-	}, [runs.map((r) => r.id).join(), of.key, of.count, of.captioned]);
-	return { items: items.value, wrong: wrong.value };
-}
-
 function Card({ of, runs }: { of: MediaKey; runs: readonly Run[] }) {
-	const { items, wrong } = useItems(of, runs);
+	const { value: items, wrong } = useLoaded(() => Promise.all(runs.map((r) => withCaptions(r, of))),
+		[runs.map((r) => r.id).join(), of.key, of.count, of.captioned]);
 	const at = useSignal(-1);
 	const every = useSignal(false);
 	const shown = useSignal(items);

@@ -13,7 +13,7 @@ import { lastPoint, LineChart, type ChartLine } from '../../charts/line/index.ts
 import * as s from '../../state/index.ts';
 import { lookOf, needLooks, panelNow, type PanelData, type PanelRun } from '../../state/saved/reports.ts';
 import { filled, parts, Str } from '../../strings/en.ts';
-import { followed, Key } from '../base/bits.tsx';
+import { followed, Key, useLoaded } from '../base/bits.tsx';
 import { colourOf, theme } from '../base/theme.ts';
 import { endOf, flagsOf, GROUP, smoothed } from '../charts/lines.ts';
 
@@ -214,19 +214,9 @@ interface Options {
 
 /** Data of a live panel, reloaded on changes. */
 function useNow(p: ReportPanel, frozen: PanelData | null, experiment: string) {
-	const now = useSignal<PanelData | null>(null);
-	const wrong = useSignal('');
-	const rev = s.liveRev.value;
-	useEffect(() => {
-		let here = p.frozen === null;
-		if (here) panelNow(p, experiment).then((d) => {
-			if (!here) return;
-			wrong.value = '';
-			now.value = d;
-		}, (e: Error) => here && (wrong.value = e.message));
-		return () => void (here = false);
-	}, [JSON.stringify(p), experiment, rev]);
-	return { d: p.frozen === null ? now.value : frozen, wrong: wrong.value };
+	const { value, wrong } = useLoaded(() => (p.frozen === null ? panelNow(p, experiment) : null),
+		[JSON.stringify(p), experiment, s.liveRev.value]);
+	return { d: p.frozen === null ? value : frozen, wrong };
 }
 
 /** Reason for an empty panel, or ''. */

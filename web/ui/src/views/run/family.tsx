@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parent and children of a run, as MLflow's clients nest runs.
-import { useSignal } from '@preact/signals';
-import { useEffect } from 'preact/hooks';
 import type { Run } from '../../base/types.ts';
 import { short } from '../../base/format.ts';
 import { bestOf } from '../../base/goal.ts';
 import { PARENT_TAG, parentOf } from '../../base/nest.ts';
 import * as s from '../../state/index.ts';
 import { filled, parts, Str } from '../../strings/en.ts';
-import { followed, Key, Name, Shape } from '../base/bits.tsx';
+import { followed, Key, Name, Shape, useAsked } from '../base/bits.tsx';
 import { statements } from '../base/says.ts';
 
 const AT_MOST = 100;
@@ -39,36 +37,11 @@ function Child({ r }: { r: Run }) {
 /** Filter for a run's children. */
 const childrenOf = (id: string) => `tags."${PARENT_TAG}" = '${id}'`;
 
-interface Relatives {
-	/** null: the parent is not available; undefined: unknown. */
-	parent: Run | null | undefined;
-	children: Run[];
-	/** More children exist. */
-	more: boolean;
-}
-
-/** Loads a run's parent and children, again as runs change. */
-function useRelatives(r: Run): Relatives {
-	const parent = useSignal<Run | null | undefined>(undefined);
-	const children = useSignal<{ runs: Run[]; more: boolean }>({ runs: [], more: false });
-	const up = parentOf(r);
-	const goal = s.goal.value?.key;
-	const rev = s.liveRev.value;
-	useEffect(() => {
-		let here = true;
-		s.getRuns({ filter: childrenOf(r.id), limit: AT_MOST, metrics: goal === undefined ? [''] : [goal] })
-			.then((l) => here && (children.value = { runs: l.runs, more: l.next !== null }), s.report);
-		if (up !== null)
-			s.getRuns({ ids: [up], limit: 1, metrics: [''] }).then((l) => l.runs[0] ?? null, () => null)
-				.then((p) => here && (parent.value = p));
-		return () => void (here = false);
-	}, [r.id, up, rev, goal]);
-	return { parent: parent.value, children: children.value.runs, more: children.value.more };
-}
-
-function Parent({ run, id }: { run: Relatives['parent']; id: string }) {
-	if (run) return <RunLink r={run} />;
-	return <span class="dim">{id.slice(0, 8)}{run === null && Str.notFound}</span>;
+function Parent({ id }: { id: string }) {
+	const found = useAsked(() => s.getRuns({ ids: [id], limit: 1, metrics: [''] }).then((l) => l.runs, () => []),
+		[id, s.liveRev.value]);
+	if (found?.[0]) return <RunLink r={found[0]} />;
+	return <span class="dim">{id.slice(0, 8)}{found && Str.notFound}</span>;
 }
 
 /** Link to a comparison of a run's children. */
@@ -82,21 +55,23 @@ function CompareThem({ r, count, more }: { r: Run; count: number; more: boolean 
 }
 
 export function Family({ r }: { r: Run }) {
-	const { parent, children, more } = useRelatives(r);
+	const g = s.goal.value;
+	const found = useAsked(() => s.getRuns({ filter: childrenOf(r.id), limit: AT_MOST, metrics: [g?.key ?? ''] }),
+		[r.id, s.liveRev.value, g?.key], s.report);
+	const children = found?.runs ?? [];
 	const up = parentOf(r);
 	const any = children.length > 0;
 	if (up === null && !any) return null;
-	const g = s.goal.value;
 	return (
 		<section class="box family">
 			<h2>{Str.NestedRuns} {any && g && <span class="dim">{parts(Str.byX, g.key)}</span>}</h2>
-			{up !== null && <p>{Str.BelongsTo} <Parent run={parent} id={up} /></p>}
+			{up !== null && <p>{Str.BelongsTo} <Parent id={up} /></p>}
 			{any && (
 				<ul class="files">
 					{[...children].sort(byGoal).map((c) => <Child key={c.id} r={c} />)}
 				</ul>
 			)}
-			{any && <CompareThem r={r} count={children.length} more={more} />}
+			{any && <CompareThem r={r} count={children.length} more={found?.next !== null} />}
 		</section>
 	);
 }

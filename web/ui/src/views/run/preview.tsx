@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Preview of a run's file: images, tables, texts; for others a link. Files are untrusted: text is never interpreted.
 import { useSignal } from '@preact/signals';
-import { useEffect } from 'preact/hooks';
 import { bytes } from '../../base/format.ts';
 import type { Artifact } from '../../base/types.ts';
 import { artifactAddress, getText } from '../../state/run.ts';
 import { filled, parts, Str } from '../../strings/en.ts';
+import { useLoaded } from '../base/bits.tsx';
 import { lazy } from '../base/lazy.tsx';
 
 const Markdown = lazy(() => import('../base/markdown.tsx').then((m) => m.Markdown));
@@ -59,20 +59,13 @@ function Words({ path, text, cut }: { path: string; text: string; cut: boolean }
 }
 
 function TextFile({ run, f }: { run: string; f: Artifact }) {
-	const got = useSignal<{ text: string; cut: boolean } | null>(null);
-	const wrong = useSignal('');
-	useEffect(() => {
-		let here = true;
-		getText(run, f.path).then((t) => here && (got.value = t),
-			(e: Error) => here && (wrong.value = e.message));
-		return () => void (here = false);
-	}, [run, f.path]);
-	if (wrong.value) return <p class="problem" role="alert">{wrong.value}</p>;
-	if (!got.value) return <p class="dim">…</p>;
+	const { value, wrong } = useLoaded(() => getText(run, f.path), [run, f.path]);
+	if (wrong) return <p class="problem" role="alert">{wrong}</p>;
+	if (!value) return <p class="dim">…</p>;
 	return (
 		<>
-			<Words path={f.path} {...got.value} />
-			{got.value.cut && <p class="dim">{parts(Str.TheBeginningOfX, bytes(f.bytes ?? 0))}</p>}
+			<Words path={f.path} {...value} />
+			{value.cut && <p class="dim">{parts(Str.TheBeginningOfX, bytes(f.bytes ?? 0))}</p>}
 		</>
 	);
 }

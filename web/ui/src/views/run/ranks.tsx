@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Heat map of ranks over steps relative to the median rank, with the slow rank in words.
-import { useComputed, useSignal, type ReadonlySignal, type Signal } from '@preact/signals';
+import { useSignal } from '@preact/signals';
 import type { RefObject } from 'preact';
-import { useEffect, useRef } from 'preact/hooks';
+import { useEffect, useMemo, useRef } from 'preact/hooks';
 import type { RunDetail } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
 import { bytes, count, seconds } from '../../base/format.ts';
-import { heatOf, mostOftenSlow, rankRows, type Heat, type RankRow, type RankSeries } from '../../base/heat.ts';
+import { heatOf, mostOftenSlow, rankRows, type Heat, type RankRow } from '../../base/heat.ts';
 import { cellAt, drawHeat } from '../../charts/heat.ts';
 import { filled, parts, Str } from '../../strings/en.ts';
-import { Opener } from '../base/bits.tsx';
+import { Opener, useAsked } from '../base/bits.tsx';
 import { DataTable } from '../base/datatable.tsx';
 import { theme } from '../base/theme.ts';
 
@@ -164,25 +164,19 @@ function Map(o: MapOptions) {
 }
 
 /** Heat map of a measure, reloaded as the run grows. */
-function useRanks(r: RunDetail, measure: Signal<string>, ranks: number): ReadonlySignal<Heat> {
-	const series = useSignal<RankSeries[]>([]);
-	const m = measureOf(measure.value);
-	const rev = r.status === 'running' ? s.liveRev.value : 0;
-	useEffect(() => {
-		let here = ranks > 1;
-		if (!here) return undefined;
-		const buckets = Math.max(10, Math.min(COLUMNS_MAX, Math.floor(CELLS_MAX / Math.max(1, ranks))));
-		s.askRanks(r.id, Object.keys(m.sign), buckets).then((list) => here && (series.value = list), s.report);
-		return () => void (here = false);
-	}, [r.id, m, ranks, rev]);
-	return useComputed(() => heatOf(series.value, measureOf(measure.value).sign));
+function useRanks(r: RunDetail, measure: string, ranks: number): Heat {
+	const m = measureOf(measure);
+	const buckets = Math.max(10, Math.min(COLUMNS_MAX, Math.floor(CELLS_MAX / ranks)));
+	const series = useAsked(() => (ranks > 1 ? s.askRanks(r.id, Object.keys(m.sign), buckets) : null),
+		[r.id, m, ranks, r.status === 'running' ? s.liveRev.value : 0], s.report);
+	return useMemo(() => heatOf(series ?? [], m.sign), [series, m]);
 }
 
 export function Ranks({ r }: { r: RunDetail }) {
 	const measure = useSignal('own');
 	const against = useSignal(true);
 	const ranks = Math.max(new Set(r.ranks).size, s.rankPhases(r.id)?.length ?? 0);
-	const h = useRanks(r, measure, ranks).value;
+	const h = useRanks(r, measure.value, ranks);
 	if (ranks < 2) return null;
 	const rows = rankRows(h);
 	const slow = measure.value === 'own' ? mostOftenSlow(rows) : null;

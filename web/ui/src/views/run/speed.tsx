@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Diagnosis of a run's speed with recommendations, from the server; link to its trace.
 import { useSignal } from '@preact/signals';
-import { useEffect } from 'preact/hooks';
 import { count } from '../../base/format.ts';
 import type { RunDetail } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
 import { getDiagnosis, traceAddress, type Diagnosis, type Leaf } from '../../state/insight.ts';
 import { filled, parts, Str } from '../../strings/en.ts';
+import { useAsked } from '../base/bits.tsx';
 import { lazy } from '../base/lazy.tsx';
 import { Versus } from './versus.tsx';
 
@@ -41,18 +41,6 @@ function Verdict({ d }: { d: Diagnosis }) {
 	);
 }
 
-/** The diagnosis of a run, reloaded as it grows; null without one. */
-function useDiagnosis(id: string): Diagnosis | null {
-	const found = useSignal<Diagnosis | null>(null);
-	const rev = s.liveRev.value;
-	useEffect(() => {
-		let here = true;
-		getDiagnosis(id).then((d) => here && (found.value = d), s.report);
-		return () => void (here = false);
-	}, [id, rev]);
-	return found.value;
-}
-
 function TraceLink({ r }: { r: RunDetail }) {
 	if (!r.params.trace_steps) return null;
 	return (
@@ -76,7 +64,7 @@ export function Traced({ r }: { r: RunDetail }) {
 
 /** Diagnosis of speed and losses. */
 export function Speed({ r }: { r: RunDetail }) {
-	const d = useDiagnosis(r.id);
+	const d = useAsked(() => getDiagnosis(r.id), [r.id, s.liveRev.value], s.report);
 	if (!d) return null;
 	return (
 		<>
