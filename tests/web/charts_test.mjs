@@ -54,6 +54,24 @@ test('a spike of any size is drawn to the edge and reported', async (t) => {
 	}
 });
 
+test('the legend has the colours of all runs, also where they share a hue', async (t) => {
+	for (const model of ['cnn', 'mlp'])
+		for (const seed of ['1', '2', '3']) {
+			const { id } = await here.ask('POST', 'runs', { experiment: 'hues', name: model + seed,
+				params: { model, seed } });
+			await here.ask('POST', `runs/${id}/metrics`, { points: [1, 2].map((step) =>
+				({ key: KEY, step, wall_time: 1.8e9 + step, value: Number(seed) })) });
+		}
+	const page = await here.open(t, '?e=hues');
+	await charted(page, KEY, (c) => c.lines.length === 6);
+	const strokes = (where) => page.$$eval(where + ' .key line', (l) =>
+		[...new Set(l.map((e) => e.getAttribute('stroke')).filter((c) => c.startsWith('#')))].sort());
+	const lines = await until(() => strokes('[data-run]'), (l) => l.length === 6);
+	assert.deepEqual(await strokes('.looks'), lines);
+	const hint = await page.$eval('.looks span[title^="model cnn"]', (e) => e.title);
+	assert.equal(hint, 'model cnn: 3 runs');
+});
+
 test('points between gaps are drawn as dots; values not above zero are counted on a log axis', async (t) => {
 	await run('gaps', 'holes', Array.from({ length: 201 }, (_, i) => (i % 2 ? NaN : 2 + Math.sin(i / 20))));
 	await run('gaps', 'zero', Array.from({ length: 201 }, (_, i) => (i < 5 ? i - 4 : 1 + i / 400)));

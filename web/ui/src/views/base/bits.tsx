@@ -20,6 +20,16 @@ export function Key({ look, on }: { look: Look | undefined; on: boolean }) {
 	);
 }
 
+/** The colours of several runs, next to each other. */
+export function Shades({ looks }: { looks: readonly Look[] }) {
+	const colours = [...new Set(looks.map(colourOf))];
+	const x = (i: number) => 1 + (22 * i) / colours.length;
+	return (
+		<svg class="key" width="24" height="12" viewBox="0 0 24 12" aria-hidden="true">{colours.map((c, i) => (
+			<line key={c} x1={x(i)} y1="6" x2={x(i + 1)} y2="6" stroke={c} stroke-width="3" />))}</svg>
+	);
+}
+
 const TAIL = 12;
 
 /** A name that is shortened in the middle if it does not fit, since names usually differ at their ends. */

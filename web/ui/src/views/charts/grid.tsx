@@ -5,11 +5,11 @@ import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import * as s from '../../state/index.ts';
-import { natural, paramText } from '../../base/format.ts';
-import type { Run } from '../../base/types.ts';
+import { count, natural, paramText } from '../../base/format.ts';
+import { lookAt, type Look } from '../../base/colour.ts';
 import { AT_ONCE, chartOrder, frontKeys, openAtFirst, type ChartGroup } from '../../base/order.ts';
 import { filled, parts, Str } from '../../strings/en.ts';
-import { GroupHead, Key } from '../base/bits.tsx';
+import { GroupHead, Key, Shades } from '../base/bits.tsx';
 import { afterFrame } from '../base/frame.ts';
 import { lazy } from '../base/lazy.tsx';
 import { ChartCard } from './card.tsx';
@@ -23,10 +23,13 @@ const SCALE_SHOWN = 4;
 /** A dash in a neutral colour. */
 const DIM = { light: 'var(--dim)', dark: 'var(--dim)' };
 
-/** Values of a param with the first run of each; of many numbers the smallest, the largest and some between. */
-function values(key: string | null, scale: boolean): [string, Run][] {
-	const seen = new Map<string, Run>();
-	if (key !== null) for (const r of [...s.drawn.value].reverse()) seen.set(r.params[key] ?? '–', r);
+/** Values of a param with the looks of their runs; of many numbers the smallest, the largest and some between. */
+function values(key: string | null, scale: boolean): [string, Look[]][] {
+	const seen = new Map<string, Look[]>();
+	if (key !== null) for (const r of s.drawn.value) {
+		const value = r.params[key] ?? '–';
+		seen.set(value, [...seen.get(value) ?? [], s.looks.value.byRun.get(r.id) ?? lookAt(0)]);
+	}
 	const list = [...seen].sort((a, b) => natural(a[0], b[0]));
 	if (!scale || list.length <= LEGEND_MAX) return list.slice(0, LEGEND_MAX);
 	return Array.from({ length: SCALE_SHOWN },
@@ -54,21 +57,21 @@ function Meaning({ what, of, chosen }: { what: 'hue' | 'dash'; of: string | null
 	);
 }
 
-/** Legend of colours and dashes, with the first run's look of each value. */
+/** Legend of colours and dashes, with the colours of all runs of each value. */
 function Legend() {
-	const { hueParam, dashParam, byRun, scale } = s.looks.value;
+	const { hueParam, dashParam, scale } = s.looks.value;
 	const { hue, dash } = s.view.value;
 	return (
 		<span class="looks wide">
 			<Meaning what="hue" of={hueParam} chosen={hue} />
-			{values(hueParam, scale).map(([v, r]) => (
-				<span key={v} title={`${hueParam} ${v}`}>
-					<Key look={{ ...byRun.get(r.id)!, dash: [] }} on />{paramText(v)}</span>
+			{values(hueParam, scale).map(([v, looks]) => (
+				<span key={v} title={`${hueParam} ${v}: ${count(looks.length, Str.run)}`}>
+					<Shades looks={looks} />{paramText(v)}</span>
 			))}
 			<Meaning what="dash" of={dashParam} chosen={dash} />
-			{values(dashParam, false).map(([v, r]) => (
+			{values(dashParam, false).map(([v, looks]) => (
 				<span key={v} title={`${dashParam} ${v}`}>
-					<Key look={{ ...DIM, dash: byRun.get(r.id)?.dash ?? [] }} on />{v}</span>
+					<Key look={{ ...DIM, dash: looks[0]!.dash }} on />{v}</span>
 			))}
 		</span>
 	);
