@@ -54,6 +54,20 @@ test('a spike of any size is drawn to the edge and reported', async (t) => {
 	}
 });
 
+test('a spike of a few points does not flatten a short series; a divergence at its end is in range', async (t) => {
+	const loss = Array.from({ length: 150 }, (_, k) => 2 * Math.exp(-k / 30) + 0.1);
+	await run('brief', 'spiky', loss.map((v, k) => (k >= 90 && k < 94 ? 500 - k : v)));
+	const page = await here.open(t, '?e=brief');
+	const d = await charted(page, KEY, (c) => c.lines.length === 1);
+	assert.ok(d.hi < 5 && d.hi > 2, `the axis ends at ${d.hi}`);
+	assert.ok(d.marks.some((m) => m.kind === 'arrow-top' && m.y === 410), JSON.stringify(d.marks));
+	await page.click('button:text-is("Full range")');
+	await charted(page, KEY, (c) => c.hi >= 410 && !c.marks.some((m) => m.kind === 'arrow-top'));
+	await run('leaves', 'lost', loss.map((v, k) => (k >= 147 ? 10 * (k - 140) : v)));
+	const other = await here.open(t, '?e=leaves');
+	await charted(other, KEY, (c) => c.lines.length === 1 && c.hi >= 90);
+});
+
 test('the legend has the colours of all runs, also where they share a hue', async (t) => {
 	for (const model of ['cnn', 'mlp'])
 		for (const seed of ['1', '2', '3']) {

@@ -260,7 +260,7 @@ export enum Str {
 	XByFactorsWhatIsEarly = 'X by factors: what is early takes more room',
 	LogX = 'Log x',
 	LogY = 'Log y',
-	LetRunsThatFellOutStretch = 'Let runs that fell out stretch the axis too',
+	StretchTheAxisToSpikes = 'Stretch the axis to spikes and runs that fell out',
 	FullRange = 'Full range',
 	Smooth = 'Smooth',
 	off = 'off',

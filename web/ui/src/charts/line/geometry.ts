@@ -80,15 +80,28 @@ function spanOf(lines: readonly ChartLine[], from: number, to: number, log: bool
 	return lo <= hi ? { lo, hi } : null;
 }
 
-/** The span without the rarest half percent on each side, which ignores isolated spikes. */
+/** The largest share of a line's points that are a spike, on each side, and the fewest points of such a line. */
+const SPIKE_SHARE = 0.03;
+const SPIKE_FROM = 20;
+
+/** The span of a line without its short spikes: the rarest values on each side. Values from which the line does not
+ * return to the others, or with which it begins, count: they are no spikes. */
+function usualOf(ys: readonly number[]): Span | null {
+	const sorted = [...ys].sort((a, b) => a - b);
+	const cut = ys.length < SPIKE_FROM ? 0 : Math.max(1, Math.floor(ys.length * SPIKE_SHARE));
+	const [lo, hi] = [sorted[cut], sorted[ys.length - 1 - cut]];
+	if (lo === undefined || hi === undefined) return null;
+	const usual = ys.map((y) => y >= lo && y <= hi);
+	const [first, last] = [usual.indexOf(true), usual.lastIndexOf(true)];
+	const ends = ys.filter((_, i) => i < first || i > last);
+	return { lo: Math.min(lo, ...ends), hi: Math.max(hi, ...ends) };
+}
+
+/** The span of the lines without their short spikes. */
 function usualSpan(lines: readonly ChartLine[], from: number, to: number, log: boolean): Span | null {
-	const all: number[] = [];
-	for (const l of lines)
-		for (let i = 0; i < l.ys.length; i++) if (visible(l, i, from, to, log)) all.push(l.ys[i]!);
-	if (all.length < 200) return null;
-	all.sort((a, b) => a - b);
-	const cut = Math.max(1, Math.floor(all.length * 0.005));
-	return { lo: all[cut]!, hi: all[all.length - 1 - cut]! };
+	const spans = lines.flatMap((l) => usualOf(l.ys.filter((_, i) => visible(l, i, from, to, log))) ?? []);
+	return spans.length ? { lo: Math.min(...spans.map((x) => x.lo)), hi: Math.max(...spans.map((x) => x.hi)) }
+		: null;
 }
 
 /** How far an isolated spike may extend the axis before it is clipped and marked with an arrow. */

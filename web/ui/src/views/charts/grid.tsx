@@ -110,7 +110,7 @@ export function Toolbar() {
 				onClick={() => s.go({ logX: !v.logX })}>{Str.LogX}</button>}
 			<button type="button" aria-pressed={v.log}
 				onClick={() => s.go({ log: !v.log })}>{Str.LogY}</button>
-			<button type="button" aria-pressed={v.full} title={Str.LetRunsThatFellOutStretch}
+			<button type="button" aria-pressed={v.full} title={Str.StretchTheAxisToSpikes}
 				onClick={() => s.go({ full: !v.full })}>{Str.FullRange}</button>
 			<label class="smooth">{Str.Smooth}
 				<input type="range" min="0" max="0.99" step="0.01" value={v.smooth}
