@@ -37,6 +37,22 @@ test('a failed run says the reason that its program gave, which is not a fact of
 	await table.waitForSelector('.grid .mark.failed[title$=": the quota of the store is exceeded"]', WAIT);
 });
 
+test('byte counts of a run have units, with the exact number as their tooltip', async (t) => {
+	const params = { memory_bytes: '17179869184', bytes_of: 'x', steps: '2048' };
+	await here.ask('POST', 'runs', { experiment: 'sizes', name: 'other', params });
+	const { id } = await here.ask('POST', 'runs', { experiment: 'sizes', name: 'large', params });
+	await here.ask('POST', `runs/${id}/metrics`, { points: [1, 2].map((step) =>
+		({ key: 'sent_bytes', step, wall_time: 1.8e9 + step, value: 1536 * step })) });
+	const page = await here.open(t, '?e=sizes&r=' + id);
+	await page.waitForSelector('.pairs dd', WAIT);
+	assert.deepEqual(await page.$$eval('.pairs dd', (l) => l.map((e) => [e.textContent, e.title])
+		.filter(([, title]) => /^(17179869184|2048)$/.test(title)).sort()),
+	[['16.0 GiB', '17179869184'], ['2048', '2048']]);
+	assert.equal(await page.textContent('.metrics td[title="3072"]'), '3.0 KiB');
+	await page.goto(here.server.url + '?e=sizes');
+	await says(page, '.same', /memory bytes 16\.0 GiB/);
+});
+
 const card = (key) => `[data-media="${key}"]`;
 const slide = (page, key, i) => page.$eval(`${card(key)} input[type=range]`, (el, to) => {
 	el.value = to;

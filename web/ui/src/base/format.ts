@@ -125,6 +125,11 @@ export function valueText(key: string): (v: number) => string {
 	return isBytes(key) ? (v) => (Number.isFinite(v) ? (v < 0 ? '−' : '') + bytes(Math.abs(v)) : short(v)) : short;
 }
 
+/** Formats a param or a fact of the environment: byte counts get units. */
+export function pairText(key: string, v: string): string {
+	return isBytes(key) && /^\d+$/.test(v) ? bytes(Number(v)) : v;
+}
+
 /** Local date and time without seconds. */
 export function when(ms: number | null): string {
 	if (ms === null) return '';

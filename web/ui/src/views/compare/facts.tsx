@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Summary line above the table: number of runs, problems, common params.
-import { count } from '../../base/format.ts';
+import { count, pairText } from '../../base/format.ts';
 import { fellOut } from '../../base/goal.ts';
 import type { Run } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
@@ -90,7 +90,7 @@ function Same() {
 		<span class="same" title={text}>
 			{s.runs.value.length < 2 ? '' : !same.length ? none
 				: <>{Str.sameInAll} {same.slice(0, SAME_SHOWN).map(([k, v]) => (
-				<span key={k}>{k.replace(/_/g, ' ')} <b>{cut(v)}</b> </span>
+				<span key={k}>{k.replace(/_/g, ' ')} <b>{cut(pairText(k, v))}</b> </span>
 			))}{same.length > SAME_SHOWN && filled(Str.plusXMore, same.length - SAME_SHOWN)}</>}
 		</span>
 	);

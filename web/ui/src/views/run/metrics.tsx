@@ -18,13 +18,17 @@ function text(key: string, v: number | null): string {
 	return v === null ? '–' : valueText(key)(v);
 }
 
+const exact = (v: number | null) => (v === null ? undefined : String(v));
+
 function Line({ k, m }: { k: string; m: Metric }) {
 	const dir = directionOf(k);
 	return (
 		<tr>
-			<td><Breaking text={k} /></td><td class="num">{text(k, bestOf(m, dir))}</td>
+			<td><Breaking text={k} /></td><td class="num"
+				title={exact(bestOf(m, dir))}>{text(k, bestOf(m, dir))}</td>
 			<td class="num dim">{bestStep(m, dir) ?? ''}</td>
-			<td class={'num' + (Number.isNaN(m.last) ? ' bad' : '')}>{text(k, m.last)}</td>
+			<td class={'num' + (Number.isNaN(m.last) ? ' bad' : '')}
+				title={exact(m.last)}>{text(k, m.last)}</td>
 			<td class="num dim">{m.last_step}</td><td class="num dim">{m.count}</td>
 		</tr>
 	);

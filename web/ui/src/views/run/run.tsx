@@ -2,7 +2,7 @@
 // Page of one run in tabs: overview, charts, system, media, console, files, comparison, timeline.
 import { useSignal } from '@preact/signals';
 import { useEffect, useState } from 'preact/hooks';
-import { byName, natural } from '../../base/format.ts';
+import { byName, natural, pairText } from '../../base/format.ts';
 import { defaultCurve } from '../../base/goal.ts';
 import { frontKeys } from '../../base/order.ts';
 import type { Run, RunDetail } from '../../base/types.ts';
@@ -58,7 +58,7 @@ function Pairs({ title, pairs, mark }: { title: string; pairs: [string, string][
 			<dl class="pairs">
 				{found.map(([k, v]) => (
 					<div key={k} class={mark?.has(k) ? 'differs' : ''}>
-						<dt><Breaking text={k} /></dt><dd title={v}>{v}</dd></div>
+						<dt><Breaking text={k} /></dt><dd title={v}>{pairText(k, v)}</dd></div>
 				))}
 			</dl>
 		</section>
