@@ -68,6 +68,30 @@ test('a spike of a few points does not flatten a short series; a divergence at i
 	await charted(other, KEY, (c) => c.lines.length === 1 && c.hi >= 90);
 });
 
+/** Texts on the canvas. */
+const written = (page) => page.evaluate((key) => {
+	const g = document.createElement('canvas').getContext('2d');
+	const out = [];
+	g.fillText = (text) => out.push(text);
+	document.querySelector(`[data-chart="${key}"]`).chart.paint(g);
+	return out;
+}, KEY);
+
+test('names at the ends of lines are whole where they fit; else what all share is cut first', async (t) => {
+	const flat = (v) => Array.from({ length: 30 }, () => v);
+	const long = 'experiment-of-the-second-week-with-';
+	const fits = ['MWMW-BASE', 'MWMW-WMWM'];
+	for (const [i, name] of fits.entries()) await run('named', name, flat(i));
+	for (const [i, name] of ['alpha', 'beta'].entries()) await run('shared', long + name, flat(i));
+	for (const [experiment, expected] of [['named', fits], ['shared', ['…alpha', '…beta']]]) {
+		const page = await here.open(t, '?e=' + experiment);
+		await page.setViewportSize({ width: 760, height: 800 });
+		await charted(page, KEY, (c) => c.names.length === 2 && c.box.width < 700);
+		const texts = await written(page);
+		assert.ok(expected.every((x) => texts.includes(x)), texts.join(' | '));
+	}
+});
+
 test('the legend has the colours of all runs, also where they share a hue', async (t) => {
 	for (const model of ['cnn', 'mlp'])
 		for (const seed of ['1', '2', '3']) {

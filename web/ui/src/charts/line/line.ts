@@ -180,7 +180,7 @@ export class LineChart extends Chart<LineData, LineEvents> {
 			...p.d.lines.flatMap((l) => drawEnd(g, p, l)), ...drawOutside(g, p), ...drawNotOnLog(g, p),
 			...drawFlags(g, p, this.rows, null),
 		];
-		this.labels = labelsOf(p);
+		this.labels = labelsOf(g, p);
 		for (const l of this.labels) drawLabel(g, p, l, false);
 	}
 

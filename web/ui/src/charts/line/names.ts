@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names at the ends of the lines, in place of a legend.
 import { spreadLabels, yAt } from './geometry.ts';
-import { cut, FONT, inkOf, segment } from '../base/ink.ts';
+import { blank, cut, FONT, inkOf, segment } from '../base/ink.ts';
 import type { Pane } from './pane.ts';
 
 export interface Label {
@@ -21,8 +21,29 @@ const EARLY = 0.96;
 /** Minimum pixels between a line's end and the edge for a dotted leader. */
 const LONG = 24;
 
+/** Pixels in the gutter next to a name. */
+export const NAME_MARGIN = 16;
+
+/** Width in pixels of the widest name; it is bold when highlighted. */
+export function nameWidth(names: readonly string[]): number {
+	const g = blank(document.createElement('canvas'), 1, 1);
+	g.font = 'bold ' + FONT;
+	return Math.max(0, ...names.map((n) => g.measureText(n).width));
+}
+
+/** Shortens names that are too wide: first what all share at their beginning, then in the middle. */
+function shortened(g: CanvasRenderingContext2D, names: readonly string[], width: number): string[] {
+	const first = names[0] ?? '';
+	let n = 0;
+	while (n < first.length && names.every((x) => x.length > n + 1 && x[n] === first[n])) n++;
+	g.font = 'bold ' + FONT;
+	const out = names.map((x) => cut(g, n > 2 && g.measureText(x).width > width ? '…' + x.slice(n) : x, width));
+	g.font = FONT;
+	return out;
+}
+
 /** Spreads the names so that none overlap; empty if there is no room. */
-export function labelsOf(p: Pane): Label[] {
+export function labelsOf(g: CanvasRenderingContext2D, p: Pane): Label[] {
 	const { d, box: b } = p;
 	if (d.gutter < 40) return [];
 	const want: Label[] = [];
@@ -39,7 +60,8 @@ export function labelsOf(p: Pane): Label[] {
 	}
 	const shown = want.slice(0, Math.min(LABELS_MAX, Math.floor(b.height / 11) + 1));
 	const at = spreadLabels(shown.map((l) => l.y), APART, b.top + 2, b.top + b.height - 4);
-	return shown.map((l, i) => ({ ...l, at: at[i]! }));
+	const texts = shortened(g, shown.map((l) => l.text), d.gutter - NAME_MARGIN);
+	return shown.map((l, i) => ({ ...l, at: at[i]!, text: texts[i]! }));
 }
 
 export function drawLabel(g: CanvasRenderingContext2D, p: Pane, l: Label, strong: boolean): void {
@@ -54,6 +76,6 @@ export function drawLabel(g: CanvasRenderingContext2D, p: Pane, l: Label, strong
 	g.fillStyle = p.theme.back; // over the same name of the layer below
 	if (strong) g.fillRect(x + 12, l.at - APART / 2, p.d.gutter - 12, APART - 1);
 	g.fillStyle = inkOf(p.theme, l.colour);
-	g.fillText(cut(g, l.text, p.d.gutter - 16), x + 13, l.at);
+	g.fillText(l.text, x + 13, l.at);
 	g.font = FONT;
 }

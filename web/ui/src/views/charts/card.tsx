@@ -3,7 +3,7 @@
 import type { RefObject } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { signal, useComputed, useSignalEffect, type ReadonlySignal } from '@preact/signals';
-import { LineChart, type ChartLine, type LineData } from '../../charts/line/index.ts';
+import { LineChart, NAME_MARGIN, nameWidth, type ChartLine, type LineData } from '../../charts/line/index.ts';
 import { isBytes, valueText, valueTexts } from '../../base/format.ts';
 import * as s from '../../state/index.ts';
 import { filled, parts, Str } from '../../strings/en.ts';
@@ -11,10 +11,9 @@ import { lazy } from '../base/lazy.tsx';
 import { theme } from '../base/theme.ts';
 import { exactX, formatX, GROUP, linesOf, rangeOf, summary } from './lines.ts';
 
-/** Pixels for the names at the lines' ends: their number for a letter, limits, and the largest share of a chart; pixels
- * next to the axes hold no points either. */
+/** Pixels for the names at the lines' ends: limits, and the largest share of a chart; pixels next to the axes
+ * hold no points either. */
 const GUTTER = 128;
-const LETTER = 5.9;
 const GUTTER_MIN = 60;
 const SHARE = 0.28;
 const SHARE_GROUPS = 0.38;
@@ -69,9 +68,9 @@ function tickKind(unit: string): LineData['ticksX'] {
 function gutterOf(lines: readonly ChartLine[], el: HTMLElement | null): number {
 	const width = el?.clientWidth ?? 0;
 	if (lines.length < 2 || width < 300 || !el!.closest('.first, .large')) return 0;
-	const widest = Math.max(...lines.map((l) => l.name.length)) * LETTER + 18;
+	const widest = nameWidth(lines.map((l) => l.name)) + NAME_MARGIN;
 	const share = s.isGrouped.value ? SHARE_GROUPS : SHARE;
-	return Math.round(Math.max(GUTTER_MIN, Math.min(widest, width * share)));
+	return Math.ceil(Math.max(GUTTER_MIN, Math.min(widest, width * share)));
 }
 
 /** Keeps the chart up to date with its lines, the view, the highlighted line and the cursor. */
