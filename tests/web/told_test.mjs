@@ -124,6 +124,27 @@ test('media of several runs: names, true sizes, aligned tables, all steps in a g
 	await clean(page);
 });
 
+test('a small picture alone in its card is enlarged by a whole number, which its caption gives', async (t) => {
+	const page = await here.open(t, '?e=told');
+	await page.route(/\/media\?.*key=seen%2Fpicture$/, async (route) => {
+		const reply = await (await route.fetch()).json();
+		await route.fulfill({ json: { ...reply,
+			media: reply.media.map((m) => ({ ...m, width: 96, height: 64 })) } });
+	});
+	const { runs } = await here.ask('GET', 'runs?experiment=told');
+	const own = here.server.url + `?e=told&r=${runs.find((r) => r.name === 'one').id}&t=media`;
+	for (const [width, times] of [[1440, 4], [390, 3]]) {
+		await page.setViewportSize({ width, height: 900 });
+		await page.goto(own);
+		await page.locator(`${card('seen/picture')} img`).scrollIntoViewIfNeeded();
+		assert.deepEqual(await page.$eval(`${card('seen/picture')} img`, (i) =>
+			[i.width, getComputedStyle(i).imageRendering]), [96 * times, 'pixelated']);
+		await says(page, `${card('seen/picture')} .item`, new RegExp(`^${times}×`));
+		assert.ok(!/×/.test(await page.textContent(`${card('seen/large')} .item`)));
+		await clean(page);
+	}
+});
+
 test('a caption is below its picture, at every step and in the grid of steps, and has no card', async (t) => {
 	const page = await opened(t, 'one', '&t=media');
 	await says(page, `${card('seen/large')} a + .caption`, /^large at 30$/);

@@ -238,6 +238,7 @@ export enum Str {
 	EnlargeX = 'Enlarge {0}',
 	CloseEscape = 'Close (Escape)',
 	Enlarge = 'Enlarge',
+	EnlargedTheLinkOpens = 'Enlarged; the link opens it at its true size',
 	NoPointsOfTheShownRuns = 'No points of the shown runs',
 	ColourBy = 'Colour by',
 	DashBy = 'Dash by',

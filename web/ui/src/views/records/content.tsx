@@ -14,9 +14,12 @@ import { FigureOf } from './figure.tsx';
 import { Heat } from './heat.tsx';
 
 const ROWS_MAX = 200;
-/** Narrower images are enlarged without smoothing by a whole number, to at most this width. */
-const SMALL = 64;
+/** Smaller images are enlarged without smoothing by a whole number, to at most these pixels: among others, alone. */
 const ENLARGED = 128;
+const ALONE = 396;
+const TIMES_MAX = 16;
+/** Pixels of a narrow window next to a picture. */
+const AROUND = 60;
 const WIDTH = 300;
 const HEIGHT = 96;
 
@@ -29,12 +32,14 @@ function Wrong({ text }: { text: string }) {
 	return text ? <p class="problem" role="alert">{text}</p> : null;
 }
 
-function Picture({ m }: { m: Media }) {
-	const tiny = m.width > 0 && m.width < SMALL;
-	const scale = tiny ? Math.max(1, Math.floor(ENLARGED / m.width)) : 1;
-	return <a href={contentAddress(m)} target="_blank" rel="noreferrer"><img src={contentAddress(m)} loading="lazy"
-		class={tiny ? 'small' : ''} width={m.width * scale || undefined} height={m.height * scale || undefined}
-		alt={filled(Str.StepX, m.step)} /></a>;
+function Picture({ m, alone }: { m: Media; alone: boolean }) {
+	const room = alone ? Math.min(ALONE, innerWidth - AROUND) : ENLARGED;
+	const scale = Math.min(TIMES_MAX, Math.max(1, Math.floor(room / Math.max(m.width || room, m.height))));
+	const to = contentAddress(m);
+	return <><a href={to} target="_blank" rel="noreferrer"><img src={to} loading="lazy"
+		class={scale > 1 ? 'small' : ''} width={m.width * scale || undefined}
+		height={m.height * scale || undefined} alt={filled(Str.StepX, m.step)} /></a>
+	{alone && scale > 1 && <p class="dim" title={Str.EnlargedTheLinkOpens}>{scale}×</p>}</>;
 }
 
 function Bars({ h }: { h: Histogram }) {
@@ -113,6 +118,8 @@ interface Options {
 	before: Media | null;
 	/** All items of the key. */
 	all: readonly Media[];
+	/** No other picture is next to it. */
+	alone?: boolean;
 }
 
 function Caption({ m }: { m: Media }) {
@@ -124,9 +131,9 @@ export function Content(o: Options) {
 	return <><ContentOf {...o} />{o.m.caption && <Caption m={o.m.caption} />}</>;
 }
 
-function ContentOf({ m, before, all }: Options) {
+function ContentOf({ m, before, all, alone = false }: Options) {
 	switch (m.kind) {
-	case 'image': return <Picture m={m} />;
+	case 'image': return <Picture m={m} alone={alone} />;
 	case 'histogram': return <HistogramOf m={m} all={all} />;
 	case 'text': return m.type.startsWith('text/html') ? <FrameOf m={m} /> : <TextOf m={m} before={before} />;
 	case 'table': return <TableOf m={m} />;

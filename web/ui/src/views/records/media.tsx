@@ -113,7 +113,7 @@ function RunItems({ run, many, list, step, go }: RunItemsOptions) {
 					{(m.rank >= 0 && ranks || m.step !== step) && <p class="dim">
 						{m.rank >= 0 && ranks ? filled(Str.rankX, m.rank) : ''}
 						{m.step !== step ? filled(Str.ofStepX, m.step) : ''}</p>}
-					<Content m={m} before={before} all={list} />
+					<Content m={m} before={before} all={list} alone={!many && !ranks} />
 				</div>))}
 		</div>
 	);
