@@ -391,11 +391,11 @@ static void launcher_status_wins(void **state)
 	assert_string_equal(r.status, "failed");
 	assert_int_equal(r.end_ms, INT64_C(1700000010000));
 	assert_int_equal(r.alert_count, 1);
-	assert_string_equal(r.alerts[0].text, "failed at step 4");
+	assert_string_equal(r.alerts[0].text, "failed after step 3");
 	submit(h, (struct ingest_op){ .kind = &change_points, .run = HELPER_RUN, .logged.points = &elsewhere,
 				      .logged.point_count = 1 });
 	r = helper_run(h, HELPER_RUN);
-	assert_string_equal(r.alerts[0].text, "failed at step 4"); /* a series with other steps does not change it */
+	assert_string_equal(r.alerts[0].text, "failed after step 3"); /* a series with other steps does not change it */
 	buf_done(&b);
 }
 

@@ -36,8 +36,8 @@ function summary(list) {
 function alertsOf(run, series) {
 	const out = [];
 	if (run.status === 'failed') {
-		const last = series['train/loss'].at(-1).s + 1;
-		out.push({ kind: 'failed', key: '', step: last, value: 'NaN', text: `failed at step ${last}` });
+		const last = series['train/loss'].at(-1).s;
+		out.push({ kind: 'failed', key: '', step: last, value: 'NaN', text: `failed after step ${last}` });
 	}
 	for (const [key, list] of Object.entries(series)) {
 		const bad = list.find((p) => !Number.isFinite(p.v));

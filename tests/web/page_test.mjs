@@ -118,7 +118,7 @@ test('the NaN and the failure are marked and neither hide nor flatten other runs
 	assert.ok(loss.marks.some((m) => m.id === nan && m.kind === 'flag-nan' && /NaN/.test(m.text)));
 	assert.ok(loss.marks.some((m) => m.id === failed && m.kind === 'failed-end'));
 	assert.match(await p.textContent(`[data-run="${nan}"] .c-status`), /NaN from step 400/);
-	assert.match(await p.textContent(`[data-run="${failed}"] .c-status`), /failed at step 268/);
+	assert.match(await p.textContent(`[data-run="${failed}"] .c-status`), /failed after step 267/);
 	const top1 = await chart(p, 'epoch/top1');
 	assert.equal(top1.lines.length, 12);
 	assert.ok(top1.lo > 0.5, `the diverged run does not scale the axis: ${top1.lo}`);

@@ -96,7 +96,7 @@ def first_look(tmp):
     command = [DPTRACK, "compare", "--logdir", logdir, "--experiment", "fashion"]
     looks = [subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout for _ in range(2)]
     assert looks[0] == looks[1], f"two looks differ:\n{looks[0]}\n{looks[1]}"
-    for words in ("spike 4.85 at step 337", "NaN from step 400", "failed at step 268"):
+    for words in ("spike 4.85 at step 337", "NaN from step 400", "failed after step 267"):
         assert words in looks[0], f"{words!r} is not printed:\n{looks[0]}"
     print("a spike, a NaN and a failure are reported by the first command")
 

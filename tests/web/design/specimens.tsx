@@ -175,7 +175,7 @@ const texts: Chapter = {
 		<a href="#">Charts</a><a href="#">Console</a></nav>,
 	'box wide': () => <section class="box"><h2>Params that differ</h2><dl class="pairs"><div class="differs"><dt>lr</dt>
 		<dd>0.1</dd></div><div><dt>batch_size</dt><dd>256</dd></div></dl></section>,
-	'failure wide': () => <section class="box failure"><h2><Shape kind="failed" /> failed at step 318</h2>
+	'failure wide': () => <section class="box failure"><h2><Shape kind="failed" /> failed after step 317</h2>
 		<pre>torch.cuda.OutOfMemoryError: CUDA out of memory</pre></section>,
 	'table wide': () => <table><thead><tr><th>Metric</th><th>Last</th></tr></thead><tbody><tr><td>train/loss</td>
 		<td class="num">0.4182</td></tr><tr><td>epoch/top1</td><td class="num good">93.20</td></tr></tbody></table>,

@@ -183,14 +183,14 @@ test('a row shows by signs after the name what is wrong; they lead to charts and
 	const page = await here.open(t, '?e=signs');
 	await drawn(page);
 	const signs = (id) => page.$$eval(`[data-run="${id}"] .first .mark`, (l) => l.map((e) => e.title));
-	await until(() => signs(ids.failed), (l) => /failed at step 200/.test(l[0]));
+	await until(() => signs(ids.failed), (l) => /failed after step 199/.test(l[0]));
 	await until(() => signs(ids.spiky), (l) => /spike/.test(l[0]));
 	assert.deepEqual([await signs(ids.best), await signs(ids.second)], [[], []]);
 	await page.click(`[data-run="${ids.spiky}"] .first .mark`);
 	await charted(page, 'train/loss', (c) => c.from > 100 && c.to < 200);
 	for (const link of ['.first .mark', '.c-status button.failed']) {
 		await page.click(`[data-run="${ids.failed}"] ${link}`);
-		await says(page, '.failure h2', /failed at step 200/);
+		await says(page, '.failure h2', /failed after step 199/);
 		await page.goBack();
 		await drawn(page);
 	}
@@ -202,10 +202,10 @@ test('a failure is flagged at its step in every chart, in the words of the table
 	for (const key of ['train/loss', 'val/top1']) {
 		const { marks } = await charted(page, key, (c) => c.marks.some((m) => m.kind === 'flag-failed'));
 		const { x, text } = marks.find((m) => m.kind === 'flag-failed');
-		assert.deepEqual([x, text], [200, 'failed at step 200'], key);
+		assert.deepEqual([x, text], [199, 'failed after step 199'], key);
 	}
 	const alone = await here.open(t, `?e=flagged&r=${ids.failed}`);
-	await charted(alone, 'val/top1', (c) => c.marks.some((m) => m.kind === 'flag-failed' && m.x === 200));
+	await charted(alone, 'val/top1', (c) => c.marks.some((m) => m.kind === 'flag-failed' && m.x === 199));
 });
 
 test('the words of a flag read its step, and lead to the reason of a failure', async (t) => {
@@ -220,7 +220,7 @@ test('the words of a flag read its step, and lead to the reason of a failure', a
 	}, [marks.find((m) => m.kind === kind), box]);
 	const seen = () => page.evaluate(() =>
 		document.querySelector('[data-chart="train/loss"] .readings:not([hidden]) .where')?.textContent);
-	for (const [kind, words] of [['flag-spike', 'step 150'], ['flag-failed', 'step 200']]) {
+	for (const [kind, words] of [['flag-spike', 'step 150'], ['flag-failed', 'step 199']]) {
 		const x = plot.x + await at(kind) + 30;
 		let y = plot.y + box.top - 8; // in one of the rows
 		for (; y > plot.y; y -= 14) {
@@ -230,7 +230,7 @@ test('the words of a flag read its step, and lead to the reason of a failure', a
 		assert.equal(await seen(), words);
 		await page.mouse.click(x, y);
 	}
-	await says(page, '.failure h2', /failed at step 200/);
+	await says(page, '.failure h2', /failed after step 199/);
 });
 
 test('several failed runs: their count lists them alone', async (t) => {

@@ -200,31 +200,29 @@ static int take_spikes(const struct runs *o, struct db_rows *q)
 	return rc;
 }
 
-/* The step in which the run failed: one after the last training loss, since other series may count differently.
- * Without a loss: one after the last step of the run. -1: nothing was recorded, or there is no next step. */
-static int64_t failed_step(const struct query_run *r)
+/* The last step before the run failed: that of the last training loss, since other series may count differently.
+ * Without a loss: the last step of the run. -1: nothing was recorded. */
+static int64_t last_good_step(const struct query_run *r)
 {
 	int64_t last = -1;
 
 	for (size_t i = 0; i < r->metric_count; i++)
 		if (spike_watches(r->metrics[i].key) && r->metrics[i].last_step > last)
 			last = r->metrics[i].last_step;
-	if (last < 0)
-		last = r->last_step;
-	return last < 0 || last == INT64_MAX ? -1 : last + 1;
+	return last < 0 ? r->last_step : last;
 }
 
 /* Adds the alerts that follow from status and metrics. */
 static int make_alerts(struct query_run *r, struct arena *a, struct err *err)
 {
-	int64_t step = failed_step(r);
+	int64_t step = last_good_step(r);
 	struct query_alert failed = { .kind = QUERY_ALERT_FAILED, .kind_name = "failed", .key = "", .step = step,
 				      .value = NAN };
 	size_t i;
 	int rc = 0;
 
 	if (!strcmp(r->status, "failed")) {
-		failed.text = step < 0 ? "failed" : arena_printf(a, "failed at step %lld", (long long)step);
+		failed.text = step < 0 ? "failed" : arena_printf(a, "failed after step %lld", (long long)step);
 		rc = add_alert(r, a, &failed, err);
 	}
 	for (i = 0; i < r->metric_count && !rc; i++)

@@ -222,7 +222,6 @@ export enum Str {
 	APartOfThisPageCould = 'A part of this page could not be loaded.',
 	Reload = 'Reload',
 	spikeXAtX = 'spike {0} at {1}',
-	failedAtStepX = 'failed at step {0}',
 	divergedAtStepX = 'diverged at step {0}',
 	deleted = 'deleted',
 	runningStepX = 'running, step {0}',

@@ -15,10 +15,10 @@ export interface Statement {
 }
 
 /** A short phrase for an alert. */
-function alertText(a: Alert): string {
+export function alertText(a: Alert): string {
 	if (a.kind === 'spike' && a.value !== null && a.step !== null) return filled(Str.spikeXAtX, short(a.value),
 		filled(Str.stepX, a.step));
-	if (a.kind === 'failed' && a.step !== null) return filled(Str.failedAtStepX, a.step);
+	if (a.kind === 'failed' && a.step !== null) return filled(Str.xAfterStepX, a.kind, a.step);
 	if (a.kind === 'diverged' && a.step !== null) return filled(Str.divergedAtStepX, a.step);
 	return a.text;
 }

@@ -9,6 +9,7 @@ import { fellOut, recovered } from '../../base/goal.ts';
 import { smooth } from '../../base/series.ts';
 import * as s from '../../state/index.ts';
 import { filled, Str } from '../../strings/en.ts';
+import { alertText } from '../base/says.ts';
 import { colourOf } from '../base/theme.ts';
 
 /** Prefix of group ids; no run id has it. */
@@ -57,7 +58,7 @@ export function flagsOf(r: Pick<Run, 'alerts'>, key: string, t: Series, unit: st
 			: null;
 		const text = a.kind === 'spike' && a.value !== null ? filled(Str.spikeXAtX, short(a.value), at)
 			: a.kind === 'nan' ? filled(recovered(a) ? Str.notFiniteAtX : Str.NaNFromX, at)
-				: filled(Str.xAtX, a.kind, at);
+				: a.kind === 'failed' && unit === 'step' ? alertText(a) : filled(Str.xAtX, a.kind, at);
 		out.push({ x, y, kind: a.kind, text });
 	}
 	return out;
