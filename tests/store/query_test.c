@@ -227,7 +227,8 @@ static void bare_names(void **state)
 	check_filters(h, cases, sizeof cases / sizeof cases[0]);
 	check_bad_filters(h, bad, sizeof bad / sizeof bad[0]);
 	for (i = 0; i < 2; i++) {
-		assert_int_equal(query_runs(h->s, &(struct query_runs_opts){ .filter = part[i] }, h->a, &r, &err), ERR_USAGE);
+		assert_int_equal(query_runs(h->s, &(struct query_runs_opts){ .filter = part[i] }, h->a, &r, &err),
+				 ERR_USAGE);
 		assert_non_null(strstr(err.text, " (but epoch/acc), and there is no such attribute"));
 	}
 }
