@@ -383,7 +383,7 @@ const char *cli_status_words(json_t *run, char *text)
 
 	snprintf(text, 256, "%s", cli_text(run, "status"));
 	json_array_foreach(alerts, i, alert) {
-		/* "failed at step 268" includes the status */
+		/* "failed after step 267" includes the status */
 		used = !i && !strcmp(cli_text(alert, "kind"), "failed") ? 0 : strlen(text);
 		snprintf(text + used, 256 - used, "%s%s%s%s", used ? ", " : "", cli_text(alert, "key"),
 			 *cli_text(alert, "key") ? ": " : "", cli_text(alert, "text"));

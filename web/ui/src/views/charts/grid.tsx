@@ -28,7 +28,9 @@ function values(key: string | null, scale: boolean): [string, Look[]][] {
 	const seen = new Map<string, Look[]>();
 	if (key !== null) for (const r of s.drawn.value) {
 		const value = r.params[key] ?? '–';
-		seen.set(value, [...seen.get(value) ?? [], s.looks.value.byRun.get(r.id) ?? lookAt(0)]);
+		const looks = seen.get(value) ?? [];
+		looks.push(s.looks.value.byRun.get(r.id) ?? lookAt(0));
+		seen.set(value, looks);
 	}
 	const list = [...seen].sort((a, b) => natural(a[0], b[0]));
 	if (!scale || list.length <= LEGEND_MAX) return list.slice(0, LEGEND_MAX);
