@@ -52,7 +52,7 @@ def facts(s, accuracy, state):
 
 
 def measure(s):
-    batch, steps, seeds = (16, 5, 1) if s.quick else (64, 200, 5)
+    batch, steps, seeds = (16, 5, 1) if s.quick else (64, 200, 15)
     data = FASHION
     if not os.path.isdir(data):
         data = os.path.join(s.work, "data")
