@@ -10,7 +10,7 @@ try {
 	const page = await browser.newPage();
 	await page.goto(`${url}?report=${report}`, WAIT);
 	await page.waitForSelector('.reporttext figure, .reporttext p', WAIT);
-	const freeze = page.locator('button:text-is("freeze all")');
+	const freeze = page.locator('button:text-is("Freeze all")');
 	if (await page.locator('.reporttext figure').count() > 0) {
 		await freeze.click(WAIT);
 		await page.waitForFunction(() => {
@@ -21,7 +21,7 @@ try {
 			.every((c) => c.chart?.drawn()), null, WAIT);
 	}
 	const [download] = await Promise.all([page.waitForEvent('download', WAIT),
-		page.click('button:text-is("save as HTML")', WAIT)]);
+		page.click('button:text-is("Save as HTML")', WAIT)]);
 	await download.saveAs(file);
 } finally {
 	await browser.close();

@@ -141,7 +141,11 @@ def browser_export(server, report, path):
                            stderr=subprocess.STDOUT, universal_newlines=True, timeout=BROWSER_S)
     except subprocess.TimeoutExpired:
         return "the browser did not end within %d s" % BROWSER_S
-    return "" if p.returncode == 0 and os.path.exists(path) else (p.stdout.strip().splitlines() or ["no browser"])[-1]
+    lines = p.stdout.strip().splitlines() or ["no browser"]
+    if p.returncode == 77:  # said by prepare.sh: what is not installed
+        return lines[-1]
+    wrong = next((l for l in lines if "Error" in l or "Timeout" in l), lines[-1])
+    return "" if p.returncode == 0 and os.path.exists(path) else "the export failed: " + wrong
 
 
 def plain_html(title, body, data, why):

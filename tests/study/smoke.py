@@ -63,6 +63,7 @@ def quick(folder):
     check(all(r in html for r in rates), "the report lacks rates of the plan")
     if "without the page's drawings" in p.stderr: # no browser here
         print(p.stderr.strip())
+        check("the export failed" not in p.stderr, "the page did not export the report")
         return
     frozen = [json.loads(t) for t in re.findall(r"<script[^>]*data-series[^>]*>(.*?)</script>", html, re.S)]
     check(frozen and html.count('data-frozen="true"') == len(frozen) and 'data-frozen="false"' not in html, "panels are not frozen")
