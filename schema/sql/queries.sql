@@ -234,9 +234,12 @@ ON CONFLICT (run_id, number) DO UPDATE SET hide_step = ?5, hide_epoch = ?6, star
 
 -- name: key_by_name
 SELECT id FROM key WHERE name = ?1;
+-- The shortest name of a param or metric that a text begins or ends.
 -- name: key_by_part
-SELECT name FROM key WHERE length(name) > length(?1) AND (substr(name, length(name) - length(?1)) = '/' || ?1
-	OR substr(name, 1, length(?1) + 1) IN (?1 || '_', ?1 || '/')) ORDER BY length(name), name LIMIT 1;
+SELECT k.name FROM key k WHERE length(k.name) > length(?1)
+	AND (substr(k.name, length(k.name) - length(?1)) = '/' || ?1 OR substr(k.name, 1, length(?1) + 1) IN (?1 || '_', ?1 || '/'))
+	AND (EXISTS (SELECT 1 FROM param p WHERE p.key_id = k.id) OR EXISTS (SELECT 1 FROM metric m WHERE m.key_id = k.id))
+ORDER BY length(k.name), k.name LIMIT 1;
 -- name: key_add
 INSERT INTO key (name) VALUES (?1);
 -- postgresql:
@@ -691,7 +694,7 @@ SELECT CASE WHEN (SELECT rev FROM counter) > ?1 THEN (SELECT count(*) FROM run W
 -- name: run_row as runs_all
 SELECT id, uuid, name, status, start_ms, end_ms, deleted_ms IS NOT NULL AS deleted, experiment_id, "user" AS user, last_step FROM run WHERE uuid = ?1;
 -- name: run_detail
-SELECT r.uuid, r.name, e.name AS experiment, e.id AS experiment_id, r.status, r.inferred, r.deleted_ms IS NOT NULL AS deleted,
+SELECT r.uuid, r.name, e.name AS experiment, e.id AS experiment_id, r.status, r.inferred, r.deleted_ms,
 	r.start_ms, r.end_ms, r.last_step, r.world_size, r.rev,
 	coalesce(n.text, (SELECT t.value FROM tag t WHERE t.run_id = r.id AND t.key_id =
 		(SELECT id FROM key WHERE name = 'mlflow.note.content'))) AS notes, r."user" AS user, e.location,
@@ -702,7 +705,7 @@ FROM run r JOIN experiment e ON e.id = r.experiment_id LEFT JOIN note n ON n.run
 -- (LATERAL): otherwise tables that grew since the last ANALYZE are read completely.
 -- name: run_detail_all
 -- postgresql:
-SELECT r.uuid, r.name, e.name AS experiment, e.id AS experiment_id, r.status, r.inferred, r.deleted_ms IS NOT NULL AS deleted,
+SELECT r.uuid, r.name, e.name AS experiment, e.id AS experiment_id, r.status, r.inferred, r.deleted_ms,
 	r.start_ms, r.end_ms, r.last_step, r.world_size, r.rev,
 	coalesce(n.text, (SELECT t.value FROM tag t WHERE t.run_id = r.id AND t.key_id =
 		(SELECT id FROM key WHERE name = 'mlflow.note.content'))) AS notes, r."user" AS user, e.location,

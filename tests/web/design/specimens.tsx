@@ -144,7 +144,7 @@ const panels: Chapter = {
 
 const run = (o: Partial<Run>): Run => ({ id: 'a'.repeat(32), name: 'resnet', experiment: 'fashion', status: 'finished',
 	start_time: 0, end_time: 1, params: {}, tags: {}, metrics: {}, notes: '', alerts: [], last_step: 317,
-	deleted: false, reason: '', ...o });
+	deleted: false, deleted_time: null, reason: '', ...o });
 const alert = (kind: 'spike' | 'nan' | 'failed' | 'diverged', text: string) =>
 	({ kind, key: 'train/loss', step: 318, value: kind === 'spike' ? 4.85 : null, text });
 const Lost = lazy<object>(() => Promise.reject(new Error('no network')));

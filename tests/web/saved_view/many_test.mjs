@@ -111,6 +111,7 @@ test('undo of a deletion offers what the trash still has, and ends when all is r
 	await page.click('.banner button[aria-label="Undo for a"]');
 	await says(page, '.banner', /^3 runs are deleted\./);
 	await page.click('.nav a[title="Trash"]', WAIT);
+	await says(page, 'main.trash', /stale, [-:\d ]+; deleted \d{4}-\d\d-\d\d \d\d:\d\d/);
 	await page.click('button[aria-label="Restore b"]', WAIT);
 	await says(page, '.banner', /^2 runs are deleted\. Undoor onlycd/);
 	await page.click('button:text-is("Restore all 2 runs")', WAIT);

@@ -287,6 +287,8 @@ void run_json_write(struct call *c, struct js *j, const struct query_run *run, e
 	js_bool(j, run->status_inferred);
 	js_key(j, "deleted");
 	js_bool(j, run->deleted);
+	if (run->deleted)
+		run_json_time(j, "deleted_time", run->deleted_ms);
 	run_json_time(j, "start_time", run->start_ms);
 	run_json_time(j, "end_time", run->end_ms);
 	js_key_int(j, "last_step", run->last_step);

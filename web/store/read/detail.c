@@ -249,13 +249,14 @@ static void read_run_row(struct db_rows *q, struct arena *a, struct query_run *r
 		.experiment = db_text(a, q, COL_run_detail_experiment),
 		.experiment_id = db_text(a, q, COL_run_detail_experiment_id),
 		.status = db_text(a, q, COL_run_detail_status), .status_inferred = db_i32(q, COL_run_detail_inferred),
-		.deleted = db_i32(q, COL_run_detail_deleted), .start_ms = db_time(q, COL_run_detail_start_ms),
+		.deleted_ms = db_time(q, COL_run_detail_deleted_ms), .start_ms = db_time(q, COL_run_detail_start_ms),
 		.end_ms = db_time(q, COL_run_detail_end_ms),
 		.last_step = db_i64(q, COL_run_detail_last_step), .world_size = db_i32(q, COL_run_detail_world_size),
 		.rev = (uint64_t)db_i64(q, COL_run_detail_rev), .notes = db_text(a, q, COL_run_detail_notes),
 		.user = db_text(a, q, COL_run_detail_user), .location = db_text(a, q, COL_run_detail_location),
 		.status_reason = db_text(a, q, COL_run_detail_status_reason),
 	};
+	r->deleted = r->deleted_ms != INT64_MIN;
 }
 
 /* ERR_NOENT: a run is missing. */

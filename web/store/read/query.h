@@ -102,6 +102,7 @@ struct query_run {
 	const char *status;
 	bool status_inferred; /* killed after 60 s without records; withdrawn when new ones arrive */
 	bool deleted;
+	int64_t deleted_ms; /* INT64_MIN: not deleted */
 	int64_t start_ms; /* INT64_MIN: unknown */
 	int64_t end_ms;
 	int64_t last_step;	 /* last step of the run's series that count optimiser steps; -1: none */

@@ -45,6 +45,7 @@ export interface Run {
 	/** Last optimiser step over all series; null without any. */
 	last_step: number | null;
 	deleted: boolean;
+	deleted_time: number | null;
 }
 
 export interface RunDetail extends Run {

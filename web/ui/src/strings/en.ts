@@ -223,6 +223,7 @@ export enum Str {
 	Reload = 'Reload',
 	spikeXAtX = 'spike {0} at {1}',
 	divergedAtStepX = 'diverged at step {0}',
+	deletedX = 'deleted {0}',
 	deleted = 'deleted',
 	runningStepX = 'running, step {0}',
 	xAfterStepX = '{0} after step {1}',

@@ -88,7 +88,7 @@ export function runOf(r: Json): Run {
 		params: textMap(r.params), tags: textMap(r.tags), metrics, notes: String(r.notes ?? ''),
 		reason: String(r.status_reason ?? ''), alerts: ((r.alerts ?? []) as Json[]).map(alertOf),
 		last_step: typeof r.last_step === 'number' && r.last_step >= 0 ? r.last_step : null,
-		deleted: r.deleted === true,
+		deleted: r.deleted === true, deleted_time: numOrNull(r.deleted_time),
 	};
 }
 
