@@ -53,8 +53,8 @@ function Deleted() {
 				<Line key={r.id} kind="run" id={r.id} name={r.name}>
 					<a href={s.runAddress(r.id)}
 						onClick={followed(() => s.openRun(r.id))}>{r.name}</a>
-					{' '}<span class="dim">{r.experiment}, {when(r.start_time)}; {parts(Str.deletedX,
-						when(r.deleted_time))}</span></Line>
+					{' '}<span class="dim">{r.experiment}, {when(r.start_time)};
+						{' '}{parts(Str.deletedX, when(r.deleted_time))}</span></Line>
 			))}
 		</tbody></table>{t.runs.length > 1 && s.session.value?.mayWrite && <All n={t.runs.length} />}
 		{t.more && <p class="dim">{Str.ThereAreMoreTheseAre}</p>}</div>
