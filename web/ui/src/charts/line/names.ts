@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names at the ends of the lines, in place of a legend.
 import { spreadLabels, yAt } from './geometry.ts';
-import { blank, cut, FONT, inkOf, segment } from '../base/ink.ts';
+import { cut, FONT, inkOf, segment } from '../base/ink.ts';
 import type { Pane } from './pane.ts';
 
 export interface Label {
@@ -24,11 +24,12 @@ const LONG = 24;
 /** Pixels in the gutter next to a name. */
 export const NAME_MARGIN = 16;
 
+const ruler = document.createElement('canvas').getContext('2d')!;
+
 /** Width in pixels of the widest name; it is bold when highlighted. */
 export function nameWidth(names: readonly string[]): number {
-	const g = blank(document.createElement('canvas'), 1, 1);
-	g.font = 'bold ' + FONT;
-	return Math.max(0, ...names.map((n) => g.measureText(n).width));
+	ruler.font = 'bold ' + FONT;
+	return Math.max(0, ...names.map((n) => ruler.measureText(n).width));
 }
 
 /** Shortens names that are too wide: first what all share at their beginning, then in the middle. */

@@ -17,11 +17,11 @@ function choices(r: Run): Run[] {
 
 /** The sentence and the picture of a pair of runs. */
 function Change({ from, to }: { from: string; to: string }) {
-	const told = useAsked(() => getChange(from, to).then((text) => ({ text })), [from, to], s.report);
+	const change = useAsked(() => getChange(from, to).then((text) => ({ text })), [from, to], s.report);
 	const picture = changeAddress(from, to);
-	return told && <><p class="told" role="status">{told.text ?? Str.CannotCompareOneOfThe}</p>
-		{told.text && <a href={picture} target="_blank" rel="noreferrer">
-			<img src={picture} alt={told.text} /></a>}</>;
+	return change && <><p class="told" role="status">{change.text ?? Str.CannotCompareOneOfThe}</p>
+		{change.text && <a href={picture} target="_blank" rel="noreferrer">
+			<img src={picture} alt={change.text} /></a>}</>;
 }
 
 export function Versus({ r }: { r: RunDetail }) {
