@@ -28,6 +28,9 @@ const STEPS = 400;
 const LIVE = 8;
 const TICK_MS = 200;
 const SAMPLE_S = 6;
+/** How long the machine writes what the stores were filled with; a page opened meanwhile waits for a processor. */
+const SETTLE_MS = 10e3;
+const HEAP_TAKEN = 5;
 const SLOW_MS = 50;
 const ROW = '.grid .body .row';
 const PLOT = '[data-chart="train/loss"]';
@@ -38,12 +41,15 @@ function note(what, value, unit, aim, met) {
 	rows.push({ what, value, unit, aim, met });
 }
 
-/** Calls act n times, a few at once. */
-async function each(n, act) {
+const pause = (ms) => new Promise((done) => setTimeout(done, ms));
+
+/** Calls act n times, a few at once, and waits until the machine is at rest. */
+async function fill(n, act) {
 	let next = 0;
 	await Promise.all(Array.from({ length: AT_ONCE }, async () => {
 		for (let i = next++; i < n; i = next++) await act(i);
 	}));
+	await pause(SETTLE_MS);
 }
 
 const loss = (i, step) => Math.exp(-step / 150) + 0.1 * Math.sin(step * (i + 1)) ** 2 + i / 1000;
@@ -125,13 +131,17 @@ async function scroll(page, what) {
 	await frames(page, `${what}, scrolling`, (k) => page.mouse.wheel(0, k % 80 < 40 ? 120 : -120));
 }
 
-/** Bytes of the heap after a collection. */
+/** Bytes of the heap after a collection: the least of several, because what a tick has left is not always collected. */
 async function heap(page) {
 	const cdp = await page.context().newCDPSession(page);
-	await cdp.send('HeapProfiler.collectGarbage');
-	const { usedSize } = await cdp.send('Runtime.getHeapUsage');
+	let least = Infinity;
+	for (let i = 0; i < HEAP_TAKEN; i++) {
+		await cdp.send('HeapProfiler.collectGarbage');
+		least = Math.min(least, (await cdp.send('Runtime.getHeapUsage')).usedSize);
+		await pause(TICK_MS);
+	}
 	await cdp.detach();
-	return usedSize;
+	return least;
 }
 
 async function still(browser, url, experiment) {
@@ -142,12 +152,12 @@ async function still(browser, url, experiment) {
 }
 
 async function metrics(browser, url) {
-	await each(200 / less, (i) => made(url, 'metrics', i, 2000 / less));
+	await fill(200 / less, (i) => made(url, 'metrics', i, 2000 / less));
 	await still(browser, url, 'metrics');
 }
 
 async function runs(browser, url) {
-	await each(1500 / less, (i) => made(url, 'runs', i, 10));
+	await fill(1500 / less, (i) => made(url, 'runs', i, 10));
 	await still(browser, url, 'runs');
 }
 
@@ -160,7 +170,7 @@ function writing(url, ids) {
 			step++;
 			await Promise.all(ids.map((id, i) => ask(url, `runs/${id}/metrics`, { points: [
 				{ key: 'train/loss', step, value: loss(i, step), wall_time: Date.now() / 1000 }] })));
-			await new Promise((done) => setTimeout(done, Math.max(0, due - performance.now())));
+			await pause(Math.max(0, due - performance.now()));
 		}
 	};
 	const ended = tick();
@@ -177,8 +187,7 @@ async function live(browser, url) {
 	const writer = writing(url, ids);
 	const page = await opened(browser, url, 'live');
 	const began = performance.now();
-	const until = (part) => new Promise((done) =>
-		setTimeout(done, began + part * minutes * 60e3 - performance.now()));
+	const until = (part) => pause(began + part * minutes * 60e3 - performance.now());
 	await hover(page, 'live');
 	await until(0.1);
 	const first = await heap(page);
@@ -188,7 +197,7 @@ async function live(browser, url) {
 	note(`live: heap after ${minutes} min over ${minutes / 10} min (${(first / 1048576).toFixed(1)} MiB)`,
 		growth, '%', '10 at most', growth <= 10);
 	const step = await writer.stop();
-	await new Promise((done) => setTimeout(done, 4000));
+	await pause(4000);
 	const lacks = step - (await chart(page, 'train/loss')).to;
 	note(`live: steps of ${step} that the chart lacks 4 s after the last`, lacks, '', '0', lacks === 0);
 	await page.context().close();
