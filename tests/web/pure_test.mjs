@@ -408,8 +408,8 @@ test('addresses as MLflow prints them', () => {
 test('counts and short durations', () => {
 	assert.deepEqual([p.count(0, 'run'), p.count(1, 'run'), p.count(2, 'more run')],
 		['0 runs', '1 run', '2 more runs']);
-	assert.deepEqual([3.2e-6, 4.25e-5, 4.2e-4, 0.00312, 0.0312, 0.312, 3.12, 312].map(p.seconds),
-		['3.20 µs', '42.5 µs', '420 µs', '3.12 ms', '31.2 ms', '312 ms', '3.1 s', '5 min']);
+	assert.deepEqual([8.04e-8, 3.2e-6, 4.25e-5, 4.2e-4, 0.00312, 0.0312, 0.312, 3.12, 312].map(p.seconds),
+		['80.4 ns', '3.20 µs', '42.5 µs', '420 µs', '3.12 ms', '31.2 ms', '312 ms', '3.1 s', '5 min']);
 });
 
 test('Markdown: blocks, inline markup, and no executable content', () => {

@@ -72,6 +72,15 @@ test('media over steps: a slider, the charts\' cursor, changes between steps', a
 	await page.focus('[data-chart="train/loss"]');
 	await page.keyboard.press('Home');
 	await says(page, card('seen/words'), /step 0, 1 of 4/);
+	const box = await page.locator('[data-chart="train/loss"]').boundingBox();
+	await page.mouse.move(box.x + box.width - 60, box.y + box.height / 2);
+	await says(page, card('seen/words'), /step [23]0, [34] of 4/);
+	await page.mouse.move(5, 5);
+	await says(page, card('seen/words'), /step 10, 2 of 4/); // the slider's step again
+	await says(page, card('seen/picture'), /step 30, 4 of 4/);
+	await page.focus('[data-chart="train/loss"]');
+	await page.keyboard.press('Home');
+	await says(page, card('seen/words'), /step 0, 1 of 4/);
 	await until(() => page.$$eval(`${card('seen/weights')} svg rect`, (l) => l.length), (n) => n === 3);
 	await until(() => page.evaluate((q) => Number(document.querySelector(q)?.dataset.ridges ?? 0),
 		`${card('seen/weights')} canvas`), (n) => n > 1, 'a ridge for each step');

@@ -87,6 +87,25 @@ test('a bare name is a param or a metric, in a link too; mistakes are explained 
 	await until(() => names(other), (l) => l.length === 12, 'a link without its end lists every run');
 });
 
+test('a complete filter has no list until an arrow key asks; the name of a field is no search', async (t) => {
+	const page = await here.open(t, '?e=fashion');
+	await drawn(page);
+	const all = (await names(page)).length;
+	await page.fill(FIELD, 'lr > 0.1 ');
+	await until(() => names(page), (l) => l.length < all);
+	assert.deepEqual(await offered(page), []);
+	await page.keyboard.press('ArrowDown');
+	await offers(page, (l) => l.join() === 'AND,OR');
+	await page.keyboard.press('Escape');
+	await page.fill(FIELD, 'lr > 0.1 a');
+	await offers(page, (l) => l[0] === 'AND');
+	await page.fill(FIELD, 'lr');
+	await page.waitForTimeout(600); // longer than the filter waits for the next letter
+	assert.ok(!/[?&]q=lr(?:&|$)/.test(page.url()), page.url());
+	await page.keyboard.press('Enter');
+	await until(() => page.url(), (u) => /[?&]q=lr(?:&|$)/.test(u), 'Enter searches for the word');
+});
+
 /** Opens the menu of a column's head by keys, and chooses an item by its first letters. */
 async function choose(page, title, word) {
 	const cell = page.locator('.grid .head .cell', { hasText: new RegExp('^' + title) });

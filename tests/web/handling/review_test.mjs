@@ -34,6 +34,22 @@ test('a note has the focus when it is begun, and is saved when the page is left'
 	await says(page, '.notes', /no nan now/);
 });
 
+test('the table marks runs with a note, and on a phone the note follows the first charts', async (t) => {
+	const [a] = [await run('marked', 'a', { loss: [[1, 1]] }), await run('marked', 'b', { loss: [[1, 2]] })];
+	await here.ask('PATCH', 'runs/' + a, { notes: 'the better schedule' });
+	const page = await here.open(t, '?e=marked');
+	await until(() => page.$$eval('.grid .body .row', (l) => l.map((r) => r.querySelector('a').textContent
+		+ ':' + (r.querySelector('.mark.dim')?.title ?? ''))),
+		(l) => l.sort().join() === 'a:the better schedule,b:');
+	await page.click('.grid .mark.dim');
+	await says(page, '.notes', /the better schedule/);
+	await page.setViewportSize({ width: 390, height: 844 });
+	const tops = () => page.$$eval('.overview :is(.chartpart, .notes, .metrics)', (l) => l
+		.sort((x, y) => x.getBoundingClientRect().top - y.getBoundingClientRect().top).map((e) => e.classList[0]
+			+ (e.classList[1] ?? '')));
+	await until(tops, (l) => l.join() === 'chartpart,boxnotes,boxmetrics');
+});
+
 test('a note is saved while one types; what the server refused is kept as a draft', async (t) => {
 	const a = await run('kept', 'a', { loss: [[1, 1]] });
 	const page = await here.open(t, '?e=kept&r=' + a);

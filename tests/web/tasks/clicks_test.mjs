@@ -74,7 +74,7 @@ task('a chart added to a report, and its link copied', 3, async (open, way) => {
 	await charted(k.page, 'train/loss (1)', (d) => d.lines.length === 2);
 	await k.page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
 	await k.page.click('button:text-is("Copy link")');
-	await says(k.page, '.options [role=status]', /^Copied$/);
+	await says(k.page, '.options [role=status]', /^Copied\. It opens on this computer only\.$/);
 	assert.equal(await k.page.evaluate(() => navigator.clipboard.readText()), link);
 	return k;
 });

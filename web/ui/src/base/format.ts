@@ -57,11 +57,12 @@ export function ordinal(n: number): string {
 	return n + suffix;
 }
 
-/** Formats seconds with a unit from µs up. */
+/** Formats seconds with a unit from ns up. */
 export function seconds(s: number): string {
 	if (!(s < 1)) return duration(s * 1000);
-	if (s < 1e-3) return (s * 1e6).toFixed(s < 1e-5 ? 2 : s < 1e-4 ? 1 : 0) + ' µs';
-	return (s * 1000).toFixed(s < 0.01 ? 2 : s < 0.1 ? 1 : 0) + ' ms';
+	const [factor, unit] = s < 1e-6 && s > 0 ? [1e9, ' ns'] : s < 1e-3 ? [1e6, ' µs'] : [1e3, ' ms'];
+	const v = s * factor;
+	return v.toFixed(v < 10 ? 2 : v < 100 ? 1 : 0) + unit;
 }
 
 export function duration(ms: number): string {

@@ -354,6 +354,7 @@ export enum Str {
 	TheDataParallelTrainer = 'The data-parallel trainer',
 	Copied = 'Copied',
 	CopyLink = 'Copy link',
+	CopiedItOpensOnThis = 'Copied. It opens on this computer only.',
 	LinkOfTheReport = 'Link of the report',
 	TheBrowserDoesNotAllow = 'The browser does not allow it: select the text',
 	CodeForX = 'Code for {0}',

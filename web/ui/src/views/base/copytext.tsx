@@ -33,7 +33,8 @@ export function CopyLink({ to }: { to: Partial<View> }) {
 		const link = new URL(s.addressOf({ ...emptyView, ...to }), location.href).href;
 		const copied = await copy(link);
 		left.value = copied ? '' : link;
-		said.value = copied ? Str.Copied : Str.TheTextIsSelectedCtrl;
+		const near = /^(?:localhost|127\.[\d.]+|\[::1\])$/.test(location.hostname);
+		said.value = !copied ? Str.TheTextIsSelectedCtrl : near ? Str.CopiedItOpensOnThis : Str.Copied;
 	};
 	return (
 		<>

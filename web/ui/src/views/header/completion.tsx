@@ -17,12 +17,15 @@ interface Options {
 }
 
 export function Completion({ box, text, take, active }: Options) {
-	const open = useSignal(false);
+	/** asked: by an arrow key, which also shows what may follow a complete filter. */
+	const open = useSignal<'' | 'typed' | 'asked'>('');
 	const at = useSignal(-1);
 	const cursor = box.current?.selectionStart ?? text.length;
-	const found = open.value ? suggest(text, cursor) : { list: [], from: 0, to: 0 };
+	const complete = /\s$/.test(text) && readFilter(text, isKnown).kind === 'whole';
+	const found = open.value === '' || (open.value === 'typed' && complete) ? { list: [], from: 0, to: 0 }
+		: suggest(text, cursor);
 	const { list } = found;
-	const shown = open.value && list.length > 0;
+	const shown = list.length > 0;
 	const insert = (i: Suggestion) => {
 		const to = accept(text, found, i);
 		const el = box.current!;
@@ -35,15 +38,15 @@ export function Completion({ box, text, take, active }: Options) {
 	const key = (e: KeyboardEvent) => {
 		const by = e.key === 'ArrowDown' ? 1 : e.key === 'ArrowUp' ? -1 : 0;
 		if (by) {
-			open.value = true;
+			open.value = 'asked';
 			const from = at.value < 0 && by < 0 ? 0 : at.value;
 			at.value = shown ? (from + by + list.length) % list.length : 0;
 		} else if (!shown) return;
 		else if ((e.key === 'Enter' || e.key === 'Tab') && list[at.value]) insert(list[at.value]!);
 		else if (e.key === 'Escape' && (at.value >= 0 || readFilter(text, isKnown).kind !== 'words'))
-			open.value = false;
+			open.value = '';
 		else {
-			if (e.key === 'Enter') open.value = false;
+			if (e.key === 'Enter') open.value = '';
 			return;
 		}
 		e.preventDefault();
@@ -56,13 +59,13 @@ export function Completion({ box, text, take, active }: Options) {
 		const over = new AbortController();
 		const { signal } = over;
 		const input = () => {
-			open.value = true;
+			open.value = 'typed';
 			at.value = -1;
 		};
 		if (document.activeElement === el && el.value !== '') input();
 		el.addEventListener('keydown', (e) => latest.current(e), { signal, capture: true });
 		el.addEventListener('input', input, { signal });
-		el.addEventListener('blur', () => (open.value = false), { signal });
+		el.addEventListener('blur', () => (open.value = ''), { signal });
 		return () => over.abort();
 	}, []);
 	useEffect(() => {

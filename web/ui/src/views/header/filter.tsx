@@ -32,10 +32,12 @@ function put(text: string): void {
 	s.go({ filter: text });
 }
 
-/** A word that begins the name of a field and is found in no run: the reader is about to compare it. */
+/** A field's name, or a word that begins one and is found in no run: the reader is about to compare it. */
 function beginsField(text: string): boolean {
 	const word = text.trim().toLowerCase();
-	if (word === '' || /\s/.test(word) || s.knownRuns.value.some((r) => s.hasWords(r, word))) return false;
+	if (word === '' || /\s/.test(word)) return false;
+	if (known(text.trim())) return true;
+	if (s.knownRuns.value.some((r) => s.hasWords(r, word))) return false;
 	return [...ATTRIBUTES, ...s.knownMetrics.value, 'metrics.', 'params.', 'tags.', 'attributes.']
 		.some((k) => k.toLowerCase().startsWith(word) || word.startsWith(k.toLowerCase() + '.'));
 }

@@ -3,7 +3,7 @@
 import { signal, useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { count, short } from '../../base/format.ts';
-import { getHistogram, type Histogram, type Media } from '../../state/records.ts';
+import { evenly, getHistogram, type Histogram, type Media } from '../../state/records.ts';
 import { filled, parts, Str } from '../../strings/en.ts';
 import { Opener, useAsked } from '../base/bits.tsx';
 import { DataTable } from '../base/datatable.tsx';
@@ -19,13 +19,6 @@ const HIGH = 36;
 
 /** Show ridges, else columns of a heat map. */
 const asRidges = signal(true);
-
-/** Evenly spaced items, including the first and the last. */
-function some(list: readonly Media[]): Media[] {
-	if (list.length <= COLUMNS_MAX) return [...list];
-	return Array.from({ length: COLUMNS_MAX },
-		(_, i) => list[Math.round((i * (list.length - 1)) / (COLUMNS_MAX - 1))]!);
-}
 
 /** Resamples each histogram to rows of equal height; values are uniform within a bin. */
 function rowsOf(list: readonly Histogram[], lo: number, hi: number): number[][] {
@@ -128,7 +121,7 @@ const NONE: readonly Histogram[] = [];
 
 export function Heat({ list, step }: { list: readonly Media[]; step: number }) {
 	const canvas = useRef<HTMLCanvasElement>(null);
-	const chosen = some(list);
+	const chosen = evenly(list, COLUMNS_MAX);
 	const got = useAsked(() => Promise.all(chosen.map(getHistogram)),
 		[list.length, list[0]?.run, list[0]?.content]) ?? NONE;
 	const edges = got.flatMap((h) => [h.edges[0] ?? Infinity, h.edges.at(-1) ?? -Infinity]);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Media of one or several runs over their steps: a card per key with a slider linked to the charts' cursor; runs side
 // by side.
-import { computed, useComputed, useSignal, useSignalEffect, type Signal } from '@preact/signals';
+import { computed, useComputed, useSignal, type Signal } from '@preact/signals';
 import { byName, count } from '../../base/format.ts';
 import type { Run } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
-import { CAPTION, getMedia, getMediaKeys, type Media as Item, type MediaKey } from '../../state/records.ts';
+import { CAPTION, evenly, getMedia, getMediaKeys, type Media as Item, type MediaKey } from '../../state/records.ts';
 import { filled, parts, Str } from '../../strings/en.ts';
 import { Breaking, GroupHead, Key, Name, useAsked, useLoaded } from '../base/bits.tsx';
 import { Content } from './content.tsx';
@@ -127,16 +127,9 @@ interface GridOptions {
 	at: Signal<number>;
 }
 
-/** Evenly spaced steps, with the first and the last. */
-function someSteps(steps: readonly number[]): number[] {
-	if (steps.length <= COLUMNS_MAX) return [...steps];
-	return Array.from({ length: COLUMNS_MAX },
-		(_, i) => steps[Math.round((i * (steps.length - 1)) / (COLUMNS_MAX - 1))]!);
-}
-
 /** A row for each run and a column for each step, to scroll. A click on a step selects it. */
 function StepGrid({ name, runs, items, steps, at }: GridOptions) {
-	const columns = someSteps(steps);
+	const columns = evenly(steps, COLUMNS_MAX);
 	const cell = (list: readonly Item[], step: number) => {
 		const now = list.filter((m) => m.step === step);
 		return now.map((m) => <Content key={m.content + m.rank} m={m} before={null} all={[]} />);
@@ -185,15 +178,16 @@ function Card({ of, runs }: { of: MediaKey; runs: readonly Run[] }) {
 	const shown = useSignal(items);
 	shown.value = items;
 	// memoised: a slider move must not collect thousands of items again
-	const steps = useComputed(() =>
-		[...new Set((shown.value ?? []).flat().map((m) => m.step))].sort((a, b) => a - b)).value;
+	const stepList = useComputed(() =>
+		[...new Set((shown.value ?? []).flat().map((m) => m.step))].sort((a, b) => a - b));
+	const steps = stepList.value;
 	const last = steps.length - 1;
-	useSignalEffect(() => {
-		const x = pointed.value;
-		if (x !== null && last > 0) at.value = lastUpTo(steps, x);
+	/** The step under the charts' cursor while there is one, else the slider's, or the last. */
+	const chosen = useComputed(() => {
+		const most = stepList.value.length - 1;
+		if (pointed.value !== null && most > 0) return lastUpTo(stepList.value, pointed.value);
+		return at.value < 0 || at.value > most ? Math.max(0, most) : at.value;
 	});
-	const chosen = useSignal(0);
-	chosen.value = at.value < 0 || at.value > last ? Math.max(0, last) : at.value;
 	const place = { get value() { return chosen.value; }, set value(i: number) {
 		at.value = i; } } as Signal<number>;
 	return (

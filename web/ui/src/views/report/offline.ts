@@ -19,7 +19,7 @@ figure { margin: 16px 0; padding: 8px 12px; background: var(--panel); border: 1p
 figcaption { display: flex; gap: 10px; flex-wrap: wrap; }
 svg { max-width: 100%; height: auto; }
 .scroll { overflow-x: auto; }
-table { border-collapse: collapse; }
+table { border-collapse: collapse; margin: 12px 0 20px; }
 th, td { padding: 2px 10px 2px 0; text-align: left; border-top: 1px solid var(--grid); }
 .num { text-align: right; font-variant-numeric: tabular-nums; }
 pre, code { background: var(--raise); border-radius: 3px; padding: 0 3px; overflow-x: auto; }

@@ -117,12 +117,13 @@ export function Pick({ r, tab = -1 }: { r: Run; tab?: number }) {
 		}} />;
 }
 
-/** What is wrong with a run, as signs after its name: a failure leads to its reason, others to the charts. */
+/** Signs after a run's name: what is wrong (a failure leads to its reason, others to the charts), and its note. */
 function Marks({ r }: { r: Run }) {
 	return <>{statements(r).map((t) => t.alert && (
 		<span key={t.kind} class={'eye mark say ' + t.kind} title={hintOf(r, t)} onClick={wayOf(r, t)!}>
 			<Shape kind={t.kind} /></span>
-	))}</>;
+	))}{r.notes && <span class="eye mark dim" title={r.notes} onClick={() => s.openRun(r.id, '')}>
+		<Icon name="edit" /></span>}</>;
 }
 
 /** First cell: the check box, the run's key, which toggles it in the charts, and its name, a link. */
