@@ -9,7 +9,7 @@ libtrackbase_la_SOURCES = \
 	tracker/base/crc32c.c tracker/base/crc32c.h \
 	tracker/base/err.c tracker/base/err.h \
 	tracker/base/file.c tracker/base/file.h \
-	tracker/base/hash.h tracker/base/json_print.h tracker/base/little.h \
+	tracker/base/hash.h tracker/base/json_print.h tracker/base/little.h tracker/base/round.h \
 	tracker/base/library.c tracker/base/library.h \
 	tracker/base/log.c tracker/base/log.h \
 	tracker/base/run_folders.c tracker/base/run_folders.h \

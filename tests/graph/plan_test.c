@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "tests/graph/net.h"
+#include "tracker/base/round.h"
 #include "trainer/graph/rng.h"
 #include "trainer/graph/liveness.h"
 #include "trainer/graph/slab.h"
@@ -233,8 +234,8 @@ static size_t find_most_live(const struct slab_range *r, int n)
 	live = calloc((size_t)end + 2, sizeof(*live));
 	assert_non_null(live);
 	for (int i = 0; i < n; i++) {
-		live[r[i].first] += slab_align(r[i].bytes, 64);
-		live[r[i].last + 1] -= slab_align(r[i].bytes, 64);
+		live[r[i].first] += round_up_bytes(r[i].bytes, 64);
+		live[r[i].last + 1] -= round_up_bytes(r[i].bytes, 64);
 	}
 	for (int m = 0; m <= end; m++) {
 		now += live[m];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* arena.c: an arena is a list of blocks that are freed together. */
 #include "tracker/base/arena.h"
+#include "tracker/base/round.h"
 
 #include <stdarg.h>
 #include <stdint.h>
@@ -66,7 +67,7 @@ void *arena_alloc(struct arena *a, size_t bytes)
 
 	if (bytes > SIZE_MAX / 2)
 		return NULL;
-	bytes = (bytes + ALIGN_BYTES - 1) / ALIGN_BYTES * ALIGN_BYTES;
+	bytes = round_up_bytes(bytes, ALIGN_BYTES);
 	if (!b || b->cap - b->used < bytes)
 		b = add_arena_block(a, bytes);
 	if (!b)

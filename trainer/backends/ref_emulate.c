@@ -4,7 +4,9 @@
  * rounded once. */
 #include <stdlib.h>
 
+#include "tracker/base/round.h"
 #include "trainer/backends/backend.h"
+#include "trainer/graph/plan.h"
 #include "trainer/ops/cast/float16.h"
 
 #define OP(name) extern const struct kernel name##_ref;
@@ -85,13 +87,14 @@ static void widen_operands(struct ref_emulated *e, const struct node *n)
 /* The inner workspace comes first, then the copies. */
 static size_t place_wide_copies(struct ref_emulated *e)
 {
-	size_t at = (e->node.workspace_bytes + 63) / 64 * 64;
+	size_t at = round_up_bytes(e->node.workspace_bytes, PLAN_ALIGN_BYTES);
 
 	e->inner_bytes = e->node.workspace_bytes;
 	for (int i = 0; i < e->node.n_in + e->node.n_out; i++)
 		if (e->operand[i].rounds && e->operand[i].twin < 0) {
 			e->operand[i].at = at;
-			at += ((size_t)shape_count(&e->operand[i].wide.shape) * sizeof(double) + 64) / 64 * 64;
+			at += round_up_bytes((size_t)shape_count(&e->operand[i].wide.shape) * sizeof(double) + 1,
+					     PLAN_ALIGN_BYTES);
 		}
 	return at;
 }

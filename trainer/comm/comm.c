@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "tracker/base/clock.h"
+#include "tracker/base/round.h"
 
 /* ---- one rank: every collective is complete before it starts ---- */
 
@@ -55,7 +56,7 @@ static int self_barrier(struct comm *c, struct err *err)
 static int self_alloc(struct comm *c, size_t bytes, void **ret, struct err *err)
 {
 	struct self *s = (struct self *)c;
-	size_t rounded = (bytes + 63) / 64 * 64;
+	size_t rounded = round_up_bytes(bytes, 64);
 	void *block;
 
 	if (s->n_blocks == sizeof(s->blocks) / sizeof(s->blocks[0]))

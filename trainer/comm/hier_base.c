@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hier_base.c: see hier_base.h. */
+#include "tracker/base/round.h"
 #include "trainer/comm/hier_base.h"
 
 #include <stdio.h>
@@ -223,7 +224,7 @@ struct hier_slice hier_slice_of(size_t count, int i, int n)
 {
 	size_t each = (count + (size_t)n - 1) / (size_t)n, first;
 
-	each = (each + HIER_ALIGN - 1) / HIER_ALIGN * HIER_ALIGN;
+	each = round_up_bytes(each, HIER_ALIGN);
 	first = each * (size_t)i;
 	if (first >= count)
 		return (struct hier_slice){ count, 0 };

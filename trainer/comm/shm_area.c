@@ -14,27 +14,23 @@
 #include <unistd.h>
 
 #include "tracker/base/clock.h"
+#include "tracker/base/round.h"
 
 #define NAP_S 0.05
 #define NAP_MOST_S 1.0	  /* a longer nap counts as this: after ctrl-Z and fg the other ranks were not late */
 #define OPEN_WAIT_S 120.0 /* longest wait for the other ranks to start */
 #define SPINS_MAX 2000
 
-static size_t align_bytes(size_t n, size_t to)
-{
-	return (n + to - 1) / to * to;
-}
-
 static size_t head_bytes(int world)
 {
-	return align_bytes(sizeof(struct shm_head) + (size_t)world * sizeof(struct shm_rank), 4096);
+	return round_up_bytes(sizeof(struct shm_head) + (size_t)world * sizeof(struct shm_rank), 4096);
 }
 
 static size_t area_bytes(int world)
 {
-	return align_bytes(head_bytes(world) + (size_t)world * SHM_STAGE_BYTES +
-				   (size_t)world * (size_t)world * sizeof(struct shm_mail),
-			   4096);
+	return round_up_bytes(head_bytes(world) + (size_t)world * SHM_STAGE_BYTES +
+				      (size_t)world * (size_t)world * sizeof(struct shm_mail),
+			      4096);
 }
 
 unsigned char *shm_area_stage(const struct shm_area *a, int rank)
@@ -289,7 +285,7 @@ static int first_without_part(const struct shm_area *a)
  * allocated. */
 int shm_area_grow(struct shm_area *a, size_t bytes, int *ret_region, struct err *err)
 {
-	size_t own = align_bytes(bytes ? bytes : 1, 4096), each, at;
+	size_t own = round_up_bytes(bytes ? bytes : 1, 4096), each, at;
 	int rc, without;
 
 	if (a->root != a)

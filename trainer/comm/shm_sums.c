@@ -4,6 +4,7 @@
  * so its bits do not depend on the rank that computes it. */
 #include <string.h>
 
+#include "tracker/base/round.h"
 #include "trainer/comm/shm_area.h"
 #include "trainer/comm/sum.h"
 #include "trainer/graph/reduction_tree.h"
@@ -19,7 +20,7 @@ static struct slice rank_slice(size_t count, int rank, int world)
 	size_t each = (count + (size_t)world - 1) / (size_t)world;
 	size_t first;
 
-	each = (each + SLICE_ALIGN - 1) / SLICE_ALIGN * SLICE_ALIGN;
+	each = round_up_bytes(each, SLICE_ALIGN);
 	first = each * (size_t)rank;
 	if (first >= count)
 		return (struct slice){ count, 0 };

@@ -2,6 +2,7 @@
 /* plan.c: lays out one slab per space for a set of programs. Tensors that outlive a program come first, shared by name.
  * The transient memory of each program follows; all programs overlay the same bytes. */
 #include "trainer/graph/plan.h"
+#include "tracker/base/round.h"
 
 #include <stdlib.h>
 
@@ -77,8 +78,8 @@ static int place_persistent(struct planner *p, int program, struct tensor *t, st
 
 	if (!same) {
 		t->offset = p->persistent[t->space];
-		p->persistent[t->space] += slab_align(tensor_bytes(t), PLAN_ALIGN_BYTES);
-		p->by_category[pick_category(t)] += slab_align(tensor_bytes(t), PLAN_ALIGN_BYTES);
+		p->persistent[t->space] += round_up_bytes(tensor_bytes(t), PLAN_ALIGN_BYTES);
+		p->by_category[pick_category(t)] += round_up_bytes(tensor_bytes(t), PLAN_ALIGN_BYTES);
 		return 0;
 	}
 	if (tensor_bytes(same) != tensor_bytes(t) || same->space != t->space)
@@ -127,7 +128,7 @@ static bool find_live_peak(const struct liveness *l, enum space space, int momen
 		return false;
 	for (int i = 0; i < l->n; i++) {
 		size_t bytes =
-			live_space(&l->buffers[i]) == space ? slab_align(l->buffers[i].bytes, PLAN_ALIGN_BYTES) : 0;
+			live_space(&l->buffers[i]) == space ? round_up_bytes(l->buffers[i].bytes, PLAN_ALIGN_BYTES) : 0;
 
 		live[l->buffers[i].first] += bytes;
 		live[l->buffers[i].last + 1] -= bytes;
@@ -143,7 +144,7 @@ static bool find_live_peak(const struct liveness *l, enum space space, int momen
 
 		if (live_space(b) == space && b->first <= at && at <= b->last)
 			ret->by_category[b->tensor ? pick_category(b->tensor) : PLAN_WORKSPACE] +=
-				slab_align(b->bytes, PLAN_ALIGN_BYTES);
+				round_up_bytes(b->bytes, PLAN_ALIGN_BYTES);
 	}
 	return true;
 }

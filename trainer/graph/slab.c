@@ -8,6 +8,7 @@
  * longest at the bottom, each in the first gap that fits. It reaches the bound where lifetimes are nested, as in deep
  * networks, and not in pipelines. It comes first for many ranges, and last, if the bound is not reached, for few. */
 #include "trainer/graph/slab.h"
+#include "tracker/base/round.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -394,14 +395,9 @@ static bool init_placer(struct placer *p, const struct slab_range *ranges, int n
 	for (int i = 0; i < n; i++)
 		p->entries[i] = (struct slab_entry){ .first = ranges[i].first,
 						     .last = ranges[i].last,
-						     .bytes = slab_align(ranges[i].bytes, align),
+						     .bytes = round_up_bytes(ranges[i].bytes, align),
 						     .index = i };
 	return true;
-}
-
-size_t slab_align(size_t bytes, size_t align)
-{
-	return (bytes + align - 1) / align * align;
 }
 
 /* Writes the placement in an order to ranges if it is better than the best one. */

@@ -20,6 +20,4 @@ size_t slab_place(struct slab_range *ranges, int n, size_t align);
 /* The same. Writes the number of ranges and groups of ranges that searches looked at; NULL: not wanted. */
 size_t slab_place_counted(struct slab_range *ranges, int n, size_t align, uint64_t *ret_work);
 
-size_t slab_align(size_t bytes, size_t align); /* rounded up */
-
 #endif

@@ -12,6 +12,7 @@
 
 #include "tracker/base/file.h"
 #include "tracker/base/log.h"
+#include "tracker/base/round.h"
 #include "trainer/graph/slab.h"
 #include "trainer/ops/copy/copy.h"
 #include "trainer/ops/partial_sums/partial_sums.h"
@@ -55,7 +56,7 @@ static void mark_slices(struct page_marks *m, size_t at, const struct node *n, c
 	const bool sum = n->op->id == OP_allreduce || n->op->id == OP_reduce_scatter;
 	const struct partial_sums_attr *terms = sum ? n->attr : NULL;
 	const size_t room = terms && terms->room ? (size_t)terms->room : 1, bytes = tensor_bytes(n->in[0]) / room;
-	const size_t each = slab_align((bytes + (size_t)meet->ranks - 1) / (size_t)meet->ranks, PLAN_ALIGN_BYTES);
+	const size_t each = round_up_bytes((bytes + (size_t)meet->ranks - 1) / (size_t)meet->ranks, PLAN_ALIGN_BYTES);
 	const size_t first = each * (size_t)i;
 	if (n->op->id == OP_allreduce && tensor_bytes(n->in[0]) <= SMALL_BYTES)
 		return;
@@ -196,7 +197,7 @@ size_t prepared_copy_at(const struct prepared *p, const char *name)
 	while ((t = prepared_next(p, &at)) && !(name && !strcmp(t->name, name))) {
 		struct strategy_part held = prepared_held(p, t, p->opts.sharing.rank);
 
-		bytes += slab_align((size_t)(held.end - held.begin) * dtype_bytes(t->dtype), PLAN_ALIGN_BYTES);
+		bytes += round_up_bytes((size_t)(held.end - held.begin) * dtype_bytes(t->dtype), PLAN_ALIGN_BYTES);
 	}
 	return bytes;
 }
@@ -204,7 +205,7 @@ size_t prepared_copy_at(const struct prepared *p, const char *name)
 static void plan_pinned(struct prepared *p, const struct prepare_shapes *shapes)
 {
 	for (int s = 0; s < SPLIT_COUNT; s++) {
-		p->loader_bytes[s] = slab_align(shapes->loader_bytes[s], PLAN_ALIGN_BYTES);
+		p->loader_bytes[s] = round_up_bytes(shapes->loader_bytes[s], PLAN_ALIGN_BYTES);
 		p->loader_offset[s] = add_pinned(p, p->loader_bytes[s], PLAN_INPUTS);
 	}
 	p->plan.data_bytes = shapes->data_bytes;
@@ -219,7 +220,7 @@ static void plan_pinned(struct prepared *p, const struct prepare_shapes *shapes)
 /* Returns the bytes of all micro-batches of a batch's inputs or targets, rounded up. */
 static size_t fed_bytes(const struct program *p, const struct tensor *t)
 {
-	return slab_align((size_t)p->schedule.slots * tensor_bytes(t), PLAN_ALIGN_BYTES);
+	return round_up_bytes((size_t)p->schedule.slots * tensor_bytes(t), PLAN_ALIGN_BYTES);
 }
 
 /* On devices the next batch arrives while the program of the last one runs, which uses all other memory. */
@@ -233,7 +234,7 @@ static void plan_feed(struct prepared *p)
 
 		most = bytes > most ? bytes : most;
 	}
-	p->feed_offset = slab_align(p->plan.slab_bytes[SPACE_PRIVATE], PLAN_ALIGN_BYTES);
+	p->feed_offset = round_up_bytes(p->plan.slab_bytes[SPACE_PRIVATE], PLAN_ALIGN_BYTES);
 	p->plan.slab_bytes[SPACE_PRIVATE] = most ? p->feed_offset + most : p->plan.slab_bytes[SPACE_PRIVATE];
 	p->plan.category_bytes[PLAN_INPUTS] += most;
 	p->plan.lower_bound_bytes += most;

@@ -3,6 +3,7 @@
  * are summed over the ranks in buckets (buckets_sum), overlapped with the backward pass. Losses and gradients are sums
  * over samples divided by the global count (xent_grad), so the sum over ranks is the only communication. Parameters
  * stay equal because they start equal and get the same updates. */
+#include "tracker/base/round.h"
 #include "trainer/strategies/strategy_inside.h"
 
 #include "trainer/ops/collectives/collectives.h"
@@ -89,7 +90,7 @@ static int add_bucket(struct graph *g, const struct gradient_bucket *b, const st
 	for (int i = 0; i < b->n; i++) {
 		share_place(b->grad[i], flat, at, b->number);
 		share_place_of_term(g, b->grad[i]);
-		at += (tensor_bytes(b->grad[i]) + VIEW_ALIGN - 1) / VIEW_ALIGN * VIEW_ALIGN;
+		at += round_up_bytes(tensor_bytes(b->grad[i]), VIEW_ALIGN);
 	}
 	if (o->room && o->accumulates) {
 		flat = terms_put(g, flat, o, &position);
@@ -141,7 +142,7 @@ int buckets_sum(struct graph *g, const struct strategy_opts *o, enum group group
 	if (!all)
 		return err_nomem(err, "buckets");
 	for (int i = 0; i < n_grad; i++) {
-		size_t bytes = (tensor_bytes(grad[i]) + VIEW_ALIGN - 1) / VIEW_ALIGN * VIEW_ALIGN;
+		size_t bytes = round_up_bytes(tensor_bytes(grad[i]), VIEW_ALIGN);
 		size_t cap = n <= 1 && FIRST_BUCKET_BYTES < o->bucket_bytes ? FIRST_BUCKET_BYTES : o->bucket_bytes;
 
 		if (n == 0 || all[n - 1].bytes + bytes > cap || all[n - 1].grad[0]->dtype != grad[i]->dtype) {

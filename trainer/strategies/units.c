@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* units.c: how parameters are laid out in units, and the range of each that a rank owns. */
+#include "tracker/base/round.h"
 #include "trainer/strategies/strategy_inside.h"
 
 #include "trainer/ops/ops.h"
@@ -145,11 +146,6 @@ static struct unit_kind *find_unit_for(struct unit_layout *l, const struct tenso
 	return &l->kinds[l->n++];
 }
 
-static int64_t align_unit(int64_t n)
-{
-	return (n + UNIT_ALIGN - 1) / UNIT_ALIGN * UNIT_ALIGN;
-}
-
 static void assign_shards(struct unit_layout *l)
 {
 	const int degree = l->o->shard_degree;
@@ -161,14 +157,14 @@ static void assign_shards(struct unit_layout *l)
 		if (!u)
 			continue;
 		p->shard = (struct shard){ .unit = (int)(u - l->kinds) + 1, .at = u->size, .dtype = u->dtype };
-		u->size += align_unit(shape_count(&p->shape));
+		u->size += round_up(shape_count(&p->shape), UNIT_ALIGN);
 		u->has_matrix |= p->decay;
 	}
 	for (int i = 0; i < l->g->n_tensors; i++) {
 		struct shard *s = &l->g->tensors[i]->shard;
 
 		if (s->unit)
-			s->each = align_unit((l->kinds[s->unit - 1].size + degree - 1) / degree);
+			s->each = round_up((l->kinds[s->unit - 1].size + degree - 1) / degree, UNIT_ALIGN);
 	}
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "tracker/base/array.h"
+#include "tracker/base/round.h"
 #include "trainer/ops/cast/float16.h"
 #include "trainer/ops/linear/linear.h"
 #include "trainer/ops/relu/relu.h"
@@ -33,7 +34,7 @@ struct probe {
 
 static size_t padded_bytes(const struct tensor *t)
 {
-	return t ? (tensor_bytes(t) + ALIGN - 1) / ALIGN * ALIGN : 0;
+	return t ? round_up_bytes(tensor_bytes(t), ALIGN) : 0;
 }
 
 static int probe_init(struct probe *p, const struct program_opts *o, struct err *err)

@@ -5,9 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/base/round.h"
 #include "trainer/backends/cpu/own_convs.h"
 #include "trainer/backends/cpu/cpu_conv.h"
 #include "trainer/backends/cpu/widen.h"
+#include "trainer/graph/plan.h"
 
 /* An implementation in this module. Those without `pack` read plain weights. */
 struct own {
@@ -333,18 +335,13 @@ static size_t inner_workspace_bytes(const struct cpu_conv *c)
 	return dnn_conv_workspace_bytes(c->dnn) + widen_bytes(&c->copies);
 }
 
-static size_t round_workspace(size_t bytes)
-{
-	return (bytes + 63) / 64 * 64;
-}
-
 size_t cpu_conv_workspace_bytes(const struct cpu_conv *c)
 {
 	if (c->empty)
 		return 0;
 	if (!is_reduced_wgrad(c))
 		return inner_workspace_bytes(c);
-	return round_workspace(inner_workspace_bytes(c)) + taps_bytes(c);
+	return round_up_bytes(inner_workspace_bytes(c), PLAN_ALIGN_BYTES) + taps_bytes(c);
 }
 
 const char *cpu_conv_impl(const struct cpu_conv *c)
@@ -386,7 +383,7 @@ int cpu_conv_run(struct cpu_conv *c, const struct dnn_conv_args *args, struct er
 	}
 	if (!is_reduced_wgrad(c))
 		return run_computed_conv(c, args, err);
-	computed.out = (char *)args->workspace + round_workspace(inner_workspace_bytes(c));
+	computed.out = (char *)args->workspace + round_up_bytes(inner_workspace_bytes(c), PLAN_ALIGN_BYTES);
 	rc = run_computed_conv(c, &computed, err);
 	if (!rc)
 		copy_taps(c, (struct tap_copy){ .all = args->out, .met = computed.out });

@@ -3,6 +3,7 @@
  * supports, a product is computed by own code or the library (struct cpu_product). On processors without bf16 products,
  * a bf16 product is computed panel by panel in f32. Copies of whole operands (a language model's head has one of the
  * size of the vocabulary) would take more memory than bf16 saves. */
+#include "tracker/base/round.h"
 #include "trainer/backends/cpu/cpu_matmul.h"
 
 #include <omp.h>
@@ -363,7 +364,7 @@ static void cut_matmul_panels(struct cpu_matmul *c)
 
 	c->length = max_int64(max_int64(s->m, s->n), s->k);
 	c->cut = c->length == s->m ? CUT_M : c->length == s->n ? CUT_N : CUT_K;
-	c->size = ((c->length + panels - 1) / panels + PANEL_GRAIN - 1) / PANEL_GRAIN * PANEL_GRAIN;
+	c->size = round_up((c->length + panels - 1) / panels, PANEL_GRAIN);
 }
 
 static enum place find_panel_place(const struct cpu_matmul *c, int64_t at)

@@ -2,9 +2,11 @@
 /* emulate.c: f16 on processors without f16 arithmetic: the op's own kernel runs on f32 copies, and results are rounded
  * to f16. It is meant for correctness, not for speed: each run converts every operand, and packs it if the kernel
  * requires that. */
+#include "tracker/base/round.h"
 #include "trainer/backends/cpu/widen.h"
 
 #include "trainer/graph/pass.h"
+#include "trainer/graph/plan.h"
 #include "trainer/ops/ops.h"
 
 #define OPERANDS_MAX 64
@@ -51,11 +53,6 @@ static const struct kernel *const inner_kernels[OP_COUNT] = {
 #undef OP
 };
 
-static size_t round_copy_bytes(size_t bytes)
-{
-	return (bytes + 63) / 64 * 64;
-}
-
 static struct tensor *make_f32_shadow(struct operand *o, const struct tensor *t)
 {
 	if (!t)
@@ -87,17 +84,17 @@ static void make_shadows(struct emulated *e, const struct node *n)
 /* The workspace holds the inner kernel's part first, then the copies. */
 static void place_f16_copies(struct emulated *e, struct node *n)
 {
-	size_t at = round_copy_bytes(e->node.workspace_bytes);
+	size_t at = round_up_bytes(e->node.workspace_bytes, PLAN_ALIGN_BYTES);
 
 	e->inner_workspace = e->node.workspace_bytes > 0;
 	for (int i = 0; i < n->n_in + n->n_out; i++)
 		if (e->operand[i].f16) {
 			e->operand[i].at = at;
-			at += round_copy_bytes((size_t)e->operand[i].count * sizeof(float) + 1);
+			at += round_up_bytes((size_t)e->operand[i].count * sizeof(float) + 1, PLAN_ALIGN_BYTES);
 		}
 	for (int i = 0; i < e->n_packs; i++) {
 		e->packs[i].at = at;
-		at += round_copy_bytes(e->packs[i].packed.opaque_bytes);
+		at += round_up_bytes(e->packs[i].packed.opaque_bytes, PLAN_ALIGN_BYTES);
 	}
 	n->workspace_bytes = at;
 }

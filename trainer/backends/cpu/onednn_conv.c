@@ -3,7 +3,9 @@
  * running. */
 #include <stdlib.h>
 
+#include "tracker/base/round.h"
 #include "trainer/backends/cpu/onednn_lib.h"
+#include "trainer/graph/plan.h"
 
 /* The description of a convolution in the library's terms; freed as a whole. */
 struct conv_descs {
@@ -331,14 +333,10 @@ size_t dnn_conv_packed_bytes(const struct dnn_conv *c)
 	return c->packed_bytes;
 }
 
-static size_t round_conv_bytes(size_t n)
-{
-	return (n + 63) / 64 * 64;
-}
-
 size_t dnn_conv_workspace_bytes(const struct dnn_conv *c)
 {
-	return round_conv_bytes(c->scratch_bytes) + (c->pass == DNN_WGRAD ? round_conv_bytes(c->packed_bytes) : 0);
+	return round_up_bytes(c->scratch_bytes, PLAN_ALIGN_BYTES) +
+	       (c->pass == DNN_WGRAD ? round_up_bytes(c->packed_bytes, PLAN_ALIGN_BYTES) : 0);
 }
 
 static int run_weight_reorder(struct dnn_conv *c, void *from, void *to, struct err *err)
@@ -370,7 +368,7 @@ int dnn_conv_run(struct dnn_conv *c, const struct dnn_conv_args *args, struct er
 	const dnnl_exec_arg_t list[] = {
 		{ name[0], c->a }, { name[1], c->b }, { name[2], c->out }, { DNNL_ARG_SCRATCHPAD, c->scratch }
 	};
-	char *packed = (char *)args->workspace + round_conv_bytes(c->scratch_bytes);
+	char *packed = (char *)args->workspace + round_up_bytes(c->scratch_bytes, PLAN_ALIGN_BYTES);
 	bool wgrad = c->pass == DNN_WGRAD;
 	dnnl_status_t st;
 

@@ -2,7 +2,9 @@
 /* onednn_matmul.c: oneDNN's products of plain matrices. The caller provides scratchpads. */
 #include <stdlib.h>
 
+#include "tracker/base/round.h"
 #include "trainer/backends/cpu/onednn_lib.h"
+#include "trainer/graph/plan.h"
 
 struct dnn_matmul {
 	struct dnn *dnn;
@@ -220,7 +222,7 @@ const char *dnn_matmul_impl(const struct dnn_matmul *m)
 
 size_t dnn_matmul_workspace_bytes(const struct dnn_matmul *m)
 {
-	return (m->scratch_bytes + 63) / 64 * 64;
+	return round_up_bytes(m->scratch_bytes, PLAN_ALIGN_BYTES);
 }
 
 int dnn_matmul_run(struct dnn_matmul *m, const struct dnn_matmul_args *args, struct err *err)

@@ -3,6 +3,7 @@
  * block is mapped separately and grows with the requests, so there are as many blocks as are in use at a time. Large
  * blocks keep little for reuse, because some are never freed. Large requests use the memory of the running call, unless
  * two calls run at a time: a request does not name its call. */
+#include "tracker/base/round.h"
 #include "trainer/backends/cpu/onednn.h"
 
 #include <pthread.h>
@@ -47,14 +48,9 @@ static size_t large_out, large_most; /* bytes of blocks */
 
 static _Atomic int running; /* changes under the lock */
 
-static size_t up_to(size_t bytes, size_t page)
-{
-	return (bytes + page - 1) / page * page;
-}
-
 void dnn_memory_begin(void *of, size_t bytes)
 {
-	const size_t skip = up_to((uintptr_t)of, PAGE) - (uintptr_t)of;
+	const size_t skip = round_up_bytes((uintptr_t)of, PAGE) - (uintptr_t)of;
 
 	pthread_mutex_lock(&lock);
 	if (atomic_fetch_add_explicit(&running, 1, memory_order_relaxed) == 0 && of && bytes > skip)
@@ -150,7 +146,7 @@ static struct pool_block *find_free_block(size_t bytes)
  * part of a huge page makes all of it resident. */
 static bool grow_pool_block(struct pool_block *b, size_t bytes)
 {
-	const size_t mapped = up_to(bytes, bytes < HUGE_PAGE ? PAGE : HUGE_PAGE);
+	const size_t mapped = round_up_bytes(bytes, bytes < HUGE_PAGE ? PAGE : HUGE_PAGE);
 	char *p;
 
 	if (b->at)
@@ -210,7 +206,7 @@ static void return_pool_block(struct pool_block *b)
 
 void *dnn_memory_block(size_t bytes)
 {
-	const size_t whole = up_to(bytes, PAGE);
+	const size_t whole = round_up_bytes(bytes, PAGE);
 	struct pool_block *b;
 	void *at;
 

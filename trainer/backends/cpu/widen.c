@@ -2,8 +2,10 @@
 /* widen.c: divides rows among threads; rows without gaps on either side are treated as one. Conversions of f16 use
  * the processor's instructions (F16C, AVX-512), which neither flush nor ignore its small numbers. */
 #ifndef CPU_PASS
+#include "tracker/base/round.h"
 #include "trainer/backends/cpu/widen.h"
 #include "trainer/backends/cpu/vec.h"
+#include "trainer/graph/plan.h"
 
 enum widen_way { WIDEN, NARROW, ROUND, WIDEN_F16, NARROW_F16 };
 
@@ -18,7 +20,7 @@ struct widening {
 
 static size_t count_copy_bytes(const struct widen_rows *r)
 {
-	return ((size_t)(r->rows * r->columns) * sizeof(float) + 63) / 64 * 64;
+	return round_up_bytes((size_t)(r->rows * r->columns) * sizeof(float), PLAN_ALIGN_BYTES);
 }
 
 size_t widen_bytes(const struct widen_copies *c)

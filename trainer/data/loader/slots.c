@@ -5,13 +5,9 @@
 #include <stdlib.h>
 
 #include "tracker/base/clock.h"
+#include "tracker/base/round.h"
 
 #define CHUNK_NUMBERS 65536
-
-static size_t align_slot_bytes(size_t n)
-{
-	return (n + SLOTS_ALIGN_BYTES - 1) / SLOTS_ALIGN_BYTES * SLOTS_ALIGN_BYTES;
-}
 
 /* Returns what fill.c needs, without its table. */
 static struct fill slots_fill(const struct loader_opts *o)
@@ -56,8 +52,8 @@ static int slots_measure(struct slots_size *ret, const struct loader_opts *o)
 	    __builtin_mul_overflow((size_t)s.capacity, (size_t)s.labels * sizeof(int32_t), &targets) ||
 	    inputs > PTRDIFF_MAX / 4 || targets > PTRDIFF_MAX / 4)
 		return -1;
-	s.input_bytes = align_slot_bytes(inputs);
-	s.bytes = align_slot_bytes(inputs) + align_slot_bytes(targets);
+	s.input_bytes = round_up_bytes(inputs, SLOTS_ALIGN_BYTES);
+	s.bytes = round_up_bytes(inputs, SLOTS_ALIGN_BYTES) + round_up_bytes(targets, SLOTS_ALIGN_BYTES);
 	*ret = s;
 	return 0;
 }

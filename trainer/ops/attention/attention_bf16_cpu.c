@@ -9,8 +9,10 @@
  * sums over keys are computed transposed, from keys or values stored with channels as rows. */
 #include <math.h>
 
+#include "tracker/base/round.h"
 #include "trainer/backends/cpu/amx.h"
 #include "trainer/backends/cpu/vec.h"
+#include "trainer/graph/plan.h"
 #include "trainer/ops/attention/attention_cpu.h"
 
 #define QUERIES ATTENTION_QUERIES
@@ -43,7 +45,7 @@ static void *alloc_from_scratch(struct scratch_cursor *from, int64_t bytes)
 {
 	size_t at = from->used;
 
-	from->used += (size_t)(bytes + 63) / 64 * 64;
+	from->used += round_up_bytes((size_t)bytes, PLAN_ALIGN_BYTES);
 	return from->start ? from->start + at : NULL;
 }
 

@@ -4,6 +4,7 @@
 #ifndef CPU_PASS
 #include <math.h>
 
+#include "tracker/base/round.h"
 #include "trainer/backends/cpu/vec.h"
 #include "trainer/ops/attention/attention_cpu.h"
 
@@ -43,13 +44,13 @@ static int new_attention_state(const struct kernel_env *env, struct node *n, int
 	s->seq = s->attr->seq;
 	s->c = qkv->shape.dim[1] / 3;
 	s->d = s->c / s->heads;
-	s->keys = (s->seq + QUERIES - 1) / QUERIES * QUERIES;
+	s->keys = round_up(s->seq, QUERIES);
 	s->n_heads = qkv->shape.dim[0] / s->seq * s->heads;
 	s->parts = cpu_parts(env, s->n_heads * s->seq * s->seq * s->d / 16);
 	s->bf16_products = attention_bf16_takes(env, s);
 	s->tiles = ((const struct cpu_module *)env->module)->tiles;
 	wide = s->bf16_products ? ATTENTION_BF16_WIDE : LANES_MOST;
-	s->width = (s->d + wide - 1) / wide * wide;
+	s->width = round_up(s->d, wide);
 	s->scratch_bytes = (size_t)(4 * s->keys * s->width + 2 * s->keys * QUERIES + 5 * QUERIES * s->width) * 4;
 	if (s->bf16_products)
 		s->scratch_bytes = attention_bf16_scratch_bytes(s);

@@ -2,6 +2,7 @@
 /* bn_channels_cpu.c: the per-channel parts of batch norm: coefficients from statistics, running statistics, gradients
  * of the parameters. */
 
+#include "tracker/base/round.h"
 #include "trainer/backends/cpu/vec.h"
 #include "trainer/ops/bn/bn_cpu.h"
 #include "trainer/ops/bn/bn_math.h"
@@ -24,7 +25,7 @@ int bn_cpu_new(const struct kernel_env *env, struct node *n, struct cpu_operands
 	s->attr = *(const struct bn_attr *)n->attr;
 	s->c = shape->dim[shape->ndim - 1];
 	s->rows = s->c ? shape_count(shape) / s->c : 0;
-	s->padded = (s->c + LANES_MOST - 1) / LANES_MOST * LANES_MOST;
+	s->padded = round_up(s->c, LANES_MOST);
 	s->parts = cpu_parts(env, shape_count(shape));
 	s->bf16 = bf16;
 	*ret = s;

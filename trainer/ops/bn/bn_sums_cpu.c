@@ -5,7 +5,9 @@
 #ifndef CPU_PASS
 #include <string.h>
 
+#include "tracker/base/round.h"
 #include "trainer/backends/cpu/vec.h"
+#include "trainer/graph/plan.h"
 #include "trainer/ops/bn/bn_cpu.h"
 #include "trainer/ops/ops.h"
 
@@ -28,7 +30,7 @@ static size_t count_sums_bytes(const struct bn_state *s)
 {
 	size_t wide = has_wide_sums(s) ? (size_t)(s->parts * 2 * s->padded) * sizeof(float) : 0;
 
-	return ((size_t)(s->parts * 2 * s->c) * sizeof(double) + 63) / 64 * 64 + wide;
+	return round_up_bytes((size_t)(s->parts * 2 * s->c) * sizeof(double), PLAN_ALIGN_BYTES) + wide;
 }
 
 static void place_sums(struct bn_state *s, void *workspace)

@@ -6,6 +6,7 @@
 #ifndef CPU_PASS
 #include <math.h>
 
+#include "tracker/base/round.h"
 #include "trainer/backends/cpu/cpu_matmul.h"
 #include "trainer/backends/cpu/vec.h"
 #include "trainer/ops/lmhead/lmhead.h"
@@ -133,11 +134,6 @@ static int64_t split_evenly(int64_t n, int64_t most)
 	return (n + pieces - 1) / pieces;
 }
 
-static int64_t round_up_to(int64_t n, int64_t step)
-{
-	return (n + step - 1) / step * step;
-}
-
 static int64_t clamp_between(int64_t n, int64_t least, int64_t most)
 {
 	return n < least ? least : n > most ? most : n;
@@ -152,18 +148,18 @@ static void choose_tile_sizes(struct lmhead_state *s, bool grads)
 
 	s->group = s->rows;
 	if (s->rows > most)
-		s->group = round_up_to(split_evenly(s->rows, most), ROWS_STEP);
+		s->group = round_up(split_evenly(s->rows, most), ROWS_STEP);
 	most = clamp_between(TILE_BYTES / (int64_t)sizeof(float) / (s->group > 0 ? s->group : 1), 1, WORDS_MAX);
 	s->words = s->v;
 	if (s->v > most)
-		s->words = round_up_to(split_evenly(s->v, most), LINE);
+		s->words = round_up(split_evenly(s->v, most), LINE);
 	s->tiles = (s->v + s->words - 1) / s->words;
-	s->tile_step = round_up_to(s->words, LINE);
+	s->tile_step = round_up(s->words, LINE);
 }
 
 static size_t round_up_line(size_t bytes)
 {
-	return (size_t)round_up_to((int64_t)bytes, 64);
+	return (size_t)round_up((int64_t)bytes, 64);
 }
 
 static size_t count_scratch_bytes(const struct lmhead_state *s)
@@ -209,7 +205,7 @@ static int prepare_lmhead_cpu(const struct kernel_env *env, struct node *n, void
 	s->rows = n->in[0]->shape.dim[0];
 	s->c = n->in[0]->shape.dim[1];
 	s->v = n->in[1]->shape.dim[0];
-	s->step = round_up_to(s->v, LINE);
+	s->step = round_up(s->v, LINE);
 	choose_tile_sizes(s, grads);
 	s->parts = cpu_parts(env, s->group * s->words);
 	rc = plan_lmhead_products(&s->whole, env, s, s->group, err);

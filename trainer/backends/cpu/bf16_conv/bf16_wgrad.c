@@ -6,6 +6,7 @@
  * threads prepare a chunk of units in this form. Then they share its blocks. Each block adds all steps of the chunk to
  * its sums, which stay in the workspace from chunk to chunk. */
 #ifndef CPU_PASS
+#include "tracker/base/round.h"
 #include "trainer/backends/cpu/amx.h"
 #include "trainer/backends/cpu/bf16_conv/bf16_plan.h"
 #include "trainer/backends/cpu/vec.h"
@@ -68,7 +69,7 @@ static void plan_bf16_wgrad(struct bf16_wgrad *w, const struct bf16_conv *c)
 	w->in_place = p->pixels && p->d == p->cell;
 	/* a last step reads the cells of BLOCK_TERMS result numbers, and a pair ends one cell further */
 	w->lines = plan_divide_up(p->unit_cells + BLOCK_TERMS, w->spread);
-	w->unit_cells_bytes = (p->unit_cells * p->cell * 2 + LINE - 1) / LINE * LINE;
+	w->unit_cells_bytes = round_up(p->unit_cells * p->cell * 2, LINE);
 	results = w->steps * BLOCK_TERMS;
 	bytes = w->lines * p->cell / BLOCK_SIDE * LINE + w->panels * w->steps * PANEL_STEP;
 	w->chunk = plan_min(CHUNK_RESULTS / results, CHUNK_BYTES / bytes);

@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "tracker/base/round.h"
+
 #define LANES 16
 #define TILE 4	  /* results of a tile in each direction */
 #define PATCH 6	  /* inputs of a tile in each direction */
@@ -45,11 +47,6 @@ struct winograd {
 static inline int64_t min_of(int64_t a, int64_t b)
 {
 	return a < b ? a : b;
-}
-
-static inline int64_t round_up(int64_t n, int64_t grain)
-{
-	return (n + grain - 1) / grain * grain;
 }
 
 static inline int64_t divide_ceil(int64_t n, int64_t by)
