@@ -13,7 +13,6 @@
 #include "tracker/base/file.h"
 #include "tracker/base/log.h"
 #include "tracker/base/round.h"
-#include "trainer/graph/slab.h"
 #include "trainer/ops/copy/copy.h"
 #include "trainer/ops/partial_sums/partial_sums.h"
 

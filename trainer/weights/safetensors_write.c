@@ -12,6 +12,7 @@
 
 #include "tracker/base/crc32c.h"
 #include "tracker/base/file.h"
+#include "tracker/base/round.h"
 #include "trainer/weights/safetensors.h"
 
 #define CHUNK_BYTES ((size_t)1 << 20) /* stays in the cache until its checksum is computed */
@@ -63,7 +64,7 @@ static int fill_header(json_t *root, const struct st_write_opts *o)
 static char *make_header_text(const struct st_write_opts *o, size_t *ret_n)
 {
 	json_t *root = json_object();
-	size_t n = fill_header(root, o) ? 0 : json_dumpb(root, NULL, 0, JSON_COMPACT), padded = (n + 7) / 8 * 8;
+	size_t n = fill_header(root, o) ? 0 : json_dumpb(root, NULL, 0, JSON_COMPACT), padded = round_up_bytes(n, 8);
 	char *text = n ? malloc(padded) : NULL;
 
 	if (text) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* convs.c: the convolutions of a module, one for all nodes with the same shape, and the choice of their
  * implementations. The candidates are timed on operands that the private caches no longer hold. */
+#include "tracker/base/round.h"
 #include "trainer/backends/cpu/cpu_conv.h"
 
 #include <stdio.h>
@@ -45,7 +46,7 @@ struct conv_trial {
 
 static size_t round_to_pages(size_t bytes)
 {
-	return (bytes + 4095) / 4096 * 4096;
+	return round_up_bytes(bytes, 4096);
 }
 
 static int open_conv_trial(struct conv_trial *t, struct cpu_picks *picks, const struct dnn_conv_spec *s, size_t packed,

@@ -89,7 +89,7 @@ struct product_trial {
 
 static size_t round_operand_bytes(int64_t elements, size_t item)
 {
-	return ((size_t)elements * item + 4095) / 4096 * 4096;
+	return round_up_bytes((size_t)elements * item, 4096);
 }
 
 static int open_product_trial(struct product_trial *t, size_t workspace)

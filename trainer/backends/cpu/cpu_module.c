@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "tracker/base/round.h"
 #include "trainer/backends/backend.h"
 #include "trainer/backends/cpu/amx.h"
 #include "trainer/backends/cpu/own_convs.h"
@@ -97,11 +98,6 @@ static const char *cpu_slow(void *module, const struct precision *p)
 
 #define HUGE_PAGE_BYTES ((size_t)2 << 20)
 
-static size_t page_up(size_t bytes)
-{
-	return (bytes + 4095) & ~(size_t)4095;
-}
-
 static void cpu_settled(void *module)
 {
 	const struct cpu_module *m = module;
@@ -114,7 +110,7 @@ static void cpu_settled(void *module)
  * the excess around the slab is unmapped. */
 static int cpu_alloc(void *module, enum space space, size_t bytes, void **ret, struct err *err)
 {
-	size_t mapped = page_up(bytes ? bytes : 1);
+	size_t mapped = round_up_bytes(bytes ? bytes : 1, 4096);
 	char *p, *start, *end;
 
 	(void)module;
@@ -139,7 +135,7 @@ static void cpu_release(void *module, enum space space, void *memory, size_t byt
 {
 	(void)module, (void)space;
 	if (memory)
-		munmap(memory, page_up(bytes ? bytes : 1));
+		munmap(memory, round_up_bytes(bytes ? bytes : 1, 4096));
 }
 
 static int cpu_copy(void *module, void *to, const void *from, size_t bytes, struct err *err)

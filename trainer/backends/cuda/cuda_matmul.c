@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cuda_matmul.c: dispatches a matrix product to cuBLASLt or to the tiled kernels. */
+#include "tracker/base/round.h"
 #include "trainer/backends/cuda/cuda_matmul.h"
 
 #include <stdlib.h>
@@ -62,7 +63,7 @@ static size_t count_bias_bytes(const struct matmul *m)
 	const bool other = m->spec.out == DTYPE_BF16 || m->spec.out == DTYPE_F16;
 	const size_t bytes = (size_t)m->spec.n * dtype_bytes(m->spec.out);
 
-	return m->spec.bias && m->offer.adds_bias && other ? (bytes + BLAS_ALIGN - 1) / BLAS_ALIGN * BLAS_ALIGN : 0;
+	return m->spec.bias && m->offer.adds_bias && other ? round_up_bytes(bytes, BLAS_ALIGN) : 0;
 }
 
 size_t matmul_workspace(const struct matmul *m)

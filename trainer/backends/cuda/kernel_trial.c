@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kernel_trial.c: see kernel_trial.h. */
+#include "tracker/base/round.h"
 #include "trainer/backends/cuda/kernel_trial.h"
 
 #include <math.h>
@@ -40,7 +41,7 @@ bool trial_open(struct trial *t, size_t bytes)
 
 size_t trial_room(size_t bytes)
 {
-	return (bytes + TRIAL_ALIGN - 1) / TRIAL_ALIGN * TRIAL_ALIGN;
+	return round_up_bytes(bytes, TRIAL_ALIGN);
 }
 
 void *trial_piece(const struct trial *t, size_t bytes, size_t *used)

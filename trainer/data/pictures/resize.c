@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* resize.c: weights in 1/16384; with AVX2 two taps per multiply-add. Each source row is scaled horizontally once and
  * kept in a ring only as long as an output row needs it. */
+#include "tracker/base/round.h"
 #include "trainer/data/pictures/resize.h"
 
 #include <stdlib.h>
@@ -186,7 +187,7 @@ int resize_begin(struct resize *r, const struct resize_opts *o, struct err *err)
 
 	if (!rc)
 		rc = make_axis_weights(&r->y, &o->y, err);
-	r->stride = ((size_t)o->x.out * RESIZE_PIXEL_BYTES + 31) / 32 * 32;
+	r->stride = round_up_bytes((size_t)o->x.out * RESIZE_PIXEL_BYTES, 32);
 	if (!rc)
 		rc = grow_to(&r->ring, &r->ring_bytes, r->stride * (size_t)r->y.taps, "scaling a picture", err);
 	if (!rc)

@@ -12,6 +12,7 @@
 
 #include "tracker/base/array.h"
 #include "tracker/base/crc32c.h"
+#include "tracker/base/round.h"
 
 #define MAGIC "DPTOKENS"
 #define VERSION 1
@@ -69,15 +70,10 @@ static int read_token_header(struct token_file *f, const char *path, struct err 
 	return 0;
 }
 
-static size_t pad_to_eight(size_t bytes)
-{
-	return (bytes + 7) / 8 * 8;
-}
-
 /* Older files have no document ends; truncated ones lost them. Both have documents = 0. */
 static void read_document_ends(struct token_file *f)
 {
-	size_t at = pad_to_eight(HEADER_BYTES + (size_t)f->count * (size_t)f->width);
+	size_t at = round_up_bytes(HEADER_BYTES + (size_t)f->count * (size_t)f->width, 8);
 	const unsigned char *h = f->map.bytes + at;
 	int64_t separator;
 	uint64_t n;
@@ -252,7 +248,7 @@ int64_t token_writer_documents(const struct token_writer *w)
 static bool append_document_ends(struct token_writer *w)
 {
 	unsigned char head[8 + ENDS_HEADER] = { 0 }, piece[8192];
-	size_t tokens = HEADER_BYTES + (size_t)w->count * (size_t)w->width, gap = pad_to_eight(tokens) - tokens, n;
+	size_t tokens = HEADER_BYTES + (size_t)w->count * (size_t)w->width, gap = round_up_bytes(tokens, 8) - tokens, n;
 
 	memcpy(head + gap, ENDS_MAGIC, 8);
 	put_le(head + gap + 8, 8, (uint64_t)(int64_t)w->separator);

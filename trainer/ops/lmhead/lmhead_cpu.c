@@ -159,7 +159,7 @@ static void choose_tile_sizes(struct lmhead_state *s, bool grads)
 
 static size_t round_up_line(size_t bytes)
 {
-	return (size_t)round_up((int64_t)bytes, 64);
+	return round_up_bytes(bytes, 64);
 }
 
 static size_t count_scratch_bytes(const struct lmhead_state *s)

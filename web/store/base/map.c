@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* map.c: open addressing over an index of entries, which are in an arena in order of insertion. */
+#include "tracker/base/round.h"
 #include "web/store/base/map.h"
 
 #include <stdlib.h>
@@ -25,7 +26,7 @@ struct map *map_new(size_t value_bytes)
 
 	if (!m)
 		return NULL;
-	m->value_bytes = (value_bytes + 15) & ~(size_t)15;
+	m->value_bytes = round_up_bytes(value_bytes, 16);
 	m->arena = arena_new();
 	if (!m->arena) {
 		free(m);
