@@ -4,12 +4,6 @@ import { filled, Str } from '../strings/en.ts';
 import { num, request, type Json } from './server/api.ts';
 import { pointsBetween, pointsUpTo } from './points.ts';
 
-/** Evenly spaced items, at most `most`, with the first and the last. */
-export function evenly<T>(list: readonly T[], most: number): readonly T[] {
-	return list.length <= most ? list
-		: Array.from({ length: most }, (_, i) => list[Math.round((i * (list.length - 1)) / (most - 1))]!);
-}
-
 /** Console of one rank in one segment. */
 export interface ConsolePart {
 	rank: number;

@@ -200,3 +200,9 @@ export function useAsked<T>(ask: () => Promise<T> | null, deps: unknown[], fail:
 		throw e;
 	}) ?? null, deps).value;
 }
+
+/** Evenly spaced items, at most `most`, with the first and the last. */
+export function evenly<T>(list: readonly T[], most: number): readonly T[] {
+	return list.length <= most ? list
+		: Array.from({ length: most }, (_, i) => list[Math.round((i * (list.length - 1)) / (most - 1))]!);
+}

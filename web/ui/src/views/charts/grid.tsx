@@ -9,7 +9,7 @@ import { count, natural, paramText } from '../../base/format.ts';
 import { lookAt, type Look } from '../../base/colour.ts';
 import { AT_ONCE, chartOrder, frontKeys, openAtFirst, type ChartGroup } from '../../base/order.ts';
 import { filled, parts, Str } from '../../strings/en.ts';
-import { GroupHead, Key, Shades } from '../base/bits.tsx';
+import { evenly, GroupHead, Key, Shades } from '../base/bits.tsx';
 import { afterFrame } from '../base/frame.ts';
 import { lazy } from '../base/lazy.tsx';
 import { ChartCard } from './card.tsx';
@@ -24,7 +24,7 @@ const SCALE_SHOWN = 4;
 const DIM = { light: 'var(--dim)', dark: 'var(--dim)' };
 
 /** Values of a param with the looks of their runs; of many numbers the smallest, the largest and some between. */
-function values(key: string | null, scale: boolean): [string, Look[]][] {
+function values(key: string | null, scale: boolean): readonly [string, Look[]][] {
 	const seen = new Map<string, Look[]>();
 	if (key !== null) for (const r of s.drawn.value) {
 		const value = r.params[key] ?? '–';
@@ -33,9 +33,7 @@ function values(key: string | null, scale: boolean): [string, Look[]][] {
 		seen.set(value, looks);
 	}
 	const list = [...seen].sort((a, b) => natural(a[0], b[0]));
-	if (!scale || list.length <= LEGEND_MAX) return list.slice(0, LEGEND_MAX);
-	return Array.from({ length: SCALE_SHOWN },
-		(_, i) => list[Math.round((i * (list.length - 1)) / (SCALE_SHOWN - 1))]!);
+	return !scale || list.length <= LEGEND_MAX ? list.slice(0, LEGEND_MAX) : evenly(list, SCALE_SHOWN);
 }
 
 const MEANINGS = {

@@ -21,9 +21,9 @@ export function Completion({ box, text, take, active }: Options) {
 	const open = useSignal<'' | 'typed' | 'asked'>('');
 	const at = useSignal(-1);
 	const cursor = box.current?.selectionStart ?? text.length;
-	const complete = /\s$/.test(text) && readFilter(text, isKnown).kind === 'whole';
-	const found = open.value === '' || (open.value === 'typed' && complete) ? { list: [], from: 0, to: 0 }
-		: suggest(text, cursor);
+	const { kind } = readFilter(text, isKnown);
+	const closed = open.value === '' || (open.value === 'typed' && kind === 'whole' && /\s$/.test(text));
+	const found = closed ? { list: [], from: 0, to: 0 } : suggest(text, cursor);
 	const { list } = found;
 	const shown = list.length > 0;
 	const insert = (i: Suggestion) => {
@@ -43,7 +43,7 @@ export function Completion({ box, text, take, active }: Options) {
 			at.value = shown ? (from + by + list.length) % list.length : 0;
 		} else if (!shown) return;
 		else if ((e.key === 'Enter' || e.key === 'Tab') && list[at.value]) insert(list[at.value]!);
-		else if (e.key === 'Escape' && (at.value >= 0 || readFilter(text, isKnown).kind !== 'words'))
+		else if (e.key === 'Escape' && (at.value >= 0 || kind !== 'words'))
 			open.value = '';
 		else {
 			if (e.key === 'Enter') open.value = '';
@@ -83,8 +83,8 @@ export function Completion({ box, text, take, active }: Options) {
 						insert(i);
 					}}><span>{i.text}</span><small>{i.note}</small></li>
 			))}</ul>
-			<small class="dim">{readFilter(text, isKnown).kind === 'partial'
-				? Str.NotCompleteYetTheTable : Str.chooseEnterInserts}</small>
+			<small class="dim">{kind === 'partial' ? Str.NotCompleteYetTheTable
+				: Str.chooseEnterInserts}</small>
 		</span>
 	);
 }

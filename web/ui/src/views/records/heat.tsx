@@ -3,9 +3,9 @@
 import { signal, useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { count, short } from '../../base/format.ts';
-import { evenly, getHistogram, type Histogram, type Media } from '../../state/records.ts';
+import { getHistogram, type Histogram, type Media } from '../../state/records.ts';
 import { filled, parts, Str } from '../../strings/en.ts';
-import { Opener, useAsked } from '../base/bits.tsx';
+import { evenly, Opener, useAsked } from '../base/bits.tsx';
 import { DataTable } from '../base/datatable.tsx';
 import { theme } from '../base/theme.ts';
 

@@ -5,9 +5,9 @@ import { computed, useComputed, useSignal, type Signal } from '@preact/signals';
 import { byName, count } from '../../base/format.ts';
 import type { Run } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
-import { CAPTION, evenly, getMedia, getMediaKeys, type Media as Item, type MediaKey } from '../../state/records.ts';
+import { CAPTION, getMedia, getMediaKeys, type Media as Item, type MediaKey } from '../../state/records.ts';
 import { filled, parts, Str } from '../../strings/en.ts';
-import { Breaking, GroupHead, Key, Name, useAsked, useLoaded } from '../base/bits.tsx';
+import { Breaking, evenly, GroupHead, Key, Name, useAsked, useLoaded } from '../base/bits.tsx';
 import { Content } from './content.tsx';
 import './styles.ts';
 
