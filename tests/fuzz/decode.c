@@ -129,7 +129,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 		char *name = strsep(&field, ":"), *value = field ? field + strspn(field, " ") : name + strlen(name);
 
 		headers[count++] = (struct gate_header){ name, value, strlen(name), strlen(value) };
-		gzip_accepted(value);
+		coding_accepted(value, "gzip");
 	}
 	if (line) {
 		route(line);

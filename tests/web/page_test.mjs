@@ -5,7 +5,8 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { gzipSync } from 'node:zlib';
+import { get } from 'node:http';
+import { brotliDecompressSync, gunzipSync, gzipSync } from 'node:zlib';
 import { chart, charted, drawn, launch, open, require, says, until } from './browser.mjs';
 import { dist, real, serve } from './serve.mjs';
 import * as standin from './devserver.mjs';
@@ -53,6 +54,27 @@ test('the first screen is small, including styles', () => {
 		n + gzipSync(readFileSync(path.join(dist, f)), { level: 9 }).length, 0);
 	console.log(`# first screen: ${bytes} bytes compressed in ${names.length} files`);
 	assert.ok(bytes <= FIRST_BYTES, `${bytes} bytes`);
+});
+
+/** Resolves to the coding and the bytes of a reply as they were sent. */
+const sent = (address, accepted) => new Promise((done, failed) => {
+	get(address, { headers: { 'accept-encoding': accepted } }, async (r) => {
+		const parts = [];
+		for await (const part of r) parts.push(part);
+		done([r.headers['content-encoding'], Buffer.concat(parts)]);
+	}).on('error', failed);
+});
+
+test('the page is sent by brotli, gzip or plain, as the browser asks', { skip: !real && 'needs dptrack serve' },
+	async () => {
+	const html = readFileSync(path.join(dist, 'index.html'), 'utf8');
+	const script = server.url + html.match(/src="([\w-]+\.js)"/)[1];
+	const [, plain] = await sent(script, 'identity');
+	const [gzip, asGzip] = await sent(script, 'gzip, deflate, br;q=0');
+	const [brotli, asBrotli] = await sent(script, 'gzip, deflate, br, zstd');
+	assert.deepEqual([gzip, brotli], ['gzip', 'br']);
+	assert.ok(gunzipSync(asGzip).equals(plain) && brotliDecompressSync(asBrotli).equals(plain));
+	assert.ok(asBrotli.length < 0.92 * asGzip.length, `${asBrotli.length} of ${asGzip.length} bytes`);
 });
 
 test('the first screen shows which run is best and what differs, without a click', async (t) => {

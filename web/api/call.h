@@ -96,7 +96,7 @@ struct call_client {
 	uint64_t from;	      /* hash of the client's address; 0: a command of this process */
 	enum token_scope has; /* scope of the token or session; TOKEN_NONE: no token was required */
 	bool secure;	      /* encrypted, on this connection or up to a trusted proxy */
-	bool accepts_gzip;
+	bool accepts_gzip, accepts_brotli;
 };
 
 /* The values in the request's target, decoded. */
@@ -111,7 +111,7 @@ struct call_address {
 struct call_fixed {
 	const void *bytes; /* NULL: the body is in call.out */
 	size_t len;
-	bool gzip; /* the bytes are gzip */
+	const char *coding; /* how the bytes are compressed: Content-Encoding; NULL: not at all */
 };
 
 /* Headers of the reply other than its type. NULL: absent, unless said otherwise. */

@@ -9,14 +9,17 @@
 #include "tracker/base/buf.h"
 #include "tracker/base/err.h"
 
+struct asset_form {
+	const unsigned char *bytes;
+	size_t n;
+};
+
 struct asset {
 	const char *path; /* as in the URL, with the leading slash */
 	const char *mime;
 	const char *etag; /* quoted */
-	const unsigned char *raw;
-	size_t raw_len;
-	const unsigned char *gz; /* NULL when compression saves too little */
-	size_t gz_len;
+	struct asset_form raw;
+	struct asset_form gzip, brotli; /* no bytes: compression saves too little, or the bundler wrote none */
 	bool immutable; /* the name contains a hash of the content */
 };
 

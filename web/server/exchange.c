@@ -72,8 +72,9 @@ static bool check_gate(struct exchange *x, const char *method, const char *versi
 	enum call_error code;
 	const char *why;
 
-	x->req = (struct gate_request){ .method = method, .version = version, .target = x->target,
-					.target_at = x->target_at };
+	x->req = (struct gate_request){
+		.method = method, .version = version, .target = x->target, .target_at = x->target_at
+	};
 	x->req.headers = arena_array(x->call.arena, GATE_HEADERS_MAX + 2, sizeof(*x->req.headers));
 	if (!x->req.headers)
 		return false;
@@ -122,10 +123,11 @@ static bool accepts_html(const struct exchange *x)
 static bool check_exchange_access(struct exchange *x)
 {
 	/* an OPTIONS request to an address that cannot be read has no route */
-	struct access_query q = {
-		.req = &x->req, .pass = &x->pass, .cookie = session_cookie_name(&x->call),
-		.scope = x->call.route ? x->call.route->scope : SCOPE_READ, .from = x->call.client.from
-	};
+	struct access_query q = { .req = &x->req,
+				  .pass = &x->pass,
+				  .cookie = session_cookie_name(&x->call),
+				  .scope = x->call.route ? x->call.route->scope : SCOPE_READ,
+				  .from = x->call.client.from };
 	struct access_answer answer;
 
 	x->tokens = token_generation(x->srv->api.store);
@@ -169,10 +171,12 @@ static void begin_exchange(struct exchange *x, const char *method, const char *v
 	if (check_gate(x, method, version)) {
 		const union MHD_ConnectionInfo *info =
 			MHD_get_connection_info(x->conn, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+		const char *accepted = exchange_header(&x->call, "Accept-Encoding");
 
 		x->call.client.from = access_from(&x->srv->access, &x->req, info ? info->client_addr : NULL);
 		x->call.client.secure = x->srv->listen.cert || access_forwarded_tls(&x->srv->access, &x->req);
-		x->call.client.accepts_gzip = gzip_accepted(exchange_header(&x->call, "Accept-Encoding"));
+		x->call.client.accepts_gzip = coding_accepted(accepted, "gzip");
+		x->call.client.accepts_brotli = coding_accepted(accepted, "br");
 		if (find_exchange_route(x) && check_exchange_access(x)) {
 			if (x->pass.verb == VERB_OPTIONS)
 				begin_options(x);

@@ -112,7 +112,7 @@ bool gunzip_complete(const struct gunzip *u)
 	return u->complete;
 }
 
-bool gzip_accepted(const char *accept_encoding)
+bool coding_accepted(const char *accept_encoding, const char *coding)
 {
 	const char *at = accept_encoding;
 	size_t n;
@@ -120,7 +120,7 @@ bool gzip_accepted(const char *accept_encoding)
 	while (at && *at) {
 		at += strspn(at, " \t,");
 		n = strcspn(at, " \t,;");
-		if ((n == 4 && !strncasecmp(at, "gzip", 4)) || (n == 1 && *at == '*')) {
+		if ((n == strlen(coding) && !strncasecmp(at, coding, n)) || (n == 1 && *at == '*')) {
 			at += n;
 			at += strspn(at, " \t;");
 			return strncasecmp(at, "q=", 2) || strtod(at + 2, NULL) > 0;

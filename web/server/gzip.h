@@ -22,7 +22,7 @@ void gunzip_free(struct gunzip *u); /* NULL is fine */
 int gunzip_feed(struct gunzip *u, const void *bytes, size_t n, struct buf *out);
 bool gunzip_complete(const struct gunzip *u); /* the last byte was the end of a member */
 
-/* Returns true if an Accept-Encoding header (NULL: absent) accepts gzip. */
-bool gzip_accepted(const char *accept_encoding);
+/* Returns true if an Accept-Encoding header (NULL: absent) accepts a coding ("gzip", "br"). */
+bool coding_accepted(const char *accept_encoding, const char *coding);
 
 #endif

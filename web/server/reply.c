@@ -180,8 +180,8 @@ static struct MHD_Response *make_response(struct exchange *x)
 	if (c->fixed.bytes) {
 		r = MHD_create_response_from_buffer(c->fixed.len, (void *)(uintptr_t)c->fixed.bytes,
 						    MHD_RESPMEM_PERSISTENT);
-		if (r && c->fixed.gzip)
-			MHD_add_response_header(r, "Content-Encoding", "gzip");
+		if (r && c->fixed.coding)
+			MHD_add_response_header(r, "Content-Encoding", c->fixed.coding);
 		return r;
 	}
 	return make_buffered_response(x, gzip && c->out.len >= REPLY_GZIP_MIN);
@@ -227,7 +227,7 @@ enum MHD_Result reply_send(struct exchange *x)
 	if (c->status == 200 && !x->refused && x->pass.method == METHOD_GET && is_reply_unchanged(x)) {
 		c->status = MHD_HTTP_NOT_MODIFIED;
 		c->fixed.bytes = NULL;
-		c->fixed.gzip = false;
+		c->fixed.coding = NULL;
 		if (c->stream.fill)
 			c->stream.release(c->stream.state);
 		c->stream = (struct call_stream){ 0 };

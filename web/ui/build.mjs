@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bundles the page: src/main.tsx and src/style.css into OUT/dist (hashed names, one index.html; what is imported with
-// import() becomes a script of its own, loaded when it is wanted), and the parts that need no browser into OUT/pure.mjs
-// for the tests. --extra FILE: bundles that page of the tests instead, which names these sources #ui/….
+// import() becomes a script of its own, loaded when it is wanted; NAME.br is NAME compressed by brotli), and the parts
+// that need no browser into OUT/pure.mjs for the tests. --extra FILE: bundles that page of the tests instead, which
+// names these sources #ui/….
 // Usage: node build.mjs [--out DIR] [--watch] [--extra FILE]
 import { build, context, transform } from 'esbuild';
-import { mkdir, readFile, rm, writeFile, rename } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, writeFile, rename } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { brotliCompressSync } from 'node:zlib';
 import { merge } from './merge.mjs';
 
 const here = path.dirname(fileURLToPath(import.meta.url));
@@ -27,7 +29,15 @@ async function index(meta) {
 	const html = (await readFile(path.join(here, 'src/index.html'), 'utf8'))
 		.replace('{{css}}', css).replace('{{js}}', js);
 	await writeFile(path.join(dist, 'index.html.new'), html);
+	if (!watching) await pack();
 	await rename(path.join(dist, 'index.html.new'), path.join(dist, 'index.html'));
+}
+
+/** Writes NAME.br for each file of the page, index.html.br for index.html.new. */
+async function pack() {
+	for (const name of await readdir(dist))
+		await writeFile(path.join(dist, name.replace(/\.new$/, '') + '.br'),
+			brotliCompressSync(await readFile(path.join(dist, name))));
 }
 
 /** Styles of later parts of the page are texts of their scripts, small like these. */

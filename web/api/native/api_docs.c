@@ -34,7 +34,7 @@ enum call_next on_docs_get(struct call *c)
 	if (!f->gzip || c->client.accepts_gzip) {
 		c->fixed.bytes = f->bytes;
 		c->fixed.len = f->n;
-		c->fixed.gzip = f->gzip;
+		c->fixed.coding = f->gzip ? "gzip" : NULL;
 		return CALL_DONE;
 	}
 	if (docs_site_unpack(f, &c->out))

@@ -59,6 +59,17 @@ static void add_preload_link(struct call *c)
 					 experiment ? "&experiment=" : "", name, PRELOAD_METRICS));
 }
 
+/* brotli is a tenth smaller than gzip; browsers take it over HTTPS, and over HTTP from this machine. */
+static void set_page_bytes(struct call *c, const struct asset *a)
+{
+	const bool brotli = a->brotli.bytes && c->client.accepts_brotli, gzip = a->gzip.bytes && c->client.accepts_gzip;
+	const struct asset_form *form = brotli ? &a->brotli : gzip ? &a->gzip : &a->raw;
+
+	c->fixed.bytes = form->bytes;
+	c->fixed.len = form->n;
+	c->fixed.coding = brotli ? "br" : gzip ? "gzip" : NULL;
+}
+
 enum call_next on_page_get(struct call *c)
 {
 	const char *path = c->address.rest[0] ? arena_printf(c->arena, "/%s", c->address.rest) : "/index.html";
@@ -73,8 +84,6 @@ enum call_next on_page_get(struct call *c)
 	c->reply.etag = a->etag;
 	c->reply.page = true;
 	c->reply.cache = a->immutable ? "public, max-age=31536000, immutable" : "no-cache";
-	c->fixed.gzip = a->gz && c->client.accepts_gzip;
-	c->fixed.bytes = c->fixed.gzip ? a->gz : a->raw;
-	c->fixed.len = c->fixed.gzip ? a->gz_len : a->raw_len;
+	set_page_bytes(c, a);
 	return CALL_DONE;
 }

@@ -372,8 +372,8 @@ enum call_next on_openapi_get(struct call *c)
 		return CALL_DONE;
 	if (!a)
 		return call_fail(c, CALL_not_found, NULL, "openapi.json is not built in");
-	c->fixed.bytes = a->raw;
-	c->fixed.len = a->raw_len;
+	c->fixed.bytes = a->raw.bytes;
+	c->fixed.len = a->raw.n;
 	c->reply.etag = a->etag;
 	return CALL_DONE;
 }
