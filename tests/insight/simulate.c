@@ -85,10 +85,10 @@ static double true_variance(const struct simulate *s)
 	return 2 * (s->run_noise * s->run_noise + within) / s->repeats;
 }
 
-static double df_of(const struct simulate *s, struct change_side a, struct change_side b)
+static double df_of(const struct simulate *s, struct run_change_side a, struct run_change_side b)
 {
 	double v[2] = { 0 }, mean, parts = 0, df = s->repeats - 1;
-	struct change_side side[2] = { a, b };
+	struct run_change_side side[2] = { a, b };
 
 	if (s->repeats == 1)
 		return CALIBRATION - 1;
@@ -109,7 +109,7 @@ static bool holds(double low, double high)
 }
 
 /* Treats every step as an independent sample of its run. */
-static bool naive_holds(const struct simulate *s, struct change_side a, struct change_side b)
+static bool naive_holds(const struct simulate *s, struct run_change_side a, struct run_change_side b)
 {
 	double n = kept_steps(s) * s->repeats, factor, half;
 
@@ -121,9 +121,9 @@ static bool naive_holds(const struct simulate *s, struct change_side a, struct c
 static void draw_pair(const struct simulate *s, uint64_t *state, struct simulate_tally *t)
 {
 	struct step_time a[RUNS_MAX], b[RUNS_MAX], other[CALIBRATION];
-	struct change_side sides[2] = { { a, (size_t)s->repeats }, { b, (size_t)s->repeats } };
-	struct change_pool pool = { .df = 0 };
-	struct change c;
+	struct run_change_side sides[2] = { { a, (size_t)s->repeats }, { b, (size_t)s->repeats } };
+	struct run_change_pool pool = { .df = 0 };
+	struct run_change c;
 	double ideal;
 
 	for (int i = 0; i < s->repeats; i++) {
@@ -133,8 +133,8 @@ static void draw_pair(const struct simulate *s, uint64_t *state, struct simulate
 	for (int i = 0; s->repeats == 1 && i < CALIBRATION; i++)
 		draw_run(s, 3, state, &other[i]);
 	if (s->repeats == 1)
-		change_pool_add(&pool, (struct change_side){ other, CALIBRATION });
-	change_of(sides[0], sides[1], &pool, &c);
+		run_change_pool_add(&pool, (struct run_change_side){ other, CALIBRATION });
+	run_change_compute(sides[0], sides[1], &pool, &c);
 	t->pairs++;
 	t->wanted += kept_steps(s) * step_variance(s) / long_variance(s) >= 20;
 	t->naive_held += naive_holds(s, sides[0], sides[1]);
@@ -142,7 +142,7 @@ static void draw_pair(const struct simulate *s, uint64_t *state, struct simulate
 	if (isnan(c.low))
 		return;
 	t->held += holds(c.low, c.high);
-	ideal = t_distribution_quantile(CHANGE_CONFIDENCE, df_of(s, sides[0], sides[1])) * sqrt(true_variance(s));
+	ideal = t_distribution_quantile(RUN_CHANGE_CONFIDENCE, df_of(s, sides[0], sides[1])) * sqrt(true_variance(s));
 	t->widths[t->given++] = log(c.high / c.factor) / ideal;
 }
 

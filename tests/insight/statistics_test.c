@@ -179,13 +179,13 @@ static struct step_time made(double seconds, double wait)
 static void equals_welch(void **state)
 {
 	struct step_time a[] = { made(2, 1), made(2.1, 1.1), made(1.9, 0.9) }, b[] = { made(1.5, 0.5), made(1.6, 0.6) };
-	struct change_pool pool = { .df = 0 };
-	struct change c;
+	struct run_change_pool pool = { .df = 0 };
+	struct run_change c;
 	double sum = 0;
 
 	(void)state;
-	change_of((struct change_side){ a, 3 }, (struct change_side){ b, 2 }, &pool, &c);
-	assert_int_equal(c.basis, CHANGE_REPEATS);
+	run_change_compute((struct run_change_side){ a, 3 }, (struct run_change_side){ b, 2 }, &pool, &c);
+	assert_int_equal(c.basis, RUN_CHANGE_REPEATS);
 	assert_true(fabs(log(c.low) - 0.097773919683979) < 1e-9 && fabs(log(c.high) - 0.4113829506032659) < 1e-9);
 	assert_true(fabs(c.phase[STEP_TIME_data_wait].seconds + 0.45) < 1e-12);
 	for (int k = 0; k < STEP_TIME_PHASES; k++)
@@ -198,30 +198,31 @@ static void borrows(void **state)
 {
 	struct step_time a = made(2, 1), b = made(1.5, 0.5);
 	struct step_time others[] = { made(3, 1), made(3.1, 1), made(2.9, 1) };
-	struct change_pool pool = { .df = 0 };
-	struct change c;
+	struct run_change_pool pool = { .df = 0 };
+	struct run_change c;
 	double half;
 
 	(void)state;
-	change_of((struct change_side){ &a, 1 }, (struct change_side){ &b, 1 }, &pool, &c);
-	assert_int_equal(c.basis, CHANGE_ALONE);
+	run_change_compute((struct run_change_side){ &a, 1 }, (struct run_change_side){ &b, 1 }, &pool, &c);
+	assert_int_equal(c.basis, RUN_CHANGE_ALONE);
 	assert_true(isnan(c.low) && isnan(c.high) && isnan(c.phase[0].low) && c.steps_low < c.factor);
-	change_pool_add(&pool, (struct change_side){ others, 3 });
-	change_of((struct change_side){ &a, 1 }, (struct change_side){ &b, 1 }, &pool, &c);
-	assert_int_equal(c.basis, CHANGE_POOLED);
+	run_change_pool_add(&pool, (struct run_change_side){ others, 3 });
+	run_change_compute((struct run_change_side){ &a, 1 }, (struct run_change_side){ &b, 1 }, &pool, &c);
+	assert_int_equal(c.basis, RUN_CHANGE_POOLED);
 	half = 4.302652729749462 * sqrt(2 * pool.log_squares / 2);
 	assert_true(fabs(log(c.high / c.factor) - half) < 1e-9 && fabs(log(c.factor / c.low) - half) < 1e-9);
 	a.effective = 5;
-	change_of((struct change_side){ &a, 1 }, (struct change_side){ &b, 1 }, &pool, &c);
-	assert_int_equal(c.basis, CHANGE_TOO_FEW);
+	run_change_compute((struct run_change_side){ &a, 1 }, (struct run_change_side){ &b, 1 }, &pool, &c);
+	assert_int_equal(c.basis, RUN_CHANGE_TOO_FEW);
 	assert_true(isnan(c.low));
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(equals_scipy), cmocka_unit_test(equals_bootstrap), cmocka_unit_test(equals_theory),
-		cmocka_unit_test(finds_warmup), cmocka_unit_test(paces),	    cmocka_unit_test(equals_welch),
+		cmocka_unit_test(equals_scipy),	 cmocka_unit_test(equals_bootstrap),
+		cmocka_unit_test(equals_theory), cmocka_unit_test(finds_warmup),
+		cmocka_unit_test(paces),	 cmocka_unit_test(equals_welch),
 		cmocka_unit_test(borrows),
 	};
 

@@ -4,7 +4,6 @@
 #include "tracker/base/round.h"
 
 #include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -16,7 +16,7 @@ enum err_code {
 	ERR_EXISTS = -3, /* the item to create exists already, or contradicts an existing one */
 	ERR_NOMEM = -4,
 	ERR_IO = -5,	  /* the system refused a read, write, open, … */
-	ERR_NOSPC = -6,	  /* the system refused a read, write, open, … */
+	ERR_NOSPC = -6,	  /* the disk is full, or a quota or limit of sizes is reached */
 	ERR_CORRUPT = -7, /* bytes of an input do not follow their format */
 	ERR_LIMIT = -8,	  /* a maximum of schema/event/limits.def is exceeded */
 	ERR_UNSUPPORTED = -9,

@@ -5,7 +5,6 @@
 
 #include <endian.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 

@@ -5,7 +5,6 @@
 #define DPT_BASE_RUN_FOLDERS_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
 /* The folder of runs: as given, else DPTRACK_RUNS_DIR, else "runs". Borrowed. */
 const char *run_folders_dir(const char *given);

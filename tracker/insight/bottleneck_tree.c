@@ -84,11 +84,31 @@ static const char *find_title(const char *name)
 struct bottleneck_run bottleneck_unknown(void)
 {
 	return (struct bottleneck_run){
-		.workers = NAN, .threads = NAN, .local_world = NAN, .cores = NAN, .batch_size = NAN,
-		.parameters = NAN, .bucket_cap_mb = NAN, .eval_steps = NAN, .save_steps = NAN, .comm_total = NAN,
-		.evaluation = NAN, .checkpoint = NAN, .bare = NAN, .saving_cpu = NAN, .load = NAN, .load_cpu = NAN,
-		.ready = NAN, .run_wait = NAN, .taken = NAN, .steal = NAN, .throttled = NAN, .memory_wait = NAN,
-		.major_faults = NAN, .clock = NAN, .nodes = NAN,
+		.workers = NAN,
+		.threads = NAN,
+		.local_world = NAN,
+		.cores = NAN,
+		.batch_size = NAN,
+		.parameters = NAN,
+		.bucket_cap_mb = NAN,
+		.eval_steps = NAN,
+		.save_steps = NAN,
+		.comm_total = NAN,
+		.evaluation = NAN,
+		.checkpoint = NAN,
+		.bare = NAN,
+		.saving_cpu = NAN,
+		.load = NAN,
+		.load_cpu = NAN,
+		.ready = NAN,
+		.run_wait = NAN,
+		.taken = NAN,
+		.steal = NAN,
+		.throttled = NAN,
+		.memory_wait = NAN,
+		.major_faults = NAN,
+		.clock = NAN,
+		.nodes = NAN,
 	};
 }
 
@@ -116,8 +136,9 @@ static struct bottleneck_finding *add_tree_finding(struct tree_walk *w, enum bot
 	if (!(share > 0) || 1 / (1 - share) - 1 < BOTTLENECK_GAIN_LEAST)
 		return NULL;
 	f = &w->report->findings[w->report->n++];
-	*f = (struct bottleneck_finding){ .leaf = names[leaf], .share = share, .low = NAN, .high = NAN,
-				    .usual = usuals[leaf] };
+	*f = (struct bottleneck_finding){
+		.leaf = names[leaf], .share = share, .low = NAN, .high = NAN, .usual = usuals[leaf]
+	};
 	f->gain = 1 / (1 - share);
 	snprintf(f->action, sizeof(f->action), "%s", actions[leaf]);
 	if (phase < 0)
@@ -125,9 +146,9 @@ static struct bottleneck_finding *add_tree_finding(struct tree_walk *w, enum bot
 	for (size_t i = 0; i < run->n; i++)
 		w->values[i] = run->steps[i].phase[phase] - share * run->steps[i].seconds;
 	spread_of(w->values, run->n, &s);
-	if (!(s.effective >= CHANGE_EFFECTIVE_LEAST))
+	if (!(s.effective >= RUN_CHANGE_EFFECTIVE_LEAST))
 		return f;
-	half = t_distribution_quantile(CHANGE_CONFIDENCE, fmax(1, (double)run->n / s.block)) * sqrt(s.variance) /
+	half = t_distribution_quantile(RUN_CHANGE_CONFIDENCE, fmax(1, (double)run->n / s.block)) * sqrt(s.variance) /
 	       w->seconds;
 	f->low = fmax(0, share - half);
 	f->high = fmin(1, share + half);

@@ -28,7 +28,7 @@ struct quantity {
 	int phase;
 };
 
-static double compute_side_mean(struct change_side s, struct quantity q)
+static double compute_side_mean(struct run_change_side s, struct quantity q)
 {
 	double sum = 0;
 
@@ -37,7 +37,7 @@ static double compute_side_mean(struct change_side s, struct quantity q)
 	return sum / (double)s.n;
 }
 
-static double sum_squared_deviations(struct change_side s, struct quantity q)
+static double sum_squared_deviations(struct run_change_side s, struct quantity q)
 {
 	double mean = compute_side_mean(s, q), sum = 0;
 
@@ -46,7 +46,7 @@ static double sum_squared_deviations(struct change_side s, struct quantity q)
 	return sum;
 }
 
-void change_pool_add(struct change_pool *pool, struct change_side group)
+void run_change_pool_add(struct run_change_pool *pool, struct run_change_side group)
 {
 	double mean;
 
@@ -63,7 +63,7 @@ void change_pool_add(struct change_pool *pool, struct change_side group)
 	pool->runs += group.n;
 }
 
-static double sum_effective_steps(struct change_side s)
+static double sum_effective_steps(struct run_change_side s)
 {
 	double sum = 0;
 
@@ -72,7 +72,7 @@ static double sum_effective_steps(struct change_side s)
 	return sum;
 }
 
-static double compute_mean_variance(struct change_side s)
+static double compute_mean_variance(struct run_change_side s)
 {
 	double sum = 0;
 
@@ -92,11 +92,11 @@ static double welch_df(const struct mean_estimate *e)
 
 static double half_width_from_estimates(const struct mean_estimate *e)
 {
-	return t_distribution_quantile(CHANGE_CONFIDENCE, welch_df(e)) * sqrt(e[0].variance + e[1].variance);
+	return t_distribution_quantile(RUN_CHANGE_CONFIDENCE, welch_df(e)) * sqrt(e[0].variance + e[1].variance);
 }
 
 /* Half the width of the interval of the difference of two quantities. */
-static double half_width_from_repeats(const struct change_side *s, struct quantity q)
+static double half_width_from_repeats(const struct run_change_side *s, struct quantity q)
 {
 	struct mean_estimate e[2];
 
@@ -120,7 +120,7 @@ static struct mean_estimate estimate_mean(const double *v, size_t n)
 	return e;
 }
 
-double change_half_width(const double *a, size_t n_a, const double *b, size_t n_b)
+double run_change_half_width(const double *a, size_t n_a, const double *b, size_t n_b)
 {
 	struct mean_estimate e[2];
 
@@ -133,43 +133,43 @@ double change_half_width(const double *a, size_t n_a, const double *b, size_t n_
 
 /* Uses the pool's spread: the variance of one run from the pool, plus the additional variance of a shorter or noisier
  * run. */
-static double half_width_from_pool(const struct change_side *s, const struct change_pool *pool, double squares)
+static double half_width_from_pool(const struct run_change_side *s, const struct run_change_pool *pool, double squares)
 {
 	double sum = 0, usual = pool->within / (double)pool->runs;
 
 	for (int i = 0; i < 2; i++)
 		sum += (squares / pool->df + fmax(0, compute_mean_variance(s[i]) - usual)) / (double)s[i].n;
-	return t_distribution_quantile(CHANGE_CONFIDENCE, pool->df) * sqrt(sum);
+	return t_distribution_quantile(RUN_CHANGE_CONFIDENCE, pool->df) * sqrt(sum);
 }
 
-static void set_change_part(struct change_part *p, double seconds, double half)
+static void set_change_part(struct run_change_part *p, double seconds, double half)
 {
 	p->seconds = seconds;
 	p->low = seconds - half;
 	p->high = seconds + half;
 }
 
-static double subtract_means(const struct change_side *s, struct quantity q)
+static double subtract_means(const struct run_change_side *s, struct quantity q)
 {
 	return compute_side_mean(s[1], q) - compute_side_mean(s[0], q);
 }
 
-static double find_half_width(const struct change_side *s, const struct change_pool *pool, const struct change *c,
-			      int phase)
+static double find_half_width(const struct run_change_side *s, const struct run_change_pool *pool,
+			      const struct run_change *c, int phase)
 {
 	struct quantity q = { read_phase_seconds, phase };
 	double scale = (c->seconds[0] + c->seconds[1]) / 2;
 
-	if (c->basis == CHANGE_REPEATS)
+	if (c->basis == RUN_CHANGE_REPEATS)
 		return half_width_from_repeats(s, q);
-	if (c->basis != CHANGE_POOLED)
+	if (c->basis != RUN_CHANGE_POOLED)
 		return NAN;
 	return scale *
 	       half_width_from_pool(s, pool, phase < STEP_TIME_PHASES ? pool->squares[phase] : pool->log_squares);
 }
 
 /* Interval from the steps of these runs alone: the result if these same runs had continued. */
-static void steps_interval(const struct change_side *s, struct change *c)
+static void steps_interval(const struct run_change_side *s, struct run_change *c)
 {
 	struct mean_estimate e[2];
 	double half;
@@ -182,40 +182,41 @@ static void steps_interval(const struct change_side *s, struct change *c)
 			blocks += (double)s[i].runs[k].steps / s[i].runs[k].block;
 		e[i] = (struct mean_estimate){ .variance = compute_mean_variance(s[i]) / (double)s[i].n, .df = blocks };
 	}
-	if (c->basis == CHANGE_TOO_FEW)
+	if (c->basis == RUN_CHANGE_TOO_FEW)
 		return;
 	half = half_width_from_estimates(e);
 	c->steps_low = c->factor * exp(-half);
 	c->steps_high = c->factor * exp(half);
 }
 
-static enum change_basis choose_basis(const struct change_side *s, const struct change_pool *pool)
+static enum run_change_basis choose_basis(const struct run_change_side *s, const struct run_change_pool *pool)
 {
 	for (int i = 0; i < 2; i++)
-		if (!(sum_effective_steps(s[i]) >= CHANGE_EFFECTIVE_LEAST))
-			return CHANGE_TOO_FEW;
+		if (!(sum_effective_steps(s[i]) >= RUN_CHANGE_EFFECTIVE_LEAST))
+			return RUN_CHANGE_TOO_FEW;
 	if (s[0].n > 1 && s[1].n > 1)
-		return CHANGE_REPEATS;
-	return pool->df > 0 ? CHANGE_POOLED : CHANGE_ALONE;
+		return RUN_CHANGE_REPEATS;
+	return pool->df > 0 ? RUN_CHANGE_POOLED : RUN_CHANGE_ALONE;
 }
 
-void change_of(struct change_side a, struct change_side b, const struct change_pool *pool, struct change *ret)
+void run_change_compute(struct run_change_side a, struct run_change_side b, const struct run_change_pool *pool,
+			struct run_change *ret)
 {
-	const struct change_side s[2] = { a, b };
+	const struct run_change_side s[2] = { a, b };
 	const struct quantity logs = { read_log_seconds, 0 };
-	struct change_pool all = *pool;
-	struct change c = { .low = NAN, .high = NAN };
+	struct run_change_pool all = *pool;
+	struct run_change c = { .low = NAN, .high = NAN };
 	double half = NAN;
 
-	change_pool_add(&all, a);
-	change_pool_add(&all, b);
+	run_change_pool_add(&all, a);
+	run_change_pool_add(&all, b);
 	c.basis = choose_basis(s, &all);
 	for (int i = 0; i < 2; i++)
 		c.seconds[i] = exp(compute_side_mean(s[i], logs));
 	c.factor = c.seconds[0] / c.seconds[1];
-	if (c.basis == CHANGE_REPEATS)
+	if (c.basis == RUN_CHANGE_REPEATS)
 		half = half_width_from_repeats(s, logs);
-	else if (c.basis == CHANGE_POOLED)
+	else if (c.basis == RUN_CHANGE_POOLED)
 		half = half_width_from_pool(s, &all, all.log_squares);
 	c.low = c.factor * exp(-half);
 	c.high = c.factor * exp(half);
@@ -234,37 +235,37 @@ void change_of(struct change_side a, struct change_side b, const struct change_p
 
 enum { PARTS_NAMED = 3 };
 
-struct change_share {
+struct run_change_share {
 	int phase;
 	double share; /* of the whole difference; negative: in the other direction */
 };
 
 static int compare_shares(const void *a, const void *b)
 {
-	double x = ((const struct change_share *)a)->share, y = ((const struct change_share *)b)->share;
+	double x = ((const struct run_change_share *)a)->share, y = ((const struct run_change_share *)b)->share;
 
 	return (x < y) - (x > y);
 }
 
-static bool is_significant(const struct change_part *p)
+static bool is_significant(const struct run_change_part *p)
 {
 	return isnan(p->low) || p->low > 0 || p->high < 0;
 }
 
 /* Sorts the phases by share, largest first; phases without a significant difference count as 0. */
-static void rank_phases(const struct change *c, struct change_share *parts)
+static void rank_phases(const struct run_change *c, struct run_change_share *parts)
 {
 	for (int k = 0; k < STEP_TIME_PHASES; k++) {
-		const struct change_part *p = &c->phase[k];
+		const struct run_change_part *p = &c->phase[k];
 
-		parts[k] = (struct change_share){ k, is_significant(p) ? p->seconds / c->whole.seconds : 0 };
+		parts[k] = (struct run_change_share){ k, is_significant(p) ? p->seconds / c->whole.seconds : 0 };
 	}
 	qsort(parts, STEP_TIME_PHASES, sizeof(*parts), compare_shares);
 }
 
-static void describe_phases(struct buf *out, const struct change *c)
+static void describe_phases(struct buf *out, const struct run_change *c)
 {
-	struct change_share parts[STEP_TIME_PHASES], *last = &parts[STEP_TIME_PHASES - 1];
+	struct run_change_share parts[STEP_TIME_PHASES], *last = &parts[STEP_TIME_PHASES - 1];
 	int n = 0;
 
 	rank_phases(c, parts);
@@ -284,7 +285,7 @@ static void describe_phases(struct buf *out, const struct change *c)
 			 step_time_phase_name((enum step_time_phase)last->phase), -100 * last->share);
 }
 
-static void describe_difference(struct buf *out, const struct change *c, const char *a, const char *b)
+static void describe_difference(struct buf *out, const struct run_change *c, const char *a, const char *b)
 {
 	bool faster = c->low > 1;
 
@@ -293,16 +294,16 @@ static void describe_difference(struct buf *out, const struct change *c, const c
 	describe_phases(out, c);
 }
 
-void change_text_change(struct buf *out, const struct change *c, const char *a, const char *b)
+void run_change_describe(struct buf *out, const struct run_change *c, const char *a, const char *b)
 {
 	if (c->low > 1 || c->high < 1) {
 		describe_difference(out, c, a, b);
 	} else if (!isnan(c->low)) {
 		buf_addf(out, "no significant difference between %s and %s: %.2fx (%.2f-%.2f)", a, b, c->factor, c->low,
 			 c->high);
-	} else if (c->basis == CHANGE_TOO_FEW) {
+	} else if (c->basis == RUN_CHANGE_TOO_FEW) {
 		buf_addf(out, "too few steps to compare %s and %s: each side needs %d independent steps", a, b,
-			 CHANGE_EFFECTIVE_LEAST);
+			 RUN_CHANGE_EFFECTIVE_LEAST);
 	} else {
 		buf_addf(out, "per sample, %s took %.2fx the time of %s", b, 1 / c->factor, a);
 		describe_phases(out, c);

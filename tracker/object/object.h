@@ -12,7 +12,6 @@
 
 #include <stdatomic.h>
 
-#include "tracker/base/buf.h"
 #include "tracker/base/err.h"
 
 #define OBJECT_S3 "s3://"

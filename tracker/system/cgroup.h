@@ -6,7 +6,6 @@
 #define DPT_SYSTEM_CGROUP_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 /* ---- small text files of the kernel, below a root folder ("" on a machine; tests use their own folders) ---- */

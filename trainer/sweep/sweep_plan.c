@@ -2,7 +2,6 @@
 /* sweep_plan.c: values of trials by number, successive halving, and the file that asks for them. */
 #include "trainer/sweep/sweep.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

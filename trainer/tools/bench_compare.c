@@ -150,7 +150,7 @@ static double side_mean(const struct bench_comparison *a, int side, int phase)
 }
 
 static void print_compare_row(const struct bench_comparison *a, const char *name, int phase,
-			      const struct change_part *p)
+			      const struct run_change_part *p)
 {
 	double x = side_mean(a, 0, phase), y = side_mean(a, 1, phase);
 
@@ -163,7 +163,7 @@ static void print_compare_row(const struct bench_comparison *a, const char *name
 		printf("   (%+.3g to %+.3g)\n", 1e3 * p->low, 1e3 * p->high);
 }
 
-static void print_compare_table(const struct bench_comparison *a, const struct change *c, const char *sentence)
+static void print_compare_table(const struct bench_comparison *a, const struct run_change *c, const char *sentence)
 {
 	printf("%s\n", sentence);
 	printf("  %-14s %12s %12s %12s\n", "ms a sample", SIDE_A, "with", "difference");
@@ -173,7 +173,7 @@ static void print_compare_table(const struct bench_comparison *a, const struct c
 	printf("%lld rounds; left out as warm-up: %s\n", (long long)a->rounds, WARMUP_RULE);
 }
 
-static json_t *json_change_part(const struct change_part *p)
+static json_t *json_change_part(const struct run_change_part *p)
 {
 	json_t *o = json_object();
 
@@ -184,7 +184,7 @@ static json_t *json_change_part(const struct change_part *p)
 }
 
 /* Prints the comparison as one JSON object. */
-static void print_compare_json(const struct bench_comparison *a, const struct change *c, const char *sentence)
+static void print_compare_json(const struct bench_comparison *a, const struct run_change *c, const char *sentence)
 {
 	json_t *o = json_object(), *phases = json_object(), *sides = json_array();
 
@@ -210,12 +210,12 @@ static void print_compare_json(const struct bench_comparison *a, const struct ch
 	json_print(o, JSON_PRINT_PAGE);
 }
 
-static void report_comparison(const struct bench_comparison *a, const struct change *c)
+static void report_comparison(const struct bench_comparison *a, const struct run_change *c)
 {
 	struct buf text;
 
 	buf_init(&text, 65536);
-	change_text_change(&text, c, SIDE_A, a->flags);
+	run_change_describe(&text, c, SIDE_A, a->flags);
 	if (a->job->cfg->json)
 		print_compare_json(a, c, text.data ? text.data : "");
 	else
@@ -228,12 +228,13 @@ bool bench_compare_wanted(const struct run_config *cfg)
 	return cfg->command == COMMAND_BENCH && cfg->compare_with && cfg->compare_with[strspn(cfg->compare_with, " ")];
 }
 
-static void compare_sides(const struct bench_comparison *a, struct change *ret)
+static void compare_sides(const struct bench_comparison *a, struct run_change *ret)
 {
-	const struct change_side sides[2] = { { a->paces[0], (size_t)a->rounds }, { a->paces[1], (size_t)a->rounds } };
-	const struct change_pool none = { .df = 0 };
+	const struct run_change_side sides[2] = { { a->paces[0], (size_t)a->rounds },
+						  { a->paces[1], (size_t)a->rounds } };
+	const struct run_change_pool none = { .df = 0 };
 
-	change_of(sides[0], sides[1], &none, ret);
+	run_change_compute(sides[0], sides[1], &none, ret);
 }
 
 /* Returns the exit code; 0: all rounds were measured. */
@@ -259,9 +260,10 @@ static void free_comparison(struct bench_comparison *a)
 int bench_compare_main(const struct job *job, struct err *err)
 {
 	static const char *const none[] = { "--compare-with= ", NULL }; /* the last one wins; blank means none */
-	struct bench_comparison a = { .job = job, .flags = job->cfg->compare_with, .both = none,
-				      .rounds = job->cfg->rounds };
-	struct change c;
+	struct bench_comparison a = {
+		.job = job, .flags = job->cfg->compare_with, .both = none, .rounds = job->cfg->rounds
+	};
+	struct run_change c;
 	int code = measure_sides(&a, err);
 
 	if (!code) {
@@ -272,7 +274,7 @@ int bench_compare_main(const struct job *job, struct err *err)
 	return code;
 }
 
-int bench_compare_try(const struct job *job, const char *flags, struct change *ret, struct err *err)
+int bench_compare_try(const struct job *job, const char *flags, struct run_change *ret, struct err *err)
 {
 	static const char *const brief[] = { "--no-try", "--seconds", TRY_SECONDS, NULL };
 	struct bench_comparison a = { .job = job, .flags = flags, .both = brief, .rounds = TRY_ROUNDS };

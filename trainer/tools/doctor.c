@@ -163,8 +163,9 @@ static int open_steps(struct run_doctor *d, struct err *err)
 /* Reads ranks and series of the run in f->dir, or of the newest run in that folder: then f names that run. */
 static int read_run_facts(struct run_doctor *d, struct dptrack_found *f, struct err *err)
 {
-	const struct dptrack_reader first = { .user = d, .journal = note_journal, .point = note_point,
-					      .fact = note_fact };
+	const struct dptrack_reader first = {
+		.user = d, .journal = note_journal, .point = note_point, .fact = note_fact
+	};
 	struct dptrack_found newest;
 	int rc = read_run_with(d, f->dir, &first, err);
 
@@ -249,7 +250,7 @@ static void add_json_steps(const struct run_doctor *d, json_t *o)
 	json_object_set_new(o, "all_phases", phases);
 }
 
-static json_t *json_tried(const struct bottleneck_finding *f, const struct change *found)
+static json_t *json_tried(const struct bottleneck_finding *f, const struct run_change *found)
 {
 	json_t *o = json_object();
 
@@ -277,7 +278,7 @@ static json_t *json_overfitting(const struct run_doctor *d)
 	return o;
 }
 
-static void print_doctor_json(const struct run_doctor *d, const struct change *found)
+static void print_doctor_json(const struct run_doctor *d, const struct run_change *found)
 {
 	json_t *o = json_object(), *leaves = json_array();
 
@@ -296,12 +297,12 @@ static void print_doctor_json(const struct run_doctor *d, const struct change *f
 	json_print(o, JSON_PRINT_PAGE);
 }
 
-static void print_tried(const struct bottleneck_finding *f, const struct change *found)
+static void print_tried(const struct bottleneck_finding *f, const struct run_change *found)
 {
 	struct buf text;
 
 	buf_init(&text, TEXT_MAX);
-	change_text_change(&text, found, "the run without", f->flags);
+	run_change_describe(&text, found, "the run without", f->flags);
 	printf("tried: %s", text.data ? text.data : "");
 	if (!isnan(f->gain))
 		printf("; expected was up to %.2fx", f->gain);
@@ -309,7 +310,7 @@ static void print_tried(const struct bottleneck_finding *f, const struct change 
 	buf_done(&text);
 }
 
-static void print_doctor_text(const struct run_doctor *d, const struct change *found)
+static void print_doctor_text(const struct run_doctor *d, const struct run_change *found)
 {
 	struct buf text;
 
@@ -330,7 +331,7 @@ static void print_doctor_text(const struct run_doctor *d, const struct change *f
 }
 
 /* Returns 0: *ret is filled; 1: nothing to try, the reason is logged; negative with err. */
-static int try_first_action(const struct run_doctor *d, const struct job *job, struct change *ret, struct err *err)
+static int try_first_action(const struct run_doctor *d, const struct job *job, struct run_change *ret, struct err *err)
 {
 	const struct bottleneck_finding *f = d->report.n ? &d->report.findings[0] : NULL;
 
@@ -341,7 +342,7 @@ static int try_first_action(const struct run_doctor *d, const struct job *job, s
 
 static int report_diagnosis(struct run_doctor *d, const struct job *job, struct err *err)
 {
-	struct change found;
+	struct run_change found;
 	int tried = job->cfg->try && !job->cfg->run ? try_first_action(d, job, &found, err) : 1;
 
 	if (tried < 0)

@@ -29,7 +29,7 @@ int bench_compare_main(const struct job *job, struct err *err);
 
 /* Makes short runs of `dptrain doctor` with the job's command line, with and without the flags. Returns the exit code
  * (0: *ret is filled), or a negative code with err. */
-int bench_compare_try(const struct job *job, const char *flags, struct change *ret, struct err *err);
+int bench_compare_try(const struct job *job, const char *flags, struct run_change *ret, struct err *err);
 
 /* Returns true if --link of `dptrain bench` is a list. */
 bool bench_links_wanted(const struct run_config *cfg);

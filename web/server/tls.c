@@ -11,8 +11,6 @@
 
 #include <gnutls/abstract.h>
 #include <gnutls/gnutls.h>
-#include <stdatomic.h>
-#include <stdbool.h>
 
 #define CHAIN_MAX 16
 #define KEY_ID_BYTES 64

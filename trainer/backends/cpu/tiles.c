@@ -9,7 +9,6 @@
  * the second-level cache while each panel of the packed side is multiplied with it, in parts that stay in the
  * first-level cache. So each element is packed once. Sums of several slices are kept in the workspace. */
 #ifndef CPU_PASS
-#include <string.h>
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif

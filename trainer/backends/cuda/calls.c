@@ -18,13 +18,13 @@
 		       #name " does not match its header");
 #include "trainer/backends/cuda/calls.def"
 
-struct library {
+struct cuda_library_file {
 	const char *name, *file;
 	int least;
 	const char *package;
 };
 
-static const struct library libraries[CUDA_LIBRARIES] = {
+static const struct cuda_library_file libraries[CUDA_LIBRARIES] = {
 #define LIBRARY(id, name, file, least, package) [CUDA_##id] = { name, file, least, package },
 #include "trainer/backends/cuda/calls.def"
 };
@@ -101,7 +101,7 @@ static void try_library_folders(struct library_search *s, const char *folders)
 	}
 }
 
-static int open_library(const struct library *l, void **ret, struct err *err)
+static int open_library(const struct cuda_library_file *l, void **ret, struct err *err)
 {
 	struct library_search s = { .file = l->file };
 
@@ -179,7 +179,7 @@ static int read_library_version(const struct cuda_calls *c, enum cuda_library wh
 
 int cuda_calls_open(struct cuda_calls *c, enum cuda_library which, struct err *err)
 {
-	const struct library *l = &libraries[which];
+	const struct cuda_library_file *l = &libraries[which];
 	struct cuda_calls found = *c;
 	void *handle = NULL;
 	char version[64];

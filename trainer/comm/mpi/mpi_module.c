@@ -4,7 +4,6 @@
  * communicators cannot be confused. Several threads use links at once (THREAD_MULTIPLE). MPI moves bytes only during
  * calls: a thread calls it when no other thread has for a while. */
 #include <mpi.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

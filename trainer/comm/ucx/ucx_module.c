@@ -3,7 +3,6 @@
  * a long message is cut into one part for each socket. Messages match by the sender's rank: UCX keeps the order of
  * messages between two workers. */
 #include <poll.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

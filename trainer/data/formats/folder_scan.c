@@ -7,11 +7,9 @@
 #include <string.h>
 
 #include "tracker/base/array.h"
-#include "tracker/base/file.h"
 #include "trainer/data/container/shard_list.h"
 #include "trainer/data/formats/folder.h"
 #include "trainer/data/formats/image_set.h"
-#include "trainer/data/pictures/picture.h"
 
 #define DEPTH_MAX 16  /* folders below a class folder */
 #define CLASS_DEPTH 2 /* depth of a class folder below the data path, at most */

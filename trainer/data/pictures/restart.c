@@ -6,7 +6,6 @@
 #ifdef HAVE_IMAGES
 
 #include <setjmp.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,6 @@
  * them. */
 #ifndef CPU_PASS
 #include "trainer/backends/cpu/vec.h"
-#include "trainer/ops/accumulate/accumulate.h"
 
 struct accumulate_state {
 	cpu_part_fn *loop; /* NULL: f64 */

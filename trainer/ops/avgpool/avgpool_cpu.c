@@ -2,7 +2,6 @@
 /* avgpool_cpu.c: the mean over all pixels of a sample, and its gradient. */
 #ifndef CPU_PASS
 #include "trainer/backends/cpu/vec.h"
-#include "trainer/ops/avgpool/avgpool.h"
 
 struct avgpool_state {
 	cpu_part_fn *loop;

@@ -4,7 +4,6 @@
 #include "trainer/backends/cuda/cuda.h"
 
 extern "C" {
-#include "trainer/ops/avgpool/avgpool.h"
 }
 
 inline namespace avgpool_kernels {

@@ -3,7 +3,6 @@
  * gradient's mask and join. Each part sums blocks of rows in f32 and the blocks in f64; the parts are added in
  * order. */
 #ifndef CPU_PASS
-#include <string.h>
 
 #include "tracker/base/round.h"
 #include "trainer/backends/cpu/vec.h"

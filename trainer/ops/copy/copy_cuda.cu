@@ -8,7 +8,6 @@
 #include "trainer/backends/cuda/cuda.h"
 
 extern "C" {
-#include "trainer/backends/cuda/device_calls.h"
 #include "trainer/ops/copy/copy.h"
 }
 

@@ -4,7 +4,6 @@
 #ifndef CPU_PASS
 #include "trainer/backends/cpu/cpu_matmul.h"
 #include "trainer/backends/cpu/vec.h"
-#include "trainer/ops/linear/linear.h"
 
 #define ROWS 64
 #define COLUMNS (8 * LANES)

@@ -3,7 +3,6 @@
 #ifndef DPT_OPS_NORM_HOST_H
 #define DPT_OPS_NORM_HOST_H
 
-#include <stdlib.h>
 
 #include "trainer/graph/kernel.h"
 #include "trainer/ops/norm/exact.h"

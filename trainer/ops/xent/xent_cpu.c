@@ -3,7 +3,6 @@
  * row order, so the sum does not depend on the number of threads. */
 #ifndef CPU_PASS
 #include <math.h>
-#include <string.h>
 
 #include "trainer/backends/cpu/vec.h"
 #include "trainer/ops/xent/xent.h"

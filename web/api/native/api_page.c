@@ -65,9 +65,7 @@ static void set_page_bytes(struct call *c, const struct asset *a)
 	const bool brotli = a->brotli.bytes && c->client.accepts_brotli, gzip = a->gzip.bytes && c->client.accepts_gzip;
 	const struct asset_form *form = brotli ? &a->brotli : gzip ? &a->gzip : &a->raw;
 
-	c->fixed.bytes = form->bytes;
-	c->fixed.len = form->n;
-	c->fixed.coding = brotli ? "br" : gzip ? "gzip" : NULL;
+	c->fixed = (struct call_fixed){ form->bytes, form->n, brotli ? "br" : gzip ? "gzip" : NULL };
 }
 
 enum call_next on_page_get(struct call *c)

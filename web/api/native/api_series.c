@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* api_series.c: /series: M4 buckets for charts (Jugel et al., VLDB 2014), and raw points in pages. */
 
-#include <string.h>
 
 #include "web/api/native/formula/derived.h"
 #include "web/api/native/groups/groups.h"

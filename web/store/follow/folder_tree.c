@@ -17,8 +17,7 @@
 #include "tracker/base/clock.h"
 #include "web/store/base/map.h"
 
-#define WATCH_MASK \
-	(IN_CREATE | IN_MOVED_TO | IN_MODIFY | IN_CLOSE_WRITE | IN_DELETE | IN_MOVED_FROM | IN_ONLYDIR)
+#define WATCH_MASK (IN_CREATE | IN_MOVED_TO | IN_MODIFY | IN_CLOSE_WRITE | IN_DELETE | IN_MOVED_FROM | IN_ONLYDIR)
 
 /* A folder to list. */
 struct pending {
@@ -35,7 +34,7 @@ struct tree_entry {
 	struct tree_entry *next;
 };
 
-struct tree_walk {
+struct follow_walk {
 	struct pending *heap;
 	size_t count, cap;
 	uint64_t number;
@@ -53,7 +52,7 @@ struct tree {
 	bool watch_failed, overflow;
 	struct map *folders; /* watch descriptor -> struct tree_folder */
 	struct arena *names; /* paths of watched folders */
-	struct tree_walk scan, news;
+	struct follow_walk scan, news;
 	tree_found *fn;
 	void *arg;
 	uint64_t folder_count;
@@ -124,7 +123,7 @@ static bool comes_before(const struct pending *a, const struct pending *b)
 	return a->time_ns != b->time_ns ? a->time_ns > b->time_ns : a->number < b->number;
 }
 
-static int heap_push(struct tree_walk *w, struct pending p)
+static int heap_push(struct follow_walk *w, struct pending p)
 {
 	size_t at = w->count;
 
@@ -138,7 +137,7 @@ static int heap_push(struct tree_walk *w, struct pending p)
 	return 0;
 }
 
-static struct pending heap_pop(struct tree_walk *w)
+static struct pending heap_pop(struct follow_walk *w)
 {
 	struct pending top = w->heap[0], last = w->heap[--w->count];
 	size_t at = 0, below;
@@ -154,17 +153,17 @@ static struct pending heap_pop(struct tree_walk *w)
 	return top;
 }
 
-static void walk_clear(struct tree_walk *w)
+static void walk_clear(struct follow_walk *w)
 {
 	if (w->dir)
 		closedir(w->dir);
 	arena_free(w->paths);
 	map_free(w->seen);
 	free(w->heap);
-	*w = (struct tree_walk){ 0 };
+	*w = (struct follow_walk){ 0 };
 }
 
-static int walk_ready(struct tree_walk *w)
+static int walk_ready(struct follow_walk *w)
 {
 	w->paths = w->paths ? w->paths : arena_new();
 	w->seen = w->seen ? w->seen : map_new(1);
@@ -173,16 +172,14 @@ static int walk_ready(struct tree_walk *w)
 
 /* Watches the folder before it is listed: what is created in between is found twice, never missed. Each folder once
  * per scan; path is in its arena. */
-static void walk_add(struct tree *t, struct tree_walk *w, const char *path, const struct stat *sb, int depth)
+static void walk_add(struct tree *t, struct follow_walk *w, const char *path, const struct stat *sb, int depth)
 {
 	uint64_t id[2] = { (uint64_t)sb->st_dev, (uint64_t)sb->st_ino };
 
 	if (map_get(w->seen, id, sizeof id) || !map_put(w->seen, id, sizeof id))
 		return;
 	watch_folder(t, path);
-	heap_push(w, (struct pending){ .time_ns = stat_time_ns(sb),
-				       .path = path,
-				       .depth = depth });
+	heap_push(w, (struct pending){ .time_ns = stat_time_ns(sb), .path = path, .depth = depth });
 }
 
 /* --- scanning ------------------------------------------------------------------------------------------------- */
@@ -207,7 +204,7 @@ static int compare_entry_places(const void *x, const void *y)
 }
 
 /* Reports a file, or adds a folder to the pending ones. */
-static void visit_entry(struct tree *t, struct tree_walk *w, const struct tree_entry *e)
+static void visit_entry(struct tree *t, struct follow_walk *w, const struct tree_entry *e)
 {
 	int folder_fd = dirfd(w->dir);
 	struct stat sb, target;
@@ -220,14 +217,17 @@ static void visit_entry(struct tree *t, struct tree_walk *w, const struct tree_e
 	if (S_ISDIR(target.st_mode))
 		walk_add(t, w, e->path, &target, w->depth + 1);
 	else if (S_ISREG(target.st_mode) && is_run_file(e->name))
-		t->fn(t->arg, &(struct tree_file){ .path = e->path, .bytes = target.st_size,
-						   .time_s = target.st_mtim.tv_sec, .inode = target.st_ino,
+		t->fn(t->arg, &(struct tree_file){ .path = e->path,
+						   .bytes = target.st_size,
+						   .time_s = target.st_mtim.tv_sec,
+						   .inode = target.st_ino,
 						   .time_ns = stat_time_ns(&target),
-						   .linked = S_ISLNK(sb.st_mode), .scanned = w == &t->scan });
+						   .linked = S_ISLNK(sb.st_mode),
+						   .scanned = w == &t->scan });
 }
 
 /* Reads and sorts the entries of the open folder. */
-static int list_entries(struct tree_walk *w, const char *path)
+static int list_entries(struct follow_walk *w, const char *path)
 {
 	struct tree_entry *first = NULL, *e;
 	struct dirent *found;
@@ -256,7 +256,7 @@ static int list_entries(struct tree_walk *w, const char *path)
 	return 0;
 }
 
-static void open_walk_folder(struct tree *t, struct tree_walk *w, const struct pending *p)
+static void open_walk_folder(struct tree *t, struct follow_walk *w, const struct pending *p)
 {
 	char full[PATH_MAX];
 
@@ -273,7 +273,7 @@ static void open_walk_folder(struct tree *t, struct tree_walk *w, const struct p
 }
 
 /* 1: there is more. */
-static int walk_some(struct tree *t, struct tree_walk *w, double until_s)
+static int walk_some(struct tree *t, struct follow_walk *w, double until_s)
 {
 	struct pending p;
 
@@ -392,8 +392,10 @@ static void visit_new_entry(struct tree *t, const char *path)
 	if (S_ISDIR(target.st_mode) && !walk_ready(&t->news) && (copy = arena_strdup(t->news.paths, path)))
 		walk_add(t, &t->news, copy, &target, 0);
 	else if (S_ISREG(target.st_mode) && is_run_file(slash ? slash + 1 : path))
-		t->fn(t->arg, &(struct tree_file){ .path = path, .bytes = target.st_size,
-						   .time_s = target.st_mtim.tv_sec, .inode = target.st_ino,
+		t->fn(t->arg, &(struct tree_file){ .path = path,
+						   .bytes = target.st_size,
+						   .time_s = target.st_mtim.tv_sec,
+						   .inode = target.st_ino,
 						   .time_ns = stat_time_ns(&target),
 						   .linked = S_ISLNK(sb.st_mode) });
 }

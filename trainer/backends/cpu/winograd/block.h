@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* block.h: transforms tiles of a tensor into the 36 matrices of a block, and multiplies matrices. Include it where
- * AVX-512 is the target, after immintrin.h, string.h, cpu.h and plan.h. */
+ * AVX-512 is the target, after vec.h and plan.h. */
 #ifndef DPT_BACKENDS_CPU_WINOGRAD_BLOCK_H
 #define DPT_BACKENDS_CPU_WINOGRAD_BLOCK_H
 

@@ -4,12 +4,7 @@
  * [channel][result channel], at most 64 by 64 at a time. Weights are transformed right before their use, because
  * writing and reading four times their size would take longer. Then the 36 products of 64 result channels are still
  * cached when they are transformed into results. dgrad is the same with turned weights. */
-#include <string.h>
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
-
-#include "trainer/backends/cpu/cpu.h"
+#include "trainer/backends/cpu/vec.h"
 #include "trainer/backends/cpu/winograd/plan.h"
 
 #if defined(__x86_64__)

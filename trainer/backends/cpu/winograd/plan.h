@@ -5,7 +5,6 @@
 #define DPT_BACKENDS_CPU_WINOGRAD_PLAN_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "tracker/base/round.h"
 

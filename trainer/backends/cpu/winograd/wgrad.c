@@ -3,12 +3,7 @@
  * are summed over tiles. Threads share tiles and then sums, block by block. If all sums are small, each thread has its
  * own groups of tiles and sums. These are added in the order of the groups, so the number of threads does not
  * matter. */
-#include <string.h>
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
-
-#include "trainer/backends/cpu/cpu.h"
+#include "trainer/backends/cpu/vec.h"
 #include "trainer/backends/cpu/winograd/plan.h"
 
 #if defined(__x86_64__)

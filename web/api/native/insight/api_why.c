@@ -9,7 +9,7 @@
 /* Two consecutive runs. */
 struct why_pair {
 	const struct why_side *a, *b;
-	struct change change;
+	struct run_change change;
 	double product; /* product of the factors since the first run */
 	const char *sentence;
 	const char **params; /* keys that differ */
@@ -35,8 +35,9 @@ static int find_changed_params(struct call *c, struct why_pair *p)
 	if (!p->params)
 		return -1;
 	while (i < a->param_count || k < b->param_count) {
-		int order = i == a->param_count ? 1 : k == b->param_count ? -1
-			: strcmp(a->params[i].key, b->params[k].key);
+		int order = i == a->param_count	  ? 1
+			    : k == b->param_count ? -1
+						  : strcmp(a->params[i].key, b->params[k].key);
 		const struct query_kv *kv = order > 0 ? &b->params[k] : &a->params[i];
 
 		if ((order || strcmp(a->params[i].value, b->params[k].value)) && !why_is_own(kv))
@@ -70,7 +71,7 @@ static void compare_goal_metric(const struct why *w, struct why_pair *p)
 		p->worse = 0;
 		return;
 	}
-	half = change_half_width(p->a->metrics, p->a->n, p->b->metrics, p->b->n);
+	half = run_change_half_width(p->a->metrics, p->a->n, p->b->metrics, p->b->n);
 	if (!isnan(half))
 		p->worse = fabs(p->metric[1] - p->metric[0]) > half;
 }
@@ -84,27 +85,27 @@ static const char *pick_side_name(struct call *c, const struct why_pair *p, cons
 }
 
 /* The spread of equal runs other than the pair's own repeats. */
-static struct change_pool make_pair_pool(const struct why *w, const struct why_pair *p)
+static struct run_change_pool make_pair_pool(const struct why *w, const struct why_pair *p)
 {
-	struct change_pool pool = w->pool;
+	struct run_change_pool pool = w->pool;
 
 	for (size_t i = 0; i < w->n; i++)
 		if (&w->sides[i] != p->a && &w->sides[i] != p->b)
-			change_pool_add(&pool, (struct change_side){ w->sides[i].paces, w->sides[i].n });
+			run_change_pool_add(&pool, (struct run_change_side){ w->sides[i].paces, w->sides[i].n });
 	return pool;
 }
 
 static int compare_pair(struct call *c, const struct why *w, struct why_pair *p, double before)
 {
-	struct change_pool pool = make_pair_pool(w, p);
+	struct run_change_pool pool = make_pair_pool(w, p);
 	struct buf text;
 
-	change_of((struct change_side){ p->a->paces, p->a->n }, (struct change_side){ p->b->paces, p->b->n }, &pool,
-		  &p->change);
+	run_change_compute((struct run_change_side){ p->a->paces, p->a->n },
+			   (struct run_change_side){ p->b->paces, p->b->n }, &pool, &p->change);
 	p->product = before * p->change.factor;
 	compare_goal_metric(w, p);
 	buf_init(&text, WHY_SENTENCE_MAX);
-	change_text_change(&text, &p->change, pick_side_name(c, p, p->a), pick_side_name(c, p, p->b));
+	run_change_describe(&text, &p->change, pick_side_name(c, p, p->a), pick_side_name(c, p, p->b));
 	p->sentence = text.data ? arena_strdup(c->arena, text.data) : NULL;
 	buf_done(&text);
 	return find_changed_params(c, p) || !p->sentence ? -1 : 0;
@@ -166,7 +167,7 @@ static void write_why_side(struct js *j, const struct why_side *s)
 	js_close(j, '}');
 }
 
-static void write_change_part(struct js *j, const char *key, const struct change_part *p)
+static void write_change_part(struct js *j, const char *key, const struct run_change_part *p)
 {
 	js_key(j, key);
 	js_open(j, '{');
@@ -212,9 +213,11 @@ static void write_goal_metric(struct js *j, const struct why *w, const struct wh
 /* Writes the comparison of two consecutive runs. */
 static void write_why_pair(struct js *j, const struct why *w, const struct why_pair *p)
 {
-	static const char *const bases[] = { [CHANGE_REPEATS] = "repeats", [CHANGE_POOLED] = "other repeats",
-					     [CHANGE_ALONE] = "single runs", [CHANGE_TOO_FEW] = "too few steps" };
-	const struct change *c = &p->change;
+	static const char *const bases[] = { [RUN_CHANGE_REPEATS] = "repeats",
+					     [RUN_CHANGE_POOLED] = "other repeats",
+					     [RUN_CHANGE_ALONE] = "single runs",
+					     [RUN_CHANGE_TOO_FEW] = "too few steps" };
+	const struct run_change *c = &p->change;
 
 	js_open(j, '{');
 	js_key_str(j, "a", p->a->run->id);
@@ -305,8 +308,9 @@ static void write_why_csv(struct call *c, const struct why_report *r)
 	for (size_t i = 0; i < r->n; i++) {
 		const struct why_pair *p = &r->pairs[i];
 		struct export_row row = { .out = &c->out, .format = EXPORT_CSV };
-		const double numbers[] = { p->change.factor,	 p->change.low,		p->change.high,
-					   p->product,		 p->change.seconds[0], p->change.seconds[1],
+		const double numbers[] = { p->change.factor,	   p->change.low,
+					   p->change.high,	   p->product,
+					   p->change.seconds[0],   p->change.seconds[1],
 					   p->change.whole.seconds };
 
 		export_row_open(&row);
@@ -338,7 +342,7 @@ static void add_markdown_cell(struct buf *out, const char *text)
 	}
 }
 
-static void add_factor_text(struct buf *out, const struct change *c)
+static void add_factor_text(struct buf *out, const struct run_change *c)
 {
 	buf_addf(out, "%.2f", c->factor);
 	if (!isnan(c->low))
@@ -346,7 +350,7 @@ static void add_factor_text(struct buf *out, const struct change *c)
 }
 
 /* Adds the phases that make at least a twentieth of the difference, in milliseconds per sample, with signs. */
-static void add_phase_differences(struct buf *out, const struct change *c)
+static void add_phase_differences(struct buf *out, const struct run_change *c)
 {
 	bool any = false;
 

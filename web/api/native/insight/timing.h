@@ -35,10 +35,10 @@ struct why_side {
 struct why {
 	struct why_side *sides;
 	size_t n;
-	struct change_pool pool; /* further groups of equal runs on the same host */
-	size_t reads;		 /* number of runs read besides the named ones */
-	const char *metric;	 /* the goal that all named runs have; NULL: none */
-	bool more;		 /* larger is better */
+	struct run_change_pool pool; /* further groups of equal runs on the same host */
+	size_t reads;		     /* number of runs read besides the named ones */
+	const char *metric;	     /* the goal that all named runs have; NULL: none */
+	bool more;		     /* larger is better */
 };
 
 /* Returns true for params in which repeats may differ: name, seed, and random inputs derived from it. */

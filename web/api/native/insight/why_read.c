@@ -184,7 +184,7 @@ static int read_group_member(struct call *c, struct why *w, const struct query_r
 		return 0;
 	if (read_run_pace(c, run, ret))
 		return -1;
-	return ret->effective >= CHANGE_EFFECTIVE_LEAST;
+	return ret->effective >= RUN_CHANGE_EFFECTIVE_LEAST;
 }
 
 /* Finds the repeats of one side among the candidates. */
@@ -233,7 +233,7 @@ static int add_pool_group(struct call *c, struct why *w, size_t first, const str
 		used[i] = true;
 		n += (size_t)taken;
 	}
-	change_pool_add(&w->pool, (struct change_side){ paces, n });
+	run_change_pool_add(&w->pool, (struct run_change_side){ paces, n });
 	return 0;
 }
 
