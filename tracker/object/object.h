@@ -20,7 +20,6 @@
 #define OBJECT_KEY_MAX 1024
 #define OBJECT_ETAG_BYTES 160
 #define OBJECT_GENERATION_BYTES 24
-#define OBJECT_PART_LEAST ((size_t)5 << 20) /* smallest part of an upload, except for the last one */
 
 struct object_client; /* a connection to one bucket */
 

@@ -9,8 +9,6 @@
  * Numbers Quickly and Accurately with Integers", PLDI 2010). Always exact when read back, nearly always shortest, and
  * some twenty times faster than trying printf and strtod in turn. Independent of JSON. */
 
-#define DOUBLE_TEXT_MAX 32
-
 enum {
 	POWER_FIRST = -348, /* exponent of power_f[0] */
 	POWER_STEP = 8,

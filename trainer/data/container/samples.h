@@ -52,7 +52,6 @@ struct samples {
 };
 
 #define SAMPLES_NOTES 16
-#define SAMPLES_MAX ((int64_t)UINT32_MAX)
 
 /* Starts an empty table; samples_done frees it. A failure to add is reported by samples_end. */
 void samples_init(struct samples *s);
