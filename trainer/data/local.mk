@@ -96,4 +96,4 @@ else
 EXTRA_DIST += trainer/data/pictures/tiff.c
 endif
 libtrainer_la_CPPFLAGS += $(ZLIB_CFLAGS) $(ZSTD_CFLAGS) $(LZ4_CFLAGS) $(HDF5_CFLAGS)
-libtrainer_la_LIBADD += $(ZLIB_LIBS) $(ZSTD_LIBS) $(LZ4_LIBS) $(SNAPPY_LIBS) $(HDF5_LIBS)
+libtrainer_la_LIBADD += $(ZLIB_LIBS) $(ZSTD_LIBS) $(LZ4_LIBS) $(SNAPPY_LIBS)

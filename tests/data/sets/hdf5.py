@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """HDF5 files that h5py wrote (tests/data/formats/hdf5, by make_formats.py there): the pixels and labels of each sample, whatever the
-arrays are named, however they are stored. Without libhdf5 one line says what to install."""
+arrays are named, however they are stored. libhdf5 is loaded for such sets alone: dptrain starts without it. Where it is missing, one line says
+what to install."""
 import hashlib
 import os
+import re
 import shutil
 import struct
 import subprocess
@@ -21,10 +23,10 @@ HDF5 = os.path.join(FORMATS, "hdf5")
 HEIGHT, WIDTH = 8, 6
 
 
-def deliver(spec, code=0, **options):
+def deliver(spec, code=0, libraries="", **options):
     done = subprocess.run([os.path.join(BUILD, "tests", "data", "deliver"), spec, "list=1", "plain=1", "shuffle=0", "names=1",
                            *[f"{k}={v}" for k, v in options.items()]], capture_output=True, text=True, timeout=60, check=False,
-                          env={**os.environ, "XDG_CACHE_HOME": f"{tmp}/cache"})
+                          env={**os.environ, "XDG_CACHE_HOME": f"{tmp}/cache", "LD_LIBRARY_PATH": libraries or os.environ.get("LD_LIBRARY_PATH", "")})
     assert done.returncode == code, (spec, options, done)
     if code:
         assert len(done.stderr.splitlines()) == 1, done.stderr
@@ -102,6 +104,23 @@ def refusals():
     assert "git lfs pull" in deliver(f"{tmp}/pointer.h5", code=1)
 
 
+def loads_library_late():
+    """The program is not linked with libhdf5, trains on such a set, and refuses it in one line if the library is missing."""
+    dptrain = os.path.join(BUILD, "dptrain")
+    needed = subprocess.run(["ldd", dptrain], capture_output=True, text=True, check=True).stdout
+    assert "libc.so" in needed and "libhdf5" not in needed and "libcurl" not in needed, needed
+    train = [dptrain, "--data-path", f"{HDF5}/named.h5", "--model", "resnet20", "--backend", "ref", "--precision", "fp64", "-b", "4", "--max-steps", "2", "--runs-dir", f"{tmp}/runs"]
+    done = subprocess.run(train, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0 and "step 2/" in done.stdout, done
+    with open(os.path.join(BUILD, "config.h"), encoding="utf-8") as f:
+        soname = re.search(r'^#define HDF5_SONAME "(.*)"$', f.read(), re.MULTILINE)[1]
+    os.mkdir(f"{tmp}/libraries")
+    with open(f"{tmp}/libraries/{soname}", "w", encoding="ascii") as f:
+        f.write("no library")
+    said = deliver(f"{HDF5}/named.h5", code=1, libraries=f"{tmp}/libraries")
+    assert f"{HDF5}/named.h5: HDF5 needs libhdf5 (Debian: libhdf5-dev): " in said and soname in said, said
+
+
 with tempfile.TemporaryDirectory(prefix="dptrain-hdf5-") as tmp:
     probe = subprocess.run([os.path.join(BUILD, "tests", "data", "deliver"), f"{HDF5}/named.h5"], capture_output=True, text=True, timeout=60, check=False)
     if "this build lacks" in probe.stderr:
@@ -110,4 +129,5 @@ with tempfile.TemporaryDirectory(prefix="dptrain-hdf5-") as tmp:
         sys.exit(77)
     sets()
     refusals()
-print("hdf5: arrays of every name and layout")
+    loads_library_late()
+print("hdf5: arrays of every name and layout; the library is loaded for them alone")

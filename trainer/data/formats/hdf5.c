@@ -52,9 +52,9 @@ struct hdf5 {
 /* Reads the labels of a split: [N], or [N,1,…]. Names are numbered later: -2 - number; -1: unusable. */
 static int read_split_labels(struct hdf5 *d, enum split s, hid_t set, struct err *err)
 {
-	struct hdf5_labels l = { .type = 0 };
+	struct hdf5_labels l = { .so = &d->files.so };
 	hsize_t dim[HDF5_DIMS_MAX] = { 0 };
-	int ndim = hdf5_shape(set, dim), rc = 0;
+	int ndim = hdf5_shape(&d->files.so, set, dim), rc = 0;
 	hsize_t all = ndim ? 1 : 0;
 
 	for (int i = 0; i < ndim; i++)
@@ -119,18 +119,19 @@ static int refuse_image_shape(const struct hdf5 *d, struct err *err)
 /* Sets the size and the type of the images from an array; that of evaluation must have those of training. */
 static int read_image_shape(struct hdf5 *d, enum split s, struct err *err)
 {
+	const struct hdf5so *so = &d->files.so;
 	hsize_t dim[HDF5_DIMS_MAX] = { 0 };
-	const int ndim = hdf5_shape(d->images[s], dim);
-	hid_t type = H5Dget_type(d->images[s]);
-	const size_t each = H5Tget_size(type);
-	const H5T_class_t kind = H5Tget_class(type);
+	const int ndim = hdf5_shape(so, d->images[s], dim);
+	hid_t type = so->Dget_type(d->images[s]);
+	const size_t each = so->Tget_size(type);
+	const H5T_class_t kind = so->Tget_class(type);
 	const bool planar = ndim == 4 && dim[3] > DATASET_CHANNELS_MAX && dim[1] <= DATASET_CHANNELS_MAX;
 	const enum dtype dtype = kind == H5T_INTEGER && each == 1 ? DTYPE_U8 : each == 8 ? DTYPE_F64 : DTYPE_F32;
 	const hsize_t channels = ndim == 3 ? 1 : planar ? dim[1] : dim[3], height = planar ? dim[2] : dim[1],
 		      width = planar ? dim[3] : dim[2];
 	struct dataset *b = &d->base;
 
-	H5Tclose(type);
+	so->Tclose(type);
 	if ((ndim != 3 && ndim != 4) || !dim[0] || dim[0] > (hsize_t)DATASET_SAMPLES_MAX || !height || !width ||
 	    height > 65535 || width > 65535 || !channels || channels > DATASET_CHANNELS_MAX ||
 	    (kind != H5T_FLOAT && dtype != DTYPE_U8))
@@ -140,7 +141,9 @@ static int read_image_shape(struct hdf5 *d, enum split s, struct err *err)
 		return refuse_image_shape(d, err);
 	d->rows[s] = (int64_t)dim[0];
 	d->planar = planar;
-	d->type = dtype == DTYPE_U8 ? H5T_NATIVE_UCHAR : dtype == DTYPE_F64 ? H5T_NATIVE_DOUBLE : H5T_NATIVE_FLOAT;
+	d->type = *(dtype == DTYPE_U8	 ? so->T_NATIVE_UCHAR_g
+		    : dtype == DTYPE_F64 ? so->T_NATIVE_DOUBLE_g
+					 : so->T_NATIVE_FLOAT_g);
 	d->pixel_bytes = dtype == DTYPE_U8 ? 1 : dtype == DTYPE_F64 ? 8 : 4;
 	b->dtype = dtype;
 	b->height = (int)height;
@@ -152,20 +155,21 @@ static int read_image_shape(struct hdf5 *d, enum split s, struct err *err)
 /* Reads n images from row `first`, in the layout of the file. */
 static bool read_image_rows(struct hdf5 *d, enum split s, int64_t first, int64_t n, void *to)
 {
+	const struct hdf5so *so = &d->files.so;
 	hsize_t begin[HDF5_DIMS_MAX] = { (hsize_t)first }, count[HDF5_DIMS_MAX];
 	hid_t file, memory;
 	bool good;
 
 	pthread_mutex_lock(&d->lock);
-	H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
-	hdf5_shape(d->images[s], count);
+	so->Eset_auto2(H5E_DEFAULT, NULL, NULL);
+	hdf5_shape(so, d->images[s], count);
 	count[0] = (hsize_t)n;
-	file = H5Dget_space(d->images[s]);
-	memory = H5Screate_simple(H5Sget_simple_extent_ndims(file), count, NULL);
-	good = H5Sselect_hyperslab(file, H5S_SELECT_SET, begin, NULL, count, NULL) >= 0 &&
-	       H5Dread(d->images[s], d->type, memory, file, H5P_DEFAULT, to) >= 0;
-	H5Sclose(memory);
-	H5Sclose(file);
+	file = so->Dget_space(d->images[s]);
+	memory = so->Screate_simple(so->Sget_simple_extent_ndims(file), count, NULL);
+	good = so->Sselect_hyperslab(file, H5S_SELECT_SET, begin, NULL, count, NULL) >= 0 &&
+	       so->Dread(d->images[s], d->type, memory, file, H5P_DEFAULT, to) >= 0;
+	so->Sclose(memory);
+	so->Sclose(file);
 	pthread_mutex_unlock(&d->lock);
 	return good;
 }
@@ -221,10 +225,6 @@ static int open_hdf5_split(struct hdf5 *d, enum split s, struct err *err)
 	d->images[s] = hdf5_find_array(&d->files, s, HDF5_IMAGES, &split);
 	if (d->images[s] > 0)
 		labels = hdf5_find_array(&d->files, s, HDF5_LABELS, &split);
-	if (s == SPLIT_TRAIN && d->images[s] <= 0) {
-		d->images[s] = hdf5_find_bare(&d->files, HDF5_IMAGES);
-		labels = hdf5_find_bare(&d->files, HDF5_LABELS);
-	}
 	if (d->images[s] <= 0) {
 		d->images[s] = 0;
 		return s == SPLIT_VAL ? 0 : hdf5_refuse_missing(&d->files, d->base.path, "images", err);
@@ -234,7 +234,7 @@ static int open_hdf5_split(struct hdf5 *d, enum split s, struct err *err)
 	rc = read_image_shape(d, s, err);
 	if (!rc)
 		rc = read_split_labels(d, s, labels, err);
-	H5Dclose(labels);
+	d->files.so.Dclose(labels);
 	return rc;
 }
 
@@ -296,7 +296,7 @@ static void hdf5_close(struct dataset *base)
 
 	for (int s = 0; s < SPLIT_COUNT; s++) {
 		if (d->images[s] > 0)
-			H5Dclose(d->images[s]);
+			d->files.so.Dclose(d->images[s]);
 		free(d->label[s]);
 		free(d->row[s]);
 	}
@@ -327,7 +327,7 @@ static void account_hdf5(struct hdf5 *d, int64_t lost)
 	const char *path = d->base.path;
 
 	if (d->files.n == 1 && !strcmp(d->files.path[0], path))
-		data_account_use(a, strrchr(path, '/') ? strrchr(path, '/') + 1 : path);
+		data_account_use(a, basename(path));
 	else
 		data_account_walk(a, path, &(struct data_account_rule){ decide_hdf5_fate, d });
 	data_account_leave_samples(a, lost, NULL, "without a label that is a number >= 0 or a string");
@@ -349,7 +349,6 @@ static int hdf5_open(struct dataset **ret, const struct dataset_opts *o, struct 
 	pthread_mutex_init(&d->lock, NULL);
 	label_names_init(&d->found);
 	buf_init(&d->classes, (size_t)1 << 31);
-	H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
 	hdf5_files_find(o->path, &d->files);
 	rc = hdf5_files_open(&d->files, err);
 	for (int s = 0; !rc && s < SPLIT_COUNT; s++)

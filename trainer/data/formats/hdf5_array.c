@@ -9,6 +9,7 @@
 #include <strings.h>
 
 #include "tracker/base/file.h"
+#include "tracker/base/library.h"
 #include "trainer/data/formats/image_set.h"
 
 static bool is_hdf5_name(const char *name)
@@ -46,53 +47,46 @@ void hdf5_files_find(const char *path, struct hdf5_files *ret)
 
 #define CHUNK_CACHE_BYTES ((size_t)64 << 20)
 
-static const char *const split_words[SPLIT_COUNT][5] = { { "train", "training" },
+static const char *const split_words[SPLIT_COUNT][5] = { { "train", "training", "" },
 							 { "validation", "valid", "val", "test" } };
 static const char *const array_words[2][6] = { { "images", "image", "x", "X", "data" },
 					       { "labels", "label", "y", "Y", "targets" } };
 
-static bool has_array(hid_t file, const char *name)
+static int hdf5so_load(struct hdf5so *ret, struct err *err)
+{
+#define HDF5SO_SYMBOL(name) { "H5" #name, &ret->name },
+	const struct library_function wanted[] = { HDF5SO_SYMBOLS(HDF5SO_SYMBOL) };
+#undef HDF5SO_SYMBOL
+	const struct library library = { HDF5_SONAME, "HDF5 needs libhdf5 (Debian: libhdf5-dev)" };
+
+	return library_load(&library, wanted, sizeof(wanted) / sizeof(wanted[0]), err);
+}
+
+static bool has_array(const struct hdf5_files *f, int i, const char *name)
 {
 	char group[64];
 	const char *slash = strchr(name, '/');
 	H5O_info_t info;
 
 	snprintf(group, sizeof(group), "%.*s", slash ? (int)(slash - name) : 0, name);
-	return (!*group || H5Lexists(file, group, H5P_DEFAULT) > 0) && H5Lexists(file, name, H5P_DEFAULT) > 0 &&
-	       H5Oget_info_by_name(file, name, &info, H5P_DEFAULT) >= 0 && info.type == H5O_TYPE_DATASET;
+	return (!*group || f->so.Lexists(f->file[i], group, H5P_DEFAULT) > 0) &&
+	       f->so.Lexists(f->file[i], name, H5P_DEFAULT) > 0 &&
+	       f->so.Oget_info_by_name1(f->file[i], name, &info, H5P_DEFAULT) >= 0 && info.type == H5O_TYPE_DATASET;
 }
 
-/* Finds the array of images (which 0) or labels (1) of a split in one file. bare: its name need not state the split. */
-static bool find_array_name(hid_t file, const char *split, int which, bool bare, char ret[64])
+/* Finds the array of images or labels of a split in one file. Its name states the split unless the file's name does. */
+static bool find_array_name(const struct hdf5_files *f, int i, const char *split, enum hdf5_content what, char ret[64])
 {
-	static const char *const forms[] = { "%s_%s", "%s_set_%s", "%s/%s" };
+	static const char *const forms[] = { "%s_%s", "%s_set_%s", "%s/%s", "%2$s_%1$s", "%.0s%s" };
+	const bool bare = strstr(basename(f->path[i]), split);
 
-	for (int w = 0; array_words[which][w]; w++) {
-		const char *word = array_words[which][w];
-
-		for (int k = 0; split && k < 3; k++) {
-			snprintf(ret, 64, forms[k], split, word);
-			if (has_array(file, ret))
+	for (int w = 0; array_words[what][w]; w++)
+		for (int k = *split ? 0 : 4; k < 4 + bare; k++) {
+			snprintf(ret, 64, forms[k], split, array_words[what][w]);
+			if (has_array(f, i, ret))
 				return true;
 		}
-		if (split) {
-			snprintf(ret, 64, "%s_%s", word, split);
-			if (has_array(file, ret))
-				return true;
-		}
-		snprintf(ret, 64, "%s", word);
-		if (bare && has_array(file, ret))
-			return true;
-	}
 	return false;
-}
-
-/* Returns true if the file's name states the split. */
-static bool file_names_split(const char *path, const char *split)
-{
-	const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
-
-	return strstr(name, split) != NULL;
 }
 
 hid_t hdf5_find_array(const struct hdf5_files *f, enum split s, enum hdf5_content what, const char **ret_split)
@@ -102,21 +96,10 @@ hid_t hdf5_find_array(const struct hdf5_files *f, enum split s, enum hdf5_conten
 	for (int w = 0; split_words[s][w]; w++)
 		for (int i = 0; i < f->n; i++)
 			if ((!*ret_split || *ret_split == split_words[s][w]) &&
-			    find_array_name(f->file[i], split_words[s][w], what,
-					    file_names_split(f->path[i], split_words[s][w]), name)) {
+			    find_array_name(f, i, split_words[s][w], what, name)) {
 				*ret_split = split_words[s][w];
-				return H5Dopen2(f->file[i], name, H5P_DEFAULT);
+				return f->so.Dopen2(f->file[i], name, H5P_DEFAULT);
 			}
-	return 0;
-}
-
-hid_t hdf5_find_bare(const struct hdf5_files *f, enum hdf5_content what)
-{
-	char name[64];
-
-	for (int i = 0; i < f->n; i++)
-		if (find_array_name(f->file[i], NULL, what, true, name))
-			return H5Dopen2(f->file[i], name, H5P_DEFAULT);
 	return 0;
 }
 
@@ -137,7 +120,7 @@ int hdf5_refuse_missing(const struct hdf5_files *f, const char *path, const char
 
 	buf_init(&b, 4096);
 	for (int i = 0; i < f->n; i++)
-		H5Ovisit(f->file[i], H5_INDEX_NAME, H5_ITER_NATIVE, list_array, &b);
+		f->so.Ovisit1(f->file[i], H5_INDEX_NAME, H5_ITER_NATIVE, list_array, &b);
 	buf_addc(&b, '\0');
 	rc = err_set(err, ERR_USAGE,
 		     "%.150s: no array of %s (images or x, labels or y; train_images, x_train, train/images): it has "
@@ -149,21 +132,26 @@ int hdf5_refuse_missing(const struct hdf5_files *f, const char *path, const char
 
 int hdf5_files_open(struct hdf5_files *f, struct err *err)
 {
-	hid_t access = H5Pcreate(H5P_FILE_ACCESS);
-	int rc = 0;
+	int rc = hdf5so_load(&f->so, err);
+	hid_t access;
 
-	H5Pset_cache(access, 0, 10007, CHUNK_CACHE_BYTES, 0.75);
+	if (rc)
+		return err_prefix(err, "%.150s", f->path[0]);
+	f->so.open();
+	f->so.Eset_auto2(H5E_DEFAULT, NULL, NULL);
+	access = f->so.Pcreate(*f->so.P_CLS_FILE_ACCESS_ID_g);
+	f->so.Pset_cache(access, 0, 10007, CHUNK_CACHE_BYTES, 0.75);
 	for (int i = 0; !rc && i < f->n; i++) {
 		rc = image_set_check_pointer(f->path[i], err);
 		if (rc)
 			break;
-		f->file[i] = H5Fopen(f->path[i], H5F_ACC_RDONLY, access);
+		f->file[i] = f->so.Fopen(f->path[i], 0 /* H5F_ACC_RDONLY */, access);
 		if (f->file[i] < 0) {
 			f->file[i] = 0;
 			rc = err_set(err, ERR_USAGE, "%.300s: is not a complete HDF5 file", f->path[i]);
 		}
 	}
-	H5Pclose(access);
+	f->so.Pclose(access);
 	return rc;
 }
 
@@ -171,10 +159,11 @@ void hdf5_files_close(struct hdf5_files *f)
 {
 	for (int i = 0; i < f->n; i++)
 		if (f->file[i] > 0)
-			H5Fclose(f->file[i]);
+			f->so.Fclose(f->file[i]);
 }
 
 struct array_account {
+	const struct hdf5so *so;
 	const hid_t *used;
 	int n;
 	struct data_account *account;
@@ -191,52 +180,52 @@ static herr_t account_array(hid_t file, const char *name, const H5O_info_t *info
 	if (info->type != H5O_TYPE_DATASET)
 		return 0;
 	for (int i = 0; i < a->n; i++)
-		if (a->used[i] > 0 && H5Oget_info(a->used[i], &used) >= 0 && used.addr == info->addr &&
+		if (a->used[i] > 0 && a->so->Oget_info1(a->used[i], &used) >= 0 && used.addr == info->addr &&
 		    used.fileno == info->fileno)
 			return 0;
-	array = H5Dopen2(file, name, H5P_DEFAULT);
-	ndim = array > 0 ? hdf5_shape(array, dim) : 0;
+	array = a->so->Dopen2(file, name, H5P_DEFAULT);
+	ndim = array > 0 ? hdf5_shape(a->so, array, dim) : 0;
 	if (ndim == 3 || ndim == 4)
 		data_account_leave_samples(a->account, (int64_t)dim[0], name, "in an array that is not used");
 	if (array > 0)
-		H5Dclose(array);
+		a->so->Dclose(array);
 	return 0;
 }
 
 void hdf5_account(const struct hdf5_files *f, const hid_t *used, int n, struct data_account *a)
 {
-	struct array_account each = { used, n, a };
+	struct array_account each = { &f->so, used, n, a };
 
 	for (int i = 0; i < f->n; i++)
-		H5Ovisit(f->file[i], H5_INDEX_NAME, H5_ITER_NATIVE, account_array, &each);
+		f->so.Ovisit1(f->file[i], H5_INDEX_NAME, H5_ITER_NATIVE, account_array, &each);
 }
 
 /* ---- labels ---- */
 
-int hdf5_shape(hid_t set, hsize_t ret[HDF5_DIMS_MAX])
+int hdf5_shape(const struct hdf5so *so, hid_t set, hsize_t ret[HDF5_DIMS_MAX])
 {
-	hid_t space = H5Dget_space(set);
-	int n = H5Sget_simple_extent_ndims(space);
+	hid_t space = so->Dget_space(set);
+	int n = so->Sget_simple_extent_ndims(space);
 
 	if (n > 0 && n <= HDF5_DIMS_MAX)
-		H5Sget_simple_extent_dims(space, ret, NULL);
-	H5Sclose(space);
+		so->Sget_simple_extent_dims(space, ret, NULL);
+	so->Sclose(space);
 	return n <= HDF5_DIMS_MAX ? n : 0;
 }
 
 bool hdf5_labels_load(hid_t set, int64_t n, struct hdf5_labels *ret)
 {
-	hid_t type = H5Dget_type(set);
+	hid_t type = ret->so->Dget_type(set);
 
-	ret->kind = H5Tget_class(type);
-	ret->variable = ret->kind == H5T_STRING && H5Tis_variable_str(type) > 0;
-	ret->type = ret->kind == H5T_INTEGER ? H5Tcopy(H5T_NATIVE_INT64)
-		    : ret->kind == H5T_FLOAT ? H5Tcopy(H5T_NATIVE_DOUBLE)
-					     : H5Tcopy(type);
-	H5Tclose(type);
-	ret->each = H5Tget_size(ret->type);
+	ret->kind = ret->so->Tget_class(type);
+	ret->variable = ret->kind == H5T_STRING && ret->so->Tis_variable_str(type) > 0;
+	ret->type = ret->kind == H5T_INTEGER ? ret->so->Tcopy(*ret->so->T_NATIVE_INT64_g)
+		    : ret->kind == H5T_FLOAT ? ret->so->Tcopy(*ret->so->T_NATIVE_DOUBLE_g)
+					     : ret->so->Tcopy(type);
+	ret->so->Tclose(type);
+	ret->each = ret->so->Tget_size(ret->type);
 	ret->values = calloc((size_t)n + 1, ret->each);
-	return ret->values && H5Dread(set, ret->type, H5S_ALL, H5S_ALL, H5P_DEFAULT, ret->values) >= 0;
+	return ret->values && ret->so->Dread(set, ret->type, H5S_ALL, H5S_ALL, H5P_DEFAULT, ret->values) >= 0;
 }
 
 struct sample_label hdf5_label(const struct hdf5_labels *l, int64_t i)
@@ -266,14 +255,14 @@ struct sample_label hdf5_label(const struct hdf5_labels *l, int64_t i)
 void hdf5_labels_free(struct hdf5_labels *l, hid_t set)
 {
 	if (l->variable && l->values) {
-		hid_t space = H5Dget_space(set);
+		hid_t space = l->so->Dget_space(set);
 
-		H5Dvlen_reclaim(l->type, space, H5P_DEFAULT, l->values);
-		H5Sclose(space);
+		l->so->Dvlen_reclaim(l->type, space, H5P_DEFAULT, l->values);
+		l->so->Sclose(space);
 	}
 	free(l->values);
 	if (l->type > 0)
-		H5Tclose(l->type);
+		l->so->Tclose(l->type);
 }
 
 #endif

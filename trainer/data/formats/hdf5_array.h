@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hdf5_array.h: arrays of images and labels in HDF5 files: which files a set has, how arrays are named, and the values
- * of labels. Private to hdf5.c. */
+ * of labels. libhdf5 is loaded when files are opened: Debian's brings 30 more libraries. Private to hdf5.c. */
 #ifndef DPT_DATA_HDF5_ARRAY_H
 #define DPT_DATA_HDF5_ARRAY_H
 
@@ -12,6 +12,20 @@
 #ifdef HAVE_HDF5
 #define H5_USE_110_API /* from 1.12 on, objects have tokens in place of addresses */
 #include <hdf5.h>
+
+/* What is used of libhdf5, without H5. Names that end in _g are its types and classes, which open() sets. */
+#define HDF5SO_SYMBOLS(X)                                                                                            \
+	X(Dclose) X(Dget_space) X(Dget_type) X(Dopen2) X(Dread) X(Dvlen_reclaim) X(Eset_auto2) X(Fclose) X(Fopen)    \
+	X(Lexists) X(Oget_info1) X(Oget_info_by_name1) X(Ovisit1) X(P_CLS_FILE_ACCESS_ID_g) X(Pclose) X(Pcreate)     \
+	X(Pset_cache) X(Sclose) X(Screate_simple) X(Sget_simple_extent_dims) X(Sget_simple_extent_ndims)             \
+	X(Sselect_hyperslab) X(T_NATIVE_DOUBLE_g) X(T_NATIVE_FLOAT_g) X(T_NATIVE_INT64_g) X(T_NATIVE_UCHAR_g)        \
+	X(Tclose) X(Tcopy) X(Tget_class) X(Tget_size) X(Tis_variable_str) X(open)
+
+struct hdf5so {
+#define HDF5SO_MEMBER(name) __typeof__(&H5##name) name;
+	HDF5SO_SYMBOLS(HDF5SO_MEMBER)
+#undef HDF5SO_MEMBER
+};
 #endif
 
 #define HDF5_FILES_MAX 64
@@ -22,6 +36,7 @@ struct hdf5_files {
 	char path[HDF5_FILES_MAX][HDF5_PATH_BYTES];
 	int n;
 #ifdef HAVE_HDF5
+	struct hdf5so so;
 	hid_t file[HDF5_FILES_MAX]; /* 0: not open */
 #endif
 };
@@ -33,15 +48,14 @@ void hdf5_files_find(const char *path, struct hdf5_files *ret);
 
 #define HDF5_DIMS_MAX 8
 
-int hdf5_files_open(struct hdf5_files *f, struct err *err); /* ERR_USAGE */
+int hdf5_files_open(struct hdf5_files *f, struct err *err); /* ERR_USAGE; ERR_UNSUPPORTED: libhdf5 is missing */
 void hdf5_files_close(struct hdf5_files *f);
 
 enum hdf5_content { HDF5_IMAGES, HDF5_LABELS };
 
-/* Opens the array of images or labels of a split, by the first word for the split that a file has. *ret_split: that
- * word; if set before, the only one. 0: none. */
+/* Opens the array of images or labels of a split, by the first word for the split that a file has ("": training, if
+ * its name states no split). *ret_split: that word; if set before, the only one. 0: none. */
 hid_t hdf5_find_array(const struct hdf5_files *f, enum split s, enum hdf5_content what, const char **ret_split);
-hid_t hdf5_find_bare(const struct hdf5_files *f, enum hdf5_content what); /* its name states no split */
 
 /* Counts the samples in arrays of images (3 or 4 dimensions) as left out, except for those in the n used arrays. */
 void hdf5_account(const struct hdf5_files *f, const hid_t *used, int n, struct data_account *a);
@@ -49,11 +63,13 @@ void hdf5_account(const struct hdf5_files *f, const hid_t *used, int n, struct d
 /* ERR_USAGE, with the arrays that there are. path: of the set. */
 int hdf5_refuse_missing(const struct hdf5_files *f, const char *path, const char *what, struct err *err);
 
-int hdf5_shape(hid_t array, hsize_t ret[HDF5_DIMS_MAX]); /* the number of dimensions; 0: too many */
+/* Returns the number of dimensions; 0: too many. */
+int hdf5_shape(const struct hdf5so *so, hid_t array, hsize_t ret[HDF5_DIMS_MAX]);
 
 /* The values of an array of labels in memory. */
 struct hdf5_labels {
-	hid_t type; /* type of a value */
+	const struct hdf5so *so; /* set by the caller */
+	hid_t type;		 /* type of a value */
 	H5T_class_t kind;
 	size_t each;
 	bool variable; /* strings of any length: a pointer each */
