@@ -22,6 +22,7 @@ import wheel_file
 import wheels
 
 PROGRAM = b'#!/bin/sh\necho "$0 $* $DPTRAIN_CUDA_LIBS"\nexit 7\n'
+OPENED = ["libcurl.so.4", "libhdf5_serial.so.103"]
 
 
 class SmallTools:
@@ -52,6 +53,17 @@ def check_documents(path):
     assert names == {"dptrack/share/dptrack/docs/" + name for name in wanted}, names
 
 
+def check_opened(path, folder):
+    """Libraries that dptrain opens by name are next to it, and libhdf5's name is that of configure."""
+    with zipfile.ZipFile(path) as wheel:
+        assert set(wheel.namelist()) >= {"dptrack_trainer/bin/" + name for name in OPENED}, wheel.namelist()
+    os.makedirs(folder + "/c")
+    for line, wanted in ((f'#define HDF5_SONAME "{OPENED[1]}"', f"{programs.LIBDIR}/{OPENED[1]}"), ("/* #undef HDF5_SONAME */", "")):
+        with open(folder + "/c/config.h", "w", encoding="ascii") as f:
+            f.write(f"#define HAVE_GIF 1\n{line}\n")
+        assert programs.hdf5_library(folder) == wanted, line
+
+
 def check_absent_documents(folder):
     """Without the site's packages its reason is reported, and an older site is not packed."""
     os.makedirs(folder + "/site")
@@ -67,7 +79,7 @@ def check_absent_documents(folder):
 def write_both(root, folder):
     os.makedirs(folder)
     for name, files in (("dptrack", wheels.server_files(root, root + "/curl", SmallTools())),
-                        ("dptrack_trainer", wheels.trainer_files(root, root + "/curl", SmallTools()))):
+                        ("dptrack_trainer", wheels.trainer_files(root, dict.fromkeys(OPENED, root + "/curl"), SmallTools()))):
         path = f"{folder}/{name}-{wheels.project.version()}-py3-none-linux_x86_64.whl"
         wheel_file.write(path, files, 1700000000)
         yield path
@@ -136,6 +148,7 @@ def main():
                 assert f.read() == g.read(), os.path.basename(a)
         check_metadata(*map(check_record, first))
         check_documents(first[0])
+        check_opened(first[1], folder + "/release")
         check_absent_documents(folder + "/absent")
         check_installed(first, folder)
     print("wheels: the same bytes, their record, their commands")

@@ -93,7 +93,8 @@ def make_packages(build, version=None):
     work = f"{out}/dptrack-{version}"
     shutil.rmtree(out, ignore_errors=True)
     stage(root, work, version)
-    environment = {**os.environ, "SOURCE_DATE_EPOCH": str(project.epoch()), "MAKEFLAGS": ""}
+    hdf5 = programs.hdf5_library(os.path.join(build, "release"))
+    environment = {**os.environ, "SOURCE_DATE_EPOCH": str(project.epoch()), "MAKEFLAGS": "", "HDF5": hdf5 and project.owner(hdf5)}
     project.run(["dpkg-buildpackage", "-b", "-us", "-uc", "--no-sign"], cwd=work, env=environment)
     shutil.rmtree(work)
     made = sorted(glob.glob(out + "/*.deb"))

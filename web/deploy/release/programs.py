@@ -93,6 +93,13 @@ def build(out, outer):
     return root, absent
 
 
+def hdf5_library(out):
+    """The path of libhdf5, which dptrain opens by name, or an empty text where configure did not find it."""
+    with open(os.path.join(out, "c", "config.h"), encoding="utf-8") as f:
+        found = re.search(r'^#define HDF5_SONAME "(.*)"$', f.read(), re.MULTILINE)
+    return f"{LIBDIR}/{found[1]}" if found else ""
+
+
 def report_absent(command, absent):
     for part, reason in absent.items():
         print(f"{command}: without {part}: {reason}", flush=True)

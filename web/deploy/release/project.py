@@ -55,3 +55,13 @@ def run(words, cwd=None, env=None):
     if done.returncode:
         raise Failure("%s: exit status %d: %s" % (" ".join(words[:4]), done.returncode, "\n".join(done.stdout.splitlines()[-15:])))
     return done.stdout
+
+
+def owner(path):
+    """The Debian package of a file; its list may have the path from before /lib became a link to /usr/lib."""
+    path = os.path.realpath(path)
+    for listed in (path, path.removeprefix("/usr")):
+        found = subprocess.run(["dpkg", "-S", listed], capture_output=True, text=True, check=False).stdout
+        if found:
+            return found.partition(":")[0]
+    raise Failure(f"no package owns {path}, so its licence is unknown")

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes the wheels dptrack and dptrack-trainer: wheels.py BUILD. Their files are in BUILD/release/wheels.
 
-The programs come from BUILD/release (programs.py). auditwheel copies the libraries that they need into the wheel; libcurl,
-which programs open by name, is next to them (curl_library.py). MPI's and UCX's libraries are the machine's own."""
+The programs come from BUILD/release (programs.py). auditwheel copies the libraries that they need into the wheel; libcurl
+(curl_library.py) and libhdf5, which programs open by name, are next to them. MPI's and UCX's libraries are the machine's own."""
 import email.message
 import glob
 import json
@@ -104,13 +104,14 @@ def server_files(root, curl, tools):
     return {**files, **information("dptrack", "dptrack", "dptrack.__main__:main", project.text("README.md"))}
 
 
-def trainer_files(root, curl, tools):
+def trainer_files(root, opened, tools):
+    """opened: {name: path} of the libraries that dptrain opens by name."""
     package = os.path.join(project.TOP, "trainer", "python", "dptrack_trainer")
     files = {f"dptrack_trainer/{os.path.basename(path)}": (open(path, "rb").read(), 0o644)
              for path in glob.glob(package + "/*.py")}
     for path in [root + "/usr/bin/dptrain", *glob.glob(f"{root}{programs.LIBDIR}/dptrack/dptrain_*.so")]:
         files["dptrack_trainer/bin/" + os.path.basename(path)] = tools.binary(path, "$ORIGIN")
-    files["dptrack_trainer/bin/libcurl.so.4"] = tools.binary(curl, "$ORIGIN")
+    files.update({"dptrack_trainer/bin/" + name: tools.binary(path, "$ORIGIN") for name, path in opened.items()})
     readme = project.text("trainer/python/README.md")
     return {**files, **information("dptrack-trainer", "dptrain", "dptrack_trainer:main", readme)}
 
@@ -124,23 +125,13 @@ def libraries(paths):
     return found
 
 
-def owner(path):
-    """The Debian package of a file; its list may have the path from before /lib became a link to /usr/lib."""
-    path = os.path.realpath(path)
-    for listed in (path, path.removeprefix("/usr")):
-        found = subprocess.run(["dpkg", "-S", listed], capture_output=True, text=True, check=False).stdout
-        if found:
-            return found.partition(":")[0]
-    raise project.Failure(f"no package owns {path}, so its licence is unknown")
-
-
 def licences(names, known):
     """The copyright files of the packages from which libraries were copied, by package."""
     paths = {os.path.basename(os.path.realpath(path)): path for path in known.values()} | known
     texts = {}
-    for name in ["libcurl.so.4", *names]:
+    for name in names:
         original = re.sub(r"-[0-9a-f]{8}\.", ".", name, count=1)  # auditwheel adds a checksum to the name
-        package = curl_library.PACKAGE if original == "libcurl.so.4" else owner(paths[original])
+        package = curl_library.PACKAGE if original == "libcurl.so.4" else project.owner(paths[original])
         with open(f"/usr/share/doc/{package}/copyright", "rb") as f:
             texts[package] = f.read()
     return texts
@@ -150,7 +141,7 @@ def finish(repaired, out, known):
     """Writes the repaired wheel with the licences of its libraries; returns its path and the libraries' packages."""
     files = wheel_file.read(repaired)
     info = wheel_file.information_folder(files)
-    copied = [os.path.basename(name) for name in files if ".libs/" in name]
+    copied = [os.path.basename(name) for name in files if ".libs/" in name or os.path.basename(name) in known]
     texts = licences(copied, known)
     for package, text in texts.items():
         files[f"{info}/licenses/{package}/copyright"] = (text, 0o644)
@@ -182,9 +173,10 @@ def make_wheels(build):
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
     curl = curl_library.build(os.path.join(out, "curl"))
-    known = libraries([root + "/usr/bin/dptrack", root + "/usr/bin/dptrain", curl, *glob.glob(f"{root}{programs.LIBDIR}/dptrack/*.so")])
+    opened = {os.path.basename(path): path for path in (curl, programs.hdf5_library(out)) if path}
+    known = libraries([root + "/usr/bin/dptrack", root + "/usr/bin/dptrain", *opened.values(), *glob.glob(f"{root}{programs.LIBDIR}/dptrack/*.so")]) | opened
     bundled = dict([make_wheel("dptrack", server_files(root, curl, tools), tools, folder, known),
-                    make_wheel("dptrack-trainer", trainer_files(root, curl, tools), tools, folder, known)])
+                    make_wheel("dptrack-trainer", trainer_files(root, opened, tools), tools, folder, known)])
     with open(os.path.join(out, "bundled.json"), "w", encoding="ascii") as f:
         json.dump(bundled, f, indent=1)
     programs.report_absent("wheels", absent)
