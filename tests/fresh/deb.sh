@@ -70,6 +70,7 @@ for completion in bash-completion/completions fish/vendor_completions.d zsh/vend
 done
 test -f /usr/include/dptrack.h -a -e /usr/lib/x86_64-linux-gnu/libdptrack.so
 python3 -m dptrack --version
+! grep -aq 'libhdf5[a-z_]*\.so' /usr/bin/dptrain || dpkg -s dptrain | grep -q '^Recommends: .*libhdf5' || fail "dptrain does not recommend libhdf5"
 
 db=$(find $store -name dptrack.db)
 version=$(python3 -c "import sqlite3; print(sqlite3.connect('$db').execute('PRAGMA user_version').fetchone()[0])")
