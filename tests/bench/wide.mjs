@@ -10,6 +10,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { launch } from '../web/browser.mjs';
 import { ask, serveFolder } from '../web/serve.mjs';
+import { each, rest } from './parts/fill.mjs';
 
 const SLOW = { offline: false, latency: 40, downloadThroughput: 10e6 / 8, uploadThroughput: 10e6 / 8 };
 const ROUNDS = 5;
@@ -24,14 +25,6 @@ const size = { runs: option('runs', 1500), metrics: option('metrics', 1500), par
 	experiments: option('experiments', 2000) };
 const median = (l) => [...l].sort((a, b) => a - b)[l.length >> 1];
 
-/** Calls act n times, a few at once. */
-async function each(n, act) {
-	let next = 0;
-	await Promise.all(Array.from({ length: AT_ONCE }, async () => {
-		for (let i = next++; i < n; i = next++) await act(i);
-	}));
-}
-
 async function made(url, experiment, i, metrics, params) {
 	const run = await ask(url, 'runs', { experiment, name: `${experiment}-${i}`, start_time: 1.7e12 + i,
 		params: Object.fromEntries(Array.from({ length: params }, (_, p) => [`param${p}`, String((i * 7 + p) % (p + 2))])) });
@@ -43,9 +36,11 @@ async function made(url, experiment, i, metrics, params) {
 }
 
 async function fill(url) {
-	await each(size.runs, (i) => made(url, 'wide', i, size.metrics, size.params));
+	await each(size.runs, AT_ONCE, (i) => made(url, 'wide', i, size.metrics, size.params));
 	await made(url, 'small', 0, 1, 1);
-	await each(size.experiments, (i) => ask(url, 'runs', { experiment: `team${i % 20}/study ${i}`, name: 'one', params: {} }));
+	await each(size.experiments, AT_ONCE, (i) =>
+		ask(url, 'runs', { experiment: `team${i % 20}/study ${i}`, name: 'one', params: {} }));
+	await rest();
 }
 
 /** Seconds from the request for a page until an element that the selector finds is painted. */

@@ -20,4 +20,5 @@ EXTRA_DIST += \
 	tests/web/package.json tests/web/package-lock.json tests/web/.npmrc \
 	tests/web/twelve.py tests/web/devserver.mjs tests/web/serve.mjs tests/web/browser.mjs tests/web/stage.mjs \
 	tests/web/pure_test.mjs tests/web/page_test.mjs tests/web/login_test.mjs tests/web/restart_test.mjs tests/web/away_test.mjs tests/web/parts_test.mjs tests/web/tags_test.mjs tests/web/charts_test.mjs tests/web/reading_test.mjs tests/web/wide_test.mjs tests/web/manage_test.mjs tests/web/view_test.mjs tests/web/handling/choose_test.mjs tests/web/handling/first_test.mjs tests/web/handling/screens_test.mjs tests/web/handling/review_test.mjs tests/web/insight_test.mjs tests/web/told_test.mjs tests/web/saved_view/report_test.mjs tests/web/saved_view/alerts_test.mjs tests/web/saved_view/models_test.mjs tests/web/saved_view/many_test.mjs tests/web/pictures.mjs \
-	tests/bench/page tests/bench/page.mjs tests/bench/parts/live.mjs tests/bench/parts/shows.mjs tests/bench/wide.mjs
+	tests/bench/page tests/bench/page.mjs tests/bench/parts/fill.mjs tests/bench/parts/live.mjs \
+	tests/bench/parts/shows.mjs tests/bench/wide.mjs

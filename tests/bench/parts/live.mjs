@@ -14,6 +14,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { chart, drawn, launch } from '../../web/browser.mjs';
 import { ask, serveFolder } from '../../web/serve.mjs';
+import { each, pause, rest } from './fill.mjs';
 
 const option = (name, otherwise) => {
 	const at = process.argv.indexOf('--' + name);
@@ -28,8 +29,6 @@ const STEPS = 400;
 const LIVE = 8;
 const TICK_MS = 200;
 const SAMPLE_S = 6;
-/** How long the machine writes what the stores were filled with; a page opened meanwhile waits for a processor. */
-const SETTLE_MS = 10e3;
 const HEAP_TAKEN = 5;
 const SLOW_MS = 50;
 const ROW = '.grid .body .row';
@@ -41,15 +40,9 @@ function note(what, value, unit, aim, met) {
 	rows.push({ what, value, unit, aim, met });
 }
 
-const pause = (ms) => new Promise((done) => setTimeout(done, ms));
-
-/** Calls act n times, a few at once, and waits until the machine is at rest. */
 async function fill(n, act) {
-	let next = 0;
-	await Promise.all(Array.from({ length: AT_ONCE }, async () => {
-		for (let i = next++; i < n; i = next++) await act(i);
-	}));
-	await pause(SETTLE_MS);
+	await each(n, AT_ONCE, act);
+	await rest();
 }
 
 const loss = (i, step) => Math.exp(-step / 150) + 0.1 * Math.sin(step * (i + 1)) ** 2 + i / 1000;
