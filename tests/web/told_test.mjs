@@ -85,10 +85,13 @@ test('media over steps: a slider, the charts\' cursor, changes between steps', a
 	await until(() => page.evaluate((q) => Number(document.querySelector(q)?.dataset.ridges ?? 0),
 		`${card('seen/weights')} canvas`), (n) => n > 1, 'a ridge for each step');
 	await says(page, card('seen/weights'), /Middle .* at step 0, .* at step 30/);
+	await says(page, `${card('seen/cells')} td:last-child`, /^0\.1$/);
+	await page.keyboard.press('Tab');
+	await says(page, card('seen/words'), /step 10, 2 of 4/);
+	await charted(page, 'train/loss', (d) => d.at === null);
 	await page.click(`${card('seen/weights')} button:text-is("Table")`);
 	await says(page, '.values caption', /^Histograms: 4 steps/);
 	await page.keyboard.press('Escape');
-	await says(page, `${card('seen/cells')} td:last-child`, /^0\.1$/);
 	assert.equal(await page.$eval(`${card('seen/picture')} img`, (i) => i.complete && i.naturalWidth), 1);
 	await page.waitForSelector(`${card('seen/tone')} audio`, WAIT);
 });

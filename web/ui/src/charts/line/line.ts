@@ -319,9 +319,9 @@ export class LineChart extends Chart<LineData, LineEvents> {
 		this.tip.hide();
 	}
 
+	/** Ends the reading by keys, unless the window has lost the focus. */
 	private readonly blur = (): void => {
-		if (this.reader?.by === 'keys') this.reader = null;
-		this.drawOver();
+		if (this.reader?.by === 'keys' && document.activeElement !== this.el) this.forget();
 	};
 
 	/** A tap or a scroll elsewhere ends the reading of a touch. */
