@@ -227,6 +227,15 @@ export const knownMetrics = computed<ReadonlySet<string>>(() => {
 	return seenKeys.keys;
 });
 
+export function isParam(key: string): boolean {
+	return knownRuns.value.some((r) => r.params[key] !== undefined);
+}
+
+/** Returns true for the name of a param or metric, which a filter compares without a prefix. */
+export function isKnown(key: string): boolean {
+	return knownMetrics.value.has(key) || isParam(key);
+}
+
 /** Token of the last change that the page knows: of the first list of runs, then of each report of changes. */
 export const changesToken = signal<string | null>(null);
 

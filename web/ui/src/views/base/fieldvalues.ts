@@ -3,10 +3,6 @@
 import { natural } from '../../base/format.ts';
 import * as s from '../../state/index.ts';
 
-export function isParam(key: string): boolean {
-	return s.knownRuns.value.some((r) => r.params[key] !== undefined);
-}
-
 /** Numbers of runs by the value of a field, most frequent first for texts, in order for numbers. */
 export function valuesOf(id: string): [string, number][] {
 	const key = id.slice(2);

@@ -4,8 +4,9 @@ import { useSignal, type Signal } from '@preact/signals';
 import type { RefObject } from 'preact';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import { readFilter } from '../../base/filter/filter.ts';
+import * as s from '../../state/index.ts';
 import { Str } from '../../strings/en.ts';
-import { accept, isKnown, suggest, type Suggestion } from './suggest.ts';
+import { accept, suggest, type Suggestion } from './suggest.ts';
 import '../base/later.ts';
 
 interface Options {
@@ -21,7 +22,7 @@ export function Completion({ box, text, take, active }: Options) {
 	const open = useSignal<'' | 'typed' | 'asked'>('');
 	const at = useSignal(-1);
 	const cursor = box.current?.selectionStart ?? text.length;
-	const { kind } = readFilter(text, isKnown);
+	const { kind } = readFilter(text, s.isKnown);
 	const closed = open.value === '' || (open.value === 'typed' && kind === 'whole' && /\s$/.test(text));
 	const found = closed ? { list: [], from: 0, to: 0 } : suggest(text, cursor);
 	const { list } = found;

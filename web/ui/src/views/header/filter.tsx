@@ -18,8 +18,6 @@ const HINT = Str.WordsOfNamesParamsTags;
 const typed = signal<string | null>(null);
 /** The field has had the focus: its completion is loaded. */
 const begun = signal(false);
-const known = (key: string) => s.knownMetrics.value.has(key) || s.knownRuns.value.some((r) =>
-	r.params[key] !== undefined);
 /** What an expression lacks, by what may follow. */
 const LACKS: Record<string, string> = { field: Str.aNameIsMissing, operator: Str.aComparisonSuchAsIsMissing,
 	value: Str.aValueIsMissing, pattern: Str.aTextInQuotesIsMissing, joint: Str.aBracketIsNotClosed };
@@ -36,7 +34,7 @@ function put(text: string): void {
 function beginsField(text: string): boolean {
 	const word = text.trim().toLowerCase();
 	if (word === '' || /\s/.test(word)) return false;
-	if (known(text.trim())) return true;
+	if (s.isKnown(text.trim())) return true;
 	if (s.knownRuns.value.some((r) => s.hasWords(r, word))) return false;
 	return [...ATTRIBUTES, ...s.knownMetrics.value, 'metrics.', 'params.', 'tags.', 'attributes.']
 		.some((k) => k.toLowerCase().startsWith(word) || word.startsWith(k.toLowerCase() + '.'));
@@ -45,8 +43,8 @@ function beginsField(text: string): boolean {
 /** Puts the text into the view unless it is an expression without its end, or may become one; said: the reader has
  * pressed Enter. */
 function apply(given: string, said = false): void {
-	const text = withUnderscores(given, known);
-	const { kind, want } = readFilter(text, known);
+	const text = withUnderscores(given, s.isKnown);
+	const { kind, want } = readFilter(text, s.isKnown);
 	s.filterProblem.value = null;
 	if (kind !== 'partial') return void ((said || !beginsField(text)) && put(text));
 	if (said) s.filterProblem.value = filled(Str.TheFilterIsNotComplete, LACKS[want] ?? Str.itsEndIsMissing);

@@ -5,7 +5,7 @@ import { ATTRIBUTES } from '../../base/filter/filter.ts';
 import { count, fixed } from '../../base/format.ts';
 import * as s from '../../state/index.ts';
 import { filled, Str } from '../../strings/en.ts';
-import { isParam, valuesOf } from '../base/fieldvalues.ts';
+import { valuesOf } from '../base/fieldvalues.ts';
 
 export interface Suggestion {
 	/** What is shown and inserted. */
@@ -30,10 +30,6 @@ const NUMBER_TESTS: [string, string][] = [['>', Str.above], ['<', Str.below], ['
 	['=', Str.equalTo], ['!=', Str.otherThan], ['IS NULL', Str.theRunHasNone]];
 const TEXT_TESTS: [string, string][] = [['=', Str.is], ['!=', Str.isNot], ['LIKE', Str.matchesStandsForAnyText],
 	['ILIKE', Str.matchesInUpperOrLower], ['IN', Str.oneOfAList], ['IS NULL', Str.theRunHasNone]];
-
-export function isKnown(key: string): boolean {
-	return s.knownMetrics.value.has(key) || isParam(key);
-}
 
 /** How well a text matches what is typed; lower is better, null: not at all. */
 function match(text: string, part: string): number | null {
@@ -60,7 +56,7 @@ function resolved(field: string): string {
 	if (field[0] !== '?') return field;
 	const key = field.slice(2);
 	const m = /^(.+)\.(last|first|min|max)$/.exec(key);
-	return isParam(key) ? 'p:' + key : m && s.knownMetrics.value.has(m[1]!) ? `m:${m[2]}:${m[1]}` : `m:last:${key}`;
+	return s.isParam(key) ? 'p:' + key : m && s.knownMetrics.value.has(m[1]!) ? `m:${m[2]}:${m[1]}` : `m:last:${key}`;
 }
 
 function fieldIds(): { id: string; note: string }[] {
@@ -75,12 +71,12 @@ function fieldIds(): { id: string; note: string }[] {
 }
 
 function fields(part: string): Suggestion[] {
-	const all = fieldIds().map(({ id, note }) => ({ text: fieldWords(id, isParam), note }));
+	const all = fieldIds().map(({ id, note }) => ({ text: fieldWords(id, s.isParam), note }));
 	const found = ranked(all, part, (f) => f.text);
 	if (part === '') return found;
 	const tests = s.split.value.differ.flatMap((k) => valuesOf('p:' + k).filter(([v]) => match(v, part) === 0
 		&& Number.isNaN(Number(v))).map(([v, n]) => ({ note: count(n, Str.run),
-		text: `${fieldWords('p:' + k, isParam)} = ${valueWords(v)}` })));
+		text: `${fieldWords('p:' + k, s.isParam)} = ${valueWords(v)}` })));
 	const near = found.filter((f) => match(f.text, part)! < 2);
 	return [...near, ...tests.slice(0, VALUES_MOST), ...found.slice(near.length)];
 }
@@ -113,7 +109,7 @@ function listFor(want: string, id: string, part: string): Suggestion[] {
 }
 
 export function suggest(text: string, cursor: number): Suggestions {
-	const at = contextAt(text, cursor, isKnown);
+	const at = contextAt(text, cursor, s.isKnown);
 	const nothing = at.want === 'field' && at.part === '' && text.trim() === '';
 	const list = at.kind === 'words' && at.want === 'none' ? [] : listFor(at.want, resolved(at.field), at.part);
 	const typed = text.slice(at.from, at.to);

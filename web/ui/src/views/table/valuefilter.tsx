@@ -9,7 +9,7 @@ import { metricColumn } from '../../base/rank.ts';
 import { matchesWords } from '../../base/url.ts';
 import * as s from '../../state/index.ts';
 import { filled, parts, Str } from '../../strings/en.ts';
-import { isParam, valuesOf } from '../base/fieldvalues.ts';
+import { valuesOf } from '../base/fieldvalues.ts';
 import '../base/later.ts';
 import type { Column } from './column.ts';
 
@@ -130,7 +130,7 @@ export function ValueFilter({ c, close }: { c: Column; close: () => void }) {
 		close();
 		s.go({ filter: withTests(s.view.value.filter, field, tests) });
 	};
-	const part: Part = { field, put, words: fieldWords(field, isParam) };
+	const part: Part = { field, put, words: fieldWords(field, s.isParam) };
 	const range = field.startsWith('m:') || field === 'a:duration' || field === 'a:start_time';
 	const words = field === 'a:name' || field === 'a:notes';
 	return (
