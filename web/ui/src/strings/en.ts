@@ -222,11 +222,10 @@ export enum Str {
 	APartOfThisPageCould = 'A part of this page could not be loaded.',
 	Reload = 'Reload',
 	spikeXAtX = 'spike {0} at {1}',
-	divergedAtStepX = 'diverged at step {0}',
 	deletedX = 'deleted {0}',
 	deleted = 'deleted',
 	runningStepX = 'running, step {0}',
-	xAfterStepX = '{0} after step {1}',
+	xAfterX = '{0} after {1}',
 
 	// views/charts
 	AddToReport = 'Add to report',

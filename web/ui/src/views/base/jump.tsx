@@ -30,8 +30,7 @@ export function wayOf(r: Run, t: Statement): (() => void) | null {
 
 /** What a link of a statement shows when the pointer is on it. */
 export function hintOf(r: Run, t: Statement): string {
-	if (!isBadEnd(t)) return t.alert?.text || t.text;
-	return r.reason ? withReason(r, t) : filled(Str.xWhyIsOnTheRunsPage, t.text);
+	return withReason(r, t, isBadEnd(t) ? filled(Str.xWhyIsOnTheRunsPage, t.text) : t.alert?.text || t.text);
 }
 
 function Say({ r, t, tab }: { r: Run; t: Statement; tab: number | undefined }) {

@@ -14,13 +14,11 @@ export interface Statement {
 	alert: Alert | null;
 }
 
-/** A short phrase for an alert. */
-export function alertText(a: Alert): string {
-	if (a.kind === 'spike' && a.value !== null && a.step !== null) return filled(Str.spikeXAtX, short(a.value),
-		filled(Str.stepX, a.step));
-	if (a.kind === 'failed' && a.step !== null) return filled(Str.xAfterStepX, a.kind, a.step);
-	if (a.kind === 'diverged' && a.step !== null) return filled(Str.divergedAtStepX, a.step);
-	return a.text;
+/** A short phrase for an alert at its place: its step unless the place is given in words. */
+export function alertText(a: Alert, at = a.step === null ? '' : filled(Str.stepX, a.step)): string {
+	if (!at || a.kind === 'nan') return a.text;
+	if (a.kind === 'spike') return a.value === null ? a.text : filled(Str.spikeXAtX, short(a.value), at);
+	return filled(a.kind === 'failed' ? Str.xAfterX : Str.xAtX, a.kind, at);
 }
 
 /** Statements about a run, most serious first, one per kind. */
@@ -44,9 +42,9 @@ export function statements(r: Run): Statement[] {
 /** Returns true if a run ended badly: the reason is on its page. */
 export const isBadEnd = ({ kind }: Statement) => kind === 'failed' || kind === 'killed';
 
-/** The statement, with the reason that the program gave for a bad end. */
-export function withReason(r: Run, t: Statement): string {
-	return isBadEnd(t) && r.reason ? t.text + ': ' + r.reason : t.text;
+/** The statement, with the reason that the program gave for a bad end; without one, other words. */
+export function withReason(r: Run, t: Statement, other = t.text): string {
+	return isBadEnd(t) && r.reason ? t.text + ': ' + r.reason : other;
 }
 
 /** Alerts of the training loss come before those in epochs. */
@@ -57,7 +55,7 @@ function keyRank(a: Alert): number {
 function statusText(r: Run): string {
 	const step = r.last_step;
 	if (r.status === 'running' && step !== null) return filled(Str.runningStepX, step);
-	if (endedEarly(r) && step !== null) return filled(Str.xAfterStepX, r.status, step);
+	if (endedEarly(r) && step !== null) return filled(Str.xAfterX, r.status, filled(Str.stepX, step));
 	return r.status;
 }
 

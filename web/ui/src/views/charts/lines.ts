@@ -56,9 +56,8 @@ export function flagsOf(r: Pick<Run, 'alerts'>, key: string, t: Series, unit: st
 		const i = t.xs.indexOf(x);
 		const y = a.kind === 'failed' ? t.ys[i] ?? null : a.value !== null && Number.isFinite(a.value) ? a.value
 			: null;
-		const text = a.kind === 'spike' && a.value !== null ? filled(Str.spikeXAtX, short(a.value), at)
-			: a.kind === 'nan' ? filled(recovered(a) ? Str.notFiniteAtX : Str.NaNFromX, at)
-				: a.kind === 'failed' && unit === 'step' ? alertText(a) : filled(Str.xAtX, a.kind, at);
+		const text = a.kind === 'nan' ? filled(recovered(a) ? Str.notFiniteAtX : Str.NaNFromX, at)
+			: alertText(a, at);
 		out.push({ x, y, kind: a.kind, text });
 	}
 	return out;
