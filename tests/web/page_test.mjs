@@ -371,7 +371,7 @@ test('a filter expression is sent to the server, and its error is shown', { skip
 	await p.fill('input[aria-label="Filter runs"]', 'metrics."epoch/top1".max > 0.91 AND params.world_size = 1');
 	await p.waitForFunction(() => document.querySelectorAll('.grid .body .row').length === 3);
 	await p.fill('input[aria-label="Filter runs"]', 'params.lr > > 1');
-	await p.waitForSelector('.filter .problem');
+	await p.waitForSelector('.head > .problem');
 	seen.complaints.length = 0;
 });
 

@@ -75,11 +75,20 @@ test('a bare name is a param or a metric, in a link too; mistakes are explained 
 	await page.fill(FIELD, 'epoch/top1.max > 0.9');
 	await lists(page, want);
 	await page.fill(FIELD, 'lrr > 0.1');
-	await says(page, '.filter .problem', /no run has a param or metric 'lrr'/);
+	await says(page, '.head > .problem', /no run has a param or metric 'lrr'/);
 	await lists(page, want);
 	await page.fill(FIELD, 'lr >');
 	await page.keyboard.press('Enter');
-	await says(page, '.filter .problem', /^The filter is not complete: a value is missing\.$/);
+	await says(page, '.head > .problem', /^The filter is not complete: a value is missing\.$/);
+	for (const width of [1440, 800, 390]) {
+		await page.setViewportSize({ width, height: 844 });
+		const [filter, message, facts] = await until(() => Promise.all(['.filter', '.head > .problem', '.facts']
+			.map((q) => page.locator(q).boundingBox())), (l) => l.every((b) => b !== null));
+		assert.ok(message.y >= filter.y + filter.height && message.y + message.height <= facts.y,
+			`${width} px: ${JSON.stringify([filter, message, facts])}`);
+		assert.ok(message.x >= 0 && message.x + message.width <= width, JSON.stringify(message));
+	}
+	await page.setViewportSize({ width: 1280, height: 800 });
 	await lists(page, want);
 	await page.fill(FIELD, 'resnet');
 	await lists(page, (await found("name LIKE '%resnet%'")));

@@ -85,7 +85,7 @@ export function Filter() {
 	const text = typed.value ?? filter;
 	const wrong = s.filterProblem.value;
 	return (
-		<span class="filter">
+		<><span class="filter">
 			<input ref={box} type="text" role="combobox" aria-autocomplete="list"
 				aria-label={Str.FilterRuns}
 				aria-expanded={active.value !== null} aria-activedescendant={active.value || undefined}
@@ -103,7 +103,6 @@ export function Filter() {
 			{text !== '' && <button type="button" class="quiet" aria-label={Str.ClearTheFilter}
 				onClick={leave}>✕</button>}
 			{begun.value && <Completion box={box} text={text} take={take} active={active} />}
-			{wrong !== null && <span class="problem" role="alert">{wrong}</span>}
-		</span>
+		</span>{wrong !== null && <span class="problem" role="alert" title={wrong}>{wrong}</span>}</>
 	);
 }
