@@ -33,8 +33,8 @@ export function Shades({ looks }: { looks: readonly Look[] }) {
 const TAIL = 12;
 
 /** A name that is shortened in the middle if it does not fit, since names usually differ at their ends. */
-export function Name({ text }: { text: string }) {
-	const at = text.length > 2 * TAIL ? text.length - TAIL : text.length;
+export function Name({ text, tail = TAIL }: { text: string; tail?: number }) {
+	const at = text.length > 2 * tail ? text.length - tail : text.length;
 	return <span class="cut"><span>{text.slice(0, at)}</span>{text.slice(at)}</span>;
 }
 

@@ -23,6 +23,8 @@ export interface Column {
 }
 
 const PAD = 14;
+/** The arrow of a sorted head, next to its last line. */
+const ARROW = 7;
 /** Room to press a head next to the button of its menu. */
 const WIDTH_LEAST = 42;
 /** Runs whose texts determine the width. */
@@ -47,8 +49,8 @@ export function twoLines(title: string): string[] {
 export function widthOf(title: string, texts: Iterable<string>, max: number): number {
 	family ??= getComputedStyle(document.documentElement).fontFamily;
 	ruler.font = '600 11.5px ' + family;
-	let n = 0;
-	for (const line of twoLines(title)) n = Math.max(n, ruler.measureText(line).width + 2);
+	const lines = twoLines(title).map((l) => ruler.measureText(l).width + 2);
+	let n = Math.max(...lines, lines.at(-1)! + ARROW);
 	ruler.font = '600 12.5px ' + family;
 	const longest = [...new Set(texts)].sort((a, b) => b.length - a.length).slice(0, MEASURED);
 	// digits have equal widths: the table uses tabular figures

@@ -17,6 +17,8 @@ import { DEEPEST, INDENT, isFolded, nesting, toggleFold, visibleRows } from './r
 
 /** Pixels of a row. */
 export const ROW = 27;
+/** Characters at the end of a head that is cut. */
+const HEAD_TAIL = 6;
 
 function ariaSort(c: Column): 'ascending' | 'descending' | 'none' {
 	const v = s.view.value;
@@ -68,7 +70,7 @@ export function HeadCell({ c, i }: { c: Column; i: number }) {
 				openMenu(c.id, e.currentTarget);
 			}} onClick={(e) => !wasDragged() && c.sortable && (e.shiftKey ? sortThen : sortBy)(c)}>
 			{c.id === 'name' && <SelectAll />}
-			<span class="lines">{twoLines(title).map((l) => <span key={l}>{l}</span>)}</span>
+			<span class="lines">{twoLines(title).map((l) => <Name key={l} text={l} tail={HEAD_TAIL} />)}</span>
 			{order !== 'none' && (
 				<span class="arrow" aria-hidden="true">{order === 'descending' ? '▾' : '▴'}</span>
 			)}

@@ -15,7 +15,7 @@ export function paramColumn(key: string): Column {
 	return {
 		id: 'p:' + key, title: key.replace(/_/g, ' '), hint: filled(Str.ParamX, key), number: numeric,
 			sortable: true,
-		width: widthOf(key.replace(/_/g, ' ').slice(0, 18), sample(list, (r) => paramText(r.params[key] ?? '')),
+		width: widthOf(key.replace(/_/g, ' '), sample(list, (r) => paramText(r.params[key] ?? '')),
 			150),
 		cell: (r) => paramText(r.params[key] ?? ''),
 		full: (r) => r.params[key] ?? '',
@@ -26,7 +26,7 @@ export function tagColumn(key: string): Column {
 	const text = (r: Run) => s.tagsOf(r)[key] ?? '';
 	return {
 		id: 't:' + key, title: key, hint: filled(Str.TagX, key), number: false, sortable: true,
-		width: widthOf(key.slice(0, 18), sample(s.rows.value, text), 150), cell: text, full: text,
+		width: widthOf(key, sample(s.rows.value, text), 150), cell: text, full: text,
 	};
 }
 
@@ -41,7 +41,7 @@ export function valueColumn(id: string): Column | null {
 	const top = c.what === 'best' && s.goal.value?.key === c.key ? s.best.value : null;
 	return {
 		id, title: `${s.shortKey(c.key)} ${c.what}`, hint: `${c.key}, ${what}`, number: true, sortable: true,
-		width: widthOf(`${s.shortKey(c.key)} ${c.what}`.slice(0, 16), values.map((v) => fixed(v, d)), 130),
+		width: widthOf(`${s.shortKey(c.key)} ${c.what}`, values.map((v) => fixed(v, d)), 130),
 		cell: (r) => {
 			const v = metricValue(r.metrics[c.key], c.what, dir);
 			if (v === undefined) return <span class="none">–</span>;
@@ -69,7 +69,7 @@ export function derivedColumn(id: string): Column {
 	return {
 		id, title: text, number: true, sortable: true,
 		hint: typeof formula === 'string' ? formula : filled(Str.FormulaX, text),
-		width: widthOf(text.slice(0, 24), values.map((v) => fixed(v, d)), 150),
+		width: widthOf(text, values.map((v) => fixed(v, d)), 150),
 		cell: (r) => {
 			const v = of(r);
 			return v === undefined ? <span class="none">–</span> : fixed(v, d);
