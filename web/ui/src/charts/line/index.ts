@@ -2,6 +2,6 @@
 // Line chart of many runs: its class and the helpers that prepare and describe lines.
 export { LineChart } from './line.ts';
 export { fitRange, lastPoint } from './geometry.ts';
-export { NAME_MARGIN, nameWidth } from './names.ts';
+export { NAME_APART, NAME_MARGIN, nameWidth } from './names.ts';
 export type { ChartLine, Flag } from './geometry.ts';
 export type { LineData, NearLine } from './pane.ts';

@@ -15,7 +15,8 @@ export interface Label {
 }
 
 const LABELS_MAX = 24;
-const APART = 13;
+/** Pixels between names. */
+export const NAME_APART = 13;
 /** A line that ends before this share of the axis and has a flag is named by the flag, not at the right edge. */
 const EARLY = 0.96;
 /** Minimum pixels between a line's end and the edge for a dotted leader. */
@@ -60,7 +61,7 @@ export function labelsOf(g: CanvasRenderingContext2D, p: Pane): Label[] {
 			text: l.name, colour: l.colour });
 	}
 	const shown = want.slice(0, Math.min(LABELS_MAX, Math.floor(b.height / 11) + 1));
-	const at = spreadLabels(shown.map((l) => l.y), APART, b.top + 2, b.top + b.height - 4);
+	const at = spreadLabels(shown.map((l) => l.y), NAME_APART, b.top + 2, b.top + b.height - 4);
 	const texts = shortened(g, shown.map((l) => l.text), d.gutter - NAME_MARGIN);
 	return shown.map((l, i) => ({ ...l, at: at[i]!, text: texts[i]! }));
 }
@@ -75,7 +76,7 @@ export function drawLabel(g: CanvasRenderingContext2D, p: Pane, l: Label, strong
 	g.globalAlpha = 1;
 	g.font = strong ? 'bold ' + FONT : FONT;
 	g.fillStyle = p.theme.back; // over the same name of the layer below
-	if (strong) g.fillRect(x + 12, l.at - APART / 2, p.d.gutter - 12, APART - 1);
+	if (strong) g.fillRect(x + 12, l.at - NAME_APART / 2, p.d.gutter - 12, NAME_APART - 1);
 	g.fillStyle = inkOf(p.theme, l.colour);
 	g.fillText(l.text, x + 13, l.at);
 	g.font = FONT;

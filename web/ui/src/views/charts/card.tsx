@@ -2,8 +2,9 @@
 // Chart of one metric over the shown runs, connected to the state; can be enlarged and saved as a picture.
 import type { RefObject } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import { signal, useComputed, useSignalEffect, type ReadonlySignal } from '@preact/signals';
-import { LineChart, NAME_MARGIN, nameWidth, type ChartLine, type LineData } from '../../charts/line/index.ts';
+import { signal, useComputed, useSignal, useSignalEffect, type ReadonlySignal, type Signal } from '@preact/signals';
+import { LineChart, NAME_APART, NAME_MARGIN, nameWidth, type ChartLine, type LineData } from
+	'../../charts/line/index.ts';
 import { isBytes, valueText, valueTexts } from '../../base/format.ts';
 import * as s from '../../state/index.ts';
 import { filled, parts, Str } from '../../strings/en.ts';
@@ -23,7 +24,8 @@ const ChartTools = lazy(() => import('./tools.tsx').then((m) => m.ChartTools));
 const large = signal<string | null>(null);
 
 /** Creates the chart and requests its points while it is visible; returns the cleanup. */
-function begin(metric: string, el: HTMLElement, chart: { current: LineChart | null }): () => void {
+function begin(metric: string, el: HTMLElement, chart: { current: LineChart | null }, width: Signal<number>):
+	() => void {
 	const c = new LineChart(el, {
 		formatX: (x) => formatX(metric, x), exactX: (x) => exactX(metric, x),
 		formatY: valueText(metric), sayY: (ys, unit) => valueTexts(metric, ys, unit),
@@ -39,7 +41,10 @@ function begin(metric: string, el: HTMLElement, chart: { current: LineChart | nu
 		if (visible) s.wantGroups(metric);
 		ask();
 	}, { rootMargin: '120px' });
-	const size = new ResizeObserver(ask);
+	const size = new ResizeObserver(() => {
+		width.value = el.clientWidth;
+		ask();
+	});
 	seen.observe(el);
 	size.observe(el);
 	return () => {
@@ -64,27 +69,30 @@ function tickKind(unit: string): LineData['ticksX'] {
 	return unit === 'time' ? 'time' : unit === 'clock' ? 'clock' : 'even';
 }
 
-/** Pixels of the names at the lines' ends: in the first and in the enlarged charts; the tooltip names the others. */
+/** Pixels of the names at the lines' ends: the first and the enlarged charts shorten them, the others have them only
+ * if all fit. */
 function gutterOf(lines: readonly ChartLine[], el: HTMLElement | null): number {
 	const width = el?.clientWidth ?? 0;
-	if (lines.length < 2 || width < 300 || !el!.closest('.first, .large')) return 0;
+	if (lines.length < 2 || width < 300) return 0;
 	const widest = nameWidth(lines.map((l) => l.name)) + NAME_MARGIN;
-	const share = s.isGrouped.value ? SHARE_GROUPS : SHARE;
-	return Math.ceil(Math.max(GUTTER_MIN, Math.min(widest, width * share)));
+	const most = width * (s.isGrouped.value ? SHARE_GROUPS : SHARE);
+	const fit = widest <= most && lines.length * NAME_APART <= el!.clientHeight - MARGIN;
+	return fit || el!.closest('.first, .large') ? Math.ceil(Math.max(GUTTER_MIN, Math.min(widest, most))) : 0;
 }
 
 /** Keeps the chart up to date with its lines, the view, the highlighted line and the cursor. */
 function useChart(metric: string, box: RefObject<HTMLDivElement | null>,
 	lines: ReadonlySignal<ChartLine[]>): RefObject<LineChart | null> {
 	const chart = useRef<LineChart | null>(null);
-	useEffect(() => begin(metric, box.current!, chart), [metric]);
+	const width = useSignal(0);
+	useEffect(() => begin(metric, box.current!, chart, width), [metric]);
 	useSignalEffect(() => {
 		const { log, logX, full, limits } = s.view.value;
 		const l = lines.value;
 		const [from, to] = rangeOf(metric, l);
 		const unit = s.unitOf(metric);
 		void theme();
-		void large.value;
+		void width.value;
 		chart.current?.set({
 			lines: l, from, to, log, logX, full, limits: limits[metric], xLabel: unit,
 			ticksX: tickKind(unit),
