@@ -244,6 +244,17 @@ test('Tab goes from the table to the actions on its selection, and e on a run to
 	assert.equal(await page.inputValue('.notes textarea:focus'), 'seen');
 	await page.keyboard.press('Control+Enter');
 	await says(page, '.notes', /seen/);
+	assert.match(await page.getAttribute('.notes button', 'title'), /\(e\)/);
+	await page.goto(page.url() + '&t=charts');
+	await says(page, '.runhead > button', /^Edit the notes/);
+	await page.keyboard.press('Tab');
+	const way = page.locator(':focus');
+	assert.equal(await way.textContent(), 'Edit the notes e');
+	const [own, name] = await Promise.all([way, page.locator('.runpage h1')].map((e) => e.boundingBox()));
+	assert.ok(own.width > 60 && own.x + own.width <= name.x, JSON.stringify([own, name]));
+	await clean(page);
+	await page.keyboard.press('Enter');
+	await page.waitForSelector('.notes textarea:focus');
 });
 
 test('a run that diverged counts in the mean of its group, and the group says so', async (t) => {

@@ -504,6 +504,7 @@ export enum Str {
 	TheNextRunOfTheTable = 'The next run of the table',
 	TheOneBefore = 'The one before',
 	EditTheNotes = 'Edit the notes',
+	EditTheNotesE = 'Edit the notes (e)',
 	NextOrPreviousLineWith = 'Next or previous line with a time',
 	ThisTimeInTheCharts = 'This time in the charts',
 	Keys = 'Keys',

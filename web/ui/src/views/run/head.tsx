@@ -20,6 +20,11 @@ function besides(id: string, by: 1 | -1): Run | undefined {
 	return at < 0 ? undefined : s.rows.value[at + by];
 }
 
+function editNotes(id: string): void {
+	s.go({ tab: '' });
+	edited.value = id;
+}
+
 /** Links to the previous and next run; N and n on the keyboard, and e edits the notes. */
 function Others({ id }: { id: string }) {
 	useEffect(() => {
@@ -31,8 +36,7 @@ function Others({ id }: { id: string }) {
 			if (to) s.openRun(to.id);
 			if (e.key !== 'e') return;
 			e.preventDefault(); // the key is not typed into them
-			s.go({ tab: '' });
-			edited.value = id;
+			editNotes(id);
 		};
 		addEventListener('keydown', key);
 		return () => removeEventListener('keydown', key);
@@ -83,6 +87,8 @@ export function Head({ r }: { r: RunDetail }) {
 	];
 	return (
 		<div class="runhead">
+			{mayWrite && <button type="button" class="unseen" aria-keyshortcuts="e"
+				onClick={() => editNotes(r.id)}>{Str.EditTheNotes} <kbd>e</kbd></button>}
 			<h1><Key look={s.looks.value.byRun.get(r.id)} on />
 				{naming.value
 					? <NameForm was={r.name} save={name} close={() => (naming.value = false)} />

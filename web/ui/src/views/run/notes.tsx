@@ -120,9 +120,9 @@ export function Notes({ r, done }: { r: Run; done: (r: Run) => void }) {
 	const draft = !editing && mayWrite && readDraft(r) !== null;
 	return (
 		<section class="box notes">
-			<h2>{Str.Notes} {mayWrite && !editing && <button type="button" class="quiet" title="e"
-				aria-keyshortcuts="e" onClick={() => (edited.value = r.id)}>{draft ? Str.ContinueDraft
-					: r.notes ? Str.Edit : Str.Add}</button>}</h2>
+			<h2>{Str.Notes} {mayWrite && !editing && <button type="button" class="quiet"
+				title={Str.EditTheNotesE} aria-keyshortcuts="e" onClick={() => (edited.value = r.id)}>
+				{draft ? Str.ContinueDraft : r.notes ? Str.Edit : Str.Add}</button>}</h2>
 			{editing ? <Editor r={r} changed={done} close={() => (edited.value = null)} />
 				: !r.notes ? <p class="dim">{draft ? Str.AnUnsavedDraftIsKept
 					: Str.NoNotesYet}</p>
