@@ -35,7 +35,7 @@ ui_files = \
 	web/ui/src/state/records.ts web/ui/src/state/view.ts \
 	web/ui/src/views/index.ts \
 	web/ui/src/views/alerts/alerts.tsx \
-	web/ui/src/views/base/bits.tsx web/ui/src/views/base/chooser.tsx web/ui/src/views/base/copytext.tsx web/ui/src/views/base/datatable.tsx \
+	web/ui/src/views/base/asking.ts web/ui/src/views/base/bits.tsx web/ui/src/views/base/chooser.tsx web/ui/src/views/base/copytext.tsx web/ui/src/views/base/datatable.tsx \
 	web/ui/src/views/base/fieldvalues.ts web/ui/src/views/base/focus.ts web/ui/src/views/base/keepfocus.ts web/ui/src/views/base/frame.ts web/ui/src/views/base/jump.tsx \
 	web/ui/src/views/base/later.part.css web/ui/src/views/base/later.ts web/ui/src/views/base/lazy.tsx \
 	web/ui/src/views/base/markdown.tsx \
@@ -47,7 +47,7 @@ ui_files = \
 	web/ui/src/views/compare/steptime.tsx \
 	web/ui/src/views/experiments/best.tsx web/ui/src/views/experiments/experiments.tsx web/ui/src/views/experiments/trash.tsx \
 	web/ui/src/views/header/goalpicker.tsx web/ui/src/views/header/keys.tsx \
-	web/ui/src/views/header/asking.ts web/ui/src/views/header/brand.tsx web/ui/src/views/header/bulk.tsx \
+	web/ui/src/views/header/brand.tsx web/ui/src/views/header/bulk.tsx \
 	web/ui/src/views/header/completion.tsx web/ui/src/views/header/filter.tsx web/ui/src/views/header/suggest.ts \
 	web/ui/src/views/header/nav.tsx web/ui/src/views/header/settings.tsx web/ui/src/views/header/header.tsx web/ui/src/views/header/tools.tsx web/ui/src/views/saved/saved.tsx \
 	web/ui/src/views/insight/insight.part.css web/ui/src/views/insight/styles.ts \

@@ -8,11 +8,10 @@ import { ATTRIBUTES, readFilter, withUnderscores } from '../../base/filter/filte
 import { filled, Str } from '../../strings/en.ts';
 import { selectIn } from '../base/focus.ts';
 import { lazy } from '../base/lazy.tsx';
-import { useKey } from './asking.ts';
+import { useKey } from '../base/asking.ts';
 
 const Completion = lazy(() => import('./completion.tsx').then((m) => m.Completion));
 const FILTER_MS = 250;
-const HINT = Str.WordsOfNamesParamsTags;
 
 /** What is typed and not in the view; null: the view's filter is shown. */
 const typed = signal<string | null>(null);
@@ -91,7 +90,7 @@ export function Filter() {
 				aria-expanded={active.value !== null} aria-activedescendant={active.value || undefined}
 				aria-controls={active.value === null ? undefined : 'completion'}
 				placeholder={Str.FilterWordsOrLr01} autocomplete="off" spellcheck={false}
-				title={HINT} value={text} aria-invalid={wrong !== null}
+				title={Str.WordsOfNamesParamsTags} value={text} aria-invalid={wrong !== null}
 				onFocus={() => (begun.value = true)}
 				onInput={(e) => take(e.currentTarget.value)} onKeyDown={(e) => {
 					if (e.defaultPrevented) return;

@@ -6,7 +6,7 @@ import { directionOf } from '../../base/goal.ts';
 import { filled, Str } from '../../strings/en.ts';
 import { Opener } from '../base/bits.tsx';
 import { lazy } from '../base/lazy.tsx';
-import { asking, useKey } from './asking.ts';
+import { asking, useKey } from '../base/asking.ts';
 import { Brand } from './brand.tsx';
 import { Filter } from './filter.tsx';
 

@@ -5,7 +5,7 @@ import { Str } from '../../strings/en.ts';
 import { Panel } from '../base/bits.tsx';
 import { chooseTheme, themeChoice, type ThemeChoice } from '../base/theme.ts';
 import '../base/later.ts';
-import { asking } from './asking.ts';
+import { asking } from '../base/asking.ts';
 
 const THEMES: [ThemeChoice, string][] = [['system', Str.System], ['light', Str.Light], ['dark', Str.Dark]];
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Header of a run's page: name and status; users with write access rename and delete it.
 import { useSignal } from '@preact/signals';
-import { useEffect } from 'preact/hooks';
 import type { Run, RunDetail } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
 import { archiveRuns } from '../../state/saved/bulk.ts';
 import { bringBack, changeRun, removeRun, seriesAddress } from '../../state/run.ts';
 import { filled, Str } from '../../strings/en.ts';
+import { useKey } from '../base/asking.ts';
 import { followed, Key, NameForm, Opener } from '../base/bits.tsx';
 import { Menu, type MenuItem } from '../base/menu.tsx';
 import { Says } from '../base/jump.tsx';
@@ -27,20 +27,10 @@ function editNotes(id: string): void {
 
 /** Links to the previous and next run; N and n on the keyboard, and e edits the notes. */
 function Others({ id }: { id: string }) {
-	useEffect(() => {
-		const key = (e: KeyboardEvent) => {
-			const typing = /^(INPUT|SELECT|TEXTAREA)$/.test((e.target as HTMLElement).tagName)
-				|| document.querySelector('[role=dialog]') !== null;
-			if (typing || e.ctrlKey || e.metaKey || e.altKey) return;
-			const to = /^n$/i.test(e.key) && besides(id, e.key === 'n' ? 1 : -1);
-			if (to) s.openRun(to.id);
-			if (e.key !== 'e') return;
-			e.preventDefault(); // the key is not typed into them
-			editNotes(id);
-		};
-		addEventListener('keydown', key);
-		return () => removeEventListener('keydown', key);
-	}, [id]);
+	const open = (to: Run | undefined) => to && s.openRun(to.id);
+	useKey('n', () => open(besides(id, 1)));
+	useKey('N', () => open(besides(id, -1)));
+	useKey('e', () => editNotes(id));
 	const way = (word: string, sign: string, to: Run | undefined) => to && <a class="button bare"
 		href={s.runAddress(to.id)} aria-label={word} title={`${word}: ${s.nameOf(to.id, to)}`}
 		onClick={followed(() => s.openRun(to.id))}>{sign}</a>;

@@ -5,13 +5,13 @@ import { useEffect } from 'preact/hooks';
 
 export const asking = signal(false);
 
-/** Binds a key, unless a text field has the focus. */
+/** Binds a key, unless a text field has the focus or a dialog is open; ? also closes the help. */
 export function useKey(which: string, act: () => void): void {
 	useEffect(() => {
 		const key = (e: KeyboardEvent) => {
 			const t = e.target as HTMLElement;
-			if (e.key !== which || e.ctrlKey || e.metaKey || /^(INPUT|SELECT|TEXTAREA)$/.test(t.tagName))
-				return;
+			if (e.key !== which || e.ctrlKey || e.metaKey || e.altKey || t.matches('input, select, textarea')
+				|| (which !== '?' && document.querySelector('[role=dialog]'))) return;
 			e.preventDefault();
 			act();
 		};
