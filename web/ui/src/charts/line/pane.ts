@@ -6,8 +6,9 @@ import type { Theme } from '../base/ink.ts';
 export interface LineData extends Fit {
 	lines: ChartLine[];
 	xLabel: string;
-	/** x is a number, seconds, or seconds since 1970. */
-	ticksX: 'even' | 'time' | 'clock';
+	/** time: x counts seconds, clock: since 1970, with ticks at whole minutes, hours and days (in the local zone);
+	 * otherwise numbers. */
+	ticksX: string;
 	/** Logarithmic x axis; requires from above 0. */
 	logX?: boolean;
 	/** x counts things: integer ticks only. */

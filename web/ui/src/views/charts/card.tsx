@@ -3,8 +3,7 @@
 import type { RefObject } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { signal, useComputed, useSignal, useSignalEffect, type ReadonlySignal, type Signal } from '@preact/signals';
-import { LineChart, NAME_APART, NAME_MARGIN, nameWidth, type ChartLine, type LineData } from
-	'../../charts/line/index.ts';
+import { LineChart, NAME_APART, NAME_MARGIN, nameWidth, type ChartLine } from '../../charts/line/index.ts';
 import { isBytes, valueText, valueTexts } from '../../base/format.ts';
 import * as s from '../../state/index.ts';
 import { filled, parts, Str } from '../../strings/en.ts';
@@ -64,11 +63,6 @@ function cursorIn(metric: string): number | null {
 	return x === null ? null : s.toUnit(metric, x);
 }
 
-/** Time ticks are at whole minutes, hours and days; for time of day in the local zone. */
-function tickKind(unit: string): LineData['ticksX'] {
-	return unit === 'time' ? 'time' : unit === 'clock' ? 'clock' : 'even';
-}
-
 /** Pixels of the names at the lines' ends: the first and the enlarged charts shorten them, the others have them only
  * if all fit. */
 function gutterOf(lines: readonly ChartLine[], el: HTMLElement | null): number {
@@ -95,7 +89,7 @@ function useChart(metric: string, box: RefObject<HTMLDivElement | null>,
 		void width.value;
 		chart.current?.set({
 			lines: l, from, to, log, logX, full, limits: limits[metric], xLabel: unit,
-			ticksX: tickKind(unit),
+			ticksX: unit,
 			whole: unit === 'step' || metric.startsWith('epoch/') && unit === 'epoch',
 			bytes: isBytes(metric), gutter: gutterOf(l, box.current),
 		});

@@ -9,7 +9,7 @@ import { DERIVED, metricsOfColumn, runTime } from '../../base/rank.ts';
 import * as s from '../../state/index.ts';
 import { filled, Str } from '../../strings/en.ts';
 import { Says } from '../base/jump.tsx';
-import { PhaseBar, phasesOf } from '../base/phases.tsx';
+import { PhaseBar, phasesOf, shares } from '../base/phases.tsx';
 import { firstWords, statements, withReason } from '../base/says.ts';
 import { keepLeft, sample, widthOf, type Column } from './column.ts';
 import { reading } from './readout.ts';
@@ -23,10 +23,9 @@ const LEAD = 76;
 const ONROW = 46;
 
 function cursorColumn(): Column {
-	const text = reading;
 	return {
 		id: 'cursor', title: Str.AtCursor, hint: Str.ValueAtTheCursor, number: true,
-		sortable: false, width: 74, cell: text, full: text,
+		sortable: false, width: 74, cell: reading, full: reading,
 	};
 }
 
@@ -61,10 +60,10 @@ function timeColumn(id: 'time' | 'start'): Column {
 }
 
 function phaseColumn(): Column {
-	const text = (r: Run) => (phasesOf(r) ?? []).map((p) => `${p.name} ${Math.round(p.share * 100)}%`).join(', ');
 	return {
 		id: 'phase', title: Str.Phases, hint: Str.ShareOfEachPhaseInThe, number: false,
-		sortable: false, width: 88, cell: (r) => <PhaseBar run={r} />, full: text,
+		sortable: false, width: 88, cell: (r) => <PhaseBar run={r} />,
+		full: (r) => shares(phasesOf(r) ?? []),
 	};
 }
 
