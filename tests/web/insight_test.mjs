@@ -17,8 +17,8 @@ const TRACED = '--model resnet20 --synthetic --classes 10 -b 4 --threads 1 --npr
 const here = stage((logdir) => execFileSync(path.join(process.env.builddir ?? 'build', 'dptrain'),
 	[...TRACED.split(' '), '--runs-dir', logdir], { stdio: 'ignore' }));
 
-/** Records a run of STEPS steps; phases gives the seconds of each phase per step. */
-async function run(name, phases, params = {}) {
+/** Records a run of STEPS steps; phases gives the seconds of each phase per step, as series of a prefix. */
+async function run(name, phases, params = {}, prefix = 'phase/') {
 	const { id } = await here.ask('POST', 'runs',
 		{ experiment: 'speed', name, params: { batch_size: '8', ...params } });
 	const whole = Object.values(phases).reduce((a, b) => a + b, 0);
@@ -27,7 +27,7 @@ async function run(name, phases, params = {}) {
 		const wall_time = BASE_S + step * whole;
 		const odd = 1 + 0.01 * (step * 7 % 5 - 2);
 		for (const [key, value] of Object.entries({ ...phases, step: whole }))
-			points.push({ key: 'phase/' + key, step, value: value * odd, wall_time, rank: 0 });
+			points.push({ key: prefix + key, step, value: value * odd, wall_time, rank: 0 });
 		points.push({ key: 'train/loss', step, value: 1 / step, wall_time });
 	}
 	await here.ask('POST', `runs/${id}/metrics`, { points });
@@ -120,6 +120,7 @@ test('the speed gained by each change is shown for several runs', async (t) => {
 	const address = await page.getAttribute('.bought a:has-text("CSV")', 'href');
 	const csv = await (await fetch(here.server.url + address)).text();
 	assert.equal(csv.trim().split('\n').length, 3);
+	assert.ok(!said.includes('other: '), 'all time has a name');
 });
 
 /** Opens the runs side by side and returns the cells of the table of speeds. */
@@ -150,6 +151,16 @@ test('repeats differ by their seed, and equal times are unchanged', async (t) =>
 	assert.match(rows[1][3], /^unchanged/);
 	assert.match(await page.textContent('.bought > p.dim'),
 		/^Left out as warm-up: the first step, .* run\. Download as CSV/);
+});
+
+test('the speeds of a script with its own names of phases say what other contains', async (t) => {
+	const ids = [];
+	for (const own of '12') ids.push(await run('script ' + own, COMPUTE, { own }, 'time/'));
+	const page = await here.open(t);
+	await speeds(page, '?e=speed&side&o=' + ids.map((id) => id.slice(0, 8)).join('.'));
+	assert.equal(await page.textContent('.bought .legend'), 'other');
+	assert.match(await page.textContent('.bought .legend + p'),
+		/^other: .* phase\/NAME, where NAME is one of data_wait, h2d, forward, .*, copy_exposed\. .* time\/forward/);
 });
 
 test('a phone scrolls the table of speeds alone, next to whole names; the warning wraps', async (t) => {

@@ -579,6 +579,8 @@ export enum Str {
 	Difference = 'Difference',
 	SpeedByChange = 'Speed by change',
 	inOrderOfStart = 'in order of start',
+	otherTimeOutsideX = 'other: the time of a step outside the series phase/NAME, where NAME is one of {0}. '
+		+ 'Series of other names, such as time/forward, are not read as phases.',
 	LeftOutAsWarmUpX = 'Left out as warm-up: {0}. Download as',
 
 	// views/models

@@ -5,25 +5,22 @@ import { seconds, short } from '../../base/format.ts';
 import { bestOf } from '../../base/goal.ts';
 import { chosenParams } from '../../base/params.ts';
 import type { Run } from '../../base/types.ts';
-import { phaseClass, stack } from '../../charts/stack.ts';
+import { stack } from '../../charts/stack.ts';
 import * as s from '../../state/index.ts';
 import { getWhy, whyAddress, type Pair, type Why } from '../../state/insight.ts';
 import { parts, Str } from '../../strings/en.ts';
 import { useAsked } from '../base/bits.tsx';
-import { PhaseLegend } from '../base/phases.tsx';
+import { Bar, PhaseLegend } from '../base/phases.tsx';
 import './styles.ts';
 
 const FORMS: readonly [string, string][] = [['CSV', '.csv'], [Str.Markdown, '.md'], ['SVG', '.svg']];
 
+/** The share of other from which it is explained. */
+const UNNAMED = 0.05;
+
 function Paces({ phases, whole }: { phases: Record<string, number>; whole: number }) {
 	const list = stack(Object.entries(phases).map(([name, value]) => ({ name, value })), whole);
-	const label = list.map((p) => `${p.name} ${seconds(p.value)}`).join(', ');
-	return (
-		<span class="phases" role="img" aria-label={label} title={label}>{list.map((p) => (
-			<span key={p.name} class={'ph ' + phaseClass(p.name)}
-				style={{ width: (100 * p.share).toFixed(2) + '%' }} />
-		))}</span>
-	);
+	return <Bar segments={list} label={list.map((p) => `${p.name} ${seconds(p.value)}`).join(', ')} />;
 }
 
 /** Phases with the largest differences. */
@@ -107,6 +104,8 @@ export function Waterfall({ runs }: { runs: readonly Run[] }) {
 				<Steps why={w} runs={runs} /></div>
 			<PhaseLegend names={[...new Set(w.runs.flatMap((r) => Object.keys(r.phases).filter((k) =>
 				r.phases[k]! > 0)))]} />
+			{w.runs.some((r) => r.phases.other! > UNNAMED * r.seconds) && <p class="dim">{parts(Str.otherTimeOutsideX, Object.keys(w.runs[0]!.phases)
+				.filter((k) => !/^(?:other|between)$/.test(k)).join(', '))}</p>}
 			<ul>{w.pairs.map((p) => <li key={p.b}>{p.sentence}</li>)}</ul>
 			<p class="dim">{parts(Str.LeftOutAsWarmUpX, w.rule)} {FORMS.map(([name, ending]) => <><a
 				href={whyAddress(ids, ending)}>
