@@ -9,8 +9,8 @@ export const asking = signal(false);
 export function useKey(which: string, act: () => void): void {
 	useEffect(() => {
 		const key = (e: KeyboardEvent) => {
-			const t = e.target as HTMLElement;
-			if (e.key !== which || e.ctrlKey || e.metaKey || e.altKey || t.matches('input, select, textarea')
+			if (e.key !== which || e.ctrlKey || e.metaKey || e.altKey
+				|| /^(INPUT|SELECT|TEXTAREA)$/.test((e.target as HTMLElement).tagName)
 				|| (which !== '?' && document.querySelector('[role=dialog]'))) return;
 			e.preventDefault();
 			act();

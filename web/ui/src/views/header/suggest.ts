@@ -56,7 +56,8 @@ function resolved(field: string): string {
 	if (field[0] !== '?') return field;
 	const key = field.slice(2);
 	const m = /^(.+)\.(last|first|min|max)$/.exec(key);
-	return s.isParam(key) ? 'p:' + key : m && s.knownMetrics.value.has(m[1]!) ? `m:${m[2]}:${m[1]}` : `m:last:${key}`;
+	return s.isParam(key) ? 'p:' + key
+		: m && s.knownMetrics.value.has(m[1]!) ? `m:${m[2]}:${m[1]}` : `m:last:${key}`;
 }
 
 function fieldIds(): { id: string; note: string }[] {

@@ -104,8 +104,9 @@ export function Waterfall({ runs }: { runs: readonly Run[] }) {
 				<Steps why={w} runs={runs} /></div>
 			<PhaseLegend names={[...new Set(w.runs.flatMap((r) => Object.keys(r.phases).filter((k) =>
 				r.phases[k]! > 0)))]} />
-			{w.runs.some((r) => r.phases.other! > UNNAMED * r.seconds) && <p class="dim">{parts(Str.otherTimeOutsideX, Object.keys(w.runs[0]!.phases)
-				.filter((k) => !/^(?:other|between)$/.test(k)).join(', '))}</p>}
+			{w.runs.some((r) => r.phases.other! > UNNAMED * r.seconds) && <p class="dim">
+				{parts(Str.otherTimeOutsideX, Object.keys(w.runs[0]!.phases)
+					.filter((k) => !/^(?:other|between)$/.test(k)).join(', '))}</p>}
 			<ul>{w.pairs.map((p) => <li key={p.b}>{p.sentence}</li>)}</ul>
 			<p class="dim">{parts(Str.LeftOutAsWarmUpX, w.rule)} {FORMS.map(([name, ending]) => <><a
 				href={whyAddress(ids, ending)}>

@@ -70,7 +70,8 @@ export function HeadCell({ c, i }: { c: Column; i: number }) {
 				openMenu(c.id, e.currentTarget);
 			}} onClick={(e) => !wasDragged() && c.sortable && (e.shiftKey ? sortThen : sortBy)(c)}>
 			{c.id === 'name' && <SelectAll />}
-			<span class="lines">{twoLines(title).map((l) => <Name key={l} text={l} tail={HEAD_TAIL} />)}</span>
+			<span class="lines">{twoLines(title).map((l) => <Name key={l} text={l}
+				tail={HEAD_TAIL} />)}</span>
 			{order !== 'none' && (
 				<span class="arrow" aria-hidden="true">{order === 'descending' ? '▾' : '▴'}</span>
 			)}
