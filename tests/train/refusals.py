@@ -82,6 +82,7 @@ def unwritable(tmp, data):
             p = dptrain(*base, flag, target, *fast())
             check(p.returncode == 2 and target in p.stderr and words in p.stderr, "%s %s: exit %d: %s" % (flag, target, p.returncode, p.stderr))
             check("step 1" not in p.stdout, "%s %s: refused before the first step: %s" % (flag, target, p.stdout))
+    refused("a hardware file", [pipe, "Not a directory"], "bench", "--calibrate", "--out", os.path.join(pipe, "x"), code=1)
     refused("outputs of an evaluation", ["No such file"], *base, "--test-only", "--save-outputs", os.path.join(tmp, "nowhere", "x"))
     inside = os.path.join(tmp, "fresh", "w.safetensors")
     p = dptrain(*base[:-2], "--max-steps", 1, "--runs-dir", os.path.dirname(inside), "--save-weights", inside, *fast())
@@ -150,6 +151,8 @@ def main():
         refused("larger than the set", ["larger than the training set", "24"], *train, "-b", 25)
         sharing()
         without_effect(tmp)
+        refused("a model far too large, before its kernels are timed", ["the plan needs", "no batch size"], "--synthetic", "--model", "gpt-175b",
+                "--max-steps", 1, "-b", 1)
         refused("no epoch", ["epochs"], *train, "--epochs", 0)
         refused("warm-up without epochs", ["--lr-warmup-epochs 1", "--warmup-steps"], "--synthetic", "--model", "resnet20", "--max-steps", 1,
                 "--lr-warmup-epochs", 1)

@@ -95,7 +95,8 @@ static void describe_room(char *text, size_t n, const struct rank *r, const stru
 /* Returns the bytes that the run would need with other settings; -1: they cannot be planned. */
 static int64_t bytes_needed_with(const struct rank *like, const struct workload *s, const struct run_config *cfg)
 {
-	struct rank r = { .cfg = cfg, .seat = like->seat, .backend = like->backend, .by_rule = true };
+	struct rank r = { .cfg = cfg, .seat = like->seat, .backend = like->backend, .by_rule = true,
+			  .sizes_only = like->sizes_only };
 	struct err ignored = ERR_INIT;
 	struct prepared p;
 	struct train_schedule c;
@@ -179,17 +180,17 @@ static void find_advice(struct advice *a)
 		advise_smaller_batch(a, &cfg, " --activation-checkpointing full");
 }
 
-int memory_check(const struct plan *p, const struct rank *r, const struct workload *s, struct err *err)
+/* Refuses what needs more than `times` the free memory. */
+static int check_bytes(int64_t bytes, int times, const struct rank *r, const struct workload *s, struct err *err)
 {
 	const char *whose = "";
 	const bool on_device = r->backend->room;
 	struct advice a = { .rank = r,
 			    .subject = s,
 			    .limit = on_device ? room_on_device(r) : available_on_host(r->seat, &whose) };
-	int64_t bytes = plan_bytes_needed(p, r);
 	char room[200];
 
-	if (a.limit <= 0 || bytes <= a.limit)
+	if (a.limit <= 0 || bytes / times <= a.limit)
 		return 0;
 	find_advice(&a);
 	describe_room(room, sizeof(room), r, &(struct shortage){ bytes, a.limit, whose });
@@ -197,6 +198,21 @@ int memory_check(const struct plan *p, const struct rank *r, const struct worklo
 		       !on_device && r->seat->local_world > 1 ? " for its ranks" : "", room,
 		       a.count ? "what fits: " : "no batch size of this model fits; choose a smaller --model",
 		       a.count ? a.text : "");
+}
+
+int memory_check(const struct plan *p, const struct rank *r, const struct workload *s, struct err *err)
+{
+	return check_bytes(plan_bytes_needed(p, r), 1, r, s, err);
+}
+
+int memory_check_first(const struct rank *r, const struct workload *s, struct err *err)
+{
+	struct rank like = *r;
+
+	like.sizes_only = true;
+	return r->by_rule || r->backend->room || !r->backend->choose
+		       ? 0
+		       : check_bytes(bytes_needed_with(&like, s, r->cfg), 2, r, s, err);
 }
 
 bool memory_is_large(const struct plan *p, const struct rank *r, char *text, size_t n)

@@ -19,6 +19,9 @@ size_t memory_offloaded(const struct plan *p);
  * has (a container's limit counts). p is the plan of r->cfg; plans of other settings are made here. Not collective. */
 int memory_check(const struct plan *p, const struct rank *r, const struct workload *s, struct err *err);
 
+/* The same before there is a plan: refuses what needs twice the memory, as timing its kernels takes minutes. */
+int memory_check_first(const struct rank *r, const struct workload *s, struct err *err);
+
 /* Returns true and describes it when the ranks of this machine together need more than half of its free memory. Of a
  * device's memory, which nothing else uses, it returns false. */
 bool memory_is_large(const struct plan *p, const struct rank *r, char *text, size_t n);

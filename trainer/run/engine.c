@@ -91,6 +91,8 @@ static int plan_engine(struct engine *e, struct err *err)
 	const struct run_config *cfg = e->rank.cfg;
 	int rc = resume_kernels(&e->rank, err);
 
+	if (!rc && e->rank.seat->local_rank == 0)
+		rc = memory_check_first(&e->rank, &e->subject, err);
 	if (!rc)
 		rc = planning_together(&e->course, &e->prepared, &e->rank, &e->subject, err);
 	if (!rc)

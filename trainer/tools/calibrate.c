@@ -14,6 +14,7 @@
 #include "trainer/advise/hardware.h"
 #include "trainer/launch/machine.h"
 #include "trainer/tools/child.h"
+#include "trainer/weights/safetensors.h"
 
 #define OUTPUT_MAX ((size_t)64 << 20)
 #define WORDS_MAX 40
@@ -33,6 +34,7 @@ static const char *const subjects[] = {
 
 struct calibration {
 	const struct job *job;
+	char path[4096]; /* of the file to write */
 	/* "seconds" of a node are a sorted list until all are measured. lone: of a rank alone on the machine. */
 	json_t *nodes, *lone, *bandwidth, *products;
 	json_t *collectives, *unheld; /* curves, with --link and without it */
@@ -372,36 +374,37 @@ static json_t *hardware_json(const struct calibration *c)
 static int write_hardware_file(const char *path, json_t *o, struct err *err)
 {
 	char part[4200];
-	int rc = file_make_parents(path, 0777, err);
+	int rc;
 
 	snprintf(part, sizeof(part), "%s.part", path);
-	if (rc)
-		return rc;
 	errno = 0;
-	if (json_dump_file(o, part, JSON_INDENT(1) | JSON_REAL_PRECISION(6)) || rename(part, path)) {
-		rc = err_set_errno(err, errno ? errno : EIO, "cannot write %s", path);
-		unlink(part);
-	}
+	if (!json_dump_file(o, part, JSON_INDENT(1) | JSON_REAL_PRECISION(6)) && !rename(part, path))
+		return 0;
+	rc = err_set_errno(err, errno ? errno : EIO, "cannot write %s", path);
+	unlink(part);
 	return rc;
+}
+
+/* Names the file, and fails if it cannot be written: measuring takes minutes. */
+static int place_calibration(struct calibration *c, struct err *err)
+{
+	int rc = c->job->cfg->out ? 0 : hardware_place(c->path, sizeof(c->path), err);
+
+	if (c->job->cfg->out)
+		snprintf(c->path, sizeof(c->path), "%s", c->job->cfg->out);
+	if (!rc)
+		rc = file_make_parents(c->path, 0777, err);
+	return rc ? rc : safetensors_check_target(c->path, err);
 }
 
 static int write_calibration(const struct calibration *c, struct err *err)
 {
-	char path[4096];
-	json_t *o;
-	int rc = 0;
+	json_t *o = hardware_json(c);
+	int rc = write_hardware_file(c->path, o, err);
 
-	if (c->job->cfg->out)
-		snprintf(path, sizeof(path), "%s", c->job->cfg->out);
-	else
-		rc = hardware_place(path, sizeof(path), err);
-	if (rc)
-		return rc;
-	o = hardware_json(c);
-	rc = write_hardware_file(path, o, err);
 	json_decref(o);
 	if (!rc)
-		printf("%s: %zu nodes, %zu points of collectives; equal runs differ by %.1f %%\n", path,
+		printf("%s: %zu nodes, %zu points of collectives; equal runs differ by %.1f %%\n", c->path,
 		       json_array_size(c->nodes), json_array_size(c->collectives), 100 * relative_spread(c->steps_s));
 	return rc;
 }
@@ -411,8 +414,10 @@ int calibrate_main(const struct job *job, struct err *err)
 	struct calibration c = { .job = job, .nodes = json_array(), .lone = json_array(),
 				 .products = json_array(), .overhead = json_array(),
 				 .process_bytes = json_array() };
-	int rc = run_calibration(&c, err);
+	int rc = place_calibration(&c, err);
 
+	if (!rc)
+		rc = run_calibration(&c, err);
 	if (!rc)
 		rc = write_calibration(&c, err);
 	json_decref(c.nodes);
