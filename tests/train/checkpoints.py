@@ -101,6 +101,20 @@ def nonfinite_is_never_best(tmp, data, common):
               "--save-best %s of evaluations that are not finite keeps %s: %s" % (key, steps_of(folder), series["epoch/val_loss", -1]))
 
 
+def best_without_its_series(tmp, common):
+    """A series that the run does not record would never choose a checkpoint."""
+    text = os.path.join(tmp, "text")
+    os.mkdir(text)
+    with open(os.path.join(text, "t.txt"), "w", encoding="ascii") as f:
+        f.write("a text to learn from " * 20)
+    words = ["--data-path", text, "--model", "gpt2-124m", "--n-layer", 1, "--n-head", 1, "--n-embd", 8, "--block-size", 8, "-b", 2, *FAST]
+    for flags, key, says in ((["--synthetic", "--model", "resnet20"], "epoch/top1", "has no samples"), (common, "val/top1", "--eval-steps"),
+                             (words, "val/loss", "--eval-steps"), (words, "epoch/top1", "model of tokens"),
+                             ([*common, "--eval-steps", 1], "val/perplexity", "model of images")):
+        run("--save-best without its series", *flags, "--max-steps", 1, "--save-best", key, "--runs-dir", tmp, code=2,
+            says=("--save-best " + key, says))
+
+
 def bad_checkpoints_are_refused(tmp, data, common):
     runs = os.path.join(tmp, "refused")
     common = [*common, "--runs-dir", runs, "--run-name", "r"]
@@ -270,8 +284,7 @@ def main():
         during_evaluation(tmp)
         same_kernels(tmp, data, common)
         where_from(tmp, data, common)
-        run("--save-best without its series", "--synthetic", "--model", "resnet20", "--max-steps", 1, "--save-best", "epoch/top1", "--runs-dir", tmp, code=2,
-            says=("--save-best epoch/top1",))
+        best_without_its_series(tmp, common)
         shutil.rmtree(tmp)
     finish("checkpoints")
 

@@ -85,9 +85,17 @@ int train_schedule_check_best(const struct train_schedule *c, const struct run_c
 {
 	const char *series = cfg->save_best;
 
-	if (!series || c->evaluates || !strcmp(series, "epoch/train_loss"))
+	if (!series || !strcmp(series, "epoch/train_loss"))
 		return 0;
-	return err_set(err, ERR_USAGE, "--save-best %s: %.200s has no samples to evaluate", series, d->path);
+	if (!c->evaluates)
+		return err_set(err, ERR_USAGE, "--save-best %s: %.200s has no samples to evaluate", series, d->path);
+	if (strstr(series, d->kind == SAMPLE_TOKENS ? "/top" : "/perplexity"))
+		return err_set(err, ERR_USAGE, "--save-best %s: not a series of a model of %s: use epoch/val_loss",
+			       series, d->kind == SAMPLE_TOKENS ? "tokens" : "images");
+	if (!strncmp(series, "val/", 4) && !cfg->eval_steps)
+		return err_set(err, ERR_USAGE, "--save-best %s: is recorded every --eval-steps only: add --eval-steps "
+			       "N, or use epoch/val_loss", series);
+	return 0;
 }
 
 int64_t train_schedule_sample(const struct train_schedule *c, int64_t epoch, int64_t position)
