@@ -95,7 +95,8 @@ def nonfinite_is_never_best(tmp, data, common):
     write_safetensors(weights, [(name, "F32" if values.typecode == "f" else "I64", shape, values.tobytes()) for name, (shape, values) in tensors.items()])
     for key in ("epoch/top1", "epoch/val_loss"):
         folder = os.path.join(runs, key.replace("/", "-"))
-        run(key, *common, "--epochs", 3, "--init-from", weights, "--save-best", key, "--runs-dir", folder)
+        p = run(key, *common, "--epochs", 3, "--init-from", weights, "--save-best", key, "--runs-dir", folder, says=("evaluation loss is nan",))
+        check("val loss nan" in p.stdout and "-nan" not in p.stdout, "a loss of nan has no sign: %s" % p.stdout)
         series = read_run(folder)["series"]
         check(all(math.isnan(v) for v in series["epoch/val_loss", -1].values()) and steps_of(folder) == [6],
               "--save-best %s of evaluations that are not finite keeps %s: %s" % (key, steps_of(folder), series["epoch/val_loss", -1]))

@@ -3,6 +3,7 @@
 results of full attention; the same on cpu; seeds, contexts that are full, foreign and unusable files."""
 import glob
 import json
+import math
 import os
 import struct
 import subprocess
@@ -97,6 +98,9 @@ def unfit(tmp, weights):
     sample(weights, "--tokenizer", os.path.join(tmp, "none"), code=2, words="vocab.json")
     sample(os.path.join(tmp, "b.safetensors"), code=2, words="is not a GPT-2")
     sample(os.path.join(tmp, "missing"), code=2, words="missing")
+    spoilt = dict(plain, **{"wpe.weight": ("F64", plain["wpe.weight"][1], struct.pack("<d", math.inf) + plain["wpe.weight"][2][8:])})
+    write_safetensors(foreign, spoilt, {"heads": "3", "tokenizer": "bytes"})
+    sample(foreign, "--prompt", "a", code=2, words="not finite")
     p = dptrain("sample", "--prompt", "a")
     check(p.returncode == 2 and "--init-from" in p.stderr, "no weights: %s" % p.stderr)
     plain["lm_head.weight"] = ("F64",) + plain["wte.weight"][1:]

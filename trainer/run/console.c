@@ -305,12 +305,21 @@ static void print_summary(const struct console *c, const struct epoch_summary *s
 	printf(", %.0f %s/s\n", s->samples_per_s, sample_kind_name(c->e->subject.data->kind));
 }
 
+static void warn_of_nonfinite_loss(const struct evaluation *v)
+{
+	if (!isfinite(v->loss))
+		log_warn("the evaluation loss is %s: the weights, statistics or outputs are not finite numbers, so the "
+			 "evaluation says nothing of the model", isnan(v->loss) ? "nan" : "infinite");
+}
+
 void console_epoch(struct console *c, const struct epoch_summary *s)
 {
 	(void)array_push(&c->rows, &c->n_rows, &c->cap_rows, *s); /* out of memory: the last table lacks rows */
 	clear_progress(c);
 	print_summary(c, s);
 	fflush(stdout);
+	if (s->evaluated)
+		warn_of_nonfinite_loss(&s->val);
 }
 
 void console_validation(struct console *c, int64_t step, const struct evaluation *v)
@@ -322,6 +331,7 @@ void console_validation(struct console *c, int64_t step, const struct evaluation
 		printf("top-1 %.2f %%", v->top1);
 	printf(", %.1f s\n", v->seconds);
 	fflush(stdout);
+	warn_of_nonfinite_loss(v);
 }
 
 void console_evaluation(struct console *c, const struct evaluation *v)
@@ -333,6 +343,7 @@ void console_evaluation(struct console *c, const struct evaluation *v)
 		printf("evaluation of %lld samples: loss %.6f, top-1 %.2f %%, top-5 %.2f %%, %.1f s\n",
 		       (long long)v->count, v->loss, v->top1, v->top5, v->seconds);
 	fflush(stdout);
+	warn_of_nonfinite_loss(v);
 }
 
 static void print_token_table(const struct console *c)

@@ -168,7 +168,7 @@ int evaluate_run(struct engine *e, double *outputs, struct evaluation *ret, stru
 	if (rc)
 		return rc;
 	*ret = (struct evaluation){
-		.loss = sums[XENT_LOSS_SUM] / sums[XENT_COUNT],
+		.loss = isnan(sums[XENT_LOSS_SUM]) ? (double)NAN : sums[XENT_LOSS_SUM] / sums[XENT_COUNT],
 		.top1 = 100 * sums[XENT_TOP1] / sums[XENT_COUNT],
 		.top5 = 100 * sums[XENT_TOP5] / sums[XENT_COUNT],
 		.count = (int64_t)sums[XENT_COUNT],

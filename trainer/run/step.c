@@ -197,7 +197,7 @@ static void keep_results(struct engine *e, struct step_result *r, const struct p
 {
 	r->loss_sum = of->sum[XENT_LOSS_SUM];
 	r->own_sum = of->own[XENT_LOSS_SUM];
-	r->loss = r->loss_sum / (double)r->count;
+	r->loss = isnan(r->loss_sum) ? (double)NAN : r->loss_sum / (double)r->count; /* printed without a sign */
 	r->grad_norm = p->grad_norm ? of->grad_norm : NAN;
 	r->skipped = (int64_t)of->state[STEP_GUARD_STATE_SKIPPED];
 	r->in_a_row = (int64_t)of->state[STEP_GUARD_STATE_ROW];

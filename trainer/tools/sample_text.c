@@ -66,8 +66,12 @@ static int get_last_logits(struct sampling *s, const struct program *p, int64_t 
 	const char *from = (const char *)prepared_address(&s->e->prepared, t) + (size_t)(n - 1) * bytes;
 	int rc = s->e->rank.backend->copy(s->e->rank.module, s->raw, from, bytes, err);
 
-	for (int64_t i = 0; !rc && i < s->model.vocab; i++)
+	for (int64_t i = 0; !rc && i < s->model.vocab; i++) {
 		s->logits[i] = t->dtype == DTYPE_F64 ? ((double *)s->raw)[i] : (double)((float *)s->raw)[i];
+		if (!isfinite(s->logits[i]))
+			rc = err_set(err, ERR_USAGE, "%.300s: the model's outputs are not finite numbers: use an "
+				     "earlier checkpoint", s->cfg->init_from);
+	}
 	return rc;
 }
 
@@ -203,13 +207,10 @@ static int encode_prompt(struct sampling *s, struct err *err)
 	int32_t separator = tokenizer_separator(s->tokenizer);
 	const struct tokenizer_sink sink = { append_tokens, s };
 	const char *prompt = s->cfg->prompt ? s->cfg->prompt : "";
-	int rc = 0;
 
 	if (!*prompt && separator >= 0)
-		rc = append_tokens(s, &separator, 1, err);
-	else
-		rc = tokenizer_encode(s->tokenizer, *prompt ? prompt : "\n", *prompt ? strlen(prompt) : 1, &sink, err);
-	return rc;
+		return append_tokens(s, &separator, 1, err);
+	return tokenizer_encode(s->tokenizer, *prompt ? prompt : "\n", *prompt ? strlen(prompt) : 1, &sink, err);
 }
 
 static int open_tokenizer(struct sampling *s, const struct gpt_file *f, struct err *err)
