@@ -17,14 +17,15 @@ failures = []
 runs = 0
 
 
-def run(args, words, cwd, recorded=False, warnings=()):
-    """warnings: the ends of the lines before the error."""
+def run(args, words, cwd, recorded=False, warnings=(), whole=False):
+    """warnings: the ends of the lines before the error. whole: its line ends with the words."""
     global runs
     runs += 1
     done = subprocess.run([DPTRAIN, *args], cwd=cwd, capture_output=True, text=True, timeout=60, check=False)
     lines = done.stderr.splitlines()
     warned = sorted(line.split(": warning: ")[-1] for line in lines[:-1])
-    if done.returncode != 2 or not lines or warned != sorted(warnings) or words not in lines[-1] or (done.stdout and not recorded):
+    if done.returncode != 2 or not lines or warned != sorted(warnings) or words not in lines[-1] or \
+            (whole and not lines[-1].endswith(words)) or (done.stdout and not recorded):
         failures.append(f"dptrain {' '.join(args)}\n  exit {done.returncode}, expected 2 and '{words}'\n"
                         f"  stdout: {done.stdout!r}\n  stderr: {done.stderr!r}")
     if recorded:
@@ -66,6 +67,9 @@ def flags(cwd):
     run([*base, "--lrr", "1"], "did you mean --lr?", cwd)
     run([*base, "--model", "resnet21"], "resnet20", cwd)
     run([*base, "-b", "0"], "from 1 to", cwd)
+    run([*base, "--model-ema", "--model-ema-decay", "1"], "from 0 to 0.9999999", cwd, whole=True)
+    run([*base, "--seed", "-1"], "from 0 to 9007199254740992", cwd, whole=True)
+    run(["plan", "--auto", "--catalogue", "--synthetic", "--tokens", "1e9"], "from 1 to 1000000000000000000", cwd, whole=True)
     run([*base, "--epochs"], "--epochs needs a value", cwd)
     run([*base, "--resume", "auto"], "add --run-name", cwd)
     run([*base, "--strategy", "zero"], "expected one of: single dp ddp fsdp pdp", cwd)
@@ -111,6 +115,8 @@ def sets(cwd):
     check("exceed the address space", train_images=idx([2**32 - 1, 2**32 - 1, 2**32 - 1], bytes(100)))
     check("elements of type 0x0d", train_images=b"\0\0\x0d\x03" + images[4:])
     check("no file of training labels", train_labels=None)
+    make_set(os.path.join(cwd, "bad"), train_labels=idx([12], bytes(12)), t10k_labels=idx([4], bytes(4)))
+    run(["--data-path", "bad", "--model", "resnet20", "--backend", "ref", "-b", "4"], "all samples have one class", cwd)
 
 
 def png_header(width, height):
@@ -143,6 +149,13 @@ def image_folders(cwd):
     fresh()
     os.rename(os.path.join(cwd, "photos/val/b"), os.path.join(cwd, "photos/val/z"))
     run(base, "val/z: the class has no training images", cwd)
+    first = fresh()
+    os.remove(first)
+    os.symlink("absent.jpg", first)
+    run(base, "train/a: none of the 1 images can be read: No such file", cwd)
+    fresh()
+    shutil.rmtree(os.path.join(cwd, "photos/val"))
+    run([*base, "--val-split", "1"], "no images to train on: lower --val-split", cwd)
     first = fresh()
     run([*base, "--classes", "1"], "2 class folders, more than --classes 1", cwd)
     run([*base, "--eval-resize", "8"], "--eval-resize 8: expected at least", cwd)

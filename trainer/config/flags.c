@@ -240,10 +240,14 @@ static int parse_real(const struct flag *f, const char *text, double *ret)
 static int report_bad_number(const struct flag *f, const char *label, const char *text, struct err *err)
 {
 	const char *word = flag_word(f);
+	const bool whole = f->kind == KIND_INT;
+	char least[40], greatest[40];
 
-	return err_set(err, ERR_USAGE, "%s '%.60s': expected %s%sa %snumber %s %.16g%s%.16g", label, text,
-		       word ? word : "", word ? " or " : "", f->kind == KIND_INT ? "whole " : "",
-		       f->above ? "above" : "from", f->least, f->above ? " and at most " : " to ", f->greatest);
+	snprintf(least, sizeof(least), whole ? "%.0f" : "%.15g", f->least);
+	snprintf(greatest, sizeof(greatest), whole ? "%.0f" : "%.15g", f->greatest);
+	return err_set(err, ERR_USAGE, "%s '%.60s': expected %s%sa %snumber %s %s%s%s", label, text, word ? word : "",
+		       word ? " or " : "", whole ? "whole " : "", f->above ? "above" : "from", least,
+		       f->above ? " and at most " : " to ", greatest);
 }
 
 static int parse_bool(const char *text, bool *ret)

@@ -61,6 +61,9 @@ static int check_image_config(const struct model_config *c, struct err *err)
 {
 	int rc = check_range("the number of classes", c->classes, 2, MODEL_CLASSES_MAX, err);
 
+	if (c->classes == 1)
+		return err_set(err, ERR_USAGE, "all samples have one class, and a model needs two: add samples of "
+			       "another class, or give --classes N of at least 2");
 	if (!rc)
 		rc = check_range("the number of image channels", c->in_channels, 1, MODEL_CHANNELS_MAX, err);
 	if (!rc)

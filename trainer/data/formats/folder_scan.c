@@ -130,6 +130,8 @@ static int walk_class_entry(struct folder_walk *s, const char *name, unsigned ch
 		snprintf(path, sizeof(path), "%.2000s/%.2000s", s->root, name);
 		if (stat(path, &st)) {
 			data_account_leave_file(s->account, name, "%s", strerror(errno));
+			snprintf(s->why, sizeof(s->why), "%s", strerror(errno));
+			s->unsupported += picture_is_one(name);
 			return 0;
 		}
 		if (S_ISDIR(st.st_mode) && data_account_enter(&s->path, &st, CLASS_DEPTH + depth + 1))

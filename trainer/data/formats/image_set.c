@@ -122,7 +122,8 @@ int image_set_describe(struct image_set *s, const struct dataset_opts *o, int cl
 			return err_set(err, ERR_NOMEM, "out of memory: %lld images", (long long)b->n_samples[i]);
 	}
 	if (!b->n_samples[SPLIT_TRAIN])
-		return err_set(err, ERR_USAGE, "%.300s: no images to train on", b->path);
+		return err_set(err, ERR_USAGE, "%.300s: no images to train on%s", b->path,
+			       b->n_samples[SPLIT_VAL] ? ": lower --val-split" : "");
 	return 0;
 }
 
