@@ -90,6 +90,17 @@ def progress():
     assert lines and all(re.fullmatch(r"(training|validation) samples: \d+ of 40000 after \d+ s(, about (\d+ h )?\d+ (s|min) left)?", line) for line in lines), said
 
 
+def stopped():
+    """A sharding that is stopped leaves no shards; the process ends by that signal."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        child = subprocess.Popen([DPTRAIN, "shard", "--data-path", f"{tmp}/idx", "--out", f"{tmp}/part"], stderr=subprocess.DEVNULL,
+                                 preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler))  # a background job ignores it
+        while child.poll() is None and not glob.glob(f"{tmp}/part.*/*"):
+            time.sleep(0.001)
+        child.send_signal(number)
+        assert child.wait(timeout=60) == -number and not glob.glob(f"{tmp}/part*"), (number, child.returncode, glob.glob(f"{tmp}/part*"))
+
+
 def make_folder(root):
     for part, n in (("train", 60), ("val", 12)):
         for i in range(n):
@@ -441,5 +452,6 @@ with tempfile.TemporaryDirectory(prefix="dptrain-shards-") as tmp:
     webdataset(dealt_set)
     kept_index(dealt_set)
     progress()
+    stopped()
 print("shards: written, read, grouped and damaged archives are correct")
 sys.exit(0)

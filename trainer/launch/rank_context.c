@@ -30,11 +30,9 @@ void rank_context_bind(const struct rank_context *s, int threads)
 		return;
 	CPU_ZERO(&own);
 	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
-		if (!CPU_ISSET(cpu, &all))
-			continue;
-		if (seen >= first && seen < last)
+		if (CPU_ISSET(cpu, &all) && seen >= first && seen < last)
 			CPU_SET(cpu, &own);
-		seen++;
+		seen += CPU_ISSET(cpu, &all) ? 1 : 0;
 	}
 	sched_setaffinity(0, sizeof(own), &own);
 }
@@ -50,6 +48,29 @@ void rank_context_stop_signals(sigset_t *set)
 	sigaddset(set, SIGUSR1);
 	if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN) /* nohup */
 		sigaddset(set, SIGHUP);
+}
+
+static volatile sig_atomic_t kept_stop;
+
+static void keep_stop(int number)
+{
+	kept_stop = number;
+}
+
+void rank_context_keep_stop(void)
+{
+	const struct sigaction action = { .sa_handler = keep_stop, .sa_flags = SA_RESETHAND | SA_RESTART };
+	sigset_t stops;
+
+	rank_context_stop_signals(&stops);
+	for (int number = 1; number < NSIG; number++)
+		if (sigismember(&stops, number) == 1)
+			sigaction(number, &action, NULL);
+}
+
+int rank_context_kept_stop(void)
+{
+	return kept_stop;
 }
 
 static void warn_waiting(const char *origin)

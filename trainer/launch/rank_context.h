@@ -67,6 +67,10 @@ void rank_context_bind(const struct rank_context *s, int threads);
 /* Lists the signals that request an end and are read from a signalfd. A closed terminal or pipe must not end a run. */
 void rank_context_stop_signals(sigset_t *set);
 
+/* Keeps the first of them, so that a command can remove its unfinished files; a second one ends the process. */
+void rank_context_keep_stop(void);
+int rank_context_kept_stop(void); /* 0: none */
+
 /* Returns the signal that requested an end; 0: none. Without launcher it is read here, and a second signal kills at
  * once. */
 int rank_context_stop(const struct rank_context *s);

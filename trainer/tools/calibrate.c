@@ -4,12 +4,11 @@
  * and then. */
 #include "trainer/tools/subcommands.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "tracker/base/file.h"
+#include "tracker/base/json_print.h"
 #include "tracker/base/log.h"
 #include "trainer/advise/hardware.h"
 #include "trainer/launch/machine.h"
@@ -370,21 +369,6 @@ static json_t *hardware_json(const struct calibration *c)
 	return o;
 }
 
-/* Writes under another name and renames, so that a concurrent reader sees a complete file. */
-static int write_hardware_file(const char *path, json_t *o, struct err *err)
-{
-	char part[4200];
-	int rc;
-
-	snprintf(part, sizeof(part), "%s.part", path);
-	errno = 0;
-	if (!json_dump_file(o, part, JSON_INDENT(1) | JSON_REAL_PRECISION(6)) && !rename(part, path))
-		return 0;
-	rc = err_set_errno(err, errno ? errno : EIO, "cannot write %s", path);
-	unlink(part);
-	return rc;
-}
-
 /* Names the file, and fails if it cannot be written: measuring takes minutes. */
 static int place_calibration(struct calibration *c, struct err *err)
 {
@@ -399,10 +383,13 @@ static int place_calibration(struct calibration *c, struct err *err)
 
 static int write_calibration(const struct calibration *c, struct err *err)
 {
-	json_t *o = hardware_json(c);
-	int rc = write_hardware_file(c->path, o, err);
+	struct buf text;
+	int rc;
 
-	json_decref(o);
+	buf_init(&text, OUTPUT_MAX);
+	json_append(hardware_json(c), JSON_INDENT(1) | JSON_REAL_PRECISION(6), &text);
+	rc = buf_failed(&text) ? err_nomem(err, "the hardware file") : map_write_file(c->path, &text, err);
+	buf_done(&text);
 	if (!rc)
 		printf("%s: %zu nodes, %zu points of collectives; equal runs differ by %.1f %%\n", c->path,
 		       json_array_size(c->nodes), json_array_size(c->collectives), 100 * relative_spread(c->steps_s));

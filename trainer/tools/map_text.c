@@ -194,7 +194,7 @@ static void add_map_svg(const struct map_cells *m, struct buf *out)
 	buf_adds(out, "</svg>\n");
 }
 
-static int write_map_file(const char *path, const struct buf *text, struct err *err)
+int map_write_file(const char *path, const struct buf *text, struct err *err)
 {
 	struct file_whole f;
 	char part[PATH_MAX];
@@ -219,7 +219,7 @@ static int write_map_svg(const struct map_cells *m, const char *path, struct err
 
 	buf_init(&svg, SVG_BYTES_MAX);
 	add_map_svg(m, &svg);
-	rc = buf_failed(&svg) ? err_nomem(err, "the SVG") : write_map_file(path, &svg, err);
+	rc = buf_failed(&svg) ? err_nomem(err, "the SVG") : map_write_file(path, &svg, err);
 	buf_done(&svg);
 	return rc;
 }

@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@
 #include "trainer/data/formats/formats.h"
 #include "trainer/data/pictures/npy.h"
 #include "trainer/data/pictures/picture.h"
+#include "trainer/launch/rank_context.h"
 
 #define PATH_BYTES 4100
 #define SAMPLE_BYTES_MAX ((size_t)1 << 31)
@@ -233,6 +235,8 @@ static int write_split_shards(struct shard_job *j, enum split split, struct err 
 		int64_t from = j->cfg->order == CONFIG_ORDER_KEPT ? i : (int64_t)permute_at(&order, (uint64_t)i);
 
 		rc = add_shard_sample(j, w, &(struct dataset_read){ .split = split, .index = from }, err);
+		if (!rc && rank_context_kept_stop())
+			rc = err_set(err, ERR_CANCELED, "stopped by a signal: nothing was written");
 		terminal_progress_show(&j->progress, (uint64_t)i + 1);
 	}
 	terminal_progress_clear(&j->progress);
@@ -330,6 +334,7 @@ int shard_main(const struct run_config *cfg, struct buf *out, struct err *err)
 	rc = config_bytes(cfg, FLAG_shard_size, cfg->shard_size, &j.shard_bytes, err);
 	if (!rc)
 		rc = open_source_set(&j, err);
+	rank_context_keep_stop();
 	if (!rc)
 		rc = make_partial_folder(&j, err);
 	for (int s = 0; !rc && s < SPLIT_COUNT; s++)
@@ -347,5 +352,7 @@ int shard_main(const struct run_config *cfg, struct buf *out, struct err *err)
 	picture_free(j.picture);
 	buf_done(&j.file.bytes);
 	buf_done(&j.pixels);
+	if (rank_context_kept_stop())
+		raise(rank_context_kept_stop()); /* ends the process, as its handler is gone */
 	return rc;
 }
