@@ -301,6 +301,25 @@ void file_whole_drop(struct file_whole *f)
 		unlink(f->part);
 }
 
+int file_replace(const char *path, const void *bytes, size_t n, struct err *err)
+{
+	struct file_whole f;
+	char part[FILE_WHOLE_PART];
+	int rc = file_make_parents(path, 0777, err);
+
+	if (rc)
+		return rc;
+	errno = ENAMETOOLONG;
+	if (snprintf(part, sizeof(part), "%s.%ld.part", path, (long)getpid()) >= (int)sizeof(part) ||
+	    file_whole_open(&f, part))
+		return err_set_errno(err, errno, "cannot write %.300s", path);
+	if (file_write(f.fd, bytes, n) || file_whole_keep(&f, path)) {
+		rc = err_set_errno(err, errno, "cannot write %.300s", path);
+		file_whole_drop(&f);
+	}
+	return rc;
+}
+
 #define CACHE_ROOM 42 /* room for the folder's name and the caller's suffix */
 
 bool cache_home(char *path, size_t n)

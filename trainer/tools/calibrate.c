@@ -388,7 +388,7 @@ static int write_calibration(const struct calibration *c, struct err *err)
 
 	buf_init(&text, OUTPUT_MAX);
 	json_append(hardware_json(c), JSON_INDENT(1) | JSON_REAL_PRECISION(6), &text);
-	rc = buf_failed(&text) ? err_nomem(err, "the hardware file") : map_write_file(c->path, &text, err);
+	rc = buf_failed(&text) ? err_nomem(err, "the hardware file") : file_replace(c->path, text.data, text.len, err);
 	buf_done(&text);
 	if (!rc)
 		printf("%s: %zu nodes, %zu points of collectives; equal runs differ by %.1f %%\n", c->path,

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* map_text.c: `dptrain plan --map`: the fastest strategy for each size of a GPT, batch and link, as a table,
  * as JSON, and as an SVG with one panel for each link. */
-#include <errno.h>
 #include <stdlib.h>
 
 #include "tracker/base/file.h"
@@ -194,24 +193,6 @@ static void add_map_svg(const struct map_cells *m, struct buf *out)
 	buf_adds(out, "</svg>\n");
 }
 
-int map_write_file(const char *path, const struct buf *text, struct err *err)
-{
-	struct file_whole f;
-	char part[PATH_MAX];
-	int rc = file_make_parents(path, 0777, err);
-
-	if (rc)
-		return rc;
-	errno = ENAMETOOLONG;
-	if ((size_t)snprintf(part, sizeof(part), "%s.part", path) >= sizeof(part) || file_whole_open(&f, part))
-		return err_set_errno(err, errno, "cannot write %s", path);
-	if (file_write(f.fd, text->data, text->len) || file_whole_keep(&f, path)) {
-		rc = err_set_errno(err, errno, "cannot write %s", path);
-		file_whole_drop(&f);
-	}
-	return rc;
-}
-
 static int write_map_svg(const struct map_cells *m, const char *path, struct err *err)
 {
 	struct buf svg;
@@ -219,7 +200,7 @@ static int write_map_svg(const struct map_cells *m, const char *path, struct err
 
 	buf_init(&svg, SVG_BYTES_MAX);
 	add_map_svg(m, &svg);
-	rc = buf_failed(&svg) ? err_nomem(err, "the SVG") : map_write_file(path, &svg, err);
+	rc = buf_failed(&svg) ? err_nomem(err, "the SVG") : file_replace(path, svg.data, svg.len, err);
 	buf_done(&svg);
 	return rc;
 }

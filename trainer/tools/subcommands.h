@@ -65,9 +65,6 @@ int catalogue_plan(const struct job *job, struct buf *out, struct err *err);
  * --json an object; --out FILE also writes an SVG. cfg need not be resolved. Returns 0 or a negative code. */
 int map_plan(const struct run_config *cfg, struct buf *out, struct err *err);
 
-/* Writes a file under another name and renames it, so that a concurrent reader sees a complete one. */
-int map_write_file(const char *path, const struct buf *text, struct err *err);
-
 /* ---- describe.c: all return 0 or a negative code ---- */
 
 int describe_plan(const struct job *job, struct buf *out, struct err *err);

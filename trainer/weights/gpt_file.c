@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "tracker/base/file.h"
+#include "tracker/base/json_print.h"
 #include "tracker/base/utf8.h"
 #include "trainer/weights/weight_layout.h"
 
@@ -71,8 +72,9 @@ static json_t *load_json_file(const char *path, json_error_t *ret)
 
 int hf_config_write(const struct hf_config *c, const char *weights, struct err *err)
 {
-	char path[PATH_BYTES], temporary[PATH_BYTES + 16];
-	json_t *root, *old;
+	char path[PATH_BYTES];
+	struct buf text;
+	json_t *old;
 	json_error_t why;
 	int rc = sibling_path(path, weights, "config.json", err);
 	bool foreign;
@@ -84,15 +86,10 @@ int hf_config_write(const struct hf_config *c, const char *weights, struct err *
 	json_decref(old);
 	if (foreign)
 		return 0;
-	snprintf(temporary, sizeof(temporary), "%s.%ld", path, (long)getpid());
-	root = gpt2_config_json(c);
-	if (!root)
-		return err_set(err, ERR_NOMEM, "out of memory: %.300s", path);
-	if (json_dump_file(root, temporary, JSON_INDENT(2) | JSON_PRESERVE_ORDER) || rename(temporary, path)) {
-		rc = err_set_errno(err, errno, "cannot write %.300s", path);
-		unlink(temporary);
-	}
-	json_decref(root);
+	buf_init(&text, CONFIG_BYTES_MAX);
+	json_append(gpt2_config_json(c), JSON_INDENT(2) | JSON_PRESERVE_ORDER, &text);
+	rc = buf_failed(&text) ? err_nomem(err, path) : file_replace(path, text.data, text.len, err);
+	buf_done(&text);
 	return rc;
 }
 
