@@ -129,7 +129,8 @@ def bad_checkpoints_are_refused(tmp, data, common):
     os.mkdir(os.path.join(tmp, "others"))
     other = make_set(os.path.join(tmp, "others"), 40, 20, size=12, seed=9)
     run("other data", *more, "--data-path", other, "--resume", newest, code=2, says=("with other data",))
-    run("no such path", *more, "--resume", os.path.join(tmp, "nowhere"), code=2, says=("nowhere",))
+    run("no such path", *more, "--resume", os.path.join(tmp, "nowhere"), code=2, says=("nowhere: No such file",))
+    run("a folder without a checkpoint", *more, "--resume", tmp, code=2, says=("has no checkpoint; give the folder of a run",))
     run("auto without a name", *common[:-2], "--max-steps", 6, "--resume", "auto", code=2, says=("--run-name",))
     with open(os.path.join(newest, "model.safetensors"), "r+b") as f:
         f.truncate(1000)

@@ -309,10 +309,10 @@ static int settle_runs_dir(struct run_config *cfg, struct err *err)
 
 	if (!strcmp(cfg->resume, "auto"))
 		return 0;
-	if (!realpath(cfg->resume, path))
+	if (!realpath(cfg->resume, path) || (!has_entry(path, FOLDER) && !has_entry(path, "state.json")))
 		return err_set(err, ERR_USAGE,
 			       "--resume %.300s: %s; give the folder of a run or of a checkpoint, or auto", cfg->resume,
-			       strerror(errno));
+			       access(cfg->resume, F_OK) ? strerror(errno) : "has no checkpoint");
 	if (config_given(cfg, FLAG_runs_dir) && cfg->origin[FLAG_runs_dir] != ORIGIN_ENVIRONMENT)
 		return 0; /* DPTRACK_RUNS_DIR is a default: the path is more precise */
 	up = has_entry(path, FOLDER) ? 2 : 4;
