@@ -257,6 +257,32 @@ static void warnings_are_printed_once(void **state)
 	warn_free(w);
 }
 
+static void keep_last_text(void *user, const char *text)
+{
+	snprintf(user, 100, "%s", text);
+}
+
+static void a_warning_mentions_those_it_replaced(void **state)
+{
+	char last[100];
+	struct warn *w = warn_new(keep_last_text, last);
+
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		warn_post(w, WARN_PARAM, "tag %d is lost", i);
+	warn_deliver(w, true);
+	assert_string_equal(last, "tag 2 is lost (and others)");
+	for (int i = 0; i < 3; i++)
+		warn_post(w, WARN_PARAM, "the same");
+	warn_deliver(w, true);
+	assert_string_equal(last, "the same");
+	for (int i = 0; i < 3; i++)
+		warn_post(w, WARN_QUEUE, "%d points were lost", i);
+	warn_deliver(w, true);
+	assert_string_equal(last, "2 points were lost");
+	warn_free(w);
+}
+
 /* Replaces the library's wall clock by one that jumps. */
 static long wall_behind_s;
 
@@ -319,6 +345,7 @@ int main(void)
 		cmocka_unit_test(the_first_value_of_a_param_wins),
 		cmocka_unit_test(records_stay_within_their_limit),
 		cmocka_unit_test(warnings_are_printed_once),
+		cmocka_unit_test(a_warning_mentions_those_it_replaced),
 		cmocka_unit_test(names_are_safe),
 		cmocka_unit_test(run_survives_a_jumping_clock),
 	};

@@ -165,7 +165,7 @@ struct warn;
 struct warn *warn_new(void (*callback)(void *user, const char *text), void *user); /* NULL: out of memory */
 void warn_free(struct warn *w);							   /* NULL is fine */
 
-/* Stores the newest text of each kind until it is delivered. */
+/* Stores the newest text of each kind until it is delivered; the warning says whether it replaced others. */
 void warn_post(struct warn *w, enum warn_kind kind, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 /* Delivers pending warnings. One thread at a time; all: independent of the time since the last one. */

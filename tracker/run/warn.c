@@ -7,11 +7,12 @@
 
 #include "tracker/base/clock.h"
 
+#define OTHERS	 " (and others)"
 #define REPEAT_S 60.0
 
 struct warn_slot {
 	char text[512];
-	bool pending;
+	bool pending, others; /* others: the text replaced another one that was not delivered */
 	bool delivered;
 	double delivered_s;
 };
@@ -45,22 +46,26 @@ void warn_free(struct warn *w)
 
 void warn_post(struct warn *w, enum warn_kind kind, const char *fmt, ...)
 {
+	bool of_item = kind >= WARN_KEY && kind <= WARN_FILE; /* the text is about one of many items */
 	struct warn_slot *s = &w->slot[kind];
+	char text[sizeof(s->text)];
 	va_list ap;
 
 	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
 	pthread_mutex_lock(&w->lock);
-	vsnprintf(s->text, sizeof(s->text), fmt, ap);
+	s->others = s->others || (of_item && s->pending && strcmp(s->text, text) != 0);
+	memcpy(s->text, text, sizeof(s->text));
 	s->pending = true;
 	pthread_mutex_unlock(&w->lock);
-	va_end(ap);
 }
 
 /* Delivers the slot's text if it is due; the callback runs outside the lock. */
 static void deliver_slot(struct warn *w, struct warn_slot *s, bool all)
 {
 	void (*callback)(void *user, const char *text);
-	char text[sizeof(s->text)];
+	char text[sizeof(s->text) + sizeof(OTHERS)];
 	double now = clock_mono_s();
 	bool due;
 
@@ -68,8 +73,8 @@ static void deliver_slot(struct warn *w, struct warn_slot *s, bool all)
 	callback = w->callback;
 	due = callback && s->pending && (all || !s->delivered || now - s->delivered_s >= REPEAT_S);
 	if (due) {
-		memcpy(text, s->text, sizeof(text));
-		s->pending = false;
+		snprintf(text, sizeof(text), "%s%s", s->text, s->others ? OTHERS : "");
+		s->pending = s->others = false;
 		s->delivered = true;
 		s->delivered_s = now;
 	}
