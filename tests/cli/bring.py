@@ -188,6 +188,8 @@ def synced(folder):
     server.process.wait()
     lib.check("127.0.0.1" in run("sync", "--logdir", runs, "--url", f"http://127.0.0.1:{port}", "--patience", "0", code=1),
               "the message names an unreachable server")
+    lib.check("trying again for up to 1 s" in run("sync", "--logdir", runs, "--url", f"http://127.0.0.1:{port}", "--patience", "1", code=1),
+              "a wait for an unreachable server is announced")
 
 
 def refused(folder):

@@ -177,9 +177,11 @@ def layers(server, place):
     run_id = lib.make_run(server, "deep", "layered", {"a": 'x,"y"\nz'})
     keys = [f"grad_norm/l{i}.weight" for i in range(5)] + ['dead_units/a,"b"', "epoch/top1", "grad_norm", "train/loss"]
     points = [{"key": key, "step": step, "value": float(step)} for key in keys for step in (1, 2, 3)]
+    points.append({"key": "tokens", "step": 2**53 + 1, "value": 1234567890123})
     lib.equal(server.json("POST", f"/api/v1/runs/{run_id}/metrics", {"points": points})[0], 200, "points")
     shown = good("show", "layered", *place)
     lib.check("grad_norm/… (5 series: --all)" in shown and "dead_units/… (1 series: --all)" in shown and "l3.weight" not in shown, shown)
+    lib.check(re.search(r"\ntokens +1234567890123 +1234567890123 +9007199254740993 ", shown), f"a step has all its digits: {shown}")
     order = [shown.index(word) for word in ("status", "goal        epoch/top1 3, best 3 at step 3", "metric ", "train/loss", "param ")]
     lib.equal(order, sorted(order), f"order of show: {shown}")
     lib.check(all(key in good("show", "layered", "--all", *place) for key in keys), "show --all")

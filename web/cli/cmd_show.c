@@ -44,6 +44,10 @@ struct show_options {
 /* A number, or the word for a non-finite one. */
 static const char *format_json_value(json_t *value, char *text)
 {
+	if (json_is_integer(value)) { /* a step or a count, every digit of it */
+		snprintf(text, 32, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+		return text;
+	}
 	if (json_is_number(value))
 		return table_number(text, json_number_value(value));
 	return json_is_string(value) ? json_string_value(value) : "-";

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "tracker/base/clock.h"
+#include "tracker/base/log.h"
 #include "tracker/event/event.h"
 #include "tracker/event/record.h"
 #include "tracker/sink/sink.h"
@@ -113,6 +114,8 @@ static int send_whole_journal(struct sender *s, const struct journal_push *p, ui
 		if (clock_mono_s() - last > p->patience_s)
 			return err_set(err, ERR_PEER, "%s: %s: run the command again to send the rest", p->path,
 				       why.text);
+		if (pause == PAUSE_FIRST_S)
+			log_warn("%s: trying again for up to %g s", why.text, p->patience_s);
 		clock_sleep_s(asked > 0 && asked < PAUSE_MOST_S ? asked : pause);
 		pause = pause * 2 < PAUSE_MOST_S ? pause * 2 : PAUSE_MOST_S;
 	}
