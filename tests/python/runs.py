@@ -271,6 +271,69 @@ def disabled_and_refused(folder):
     assert not os.path.exists(runs)
 
 
+def odd_steps(folder):
+    """A step that 64 bits do not hold is reported and lost, not recorded as another one; none stops the script."""
+    runs = folder + '/runs'
+    _, err = lib.run(runs, '''
+        import dptrack, math
+        run = dptrack.init(run_name='steps', code=False, console=False, system=0)
+        for step in (2**63, 2**64, -2**63 - 1, 10**30, math.nan, math.inf, 'x'):
+            run.log({'a': 1.0}, step=step)
+            run.log_rank({'b': 1.0}, step=step)
+        run.log({'a': 2.0}, step=-2**63)
+        run.log({'a': 3.0}, step=2.5)
+        run.log({'a': 4.0}, step=2**63 - 1)
+        run.log({'a': 5.0})
+        run.define_metric('val/*', step_metric='epoch')
+        for epoch in (math.nan, math.inf, 1e30, 3.0):
+            run.log({'val/x': 1.0, 'epoch': epoch}, step=7)
+        ''')
+    j = lib.only(runs)
+    assert sorted(j.series('a')) == [(-2**63, 2.0), (2, 3.0), (2**63 - 1, 4.0)], j.series('a')
+    assert not j.series('b') and [s for s, _ in j.series('val/x')] == [7, 7, 7, 3], j.series('val/x')
+    assert err.split('\n') == ['dptrack: values at step 9223372036854775808 are lost: expected a whole number of 64 bits',
+                               'dptrack: step 2.5 is recorded as 2: steps are whole numbers', ''], err
+
+
+def texts_with_nul(folder):
+    """NUL ends a text for the library: it is left out, and what follows it is not lost."""
+    runs = folder + '/runs'
+    lib.run(runs, '''
+        import dptrack
+        run = dptrack.init('ex\\0periment', run_name='na\\0me', config={'p': 'v\\0w'}, tags={'t': 'x\\0y'}, notes='a\\0b', code=False)
+        run.log({'m': dptrack.Text('c\\0d')})
+        run.finish('failed', 'on\\0e')
+        ''')
+    j = lib.only(runs)
+    assert (j.header['experiment'], j.header['run_name'], j.params, j.tags, j.notes, j.statuses[0]) == (
+        'experiment', 'name', {'p': 'vw'}, {'t': 'xy'}, ['ab'], (FAILED, 'one')), (j.header, j.params, j.tags, j.notes, j.statuses)
+
+
+def odd_params(folder):
+    """Params that JSON lacks are recorded as text; one line says that keys were refused, and that there were others."""
+    runs = folder + '/runs'
+    _, err = lib.run(runs, '''
+        import dptrack
+        class Broken:
+            def __str__(self): raise ValueError('no text')
+        knot = [1]
+        knot.append(knot)
+        dptrack.init(config={'a': [{(1, 2): 3}], 'b': Broken(), 'c': knot, 'new\\nline': 1, 'k' * 300: 1}, code=False)
+        ''')
+    params = lib.only(runs).params
+    assert params.pop('b').startswith('<__main__.Broken object at ') and params == {'a': '[{(1, 2): 3}]', 'c': '[1, [...]]'}, params
+    assert err.count('\n') == 1 and err.startswith('dptrack: param "kkk') and err.endswith('(and others)\n'), err
+
+
+def options_out_of_range(folder):
+    runs = folder + '/runs'
+    for code, why, more in (('mode="offline"', "mode (DPTRACK_MODE) is 'offline': expected", {}), ('', "is 'of': expected", {'DPTRACK_MODE': 'of'}),
+                            ('', 'rank 5 of 2 is out of range', {'RANK': '5', 'WORLD_SIZE': '2'}), ('rank=3', 'rank 3 of 1 is out', {})):
+        _, err = lib.run(runs, 'import dptrack; dptrack.init(%s)' % code, status=1, **more)
+        assert why in err.strip().split('\n')[-1], err
+    assert not os.path.exists(runs)
+
+
 def secrets_are_not_recorded(folder):
     runs = folder + '/runs'
     planted = ['s3cr3t-env-value', 's3cr3t-arg-value', 's3cr3t-config-val', 'hf_abcdefghijklmnopqrstuv', 's3cr3t-in-url']
@@ -329,7 +392,7 @@ def what_was_recorded_reads_back_by_queries(folder):
 def main():
     sys.exit(parallel.run([everything_reads_back, steps_counted_by_another_key, every_end_has_its_status, forks_record_nothing_twice,
                            children_of_multiprocessing, a_pool_of_workers, a_killed_process_loses_a_second_at_most,
-                           a_killed_process_leaves_a_child, disabled_and_refused,
+                           a_killed_process_leaves_a_child, disabled_and_refused, odd_steps, texts_with_nul, odd_params, options_out_of_range,
                            secrets_are_not_recorded, what_was_recorded_reads_back_by_queries]))
 
 

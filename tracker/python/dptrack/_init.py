@@ -6,7 +6,7 @@ import os
 import sys
 
 from dptrack import _atexit, _job
-from dptrack._run import Error, Run, library
+from dptrack._run import Error, Run, library, utf8
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,9 +37,15 @@ def begin(make: Callable[[int, int], Run], experiment: str | None = None, run_na
     run._scrubber.add(_secrets(config))
     experiment = experiment or project or os.environ.get('DPTRACK_EXPERIMENT') or 'default'
     run.experiment = experiment
-    if (mode or os.environ.get('DPTRACK_MODE')) == 'disabled' or _main_again():
+    mode = mode or os.environ.get('DPTRACK_MODE') or 'online'
+    if mode not in ('online', 'disabled'):
+        raise Error('mode (DPTRACK_MODE) is %r: expected "disabled" to record nothing, or "online"' % mode)
+    if mode == 'disabled' or _main_again():
         run.config.update(config or {})
         return run
+    if not 0 <= run.rank < run.world_size:
+        raise Error('rank %d of %d is out of range: expected 0 to %d; see rank and world_size, or RANK and WORLD_SIZE' %
+                    (run.rank, run.world_size, max(run.world_size - 1, 0)))
     library()
     options: dict[str, Any] = {'experiment': _bytes(experiment), 'run_name': _bytes(run_name or name), 'rank': context.rank,
                'runs_dir': os.fsencode(runs_dir or os.environ.get('DPTRACK_RUNS_DIR') or 'runs'),
@@ -81,7 +87,7 @@ def _seconds(asked: float | str | None) -> float:
 
 
 def _bytes(text: object) -> bytes | None:
-    return None if text is None else str(text).encode('utf-8', 'replace')
+    return None if text is None else utf8(text)
 
 
 def _secrets(config: ConfigLike) -> list[str]:
@@ -103,7 +109,7 @@ def _record_setup(run: Run, config: ConfigLike, tags: TagsLike, notes: str | Non
     if run.rank == 0:
         from dptrack import _environment
         for fact, value in _environment.collect(os.environ, run._scrubber).items():
-            run._record('environment', run._keys[fact], value.encode('utf-8', 'replace'))
+            run._record('environment', run._keys[fact], utf8(value))
         if run.world_size > 1:
             run._record('segment_param', b'world_size', b'%d' % run.world_size)
         if config is not None:

@@ -7,6 +7,8 @@ import ctypes
 import os
 import struct
 
+from dptrack._run import utf8
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -140,7 +142,7 @@ class Image(Media):
     def record(self, library: Library, handle: Any, step: int, key: bytes, hidden: Callable[[str], str]) -> None:
         library.image(handle, step, key, ctypes.byref(Bytes(self.file, len(self.file))), self.width, self.height)
         if self.caption:
-            library.text(handle, step, key + b'/caption', hidden(str(self.caption)).encode('utf-8', 'replace'))
+            library.text(handle, step, key + b'/caption', utf8(hidden(str(self.caption))))
 
 
 class Audio(Media):
@@ -236,7 +238,7 @@ class Text(Media):
         self.text = str(text)
 
     def record(self, library: Library, handle: Any, step: int, key: bytes, hidden: Callable[[str], str]) -> None:
-        library.text(handle, step, key, hidden(self.text).encode('utf-8', 'replace').replace(b'\0', b''))
+        library.text(handle, step, key, utf8(hidden(self.text)))
 
 
 class Html(Text):
@@ -313,7 +315,7 @@ class Video(Media):
         else:
             library.audio(handle, step, key, file, self.type.encode())
         if self.caption:
-            library.text(handle, step, key + b'/caption', hidden(str(self.caption)).encode('utf-8', 'replace'))
+            library.text(handle, step, key + b'/caption', utf8(hidden(str(self.caption))))
 
 
 class Table(Media):
@@ -347,7 +349,7 @@ class Table(Media):
     def record(self, library: Library, handle: Any, step: int, key: bytes, hidden: Callable[[str], str]) -> None:
         width = len(self.columns) or max((len(row) for row in self.data), default=0)
         rows = [self.columns or [str(i) for i in range(width)], *self.data]
-        cells = [hidden(str(cell)).encode('utf-8', 'replace').replace(b'\0', b'') for row in rows for cell in (row + [''] * width)[:width]]
+        cells = [utf8(hidden(str(cell))) for row in rows for cell in (row + [''] * width)[:width]]
         library.table(handle, step, key, (ctypes.c_char_p * len(cells))(*cells), len(rows), width)
 
 

@@ -38,9 +38,14 @@ def active() -> Run | None:
 def say(text: str) -> None:
     """Prints a line for the user on stderr."""
     try:
-        print('dptrack: ' + text, file=sys.stderr, flush=True)
+        print('dptrack: %s\n' % text, end='', file=sys.stderr, flush=True)  # one write: threads and processes share stderr
     except Exception:  # a closed stderr must not end a training
         pass
+
+
+def utf8(text: object) -> bytes:
+    """Encodes a text for the library, where NUL would end it."""
+    return str(text).encode('utf-8', 'replace').replace(b'\0', b'')
 
 
 def library() -> Library:
@@ -236,20 +241,23 @@ class Run:
         Args:
             values: {key: number, text, dptrack.Image or another medium}. Keys of nested mappings are joined by "/". item() is
                 called on tensors, which waits for the device. A value of another type is reported once on stderr and left out.
-            step: The step; default: the last one plus 1.
+            step: The step, a whole number of 64 bits; default: the last one plus 1. Values at any other step are reported on
+                stderr and left out; a fraction is cut off.
 
         Example:
             >>> run.log({"train/loss": 0.5, "eval": {"top1": 0.9}}, step=100)
         """
+        if step is None:
+            step = self._step + 1
+        if type(step) is not int or not -2**63 <= step < 2**63:
+            step = self._as_step(step)
+            if step is None:
+                return
         handle = self._handle
         if handle is None:
             handle = self._enter(step)
             if handle is None:
                 return
-        if step is None:
-            step = self._step + 1
-        elif type(step) is not int:
-            step = int(step)
         self._step = step
         if self._rules:
             self._log_defined(values, step)
@@ -262,6 +270,24 @@ class Run:
                     self._log_any(handle, step, key, value)
         elif values:
             self._log_row(handle, step, values)
+
+    def _as_step(self, step: Any) -> int | None:
+        """A step as a whole number of 64 bits, or None with a message."""
+        try:
+            whole = int(step)
+        except (TypeError, ValueError, OverflowError):
+            whole = 2**63
+        if not -2**63 <= whole < 2**63:
+            self._say_once('step', 'values at step %.100r are lost: expected a whole number of 64 bits' % (step,))
+            return None
+        if isinstance(step, float) and step != whole:
+            self._say_once('fraction', 'step %r is recorded as %d: steps are whole numbers' % (step, whole))
+        return whole
+
+    def _say_once(self, kind: str, text: str) -> None:
+        if kind not in self._said:
+            self._said.add(kind)
+            say(text)
 
     def _log_row(self, handle: Any, step: int, values: Mapping[str, Any]) -> None:
         """Logs several values at once. A row is removed from the table while in use, so threads and signal handlers cannot share it."""
@@ -290,10 +316,10 @@ class Run:
         Example:
             >>> run.log_rank({"phase/forward": 0.01}, step=100)
         """
-        handle = self._handle
-        if handle is not None:
+        handle, at = self._handle, self._as_step(step)
+        if handle is not None and at is not None:
             for key, value in values.items():
-                _shared['lib'].log_rank(handle, self.rank, step, self._keys[key], value)
+                _shared['lib'].log_rank(handle, self.rank, at, self._keys[key], value)
 
     def log_next_step(self, key: str, value: Any) -> None:
         """Records one value at the next step of log without advancing the step."""
@@ -329,9 +355,9 @@ class Run:
                 one.record(_shared['lib'], handle, step, self._keys['%s/%d' % (key, n)], self._scrubber.text)
         elif isinstance(value, _media.Media):
             value.record(_shared['lib'], handle, step, self._keys[key], self._scrubber.text)
-        elif key not in self._said:
-            self._said.add(key)
-            say('values of "%s" are lost: %s is neither a number nor media' % (key, type(value).__name__))
+        else:
+            why = 'exceeds a double' if isinstance(value, int) else 'is neither a number nor media'
+            self._say_once('value of %s' % (key,), 'values of "%s" are lost: %s %s' % (key, type(value).__name__, why))
 
     def _log_defined(self, values: Mapping[str, Any], step: int) -> None:
         """Applies the rules of define_metric, where a key may take its steps from another key."""
@@ -353,7 +379,7 @@ class Run:
         if not key:
             return step
         at = _values.number(flat.get(key, self._last.get(key)))
-        return int(at) if at is not None and at == int(at) else step
+        return int(at) if at is not None and at.is_integer() and -2**63 <= at < 2**63 else step
 
     def _rule(self, key: str) -> dict[str, str | None] | None:
         import fnmatch
@@ -391,7 +417,7 @@ class Run:
         levels = {'info': 1, 'warning': 2, 'warn': 2, 'error': 3}
         hidden = self._scrubber.text
         self._record('alert', levels.get(str(getattr(level, 'value', level)).lower(), 1), self._step,
-                   hidden(str(title)).encode('utf-8', 'replace') or b'alert', hidden(str(text)).encode('utf-8', 'replace'))
+                   utf8(hidden(str(title))) or b'alert', utf8(hidden(str(text))))
 
     def printed(self, stream: int, text: object) -> None:
         """Records console output; called by _console."""
@@ -414,7 +440,7 @@ class Run:
         Example:
             >>> run.code("schedule.yaml", open("schedule.yaml").read())
         """
-        self._record('code', self._keys[name], self._scrubber.text(text).encode('utf-8', 'replace').replace(b'\0', b''))
+        self._record('code', self._keys[name], utf8(self._scrubber.text(text)))
 
     def keep(self, file: File) -> None:
         """Copies a file into the run; log does the same.
@@ -443,7 +469,7 @@ class Run:
         Example:
             >>> run.tag("team", "vision")
         """
-        self._record('tag', self._keys[key], self._scrubber.setting(key, str(value)).encode('utf-8', 'replace'))
+        self._record('tag', self._keys[key], utf8(self._scrubber.setting(key, str(value))))
 
     def note(self, markdown: str) -> None:
         """Sets the run's note.
@@ -454,7 +480,7 @@ class Run:
         Example:
             >>> run.note("The **new** schedule.")
         """
-        self._record('note', self._scrubber.text(str(markdown)).encode('utf-8', 'replace'))
+        self._record('note', utf8(self._scrubber.text(str(markdown))))
 
     def _record_param(self, name: str, value: Any) -> None:
         value = self._scrubber.setting(name, value)
@@ -465,7 +491,7 @@ class Run:
         elif isinstance(value, float):
             self._record('param_f64', self._keys[name], value)
         else:
-            self._record('param', self._keys[name], str(value).encode('utf-8', 'replace').replace(b'\0', b''))
+            self._record('param', self._keys[name], utf8(value))
 
     def _record_summary(self, key: str, value: Any) -> None:
         from dptrack import _values
@@ -543,13 +569,11 @@ class Run:
                 self._open()
             except Error as error:
                 say('nothing is recorded: %s' % error)
-        elif self._state == FORKED and 'fork' not in self._said:
-            self._said.add('fork')
-            say('run %s belongs to process %d; nothing of process %d is recorded: call dptrack.init there' %
-                (self.name, self._process, os.getpid()))
-        elif self._state == CLOSED and 'closed' not in self._said:
-            self._said.add('closed')
-            say('run %s is finished: what is logged now is lost' % self.name)
+        elif self._state == FORKED:
+            self._say_once('fork', 'run %s belongs to process %d; nothing of process %d is recorded: call dptrack.init there' %
+                           (self.name, self._process, os.getpid()))
+        elif self._state == CLOSED:
+            self._say_once('closed', 'run %s is finished: what is logged now is lost' % self.name)
         return self._handle
 
     def finish(self, status: str | None = None, reason: str | None = None) -> None:
@@ -594,7 +618,7 @@ class Run:
         lib, codes = _shared['lib'], _shared['module'].STATUS
         for stream, pieces in self._pieces.items():
             self._print(handle, stream, pieces.rest())
-        text = self._scrubber.text(reason).encode('utf-8', 'replace') if reason else None
+        text = utf8(self._scrubber.text(reason)) if reason else None
         if self.rank > 0:
             lib.run_close(handle, codes['running'])
             if status == 'failed':
@@ -612,7 +636,7 @@ class Run:
         handle = ctypes.c_void_p()
         options = dict(self._options, role=module.LAUNCHER, rank=0, segment=self.segment)
         if not lib.run_open(ctypes.byref(handle), ctypes.byref(module.Options(warn=_shared['warn'], **options)), None):
-            lib.set_status(handle, code, self._scrubber.text(reason).encode('utf-8', 'replace'))
+            lib.set_status(handle, code, utf8(self._scrubber.text(reason)))
             lib.run_close(handle, code)
 
     def forked(self) -> None:
@@ -656,7 +680,7 @@ def init(experiment: str | None = None, run_name: str | None = None, config: Con
         rank: This process of the job; default: from torch.distributed, or the variables of torchrun, Slurm or mpirun.
         world_size: The number of processes; default: as for rank.
         url: A server that also receives the run; default: $DPTRACK_URL.
-        mode: "disabled" records nothing; default: $DPTRACK_MODE.
+        mode: "disabled" records nothing; default: $DPTRACK_MODE, or "online".
         project: Another name for experiment.
         name: Another name for run_name.
         console: False does not record what the program prints; default: $DPTRACK_CONSOLE, or True.

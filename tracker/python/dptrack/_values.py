@@ -55,7 +55,10 @@ def plain(value: Any) -> bool | int | float | str:
         return value.decode('utf-8', 'replace')
     if isinstance(value, (list, tuple, set, frozenset, dict)):
         ordered = sorted(value, key=str) if isinstance(value, (set, frozenset)) else value
-        return json.dumps(ordered, default=lambda inner: plain(inner), ensure_ascii=False)
+        try:
+            return json.dumps(ordered, default=lambda inner: plain(inner), ensure_ascii=False)
+        except (TypeError, ValueError, RecursionError):  # keys that JSON lacks, a list that contains itself
+            return _text(ordered)
     if hasattr(value, 'item') and getattr(value, 'size', 1) in (1, ()):
         try:
             return plain(value.item())
@@ -63,4 +66,11 @@ def plain(value: Any) -> bool | int | float | str:
             pass
     if callable(value) and hasattr(value, '__qualname__'):
         return '%s.%s' % (getattr(value, '__module__', ''), value.__qualname__)
-    return str(value)
+    return _text(value)
+
+
+def _text(value: Any) -> str:
+    try:
+        return str(value)
+    except Exception:  # a __str__ that fails must not end a training
+        return object.__repr__(value)
