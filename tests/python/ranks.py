@@ -163,8 +163,26 @@ def a_run_is_continued_manually(folder):
     assert len(out.strip().split('\n')) == 3 and 'run cdcd' in out and 'not found' in out, out
 
 
+def ranks_are_given(folder):
+    """Processes that give their rank and one run_id, without a launcher, are one segment of that run, in any order of start."""
+    runs = folder + '/runs'
+    program = """
+        import dptrack, sys
+        rank = int(sys.argv[1])
+        run = dptrack.init(run_id='ab' * 16, rank=rank, world_size=3)
+        run.log({'x%d' % rank: 1.0}, step=1)
+        print(run.segment)
+        """
+    for segment in ('0', '1'):
+        ranks = [lib.start(runs, program, str(rank)) for rank in (2, 1, 0)]
+        said = [rank.communicate(timeout=lib.LIMIT_S) for rank in ranks]
+        assert [out.strip() for out, _ in said] == [segment] * 3, said
+    assert sorted((j.header['rank'], j.header['segment']) for j in lib.journals(runs)) == [(r, s) for r in range(3) for s in range(2)]
+
+
 def main():
-    sys.exit(parallel.run([one_run_by_every_launcher, restarts_are_segments, another_job_is_another_run, a_run_is_continued_manually]))
+    sys.exit(parallel.run([one_run_by_every_launcher, restarts_are_segments, another_job_is_another_run, a_run_is_continued_manually,
+                           ranks_are_given]))
 
 
 if __name__ == '__main__':

@@ -32,7 +32,7 @@ def begin(make: Callable[[int, int], Run], experiment: str | None = None, run_na
     """Returns a run of class make, open or waiting for its first step. dptrack.init describes the options."""
     context = _job.find_rank()
     if rank is not None or world_size is not None:
-        context = _job.RankContext(rank or 0, world_size or 1, context.job if (world_size or 1) > 1 else None, context.address, context.attempt)
+        context = _job.given_rank(context, rank or 0, world_size or 1, run_id)
     run = make(context.rank, context.world_size)
     run._scrubber.add(_secrets(config))
     experiment = experiment or project or os.environ.get('DPTRACK_EXPERIMENT') or 'default'

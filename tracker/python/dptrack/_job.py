@@ -70,6 +70,11 @@ def launcher(variable: str) -> str:
         except OSError:
             break
         pid = parent_of(pid)
+    return identify(pid)
+
+
+def identify(pid: int) -> str:
+    """A process, unlike all others of all machines."""
     return '%s/%d/%s/%s' % (socket.gethostname(), pid, started(pid), boot())
 
 
@@ -128,6 +133,14 @@ def find_rank(env: Mapping[str, str] = os.environ) -> RankContext:
     if dist:
         context.rank, context.world_size = dist.get_rank(), dist.get_world_size()
     return context
+
+
+def given_rank(found: RankContext, rank: int, world_size: int, run_id: str | None) -> RankContext:
+    """The context of a process that init is given the rank of. Without a launcher, the processes with one run_id that one process
+    started are one job: else each would resume the run that another one has just started."""
+    if world_size > 1 and not found.job and run_id is not None:
+        return RankContext(rank, world_size, ('run', run_id, identify(os.getppid())), ('run', run_id))
+    return RankContext(rank, world_size, found.job if world_size > 1 else None, found.address, found.attempt)
 
 
 # ---- agreement on one run ----
