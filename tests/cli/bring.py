@@ -117,6 +117,10 @@ def exported(folder, into, want):
     table = [run("compare", "--experiment", "fashion", "--logdir", f, "--csv") for f in (into, out)]
     cut = [[{k: v for k, v in r.items() if k not in ("id", "run_id", "name", "run_name")} for r in csv.DictReader(io.StringIO(t))] for t in table]
     lib.check(cut[0] == cut[1], "export --events: params or ends differ")
+    before = run("ls", "--json", "--logdir", into)
+    said = run("import", out, "--logdir", into)
+    lib.check("0 runs, 0 files" in said and "of exported runs that are here already" in said, f"an export of runs that are here: {said}")
+    lib.equal(run("ls", "--json", "--logdir", into), before, "runs after the import of their export")
 
 
 class Hollow(http.server.BaseHTTPRequestHandler):

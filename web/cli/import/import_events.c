@@ -5,6 +5,7 @@
 #include "web/cli/import/importer.h"
 
 #include <errno.h>
+#include <glob.h>
 #include <inttypes.h>
 #include <sys/stat.h>
 
@@ -21,7 +22,7 @@ struct events_import_state {
 	struct importer *b;
 	const char *from;
 	struct map *writers; /* id -> struct known_writer */
-	uint64_t files, scalars, media, ours, damaged, malformed, cut, runs;
+	uint64_t files, scalars, media, ours, damaged, malformed, cut, runs, here;
 	char first_damaged[600], first_cut[600];
 	/* of the current folder */
 	char folder[4096];
@@ -251,6 +252,25 @@ static void assign_segment(struct events_import_state *im, const char *path, con
 	}
 }
 
+/* Returns true for a file of `dptrack export --events` whose run has its folder, NAME-ID, in the target. */
+static bool is_run_here(const struct events_import_state *im, const char *path)
+{
+	char pattern[8192];
+	glob_t found = { 0 };
+	int rank, segment;
+	const char *end = find_run_folder_end(path, origin_is_rank(path, &rank, &segment)), *name;
+	bool here;
+
+	if (!im->b->target->into || im->b->http || im->b->target->experiment || !end || !strstr(end, ".dptrack."))
+		return false;
+	name = memrchr(path, '/', (size_t)(end - path));
+	name = name ? name + 1 : path;
+	snprintf(pattern, sizeof(pattern), "%s/*/%.*s", im->b->target->into, (int)(end - name), name);
+	here = !glob(pattern, GLOB_ONLYDIR | GLOB_NOSORT, NULL, &found);
+	globfree(&found);
+	return here;
+}
+
 /* Reads, checks and delivers one event file. */
 static int import_event_file(void *user, const char *path, struct err *err)
 {
@@ -261,6 +281,10 @@ static int import_event_file(void *user, const char *path, struct err *err)
 	char whole[4096];
 	int rc;
 
+	if (is_run_here(im, path)) {
+		im->here++;
+		return 0;
+	}
 	snprintf(whole, sizeof(whole), "%s/%s", im->from, path);
 	buf_init(&records, FILE_MAX);
 	rc = read_event_file(whole, &records, err);
@@ -291,6 +315,9 @@ static void print_damage(const struct events_import_state *im)
 {
 	char a[64];
 
+	if (im->here)
+		printf("skipped: %s of exported runs that are here already; use --experiment to copy them\n",
+		       cli_count(a, im->here, "file"));
 	if (im->ours)
 		printf("skipped: %s of dptrack; use `dptrack sync` to send them\n", cli_count(a, im->ours, "journal"));
 	if (im->malformed)
@@ -322,7 +349,7 @@ int events_import(struct importer *b, const char *from, struct err *err)
 	rc = rc ? rc : importer_finish(b, err);
 	if (rc)
 		return rc;
-	if (!im.files && !im.ours && !im.damaged)
+	if (!im.files && !im.ours && !im.damaged && !im.here)
 		return err_set(err, ERR_USAGE, "%s contains no event files (events.out.tfevents.…)", from);
 	printf("%s, %s, %s", cli_count(x, im.runs, "run"), cli_count(y, im.files, "file"),
 	       cli_count(z, im.scalars, "scalar"));
@@ -331,7 +358,7 @@ int events_import(struct importer *b, const char *from, struct err *err)
 	printf("\n");
 	importer_say_left_out(b, b->http ? "skipped:" : "kept in the file, skipped in the run:");
 	print_damage(&im);
-	return im.files ? 0
+	return im.files || im.here ? 0
 			: err_set(err, ERR_USAGE,
 				  "%s contains no event files (events.out.tfevents.…) of other programs", from);
 }
