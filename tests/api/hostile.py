@@ -208,7 +208,8 @@ def error_messages(server):
             ("GET", "/api/v1/runs?filter=%zz", None, "a '%' that begins no escape"), ("PUT", artifact, "x", "at most 255 bytes"),
             ("POST", metrics, '{"points":[{"key":"a","step":1,"value":NaN}]}', 'the strings "NaN"'),
             ("POST", metrics, '{"points":[{"key":"a","step":1,"value":-Infinity}]}', 'the strings "NaN"'),
-            ("POST", metrics, '{"points":[{"key":"\\u0000","step":1,"value":1}]}', "NUL character")):
+            ("POST", metrics, '{"points":[{"key":"\\u0000","step":1,"value":1}]}', "NUL character"),
+            ("POST", metrics, '{"points":[{"k\\u0000":"a","step":1,"value":1}]}', "NUL character")):
         status, _, data = server.request(method, path, body and body.encode(), lib.JSON)
         message = json.loads(data)["error"]["message"]
         lib.check(status == 400 and want in message, f"{method} {path} {body}: {status} {message!r}, want {want!r}")

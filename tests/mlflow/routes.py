@@ -558,9 +558,11 @@ def requests(m, server):
         lib.equal(raw("POST", API + "/runs/log-metric", body.encode(), **lib.JSON), (200, {}), f"{value} without quotes")
         history = m.ok("GET", "/metrics/get-history", run_id=run, metric_key="bare NaN")["metrics"]
         lib.check(want in [p["value"] for p in history], f"{value} without quotes: {history}")
-    for odd in (b'{"max_results":1e999}', b'{"filter":"\\u0000"}', b'{"max_results":9223372036854775808}'):
+    for odd in (b'{"max_results":1e999}', b'{"filter":"\\u0000"}', b'{"fil\\u0000ter":""}', b'{"max_results":9223372036854775808}'):
         status, reply = raw("POST", API + "/runs/search", odd, **lib.JSON)
         lib.equal((status, reply.get("message", "")[:31]), (400, "Invalid value in the request body"[:31]), f"JSON that cannot be represented: {odd}")
+        if b"u0000" in odd:
+            lib.check(reply["message"].endswith("a string with a NUL character (\\u0000) is not accepted"), f"NUL: {reply}")
     status, reply = raw("GET", API + "/runs/get", json.dumps({"run_id": run}).encode())
     lib.equal((status, reply.get("run", {}).get("info", {}).get("run_id")), (200, run), "GET with a body")
     for path in (API + "/nope", "/ajax-api/2.0/nope", "/api/3.0/mlflow/traces"):

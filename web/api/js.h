@@ -51,6 +51,7 @@ struct json_field {
 
 /* Parses the body as one JSON object, which the caller owns (json_decref). Returns NULL after failing the call. */
 json_t *json_body(struct call *c);
+const char *json_error_reason(const json_error_t *e); /* for the client, without the parser's terms */
 
 /* Returns NULL, or why n bytes of JSON must not be parsed. Jansson uses up to 72 bytes of heap for a byte of text, so
  * depth and number of values are bounded before it runs. */

@@ -52,15 +52,20 @@ static bool has_json_media_type(struct call *c)
 	return !strncasecmp(type, want, n) && (!type[n] || type[n] == ';' || type[n] == ' ');
 }
 
+const char *json_error_reason(const json_error_t *e)
+{
+	if (json_error_code(e) == json_error_null_character || json_error_code(e) == json_error_null_byte_in_key)
+		return "a string with a NUL character (\\u0000) is not accepted";
+	return e->text;
+}
+
 /* Explains a parse error to the client. */
 static const char *explain_json_error(const struct call *c, const json_error_t *e)
 {
-	if (json_error_code(e) == json_error_null_character)
-		return "a string with a NUL character (\\u0000) is not accepted";
 	if (strstr(e->text, "near 'NaN'") || strstr(e->text, "near 'Infinity'") ||
 	    (strstr(e->text, "near '-'") && memmem(c->body, c->body_len, "-Infinity", 9)))
 		return "non-finite numbers are the strings \"NaN\", \"Infinity\" and \"-Infinity\"";
-	return e->text;
+	return json_error_reason(e);
 }
 
 json_t *json_body(struct call *c)

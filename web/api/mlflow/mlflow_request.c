@@ -172,14 +172,10 @@ static char *quote_nonfinite_words(struct call *c)
 /* Returns true for valid JSON that contains a value which this program cannot store. */
 static bool is_unstorable_json(const json_error_t *problem)
 {
-	switch (json_error_code(problem)) {
-	case json_error_numeric_overflow:
-	case json_error_null_character:
-	case json_error_null_byte_in_key:
-		return true;
-	default:
-		return false;
-	}
+	enum json_error_code code = json_error_code(problem);
+
+	return code == json_error_numeric_overflow || code == json_error_null_character ||
+	       code == json_error_null_byte_in_key;
 }
 
 /* Parses the body. A body that is not JSON counts as empty. Very old clients send the JSON inside a JSON string. */
@@ -197,8 +193,8 @@ static json_t *parse_ml_body(struct call *c)
 	if (quoted)
 		root = json_loads(quoted, JSON_DECODE_ANY, &problem);
 	if (!root && is_unstorable_json(&problem))
-		return ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Invalid value in the request body: %s", problem.text),
-		       NULL;
+		return ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Invalid value in the request body: %s",
+			       json_error_reason(&problem)), NULL;
 	if (json_is_string(root)) {
 		inner = json_loads(json_string_value(root), JSON_DECODE_ANY, NULL);
 		json_decref(root);
