@@ -31,6 +31,7 @@ run.name, run.notes, run.tags = 'renamed', 'why', run.tags + ('more',)
 wandb.summary.acc = 0.5
 wandb.run.summary['text'], run.summary['c'] = 'end', 5
 wandb.config.token, wandb.config['list'], wandb.config.nothing = 'abcdefgh1234', [1, 'x'], None
+wandb.config.update({'odd': [{(1, 2): 3}], 'late': 1})
 assert (run.name, run.notes, run.summary.acc, wandb.summary['c']) == ('renamed', 'why', 0.5, 5)
 os.makedirs('some/where')
 for name in ('a.pt', 'b.pt'):
@@ -102,8 +103,8 @@ def main():
         assert {key: j.series(key) for key in {p[0] for p in j.points} if not key.startswith('system/')} == want, j.points
         for name in ('Table.cast', 'Table.set_pk', 'Table.get_index', "define_metric(summary='mean')", 'Artifact', 'Molecule', 'plot.line', 'integration.lightgbm.wandb_callback', 'sdk.data_types.trace_tree.Trace', 'Api', 'sweep'):
             assert err.count('wandb.%s is not recorded' % name) == 1, (name, err)
-        assert {k: j.params[k] for k in ('lr', 'deep.er', 'new', 'token', 'list', 'nothing')} == {
-            'lr': '0.2', 'deep.er': 1, 'new': 'x', 'token': '(hidden)', 'list': '[1,"x"]', 'nothing': 'null'}, j.params
+        assert {k: j.params[k] for k in ('lr', 'deep.er', 'new', 'token', 'list', 'nothing', 'odd', 'late')} == {
+            'lr': '0.2', 'deep.er': 1, 'new': 'x', 'token': '(hidden)', 'list': '[1,"x"]', 'nothing': 'null', 'odd': '[{(1, 2): 3}]', 'late': 1}, j.params
         assert j.statuses == [(2, 'exit code 3'), (2, '')], (j.params, j.statuses)
         assert j.tags == {'word': '', 'more': '', 'wandb.run_id': 'abc', 'wandb.group': 'g', 'dptrack.run_name': 'renamed', 'text': 'end',
                           'summary.c': '5'}, j.tags

@@ -92,7 +92,10 @@ def _plain(value):
     if isinstance(value, float) and not math.isfinite(value):
         return 'NaN' if value != value else 'Infinity' if value > 0 else '-Infinity'
     if isinstance(value, (list, tuple)):
-        return json.dumps(value, default=lambda inner: _values.plain(inner), ensure_ascii=False, separators=(',', ':'))
+        try:
+            return json.dumps(value, default=lambda inner: _values.plain(inner), ensure_ascii=False, separators=(',', ':'))
+        except (TypeError, ValueError, RecursionError):
+            pass
     return _values.plain(value)
 
 
