@@ -4,6 +4,8 @@ same mistake has the same exit code everywhere. Files only: a store in PostgreSQ
 import sys
 sys.dont_write_bytecode = True
 import os
+import shutil
+import subprocess
 import tempfile
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "api"))
 import lib
@@ -40,6 +42,24 @@ def no_stores():
         bad(["s3://", "BUCKET"], "migrate", folder, folder + "/to", "--artifacts", "s3://")
 
 
+def other_users(runs):
+    """The folder of another user: one that cannot be read is no empty one; without a home the flag to use is named."""
+    drop = ["setpriv", "--reuid", "nobody", "--regid", "nogroup", "--clear-groups"] if os.getuid() == 0 else []
+    with tempfile.TemporaryDirectory(prefix="dptrack-test.") as folder:
+        os.chmod(folder, 0o755)
+        shutil.copy(lib.PROGRAM, folder)
+        shutil.copytree(runs, folder + "/runs")
+        env = {k: v for k, v in os.environ.items() if not k.startswith(("DPTRACK", "XDG_"))}
+        for mode, want in ((0o000, f"cannot read {folder}/runs: "), (0o555, "/none: Permission denied: choose a path with --db")):
+            os.chmod(folder + "/runs", mode)
+            os.chmod(folder, 0o555)
+            r = subprocess.run([*drop, folder + "/dptrack", "ls", "--logdir", folder + "/runs"], env=dict(env, HOME=folder + "/none"),
+                               capture_output=True, text=True, timeout=60)
+            lib.check(r.returncode == 1 and want in r.stderr and r.stderr.count("\n") == 1, f"a folder of mode {mode:o}: {r}")
+        os.chmod(folder, 0o755)
+        os.chmod(folder + "/runs", 0o755)
+
+
 def main():
     with tempfile.TemporaryDirectory(prefix="dptrack-test.") as folder:
         runs = os.path.join(folder, "runs")
@@ -48,6 +68,7 @@ def main():
         lib.equal(server.stop(), 0, "exit code")
         no_stores()
         codes(runs)
+        other_users(runs)
     lib.finish("stores")
 
 

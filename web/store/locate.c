@@ -56,6 +56,16 @@ static int name_state_folder(char *ret, size_t room, const char *logdir, struct 
 	return 0;
 }
 
+static int make_state_folder(char *ret, size_t room, const char *logdir, struct err *err)
+{
+	struct err why = ERR_INIT;
+	int rc = name_state_folder(ret, room, logdir, err);
+
+	if (!rc && (rc = file_make_folders(ret, 0700, &why)))
+		err_set(err, rc, "%s cannot be written and %s: choose a path with --db", logdir, why.text);
+	return rc;
+}
+
 static void copy_store_folder(char *ret, size_t room, const char *file)
 {
 	const char *slash = strrchr(file, '/');
@@ -100,10 +110,11 @@ int store_locate(struct store_paths *ret, const char *logdir, const char *db, st
 		return rc;
 	if (!stat(logdir, &sb) && !S_ISDIR(sb.st_mode))
 		return err_set(err, ERR_USAGE, "%s is not a folder", logdir);
+	if (access(logdir, R_OK | X_OK))
+		return err_set_errno(err, errno, "cannot read %s", logdir);
 	p.poll = is_network(logdir);
 	p.elsewhere = !db && (p.poll || access(logdir, W_OK) != 0);
-	if (p.elsewhere && ((rc = name_state_folder(folder, sizeof folder, logdir, err)) ||
-			    (rc = file_make_folders(folder, 0700, err))))
+	if (p.elsewhere && (rc = make_state_folder(folder, sizeof folder, logdir, err)))
 		return rc;
 	if (!p.elsewhere)
 		snprintf(folder, sizeof folder, "%s", logdir);
