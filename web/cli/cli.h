@@ -111,6 +111,7 @@ struct table *table_new(void);	  /* NULL: out of memory */
 void table_free(struct table *t); /* NULL is fine */
 
 void table_column(struct table *t, const char *title, bool right); /* before the first cell */
+void table_columns(struct table *t, const char *titles); /* by commas, after > right-aligned; t may be NULL */
 void table_cell(struct table *t, const char *text);		   /* row by row; NULL: a dash */
 void table_cellf(struct table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 

@@ -65,8 +65,7 @@ static void print_phase_table(json_t *root, size_t pair)
 	table_column(t, "ms per sample", false);
 	table_column(t, cli_text(json_array_get(runs, pair), "name"), true);
 	table_column(t, cli_text(json_array_get(runs, pair + 1), "name"), true);
-	table_column(t, "difference", true);
-	table_column(t, "95 %", true);
+	table_columns(t, ">difference,>95 %");
 	json_object_foreach(json_object_get(p, "phases"), name, part)
 		if (json_number_or_nan(json_object_get(json_array_get(runs, pair), "phases"), name) != 0 ||
 		    json_number_or_nan(json_object_get(json_array_get(runs, pair + 1), "phases"), name) != 0)
@@ -163,11 +162,7 @@ static void print_waterfall_table(json_t *root)
 
 	if (!t)
 		return;
-	table_column(t, "run", false);
-	table_column(t, "ms per sample", true);
-	table_column(t, "factor", true);
-	table_column(t, "95 %", true);
-	table_column(t, "since the first", true);
+	table_columns(t, "run,>ms per sample,>factor,>95 %,>since the first");
 	json_array_foreach(json_object_get(root, "runs"), i, run)
 		add_waterfall_row(t, run, i ? json_array_get(pairs, i - 1) : NULL);
 	table_print(t, stdout, false);
@@ -367,8 +362,7 @@ static int print_compared_table(json_t *root, const struct compare_options *o, s
 		free(places);
 		return err_nomem(err, NULL);
 	}
-	table_column(t, "id", false);
-	table_column(t, "name", false);
+	table_columns(t, "id,name");
 	if (goal.metric) {
 		snprintf(title, sizeof(title), "%s %s", cli_text(goal.metric, "key"), goal.up ? "max" : "min");
 		table_column(t, title, true);

@@ -60,42 +60,43 @@ static int add_listed_runs(struct source *s, struct buf *target, json_t *to, str
 	return rc;
 }
 
-static void begin_run_list(struct buf *target, const struct choose_opts *o)
+/* Appends the runs that match the experiment and the filter. */
+static int add_matching_runs(struct source *s, const struct choose_opts *o, json_t *to, struct err *err)
 {
-	char limit[16];
+	struct buf target;
+	int rc;
 
-	buf_init(target, 1 << 20);
-	buf_adds(target, "/api/v1/runs");
-	snprintf(limit, sizeof(limit), "%d", CHOOSE_PAGE);
-	source_arg(target, "limit", limit);
-	source_arg(target, "deleted", o->deleted ? "only" : "no");
+	buf_init(&target, 1 << 20);
+	buf_addf(&target, "/api/v1/runs?limit=%d&deleted=%s", CHOOSE_PAGE, o->deleted ? "only" : "no");
+	if (o->experiment)
+		source_arg(&target, "experiment", o->experiment);
+	if (o->filter)
+		source_arg(&target, "filter", o->filter);
+	rc = add_listed_runs(s, &target, to, err);
+	buf_done(&target);
+	return rc;
 }
 
 /* Appends the run whose id has the prefix `name`, or whose name it is. */
 static int add_named_run(struct source *s, const struct choose_opts *o, const char *name, json_t *to, struct err *err)
 {
-	bool id = text_is_hex(name, 4, 32);
+	struct choose_opts by = { .deleted = o->deleted };
 	json_t *found = json_array();
-	struct buf target, filter;
+	struct buf filter;
+	char prefix[80];
 	int rc = 0;
 
-	if (id) {
-		begin_run_list(&target, o);
-		buf_init(&filter, 65536);
-		buf_addf(&filter, "attributes.run_id LIKE '%s%%'", name);
-		source_arg(&target, "filter", filter.data ? filter.data : "");
-		rc = add_listed_runs(s, &target, found, err);
-		buf_done(&filter);
-		buf_done(&target);
+	if (text_is_hex(name, 4, 32)) {
+		snprintf(prefix, sizeof(prefix), "attributes.run_id LIKE '%.32s%%'", name);
+		by.filter = prefix;
+		rc = add_matching_runs(s, &by, found, err);
 	}
 	if (!rc && !json_array_size(found)) {
-		begin_run_list(&target, o);
 		buf_init(&filter, 65536);
 		cli_filter_name(&filter, name);
-		source_arg(&target, "filter", filter.data ? filter.data : "");
-		rc = add_listed_runs(s, &target, found, err);
+		by.filter = filter.data ? filter.data : "";
+		rc = add_matching_runs(s, &by, found, err);
 		buf_done(&filter);
-		buf_done(&target);
 	}
 	if (!rc && !json_array_size(found))
 		rc = err_set(err, ERR_NOENT, "no %srun %s: use an id, the first digits of one, or a name",
@@ -115,7 +116,6 @@ static int add_named_run(struct source *s, const struct choose_opts *o, const ch
 static int choose_runs(struct source *s, const struct choose_opts *o, json_t **ret, struct err *err)
 {
 	json_t *runs = json_array();
-	struct buf target;
 	size_t i;
 	int rc = 0;
 
@@ -123,15 +123,8 @@ static int choose_runs(struct source *s, const struct choose_opts *o, json_t **r
 		rc = err_set(err, ERR_USAGE, "no runs selected: use ids or names, --experiment or --filter");
 	for (i = 0; i < o->name_count && !rc; i++)
 		rc = add_named_run(s, o, o->names[i], runs, err);
-	if (!rc && (o->experiment || o->filter)) {
-		begin_run_list(&target, o);
-		if (o->experiment)
-			source_arg(&target, "experiment", o->experiment);
-		if (o->filter)
-			source_arg(&target, "filter", o->filter);
-		rc = add_listed_runs(s, &target, runs, err);
-		buf_done(&target);
-	}
+	if (!rc && (o->experiment || o->filter))
+		rc = add_matching_runs(s, o, runs, err);
 	if (rc)
 		json_decref(runs);
 	else
@@ -231,10 +224,7 @@ static void print_tags_table(const struct tag_options *o, json_t *runs)
 
 	if (!t)
 		return;
-	table_column(t, "id", false);
-	table_column(t, "name", false);
-	table_column(t, "tag", false);
-	table_column(t, "value", false);
+	table_columns(t, "id,name,tag,value");
 	json_array_foreach(runs, i, run)
 		json_object_foreach(json_object_get(run, "tags"), key, value) {
 			if (o->common.csv)
@@ -340,11 +330,7 @@ static void print_chosen_runs(json_t *runs)
 
 	if (!t)
 		return;
-	table_column(t, "id", false);
-	table_column(t, "name", false);
-	table_column(t, "experiment", false);
-	table_column(t, "started", false);
-	table_column(t, "status", false);
+	table_columns(t, "id,name,experiment,started,status");
 	json_array_foreach(runs, i, run) {
 		if (i == RM_SHOWN)
 			break;
@@ -411,8 +397,7 @@ static void print_changed_runs(const struct rm_options *o, json_t *done)
 
 		if (!t)
 			return;
-		table_column(t, "run_id", false);
-		table_column(t, "run_name", false);
+		table_columns(t, "run_id,run_name");
 		json_array_foreach(done, i, run) {
 			table_cell(t, cli_text(run, "id"));
 			table_cell(t, cli_text(run, "name"));
@@ -421,11 +406,9 @@ static void print_changed_runs(const struct rm_options *o, json_t *done)
 		table_free(t);
 	} else if (!n) {
 		printf("nothing %s\n", o->restore ? "restored" : "deleted");
-	} else if (o->restore) {
-		printf("%zu run%s restored\n", n, n == 1 ? "" : "s");
 	} else {
-		printf("%zu run%s deleted; dptrack restore undeletes them until dptrack gc runs\n", n,
-		       n == 1 ? "" : "s");
+		printf("%zu run%s %s\n", n, n == 1 ? "" : "s",
+		       o->restore ? "restored" : "deleted; dptrack restore undeletes them until dptrack gc runs");
 	}
 }
 

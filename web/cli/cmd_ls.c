@@ -31,30 +31,16 @@ static void add_run_row(struct table *t, json_t *run)
 	table_cell(t, cli_status_words(run, text));
 }
 
-static struct table *make_runs_table(void)
-{
-	static const struct {
-		const char *title;
-		bool right;
-	} columns[] = { { "id", false },  { "name", false }, { "experiment", false }, { "started", false },
-			{ "took", true }, { "step", true },  { "status", false } };
-	struct table *t = table_new();
-	size_t i;
-
-	for (i = 0; t && i < sizeof(columns) / sizeof(columns[0]); i++)
-		table_column(t, columns[i].title, columns[i].right);
-	return t;
-}
-
 /* Prints page by page: a row of the table is small, a run with thousands of metrics is not. */
 static int print_run_list(struct source *s, struct buf *target, int limit, struct err *err)
 {
 	size_t base = target->len, i;
-	struct table *t = make_runs_table();
+	struct table *t = table_new();
 	char count[16], token[256] = "";
 	json_t *root, *run;
 	int left = limit, rc = t ? 0 : err_nomem(err, NULL);
 
+	table_columns(t, "id,name,experiment,started,>took,>step,status");
 	while (!rc && left > 0) {
 		snprintf(count, sizeof(count), "%d", left < PAGE_RUNS ? left : PAGE_RUNS);
 		target->len = base;
@@ -92,11 +78,7 @@ static void print_experiment_list(json_t *list, bool csv)
 
 	if (!t)
 		return;
-	table_column(t, "id", true);
-	table_column(t, "experiment", false);
-	table_column(t, "runs", true);
-	table_column(t, "running", true);
-	table_column(t, "changed", false);
+	table_columns(t, ">id,experiment,>runs,>running,changed");
 	json_array_foreach(list, i, e) {
 		table_cell(t, cli_text(e, "id"));
 		table_cell(t, cli_text(e, "name"));

@@ -84,8 +84,8 @@ static int create_access_token(struct source *s, const struct token_options *t, 
 /* Prints the tokens as a table, CSV or JSON. */
 static int list_tokens(struct source *s, const struct token_options *t, struct err *err)
 {
-	static const char *const titles[] = { "name", "scope", "state", "created", "expires" };
-	static const char *const members[] = { "created_time", "expires_time" };
+	static const char *const texts[] = { "name", "scope", "state" };
+	static const char *const times[] = { "created_time", "expires_time" };
 	struct local_opts o = { .method = "GET", .target = "/api/v1/tokens" };
 	struct table *table;
 	json_t *reply, *row;
@@ -96,15 +96,14 @@ static int list_tokens(struct source *s, const struct token_options *t, struct e
 	if (rc || !reply)
 		return rc;
 	table = table_new();
-	for (i = 0; table && i < sizeof(titles) / sizeof(titles[0]); i++)
-		table_column(table, titles[i], false);
+	table_columns(table, "name,scope,state,created,expires");
 	json_array_foreach(json_object_get(reply, "tokens"), i, row) {
 		if (!table)
 			break;
 		for (k = 0; k < 3; k++)
-			table_cell(table, cli_text(row, titles[k]));
+			table_cell(table, cli_text(row, texts[k]));
 		for (k = 0; k < 2; k++)
-			table_cell(table, table_time(text, json_integer_value(json_object_get(row, members[k]))));
+			table_cell(table, table_time(text, json_integer_value(json_object_get(row, times[k]))));
 	}
 	if (table)
 		table_print(table, stdout, t->common.csv);

@@ -157,6 +157,17 @@ void table_column(struct table *t, const char *title, bool right)
 	t->columns++;
 }
 
+void table_columns(struct table *t, const char *titles)
+{
+	char title[64];
+
+	for (size_t n; t && *titles; titles += n + (titles[n] == ',')) {
+		n = strcspn(titles, ",");
+		snprintf(title, sizeof(title), "%.*s", (int)n, titles);
+		table_column(t, title + (*title == '>'), *title == '>');
+	}
+}
+
 void table_cell(struct table *t, const char *text)
 {
 	const char *copy = copy_printable(t->arena, text && *text ? text : "-");
