@@ -29,6 +29,4 @@ enum optimizer_id {
 #include "trainer/optimizers/optimizers.def"
 #undef OPTIMIZER
 
-extern const struct optimizer *const optimizers_table[OPTIMIZER_COUNT];
-
 #endif

@@ -142,6 +142,12 @@ struct optimizer_opts optimizer_opts_of(const struct run_config *cfg)
 					.watch = cfg->watch_steps > 0 && cfg->command != COMMAND_BENCH };
 }
 
+static const struct optimizer *const optimizers[OPTIMIZER_COUNT] = {
+#define OPTIMIZER(name, ...) [OPTIMIZER_##name] = &optimizer_##name,
+#include "trainer/optimizers/optimizers.def"
+#undef OPTIMIZER
+};
+
 static void add_optimizer_step(struct graph *g, struct tensor *p, struct tensor *step, const struct optimizer_opts *o)
 {
 	const struct optimizer_attr a = { .momentum = o->momentum,
@@ -156,7 +162,7 @@ static void add_optimizer_step(struct graph *g, struct tensor *p, struct tensor 
 
 	struct tensor *held = o->watch ? watching_begin(g, p) : NULL;
 
-	optimizers_table[o->kind]->add(g, p, step, &a);
+	optimizers[o->kind]->add(g, p, step, &a);
 	watching_end(g, p, held);
 }
 
