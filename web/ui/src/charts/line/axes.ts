@@ -39,7 +39,7 @@ export function boxOf(g: CanvasRenderingContext2D, d: LineData, range: Range,
 /** Ticks of x with a minimum distance in pixels. */
 export function ticksX({ box, d }: Pane, apart = APART_X): number[] {
 	if (d.logX) return logTicks(d.from, d.to, box.width / apart);
-	if (!/^(?:time|clock)$/.test(d.ticksX)) return evenTicks(d.from, d.to, box.width / apart, d.whole);
+	if (d.ticksX !== 'time' && d.ticksX !== 'clock') return evenTicks(d.from, d.to, box.width / apart, d.whole);
 	const zone = d.ticksX === 'clock' ? new Date(d.from * 1000).getTimezoneOffset() * -60 : 0;
 	return timeTicks(d.from, d.to, box.width / apart, zone);
 }

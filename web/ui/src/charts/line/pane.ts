@@ -7,8 +7,8 @@ export interface LineData extends Fit {
 	lines: ChartLine[];
 	xLabel: string;
 	/** time: x counts seconds, clock: since 1970, with ticks at whole minutes, hours and days (in the local zone);
-	 * otherwise numbers. */
-	ticksX: string;
+	 * the others: numbers. */
+	ticksX: 'even' | 'step' | 'epoch' | 'time' | 'clock';
 	/** Logarithmic x axis; requires from above 0. */
 	logX?: boolean;
 	/** x counts things: integer ticks only. */

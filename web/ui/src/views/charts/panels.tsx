@@ -109,7 +109,7 @@ function useChart({ box, p, keys, lines }: Drawing): RefObject<LineChart | null>
 			lines: l, from, to, log, full, limits: limits[LIMITS + titleOf(p)],
 			bytes: isBytes(keys[0] ?? ''), xLabel: p.x ? s.shortKey(p.x) : unit, whole: !p.x
 				&& unit === 'step',
-			ticksX: p.x ? '' : unit,
+			ticksX: p.x ? 'even' : unit,
 			gutter: l.length > 1 && (box.current?.clientWidth ?? 0) > 440 ? GUTTER : 0,
 		});
 	});
