@@ -42,7 +42,7 @@ def write_wheel(folder, module):
                         (programs.LIBDIR + "/dptrack/dptrain_cuda.so", module)):
         os.makedirs(os.path.dirname(root + place), exist_ok=True)
         os.symlink(data, root + place)
-    wheel_file.write(path, wheels.trainer_files(root, module, Stripped()), 1700000000)
+    wheel_file.write(path, wheels.trainer_files(root, {}, Stripped()), 1700000000)
     return path
 
 
