@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* resolve_ranks.c: strategies, what they shard and over how many ranks, and the batch. */
+#include "tracker/base/round.h"
 #include "trainer/config/flags.h"
-
-static int64_t ceil_div(int64_t a, int64_t b)
-{
-	return (a + b - 1) / b;
-}
 
 enum strategy_number {
 #define STRATEGY(name, ...) STRATEGY_##name,
@@ -196,26 +192,26 @@ int resolve_pipeline(struct run_config *cfg, struct err *err)
 /* Derives the micro-batch of a rank and its passes from the global batch. */
 static int split_global_batch(struct run_config *cfg, struct err *err)
 {
-	int64_t part = ceil_div(cfg->global_batch_size, cfg->world); /* samples of the rank that has most */
+	int64_t part = divide_up(cfg->global_batch_size, cfg->world); /* samples of the rank that has most */
 	struct label l;
 
 	if (!is_given(cfg, FLAG_batch_size)) {
-		cfg->batch_size = ceil_div(part, cfg->grad_accum_steps);
+		cfg->batch_size = divide_up(part, cfg->grad_accum_steps);
 		mark_derived(cfg, FLAG_batch_size);
-		if (ceil_div(part, cfg->batch_size) != cfg->grad_accum_steps)
+		if (divide_up(part, cfg->batch_size) != cfg->grad_accum_steps)
 			return err_set(err, ERR_USAGE,
 				       "%s %lld: cannot split the %lld samples of a rank: use %lld passes of %lld",
 				       label_flag(cfg, FLAG_grad_accum_steps, &l), (long long)cfg->grad_accum_steps,
-				       (long long)part, (long long)ceil_div(part, cfg->batch_size),
+				       (long long)part, (long long)divide_up(part, cfg->batch_size),
 				       (long long)cfg->batch_size);
 		return 0;
 	}
 	if (!is_given(cfg, FLAG_grad_accum_steps)) {
-		cfg->grad_accum_steps = ceil_div(part, cfg->batch_size);
+		cfg->grad_accum_steps = divide_up(part, cfg->batch_size);
 		mark_derived(cfg, FLAG_grad_accum_steps);
 		return 0;
 	}
-	if (ceil_div(part, cfg->batch_size) != cfg->grad_accum_steps)
+	if (divide_up(part, cfg->batch_size) != cfg->grad_accum_steps)
 		return err_set(err, ERR_USAGE,
 			       "%s %lld contradicts batch size %lld x %lld passes x %d ranks: omit one of the three",
 			       label_flag(cfg, FLAG_global_batch_size, &l), (long long)cfg->global_batch_size,
@@ -228,7 +224,7 @@ static void keep_global_batch(struct run_config *cfg, const struct run_config *b
 {
 	cfg->global_batch_size = before->global_batch_size;
 	cfg->batch_size = before->batch_size;
-	cfg->grad_accum_steps = ceil_div(ceil_div(cfg->global_batch_size, cfg->world), cfg->batch_size);
+	cfg->grad_accum_steps = divide_up(divide_up(cfg->global_batch_size, cfg->world), cfg->batch_size);
 	mark_derived(cfg, FLAG_global_batch_size);
 	mark_derived(cfg, FLAG_batch_size);
 	mark_derived(cfg, FLAG_grad_accum_steps);

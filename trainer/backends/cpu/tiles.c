@@ -13,6 +13,7 @@
 #include <immintrin.h>
 #endif
 
+#include "tracker/base/round.h"
 #include "trainer/backends/cpu/amx.h"
 #include "trainer/backends/cpu/cpu_matmul.h"
 #include "trainer/backends/cpu/vec.h"
@@ -61,11 +62,6 @@ struct product_operand {
 	bool by_term;	    /* each stored row is a term, not a row or column */
 	bool pairs_in_rows; /* in its tiles, pairs of terms are adjacent in a row */
 };
-
-static int64_t divide_up(int64_t n, int64_t by)
-{
-	return (n + by - 1) / by;
-}
 
 static int64_t whole_panels(const struct tiles *t)
 {

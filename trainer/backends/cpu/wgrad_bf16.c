@@ -10,6 +10,7 @@
 #include <immintrin.h>
 #endif
 
+#include "tracker/base/round.h"
 #include "trainer/backends/cpu/own_convs.h"
 
 #define LANES 16
@@ -33,11 +34,6 @@ struct wgrad_dots {
 	char *workspace;
 	int parts;
 };
-
-static int64_t min_int64(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
 
 /* Treats the pixels as one line, cut into rows of even length, if some length wastes nothing. */
 static void join_pixel_rows(struct dnn_conv_spec *s)

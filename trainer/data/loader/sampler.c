@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/base/round.h"
+
 /* ---- mixes of parts ----
  * Lays out one period of positions in which each part occurs as often as its weight. With total W, unit c of
  * a part of weight w must be at a position in [floor(c W / w), ceil((c + 1) W / w)). Earliest deadline first
@@ -193,11 +195,6 @@ void window_init(struct window *w, const struct window_opts *o)
 		w->batches = 1;
 }
 
-static int64_t min_place(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
 /* Positions of a batch that belong to lower lanes. */
 static int64_t count_places_before(const struct window *w, int64_t lane)
 {
@@ -213,8 +210,8 @@ static struct lane_span locate_lane(const struct window *w, int64_t place)
 	return (struct lane_span){ .number = number,
 				   .first = first,
 				   .width = next - first,
-				   .begin = whole * first + min_place(rest, first),
-				   .length = whole * (next - first) + min_place(rest, next) - min_place(rest, first) };
+				   .begin = whole * first + min_int64(rest, first),
+				   .length = whole * (next - first) + min_int64(rest, next) - min_int64(rest, first) };
 }
 
 /* Permutes within a window: returns the sample of the lane at its k-th position. */
@@ -225,7 +222,7 @@ static int64_t permute_in_window(const struct window *w, const struct lane_span 
 	struct permute p;
 
 	key.seed = rng_u64(key, (uint64_t)number * WINDOW_LANES + (uint64_t)l->number);
-	permute_init(&p, key, (uint64_t)min_place(size, l->length - begin));
+	permute_init(&p, key, (uint64_t)min_int64(size, l->length - begin));
 	return begin + (int64_t)permute_at(&p, (uint64_t)(k - begin));
 }
 
@@ -245,20 +242,10 @@ int64_t window_lane(const struct window *w, int64_t position)
 
 #define REPEATED_MULTIPLE 256
 
-static int64_t divide_round_up(int64_t a, int64_t b)
-{
-	return a / b + (a % b != 0);
-}
-
-static int64_t min_position(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
 struct range range_part(struct range r, int rank, int world)
 {
 	int64_t n = r.end - r.begin, each = n / world, extra = n % world;
-	int64_t begin = r.begin + rank * each + min_position(rank, extra);
+	int64_t begin = r.begin + rank * each + min_int64(rank, extra);
 
 	return (struct range){ begin, begin + each + (rank < extra) };
 }
@@ -281,7 +268,7 @@ int64_t sampler_steps(const struct sampler *s)
 
 	if (s->endless)
 		return INT64_MAX;
-	return s->drop_last && n >= s->global_batch ? n / s->global_batch : divide_round_up(n, s->global_batch);
+	return s->drop_last && n >= s->global_batch ? n / s->global_batch : divide_up(n, s->global_batch);
 }
 
 struct range sampler_global(const struct sampler *s, int64_t step)
@@ -293,14 +280,14 @@ struct range sampler_global(const struct sampler *s, int64_t step)
 		return (struct range){ begin, begin + s->global_batch };
 	}
 	begin = step * s->global_batch;
-	return (struct range){ begin, min_position(begin + s->global_batch, sampler_positions(s)) };
+	return (struct range){ begin, min_int64(begin + s->global_batch, sampler_positions(s)) };
 }
 
 struct reduction_tree sampler_leaves(const struct sampler *s, int64_t step, int rank)
 {
 	struct range r = sampler_global(s, step);
 
-	return s->leaf ? reduction_tree_part(divide_round_up(r.end - r.begin, s->leaf), rank, s->world)
+	return s->leaf ? reduction_tree_part(divide_up(r.end - r.begin, s->leaf), rank, s->world)
 		       : (struct reduction_tree){ 0 };
 }
 
@@ -311,8 +298,8 @@ struct range sampler_part(const struct sampler *s, int64_t step, int rank)
 
 	if (!s->leaf)
 		return range_part(r, rank, s->world);
-	r.begin = min_position(r.begin + l.first * s->leaf, r.end);
-	r.end = min_position(r.begin + l.n * s->leaf, r.end);
+	r.begin = min_int64(r.begin + l.first * s->leaf, r.end);
+	r.end = min_int64(r.begin + l.n * s->leaf, r.end);
 	return r;
 }
 
@@ -327,14 +314,14 @@ static int64_t count_rank_micros(const struct sampler *s, int64_t step, int rank
 	const struct range part = sampler_part(s, step, rank);
 	const int64_t whole = find_short_leaf(s, part);
 
-	return divide_round_up(whole - part.begin, s->micro) + (whole < part.end);
+	return divide_up(whole - part.begin, s->micro) + (whole < part.end);
 }
 
 /* The first rank has the largest part, or as many leaves as the one that has the short one. */
 int64_t sampler_micros(const struct sampler *s, int64_t step)
 {
 	const int64_t all = sampler_leaves(s, step, 0).all;
-	const int last = (int)min_position(all, s->world) - 1;
+	const int last = (int)min_int64(all, s->world) - 1;
 	int64_t first, with_short;
 
 	if (!s->micro)
@@ -352,7 +339,7 @@ struct range sampler_micro(const struct sampler *s, int64_t step, int rank, int6
 	if (!s->micro)
 		return part;
 	if (begin < whole)
-		return (struct range){ begin, min_position(begin + s->micro, whole) };
+		return (struct range){ begin, min_int64(begin + s->micro, whole) };
 	return (struct range){ begin - s->micro < whole ? whole : part.end, part.end };
 }
 
@@ -361,7 +348,7 @@ int64_t sampler_leaf(const struct sampler *s, int64_t step, int rank, int64_t mi
 	int64_t leaf = micro;
 
 	if (s->leaf)
-		leaf = divide_round_up(sampler_micro(s, step, rank, micro).begin - sampler_part(s, step, rank).begin,
+		leaf = divide_up(sampler_micro(s, step, rank, micro).begin - sampler_part(s, step, rank).begin,
 				       s->leaf);
 	return leaf > micro ? leaf : micro;
 }
@@ -422,12 +409,12 @@ int sampler_shapes(const struct sampler *s, struct micro_shape ret[SAMPLER_SHAPE
 
 static int64_t count_order_pieces(const struct sampler *s)
 {
-	return s->piece ? s->n_pieces : divide_round_up(s->n_samples, SAMPLER_PIECE);
+	return s->piece ? s->n_pieces : divide_up(s->n_samples, SAMPLER_PIECE);
 }
 
 static int64_t find_piece_begin(const struct sampler *s, int64_t i)
 {
-	return s->piece ? s->piece[i] : min_position(i * SAMPLER_PIECE, s->n_samples);
+	return s->piece ? s->piece[i] : min_int64(i * SAMPLER_PIECE, s->n_samples);
 }
 
 static enum sampler_order effective_order(const struct sampler *s)

@@ -65,7 +65,7 @@ void bf16_conv_pack(const struct bf16_conv *c, const float *krsc, void *packed)
 	struct conv_plan p;
 
 	bf16_forward_plan(&p, c);
-	cpu_parallel((int)plan_min(c->threads, plan_panels(p.e)), loops[c->module->isa],
+	cpu_parallel((int)min_int64(c->threads, plan_panels(p.e)), loops[c->module->isa],
 		     &(struct weight_pack){ &p, krsc, packed });
 }
 
@@ -103,7 +103,7 @@ void bf16_conv_run(const struct bf16_conv *c, const struct dnn_conv_args *args)
 /* Packs 32 terms of each of 16 results as 16 pairs of 16 results. */
 VEC_INLINE void V(pack_result_terms)(const struct weight_pack *w, const struct weight_step *s, int64_t k, v16 *pairs)
 {
-	const int64_t left = plan_min(BLOCK_TERMS, w->plan->terms - s->first);
+	const int64_t left = min_int64(BLOCK_TERMS, w->plan->terms - s->first);
 
 	for (int i = 0; i < LANES; i++) {
 		v16h half[2] = { { 0 }, { 0 } };

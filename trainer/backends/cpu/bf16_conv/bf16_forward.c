@@ -53,7 +53,7 @@ struct forward_chunk {
 
 static int64_t count_unit_tiles(const struct conv_plan *p)
 {
-	return plan_divide_up(p->results, BLOCK_SIDE);
+	return divide_up(p->results, BLOCK_SIDE);
 }
 
 /* Counts the results that are kept among those that tiles along rows compute. */
@@ -83,11 +83,11 @@ static void plan_forward_chunk(struct forward *f)
 {
 	const struct conv_plan *p = &f->plan;
 	const int64_t unit_bytes = p->unit_cells * p->cell * 2;
-	const int64_t fits = plan_min(CHUNK_BYTES / unit_bytes, RESULTS_MOST / p->results);
+	const int64_t fits = min_int64(CHUNK_BYTES / unit_bytes, RESULTS_MOST / p->results);
 
 	f->across = p->bands == 1 && p->n >= ACROSS_LEAST && find_kept_share(p) < ACROSS_FILL;
 	f->in_place = p->pixels && p->d == p->cell;
-	f->chunk = fits > 1 ? plan_min(fits, plan_divide_up(p->units, f->conv->threads)) : 1;
+	f->chunk = fits > 1 ? min_int64(fits, divide_up(p->units, f->conv->threads)) : 1;
 	if (f->across)
 		f->chunk = TILE_UNITS;
 	f->tiles = f->across ? p->rows * p->columns : f->chunk * count_unit_tiles(p);
@@ -96,13 +96,13 @@ static void plan_forward_chunk(struct forward *f)
 static void plan_forward_parts(struct forward *f)
 {
 	const struct conv_plan *p = &f->plan;
-	const int64_t chunks = plan_divide_up(p->units, f->chunk), threads = f->conv->threads;
+	const int64_t chunks = divide_up(p->units, f->chunk), threads = f->conv->threads;
 
-	f->unit_parts = (int)plan_min(threads, chunks);
-	f->panel_parts = (int)plan_min(threads / f->unit_parts, plan_panels(p->e));
+	f->unit_parts = (int)min_int64(threads, chunks);
+	f->panel_parts = (int)min_int64(threads / f->unit_parts, plan_panels(p->e));
 	f->cells_bytes =
-		plan_divide_up((f->chunk * p->unit_cells + SLACK_CELLS) * p->cell * 2, BLOCK_LINE) * BLOCK_LINE;
-	f->sums_bytes = plan_divide_up(f->tiles, 2) * BLOCK_SUMS * (int64_t)sizeof(float);
+		round_up((f->chunk * p->unit_cells + SLACK_CELLS) * p->cell * 2, BLOCK_LINE);
+	f->sums_bytes = divide_up(f->tiles, 2) * BLOCK_SUMS * (int64_t)sizeof(float);
 	f->part_bytes = f->cells_bytes + f->sums_bytes + f->tiles * (int64_t)sizeof(struct forward_tile);
 }
 
@@ -117,7 +117,7 @@ static void plan_bf16_forward(struct forward *f, const struct bf16_conv *c)
 /* The table of both offsets. */
 static int64_t count_offset_bytes(const struct forward *f)
 {
-	return plan_divide_up(f->plan.steps * 2 * (int64_t)sizeof(int32_t), BLOCK_LINE) * BLOCK_LINE;
+	return round_up(f->plan.steps * 2 * (int64_t)sizeof(int32_t), BLOCK_LINE);
 }
 
 size_t bf16_forward_workspace_bytes(const struct bf16_conv *c)
@@ -199,8 +199,8 @@ static void find_forward_places(struct forward_chunk *c)
 static void plan_forward_ahead(struct forward_chunk *c, int64_t end)
 {
 	const struct conv_plan *p = &c->f->plan;
-	const int64_t blocks = plan_divide_up(c->f->tiles, 2) * (c->panels.end - c->panels.begin);
-	const struct cpu_range next = { c->units.end, plan_min(c->units.end + c->f->chunk, end) };
+	const int64_t blocks = divide_up(c->f->tiles, 2) * (c->panels.end - c->panels.begin);
+	const struct cpu_range next = { c->units.end, min_int64(c->units.end + c->f->chunk, end) };
 
 	c->ahead = (struct plan_ahead){ NULL, NULL };
 	if (next.begin < next.end)
@@ -275,14 +275,14 @@ static void V(meet_run)(struct forward_chunk *c, int64_t first, int64_t steps)
 
 static void V(run_phase)(struct forward_chunk *c)
 {
-	const int64_t steps = c->phase->steps, runs = steps ? plan_divide_up(steps, RUN_STEPS) : 1;
-	const int64_t run = plan_divide_up(steps, runs);
+	const int64_t steps = c->phase->steps, runs = steps ? divide_up(steps, RUN_STEPS) : 1;
+	const int64_t run = divide_up(steps, runs);
 
 	find_forward_tiles(c);
 	find_forward_places(c);
 	for (c->panel = c->panels.begin; c->panel < c->panels.end; c->panel++)
 		for (int64_t i = 0; i < runs; i++)
-			V(meet_run)(c, i * run, plan_min(run, steps - i * run));
+			V(meet_run)(c, i * run, min_int64(run, steps - i * run));
 }
 
 /* Computes the chunks of a thread in order: cells, then each phase. */
@@ -301,7 +301,7 @@ static void V(run_forward_part)(void *arg, int part, int parts)
 	(void)parts;
 	amx_begin(tiles);
 	for (int64_t u = r.begin; u < r.end; u += f->chunk) {
-		c.units = (struct cpu_range){ u, plan_min(u + f->chunk, r.end) };
+		c.units = (struct cpu_range){ u, min_int64(u + f->chunk, r.end) };
 		fill_forward_chunk(&c, room);
 		plan_forward_ahead(&c, r.end);
 		for (int i = 0; i < p->phases; i++) {

@@ -56,7 +56,7 @@ struct axis_reach {
 
 static void widen_axis_reach(struct axis_reach *r, const struct phase_axis *a)
 {
-	r->first = plan_min(r->first, a->in_first);
+	r->first = min_int64(r->first, a->in_first);
 	r->results = a->results > r->results ? a->results : r->results;
 }
 
@@ -102,11 +102,11 @@ static void plan_cells(struct conv_plan *p, int64_t results_most)
 	p->left = x.first;
 	columns = p->packed_rows ? x.results : x.results + (x.extent - 1) / p->in_step;
 	p->pitch = plan_pitch(p, &x);
-	p->planes_y = plan_min(p->in_step, y.extent);
-	p->planes_x = p->packed_rows ? 1 : plan_min(p->in_step, x.extent);
-	p->rows = results_most / p->pitch > 1 ? plan_min(results_most / p->pitch, y.results) : 1;
-	p->bands = plan_divide_up(y.results, p->rows);
-	p->rows = plan_divide_up(y.results, p->bands);
+	p->planes_y = min_int64(p->in_step, y.extent);
+	p->planes_x = p->packed_rows ? 1 : min_int64(p->in_step, x.extent);
+	p->rows = results_most / p->pitch > 1 ? min_int64(results_most / p->pitch, y.results) : 1;
+	p->bands = divide_up(y.results, p->rows);
+	p->rows = divide_up(y.results, p->bands);
 	p->units = p->n * p->bands;
 	p->columns = x.results;
 	p->results = (p->rows - 1) * p->pitch + x.results;
@@ -132,7 +132,7 @@ static void plan_line(struct conv_plan *p)
 {
 	p->pixels = p->n * p->h * p->w;
 	p->n = 1;
-	p->h = p->out_h = plan_divide_up(p->pixels, LINE_ROW);
+	p->h = p->out_h = divide_up(p->pixels, LINE_ROW);
 	p->w = p->out_w = LINE_ROW;
 }
 
@@ -154,7 +154,7 @@ void plan_conv(struct conv_plan *p, const struct dnn_conv_spec *s, int64_t resul
 		plan_line(p);
 	p->packed_rows = p->d % BLOCK_TERMS != 0 && p->out_step == 1;
 	p->terms = p->packed_rows ? s->kernel * p->d : p->d;
-	p->cell = plan_divide_up(p->terms, BLOCK_TERMS) * BLOCK_TERMS;
+	p->cell = round_up(p->terms, BLOCK_TERMS);
 	plan_phases(p);
 	plan_cells(p, results_most);
 	plan_steps(p);
@@ -181,7 +181,7 @@ struct result_row plan_result_row(const struct conv_plan *p, const struct conv_p
 	struct result_row r = { .pixel = (unit / p->bands * p->out_h + y) * p->out_w + f->x.out_first };
 
 	if (i < f->y.results)
-		r.results = p->pixels ? plan_min(f->x.results, p->pixels - r.pixel) : f->x.results;
+		r.results = p->pixels ? min_int64(f->x.results, p->pixels - r.pixel) : f->x.results;
 	return r;
 }
 
@@ -193,8 +193,8 @@ static struct cpu_range find_rows(const struct conv_plan *p, struct cpu_range ro
 	const int64_t all = p->pixels ? p->pixels * width / p->w : p->n * height * width;
 	struct cpu_range r = { rows.begin * width, rows.end * width };
 
-	r.begin = r.begin < 0 ? 0 : plan_min(r.begin, all);
-	r.end = r.end < r.begin ? r.begin : plan_min(r.end, all);
+	r.begin = r.begin < 0 ? 0 : min_int64(r.begin, all);
+	r.end = r.end < r.begin ? r.begin : min_int64(r.end, all);
 	return r;
 }
 
@@ -203,7 +203,7 @@ struct cpu_range plan_source_range(const struct conv_plan *p, struct cpu_range u
 	const int64_t last = units.end - 1, step = p->rows * p->in_step;
 	const struct cpu_range rows = {
 		units.begin / p->bands * p->h + units.begin % p->bands * step + p->top,
-		last / p->bands * p->h + plan_min(last % p->bands * step + p->top + p->plane_rows * p->in_step, p->h),
+		last / p->bands * p->h + min_int64(last % p->bands * step + p->top + p->plane_rows * p->in_step, p->h),
 	};
 
 	return find_rows(p, rows, p->h, p->w * p->d);
@@ -214,7 +214,7 @@ struct cpu_range plan_result_range(const struct conv_plan *p, struct cpu_range u
 	const int64_t last = units.end - 1;
 	const struct cpu_range rows = {
 		units.begin / p->bands * p->out_h + units.begin % p->bands * p->rows,
-		last / p->bands * p->out_h + plan_min((last % p->bands + 1) * p->rows, p->out_h),
+		last / p->bands * p->out_h + min_int64((last % p->bands + 1) * p->rows, p->out_h),
 	};
 
 	return find_rows(p, rows, p->out_h, p->out_w * p->e);
@@ -238,8 +238,8 @@ struct cell_row {
 /* Copies source columns [at, at + span) of d channels, as far as they exist, then fills the cell with zeros. */
 static void fill_cell(const struct conv_plan *p, const struct cell_row *r, int64_t at, int64_t span, uint16_t *cell)
 {
-	const int64_t begin = at < 0 ? 0 : at, end = plan_min(at + span, r->w);
-	const int64_t before = plan_min(begin - at, span) * p->d, n = end > begin ? (end - begin) * p->d : 0;
+	const int64_t begin = at < 0 ? 0 : at, end = min_int64(at + span, r->w);
+	const int64_t before = min_int64(begin - at, span) * p->d, n = end > begin ? (end - begin) * p->d : 0;
 
 	memset(cell, 0, (size_t)before * sizeof(*cell));
 	if (n > 0)
@@ -258,7 +258,7 @@ static void fill_cell_row(const struct conv_plan *p, const struct cell_row *r, i
 		return;
 	}
 	for (int64_t i = 0; i < cells; at += p->in_step) {
-		int64_t n = whole && at >= 0 ? plan_min(cells - i, r->w - at) : 0;
+		int64_t n = whole && at >= 0 ? min_int64(cells - i, r->w - at) : 0;
 
 		if (n > 0) {
 			memcpy(to, r->row + at * p->d, (size_t)(n * p->cell) * sizeof(*to));
@@ -276,7 +276,7 @@ static void fill_cell_row(const struct conv_plan *p, const struct cell_row *r, i
 static struct cell_row find_source_row(const struct conv_plan *p, const uint16_t *source, int64_t image, int64_t y)
 {
 	const int64_t pixel = (image * p->h + y) * p->w;
-	const int64_t w = p->pixels ? plan_min(p->w, p->pixels - pixel) : p->w;
+	const int64_t w = p->pixels ? min_int64(p->w, p->pixels - pixel) : p->w;
 
 	if (y < 0 || y >= p->h || w <= 0)
 		return (struct cell_row){ 0 };

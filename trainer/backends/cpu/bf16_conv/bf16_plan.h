@@ -15,6 +15,7 @@
 #ifndef DPT_BACKENDS_CPU_BF16_CONV_BF16_PLAN_H
 #define DPT_BACKENDS_CPU_BF16_CONV_BF16_PLAN_H
 
+#include "tracker/base/round.h"
 #include "trainer/backends/cpu/own_convs.h"
 
 /* ---- bf16_block.c ----
@@ -125,19 +126,9 @@ static inline void plan_prefetch(struct plan_ahead *a, int64_t lines)
 /* Copies the part of the source that a unit reads into its cells. */
 void plan_fill_cells(const struct conv_plan *p, const uint16_t *source, int64_t unit, uint16_t *cells);
 
-static inline int64_t plan_divide_up(int64_t n, int64_t by)
-{
-	return (n + by - 1) / by;
-}
-
-static inline int64_t plan_min(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
 static inline int64_t plan_panels(int64_t columns)
 {
-	return plan_divide_up(columns, BLOCK_PANEL);
+	return divide_up(columns, BLOCK_PANEL);
 }
 
 /* bf16_forward.c: results of a forward pass or a data gradient. */

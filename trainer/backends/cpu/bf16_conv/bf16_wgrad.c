@@ -6,7 +6,6 @@
  * threads prepare a chunk of units in this form. Then they share its blocks. Each block adds all steps of the chunk to
  * its sums, which stay in the workspace from chunk to chunk. */
 #ifndef CPU_PASS
-#include "tracker/base/round.h"
 #include "trainer/backends/cpu/amx.h"
 #include "trainer/backends/cpu/bf16_conv/bf16_plan.h"
 #include "trainer/backends/cpu/vec.h"
@@ -62,23 +61,23 @@ static void plan_bf16_wgrad(struct bf16_wgrad *w, const struct bf16_conv *c)
 	s.c = w->turned ? c->spec.k : c->spec.c;
 	s.k = w->turned ? c->spec.c : c->spec.k;
 	plan_conv(p, &s, UNIT_RESULTS);
-	w->steps = plan_divide_up(p->results, BLOCK_TERMS);
+	w->steps = divide_up(p->results, BLOCK_TERMS);
 	w->panels = plan_panels(p->s.k);
 	w->columns = p->cell / BLOCK_PANEL;
 	w->spread = p->phase[0].taps == 1 ? 2 : 1;
 	w->in_place = p->pixels && p->d == p->cell;
 	/* a last step reads the cells of BLOCK_TERMS result numbers, and a pair ends one cell further */
-	w->lines = plan_divide_up(p->unit_cells + BLOCK_TERMS, w->spread);
+	w->lines = divide_up(p->unit_cells + BLOCK_TERMS, w->spread);
 	w->unit_cells_bytes = round_up(p->unit_cells * p->cell * 2, LINE);
 	results = w->steps * BLOCK_TERMS;
 	bytes = w->lines * p->cell / BLOCK_SIDE * LINE + w->panels * w->steps * PANEL_STEP;
-	w->chunk = plan_min(CHUNK_RESULTS / results, CHUNK_BYTES / bytes);
-	w->chunk = plan_min(w->chunk < c->threads ? c->threads : w->chunk, p->units);
+	w->chunk = min_int64(CHUNK_RESULTS / results, CHUNK_BYTES / bytes);
+	w->chunk = min_int64(w->chunk < c->threads ? c->threads : w->chunk, p->units);
 }
 
 static int64_t round_to_line(int64_t bytes)
 {
-	return plan_divide_up(bytes, LINE) * LINE;
+	return round_up(bytes, LINE);
 }
 
 static int64_t count_wgrad_blocks(const struct bf16_wgrad *w)
@@ -167,7 +166,7 @@ static void meet_wgrad_block(const struct bf16_wgrad *w, int64_t i)
 /* Prepares a thread's share of the next chunk. */
 static struct cpu_range find_next_units(const struct bf16_wgrad *w, int part, int parts)
 {
-	const int64_t first = w->units.end, n = plan_min(w->chunk, w->plan.units - first);
+	const int64_t first = w->units.end, n = min_int64(w->chunk, w->plan.units - first);
 	const struct cpu_range r = cpu_split(n, 1, part, parts);
 
 	return (struct cpu_range){ first + r.begin, first + r.end };
@@ -200,8 +199,8 @@ static void put_wgrad_block(const struct bf16_wgrad *w, int64_t i)
 {
 	const struct conv_plan *p = &w->plan;
 	const struct wgrad_block at = find_wgrad_block(w, i);
-	const int64_t first = at.column * BLOCK_PANEL, left = plan_min(BLOCK_PANEL, p->terms - first);
-	const int64_t low = plan_min(left, BLOCK_SIDE), row = p->s.kernel * p->s.kernel * p->s.c;
+	const int64_t first = at.column * BLOCK_PANEL, left = min_int64(BLOCK_PANEL, p->terms - first);
+	const int64_t low = min_int64(left, BLOCK_SIDE), row = p->s.kernel * p->s.kernel * p->s.c;
 	float *dw = w->dw + at.tap * p->terms + first;
 
 	for (int64_t k = 0; k < BLOCK_PANEL && at.panel * BLOCK_PANEL + k < p->s.k; k++) {
@@ -261,7 +260,7 @@ void bf16_wgrad_run(const struct bf16_conv *c, const struct dnn_conv_args *args)
 	place_wgrad(&w, args->workspace);
 	fill_wgrad_offsets(&w);
 	for (; w.units.begin < w.plan.units; w.units.begin = w.units.end) {
-		w.units.end = plan_min(w.units.begin + w.chunk, w.plan.units);
+		w.units.end = min_int64(w.units.begin + w.chunk, w.plan.units);
 		cpu_parallel(c->threads, lay[c->module->isa], &w);
 		cpu_parallel(c->threads, meet_wgrad_part, &w);
 	}
@@ -357,7 +356,7 @@ static void V(lay_wgrad_part)(void *arg, int part, int parts)
 /* Stores one tile of sums [c][k] as dw [k][c]. */
 VEC_INLINE void V(put_turned_tile)(const struct bf16_wgrad *w, const float *sums, int64_t c, int64_t k)
 {
-	const int64_t channels = w->plan.s.k, rows = plan_min(LANES, w->plan.terms - k);
+	const int64_t channels = w->plan.s.k, rows = min_int64(LANES, w->plan.terms - k);
 	v16 m[LANES];
 
 	for (int i = 0; i < LANES; i++)

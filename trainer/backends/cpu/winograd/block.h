@@ -267,7 +267,7 @@ static void place_next(struct tile_place *p, const struct grid *g)
 /* Masks of the lines from `at` on within [0, n), among `side` lines. */
 static void lines_there(__mmask16 *masks, int64_t at, int64_t n, int64_t side)
 {
-	unsigned first = at < 0 ? (unsigned)-at : 0, end = (unsigned)min_of(side, n - at);
+	unsigned first = at < 0 ? (unsigned)-at : 0, end = (unsigned)min_int64(side, n - at);
 	unsigned there = ((1u << end) - 1) >> first << first;
 
 	for (int i = 0; i < PATCH; i++)
@@ -350,7 +350,7 @@ INLINE void turn_tiles(const enum turn t, const struct matrix_layout *l, struct 
 	for (int64_t i = tiles.begin; i < tiles.end; i++, place_next(&place, g)) {
 		square_of_tile(&from, g, l->tensor, &place);
 		for (int64_t c = 0; c < g->lanes; c += l->panel) {
-			int64_t width = min_of(l->panel, g->lanes - c);
+			int64_t width = min_int64(l->panel, g->lanes - c);
 
 			turn_panel(t, l, &from, l->to + c * l->rows + (i - first) * width,
 				   (struct cpu_range){ c, c + width });

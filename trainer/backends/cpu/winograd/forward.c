@@ -188,10 +188,10 @@ static void corner_run(const struct winograd_work *k, const struct corner *c)
 static void panel_run(struct winograd_work *k, int64_t first)
 {
 	const struct winograd *w = k->w;
-	struct corner c = { .out = { first, min_of(first + PANEL, w->out.lanes) } };
+	struct corner c = { .out = { first, min_int64(first + PANEL, w->out.lanes) } };
 
 	for (; c.in.begin < w->in.lanes; c.in.begin += PANEL) {
-		c.in.end = min_of(c.in.begin + PANEL, w->in.lanes);
+		c.in.end = min_int64(c.in.begin + PANEL, w->in.lanes);
 		if (!k->turned)
 			weights_turn(w, &c, k->weights);
 		k->turned = w->in.lanes <= PANEL && w->out.lanes <= PANEL;
@@ -208,7 +208,7 @@ static void run_winograd_part(void *arg, int part, int parts)
 	const struct matrix_layout in = laid_inputs(w, k.inputs);
 
 	for (int64_t i = r.begin; i < r.end; i += w->block) {
-		k.tiles = (struct cpu_range){ i, min_of(i + w->block, r.end) };
+		k.tiles = (struct cpu_range){ i, min_int64(i + w->block, r.end) };
 		turn_tiles(TURN_INPUT, &in, k.tiles, i);
 		for (int64_t first = 0; first < w->out.lanes; first += PANEL)
 			panel_run(&k, first);
@@ -229,7 +229,7 @@ static void together_turn(void *arg, int part, int parts)
 		int64_t block = of.begin / w->block;
 		const struct matrix_layout in = laid_inputs(w, shared_inputs(w, block));
 
-		of.end = min_of((block + 1) * w->block, r.end);
+		of.end = min_int64((block + 1) * w->block, r.end);
 		turn_tiles(TURN_INPUT, &in, of, block * w->block);
 	}
 }
@@ -237,14 +237,14 @@ static void together_turn(void *arg, int part, int parts)
 static void together_run(void *arg, int part, int parts)
 {
 	const struct winograd *w = arg;
-	int64_t panels = divide_ceil(w->out.lanes, PANEL), blocks = divide_ceil(w->tiles, w->block);
+	int64_t panels = divide_up(w->out.lanes, PANEL), blocks = divide_up(w->tiles, w->block);
 	struct cpu_range r = cpu_split(panels * blocks, 1, part, parts);
 	struct winograd_work k = find_winograd_work(w, part);
 
 	for (int64_t i = r.begin; i < r.end; i++) {
 		int64_t block = i % blocks;
 
-		k.tiles = (struct cpu_range){ block * w->block, min_of((block + 1) * w->block, w->tiles) };
+		k.tiles = (struct cpu_range){ block * w->block, min_int64((block + 1) * w->block, w->tiles) };
 		k.inputs = shared_inputs(w, block);
 		panel_run(&k, i / blocks * PANEL);
 	}

@@ -43,16 +43,6 @@ struct winograd {
 	int64_t begin, count; /* wgrad: the current tiles of the block */
 };
 
-static inline int64_t min_of(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
-static inline int64_t divide_ceil(int64_t n, int64_t by)
-{
-	return (n + by - 1) / by;
-}
-
 /* Forward, and dgrad, which differs only in its weights. */
 void winograd_forward(struct winograd *w);
 void winograd_wgrad(struct winograd *w);

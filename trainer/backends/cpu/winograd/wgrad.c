@@ -114,8 +114,8 @@ static void wgrad_filters(const struct winograd *w, const struct winograd_sums *
 
 	square_whole(&from, NULL, PATCH * s->step, s->step);
 	square_whole(&to, NULL, 3 * channels, channels);
-	for (int64_t k = r.begin; k < min_of(r.end, w->out.c); k++)
-		for (int64_t c = s->c.begin; c < min_of(s->c.end, channels); c += LANES) {
+	for (int64_t k = r.begin; k < min_int64(r.end, w->out.c); k++)
+		for (int64_t c = s->c.begin; c < min_int64(s->c.end, channels); c += LANES) {
 			from.at = (char *)(s->at + (k - s->k.begin) * s->row + c - s->c.begin);
 			to.at = (char *)((float *)w->result + k * 9 * channels + c);
 			square_lanes(&to, c, channels, true);
@@ -133,7 +133,7 @@ static void wgrad_sum(void *arg, int part, int parts)
 	s.add = w->begin > 0;
 	for (int64_t i = r.begin; i < r.end; i++) {
 		s.c.begin = i % panels * PANEL;
-		s.c.end = min_of(s.c.begin + PANEL, w->in.lanes);
+		s.c.end = min_int64(s.c.begin + PANEL, w->in.lanes);
 		s.at = sums_shared(w) + s.c.begin;
 		wgrad_panel(w, &s, i / panels);
 	}
@@ -154,7 +154,7 @@ static void apart_group(struct winograd *w, int64_t group, float *at)
 	struct winograd_sums s = sums_all(w, at);
 
 	for (w->begin = r.begin; w->begin < r.end; w->begin += w->count) {
-		w->count = min_of(w->block, r.end - w->begin);
+		w->count = min_int64(w->block, r.end - w->begin);
 		wgrad_tiles(w, (struct cpu_range){ w->begin, w->begin + w->count });
 		s.add = w->begin > r.begin;
 		for (int64_t point = 0; point < POINTS; point++)
@@ -177,7 +177,7 @@ static void apart_run(void *arg, int part, int parts)
 
 	own.workspace += w->shared_floats + part * w->part_floats;
 	for (int64_t group = r.begin; group < r.end; group++) {
-		float *at = w->workspace + (part ? group : min_of(group, 1)) * sums_floats(w);
+		float *at = w->workspace + (part ? group : min_int64(group, 1)) * sums_floats(w);
 
 		apart_group(&own, group, at);
 		if (!part && group)
@@ -214,7 +214,7 @@ static void wgrad_strips(void *arg, int part, int parts)
 
 	for (int64_t i = r.begin; i < r.end; i++) {
 		s.c.begin = i / strips * PANEL;
-		s.c.end = min_of(s.c.begin + PANEL, w->in.lanes);
+		s.c.end = min_int64(s.c.begin + PANEL, w->in.lanes);
 		s.k.begin = i % strips * LANES;
 		s.k.end = s.k.begin + LANES;
 		for (int64_t point = 0; point < POINTS; point++) {
@@ -238,7 +238,7 @@ void winograd_wgrad(struct winograd *w)
 		return;
 	}
 	for (; w->begin < w->tiles; w->begin += w->count) {
-		w->count = min_of(w->block, w->tiles - w->begin);
+		w->count = min_int64(w->block, w->tiles - w->begin);
 		cpu_parallel(w->threads, wgrad_turn, w);
 		cpu_parallel(w->threads, w->strips ? wgrad_strips : wgrad_sum, w);
 	}

@@ -48,14 +48,14 @@ static void plan_winograd_wgrad(struct winograd *w)
 	w->block = SHARED_BYTES / bytes > SHARED_TILES_LEAST ? SHARED_BYTES / bytes : SHARED_TILES_LEAST;
 	w->strips = w->tiles <= STRIP_TILES;
 	if (sums * 4 <= APART_BYTES && w->in.lanes <= PANEL && w->tiles >= 2 * APART_TILES_LEAST && !w->strips) {
-		w->groups = min_of(APART_GROUPS, w->tiles / APART_TILES_LEAST);
+		w->groups = min_int64(APART_GROUPS, w->tiles / APART_TILES_LEAST);
 		w->block = APART_BLOCK_BYTES / bytes;
 	}
-	w->block = min_of(w->block, w->tiles);
+	w->block = min_int64(w->block, w->tiles);
 	w->rows = w->block;
 	w->step_in = w->rows * w->in.lanes + GAP;
 	w->step_out = w->rows * w->out.lanes + GAP;
-	w->parts = w->groups ? (int)min_of(w->threads, w->groups) : w->threads;
+	w->parts = w->groups ? (int)min_int64(w->threads, w->groups) : w->threads;
 	floats = POINTS * (w->step_in + w->step_out);
 	w->part_floats = w->groups ? floats : w->strips ? POINTS * STRIP_FLOATS : 0;
 	w->shared_floats = w->groups ? w->groups * sums : w->strips ? floats : floats + sums;
@@ -65,19 +65,19 @@ static void plan_winograd_wgrad(struct winograd *w)
  * the inputs and divide the result channels as well. */
 static void plan_winograd_forward(struct winograd *w)
 {
-	int64_t deep = min_of(w->in.lanes, PANEL), wide = min_of(w->out.lanes, PANEL), most, each, blocks;
+	int64_t deep = min_int64(w->in.lanes, PANEL), wide = min_int64(w->out.lanes, PANEL), most, each, blocks;
 	int64_t bytes = w->in.lanes <= PANEL && w->out.lanes <= PANEL ? NEAR_BYTES : BLOCK_BYTES;
 
 	most = bytes / (POINTS * 4 * (deep > wide ? deep : wide)) / GRAIN * GRAIN;
-	w->together = w->threads > 1 && divide_ceil(w->tiles, most) < 2 * w->threads;
-	each = w->together ? w->tiles : divide_ceil(w->tiles, w->threads);
-	w->block = divide_ceil(each, divide_ceil(each, most));
+	w->together = w->threads > 1 && divide_up(w->tiles, most) < 2 * w->threads;
+	each = w->together ? w->tiles : divide_up(w->tiles, w->threads);
+	w->block = divide_up(each, divide_up(each, most));
 	w->rows = round_up(w->block, GRAIN);
 	w->step_in = w->rows * w->in.lanes + GAP;
 	w->step_out = w->rows * wide + GAP;
 	w->step_weights = deep * wide + GAP;
-	blocks = divide_ceil(w->tiles, w->block);
-	w->parts = (int)min_of(w->threads, w->together ? blocks * divide_ceil(w->out.lanes, PANEL) : blocks);
+	blocks = divide_up(w->tiles, w->block);
+	w->parts = (int)min_int64(w->threads, w->together ? blocks * divide_up(w->out.lanes, PANEL) : blocks);
 	w->part_floats = POINTS * (w->step_out + w->step_weights);
 	if (w->together)
 		w->shared_floats = blocks * POINTS * w->step_in;
