@@ -138,6 +138,19 @@ void file_name_folder(const char *path, char *ret, size_t n)
 		snprintf(ret, n, ".");
 }
 
+int file_check_target(const char *path, struct err *err)
+{
+	char folder[PATH_MAX];
+	struct stat st;
+
+	file_name_folder(path, folder, sizeof(folder));
+	if (!stat(path, &st) && !S_ISREG(st.st_mode))
+		return err_set(err, ERR_USAGE, "%.300s: is not a regular file", path);
+	if (access(folder, W_OK | X_OK))
+		return err_set(err, ERR_USAGE, "%.300s: cannot create a file there: %s", path, strerror(errno));
+	return 0;
+}
+
 bool file_join(char *ret, size_t n, const char *folder, const char *name)
 {
 	const size_t len = strlen(folder);

@@ -63,6 +63,9 @@ int file_make_parents(const char *path, mode_t mode, struct err *err);
  * room for 32 more bytes. Returns false without a home folder, or if its name is too long. */
 bool cache_home(char *path, size_t n);
 
+/* Checks that a file can be created at path: its folder exists, and path is not a folder or device. ERR_USAGE. */
+int file_check_target(const char *path, struct err *err);
+
 /* ---- files that appear complete or not at all ---- */
 
 /* Creates an empty file on the folder's disk, which disappears with its descriptor, readable and writable by this user;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tracker/base/file.h"
 #include "trainer/weights/gpt_file.h"
 
 const struct graph *files_graph(const struct tensors *s)
@@ -176,7 +177,7 @@ int files_check(const struct run_config *cfg, struct err *err)
 
 	for (size_t i = 0; !rc && i < sizeof(paths) / sizeof(*paths); i++)
 		if (paths[i])
-			rc = safetensors_check_target(paths[i], err);
+			rc = file_check_target(paths[i], err);
 	return rc;
 }
 

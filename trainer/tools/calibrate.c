@@ -13,7 +13,6 @@
 #include "trainer/advise/hardware.h"
 #include "trainer/launch/machine.h"
 #include "trainer/tools/child.h"
-#include "trainer/weights/safetensors.h"
 
 #define OUTPUT_MAX ((size_t)64 << 20)
 #define WORDS_MAX 40
@@ -378,7 +377,7 @@ static int place_calibration(struct calibration *c, struct err *err)
 		snprintf(c->path, sizeof(c->path), "%s", c->job->cfg->out);
 	if (!rc)
 		rc = file_make_parents(c->path, 0777, err);
-	return rc ? rc : safetensors_check_target(c->path, err);
+	return rc ? rc : file_check_target(c->path, err);
 }
 
 static int write_calibration(const struct calibration *c, struct err *err)

@@ -79,8 +79,4 @@ struct st_write_opts {
 /* Writes the file under a temporary name in the same folder, then fsync and rename: it is complete or absent. */
 int safetensors_write(const struct st_write_opts *o, struct err *err);
 
-/* Checks that a file can be created under that name: the folder exists, and the name is not a folder or device.
- * ERR_USAGE. */
-int safetensors_check_target(const char *path, struct err *err);
-
 #endif

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <jansson.h>
@@ -147,41 +146,18 @@ static int write_contents(struct file_output *out, const struct st_write_opts *o
 	return rc;
 }
 
-/* The caller frees the result; NULL: out of memory. */
-static char *parent_folder(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup(".");
-}
-
-int safetensors_check_target(const char *path, struct err *err)
-{
-	char *folder = parent_folder(path);
-	struct stat st;
-	int rc = 0;
-
-	if (!folder)
-		rc = err_set(err, ERR_NOMEM, "out of memory: %.300s", path);
-	else if (!stat(path, &st) && !S_ISREG(st.st_mode))
-		rc = err_set(err, ERR_USAGE, "%.300s: is not a regular file", path);
-	else if (access(folder, W_OK | X_OK))
-		rc = err_set(err, ERR_USAGE, "%.300s: cannot create a file there: %s", path, strerror(errno));
-	free(folder);
-	return rc;
-}
-
 /* Makes the new name durable; failure is ignored, as some file systems do not support it. */
 static void sync_parent_folder(const char *path)
 {
-	char *folder = parent_folder(path);
-	int fd = folder ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+	char folder[PATH_MAX];
+	int fd;
 
+	file_name_folder(path, folder, sizeof(folder));
+	fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd >= 0) {
 		fsync(fd);
 		close(fd);
 	}
-	free(folder);
 }
 
 int safetensors_write(const struct st_write_opts *o, struct err *err)
