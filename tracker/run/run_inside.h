@@ -157,6 +157,7 @@ void records_end(struct records *r, struct buf *to, enum event_status status);
  * Warnings to the user of the library. Any thread posts; the writer thread delivers, each kind at most once a minute,
  * so that no logging thread runs the user's callback. */
 
+/* WARN_KEY to WARN_FILE: the text is about one of many items. */
 enum warn_kind { WARN_QUEUE, WARN_KEY, WARN_PARAM, WARN_CUT, WARN_MEDIA, WARN_FILE, WARN_DISK, WARN_SYNC, WARN_SERVER,
 		 WARN_SYSTEM, WARN_UNSENT, WARN_LACKING, WARN_KINDS };
 

@@ -46,7 +46,7 @@ void warn_free(struct warn *w)
 
 void warn_post(struct warn *w, enum warn_kind kind, const char *fmt, ...)
 {
-	bool of_item = kind >= WARN_KEY && kind <= WARN_FILE; /* the text is about one of many items */
+	bool of_item = kind >= WARN_KEY && kind <= WARN_FILE;
 	struct warn_slot *s = &w->slot[kind];
 	char text[sizeof(s->text)];
 	va_list ap;

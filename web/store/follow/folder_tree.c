@@ -217,13 +217,10 @@ static void visit_entry(struct tree *t, struct follow_walk *w, const struct tree
 	if (S_ISDIR(target.st_mode))
 		walk_add(t, w, e->path, &target, w->depth + 1);
 	else if (S_ISREG(target.st_mode) && is_run_file(e->name))
-		t->fn(t->arg, &(struct tree_file){ .path = e->path,
-						   .bytes = target.st_size,
-						   .time_s = target.st_mtim.tv_sec,
-						   .inode = target.st_ino,
+		t->fn(t->arg, &(struct tree_file){ .path = e->path, .bytes = target.st_size,
+						   .time_s = target.st_mtim.tv_sec, .inode = target.st_ino,
 						   .time_ns = stat_time_ns(&target),
-						   .linked = S_ISLNK(sb.st_mode),
-						   .scanned = w == &t->scan });
+						   .linked = S_ISLNK(sb.st_mode), .scanned = w == &t->scan });
 }
 
 /* Reads and sorts the entries of the open folder. */
@@ -392,10 +389,8 @@ static void visit_new_entry(struct tree *t, const char *path)
 	if (S_ISDIR(target.st_mode) && !walk_ready(&t->news) && (copy = arena_strdup(t->news.paths, path)))
 		walk_add(t, &t->news, copy, &target, 0);
 	else if (S_ISREG(target.st_mode) && is_run_file(slash ? slash + 1 : path))
-		t->fn(t->arg, &(struct tree_file){ .path = path,
-						   .bytes = target.st_size,
-						   .time_s = target.st_mtim.tv_sec,
-						   .inode = target.st_ino,
+		t->fn(t->arg, &(struct tree_file){ .path = path, .bytes = target.st_size,
+						   .time_s = target.st_mtim.tv_sec, .inode = target.st_ino,
 						   .time_ns = stat_time_ns(&target),
 						   .linked = S_ISLNK(sb.st_mode) });
 }

@@ -53,15 +53,12 @@ export function appendBuckets(s: Series, c: BucketColumns, scale: (x: number) =>
 	}
 }
 
-function isSame(a: readonly number[], b: readonly number[]): boolean {
-	return a.length === b.length && a.every((v, i) => v === b[i]);
-}
-
 /** The series in as little memory as it needs: arrays without spare room, and means that are its points only once. */
 export function compact(s: Series): Series {
+	const once = (list: number[], own: number[]) =>
+		(list.length === own.length && list.every((v, i) => v === own[i]) ? own : list.slice());
 	const [xs, ys] = [s.xs.slice(), s.ys.slice()];
-	return { ...s, xs, ys, mx: isSame(s.mx, xs) ? xs : s.mx.slice(), mean: isSame(s.mean, ys) ? ys : s.mean.slice(),
-		weight: s.weight.slice() };
+	return { ...s, xs, ys, mx: once(s.mx, xs), mean: once(s.mean, ys), weight: s.weight.slice() };
 }
 
 export function seriesOf(run: string, key: string, rank: number, c: BucketColumns,

@@ -5,7 +5,7 @@ import { useEffect } from 'preact/hooks';
 
 export const asking = signal(false);
 
-/** Binds a key, unless a text field has the focus or a dialog is open; ? also closes the help. */
+/** Binds a key, unless a text field has the focus or a dialog is open; ? also closes the help. The first act stays. */
 export function useKey(which: string, act: () => void): void {
 	useEffect(() => {
 		const key = (e: KeyboardEvent) => {
