@@ -4,7 +4,8 @@
  * pixels, with 16 filters in a vector; x as pairs for 16 channels, which are broadcast from memory one at a time. Both
  * are packed once per band of rows and then used by every tap. A tile of results (16 or 32 filters, the taps of one
  * kernel row, 4 to 8 channels) stays in registers over all bands of a chunk. With one tap, x is packed only at pixels
- * that have an output. At stride 1 the images are one line of pixels, cut into rows of even length. */
+ * that have an output. At stride 1 the images are one line of pixels, cut into rows of even length. Threads divide the
+ * bands, and their results are added; or the filters, each thread packing all of x, where that is smaller. */
 #include <string.h>
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -28,6 +29,7 @@ struct wgrad_dots {
 	int64_t pairs, x_step;	     /* pairs of output pixels in a row; columns of x between pairs */
 	int64_t units, chunk;	     /* (image, band) in all; number packed at a time */
 	int64_t x_unit, dy_unit;     /* vectors of 64 bytes per unit and block */
+	int64_t share;		     /* blocks of filters of a thread; kb: the threads divide bands */
 	int64_t part_bytes, results; /* bytes of a thread's workspace; vectors of results */
 	const uint16_t *x, *dy;
 	float *dw;
@@ -49,11 +51,24 @@ static void join_pixel_rows(struct dnn_conv_spec *s)
 	s->w = s->q = row;
 }
 
+/* Decides what the threads divide; filters in twos, as a wide tile has them. */
+static void share_wgrad(struct wgrad_dots *w, int threads)
+{
+	int64_t vectors = w->kb * w->cb * w->s.kernel * w->s.kernel * LANES, x = w->units * w->x_unit * w->cb;
+	int64_t share = round_up(divide_up(w->kb, threads), 2);
+	int bands = (int)min_int64(threads, w->units), filters = (int)divide_up(w->kb, share);
+	bool by_filters = filters > 1 && (filters > bands || (filters == bands && x < vectors));
+
+	w->share = by_filters ? share : w->kb;
+	w->parts = by_filters ? filters : bands;
+	w->results = vectors / w->kb * w->share;
+}
+
 /* Chooses bands whose x fits BAND_BYTES, and chunks of as many bands as fit the budget. */
 static void plan_wgrad_bf16(struct wgrad_dots *w, const struct dnn_conv_spec *spec, int threads)
 {
 	struct dnn_conv_spec *s = &w->s;
-	int64_t row, budget;
+	int64_t row, budget, units, packed;
 
 	memset(w, 0, sizeof(*w));
 	*s = *spec;
@@ -61,23 +76,24 @@ static void plan_wgrad_bf16(struct wgrad_dots *w, const struct dnn_conv_spec *sp
 		join_pixel_rows(s);
 	w->cb = s->c / LANES;
 	w->kb = s->k / LANES;
-	w->pairs = (s->q + 1) / 2;
+	w->pairs = divide_up(s->q, 2);
 	w->x_step = s->kernel == 1 ? 1 : 2 * s->stride;
 	w->x_cols = (w->pairs - 1) * w->x_step + (s->kernel == 1 ? 1 : s->stride + s->kernel);
 	row = w->x_cols * (s->kernel == 1 ? 1 : s->stride) * 64;
 	w->rows = BAND_BYTES / row > 1 ? min_int64(BAND_BYTES / row, s->p) : 1;
-	w->bands = (s->p + w->rows - 1) / w->rows;
-	w->rows = (s->p + w->bands - 1) / w->bands;
+	w->bands = divide_up(s->p, w->rows);
+	w->rows = divide_up(s->p, w->bands);
 	w->x_rows = s->kernel == 1 ? w->rows : (w->rows - 1) * s->stride + s->kernel;
 	w->x_unit = w->x_rows * w->x_cols;
 	w->dy_unit = w->rows * w->pairs;
 	w->units = s->n * w->bands;
-	w->results = w->kb * w->cb * s->kernel * s->kernel * LANES;
+	share_wgrad(w, threads);
+	units = w->share == w->kb ? divide_up(w->units, w->parts) : w->units;
+	packed = w->x_unit * w->cb + w->dy_unit * w->share;
 	budget = w->results * 64 / 2 > CHUNK_BYTES ? w->results * 64 / 2 : CHUNK_BYTES;
-	w->parts = (int)min_int64(threads, w->units);
-	w->chunk = budget / ((w->x_unit * w->cb + w->dy_unit * w->kb) * 64);
-	w->chunk = w->chunk < 1 ? 1 : min_int64(w->chunk, (w->units + w->parts - 1) / w->parts);
-	w->part_bytes = (w->results + w->chunk * (w->x_unit * w->cb + w->dy_unit * w->kb)) * 64;
+	w->chunk = budget / (packed * 64);
+	w->chunk = w->chunk < 1 ? 1 : min_int64(w->chunk, units);
+	w->part_bytes = (w->results + w->chunk * packed) * 64;
 }
 
 size_t wgrad_bf16_workspace_bytes(const struct dnn_conv_spec *s, int threads)
@@ -402,11 +418,10 @@ static void run_wgrad_chunk(const struct wgrad_dots *w, float *acc, __m512i *lai
 	}
 }
 
-static void run_wgrad_part(void *arg, int part, int parts)
+/* Computes the results of units r in the memory of a thread. */
+static void run_wgrad_units(const struct wgrad_dots *w, int part, struct cpu_range r)
 {
-	const struct wgrad_dots *w = arg;
 	float *acc = (float *)(w->workspace + part * w->part_bytes);
-	struct cpu_range r = cpu_split(w->units, 1, part, parts);
 
 	memset(acc, 0, (size_t)w->results * 64);
 	for (int64_t i = r.begin; i < r.end; i += w->chunk) {
@@ -416,6 +431,13 @@ static void run_wgrad_part(void *arg, int part, int parts)
 		run_wgrad_chunk(w, acc, (__m512i *)acc + w->results, (struct cpu_range){ i, end },
 				find_chunk_source(w, next));
 	}
+}
+
+static void run_wgrad_bands(void *arg, int part, int parts)
+{
+	const struct wgrad_dots *w = arg;
+
+	run_wgrad_units(w, part, cpu_split(w->units, 1, part, parts));
 }
 
 #include "trainer/backends/cpu/turn16.h"
@@ -447,6 +469,23 @@ static void fold_wgrad_parts(void *arg, int part, int parts)
 	}
 }
 
+/* Computes a thread's share of the filters as if there were no others. */
+static void run_wgrad_filters(void *arg, int part, int parts)
+{
+	struct wgrad_dots own = *(const struct wgrad_dots *)arg;
+	const struct dnn_conv_spec *s = &own.s;
+	int64_t first = part * own.share;
+
+	(void)parts;
+	own.kb = min_int64(own.share, own.kb - first);
+	own.dy += first * LANES;
+	own.dw += first * LANES * s->kernel * s->kernel * s->c;
+	own.workspace += part * own.part_bytes;
+	own.parts = 1;
+	run_wgrad_units(&own, 0, (struct cpu_range){ 0, own.units });
+	fold_wgrad_parts(&own, 0, 1);
+}
+
 #pragma GCC pop_options
 
 void wgrad_bf16_run(const struct dnn_conv_spec *s, int threads, const struct dnn_conv_args *args)
@@ -458,7 +497,11 @@ void wgrad_bf16_run(const struct dnn_conv_spec *s, int threads, const struct dnn
 	w.dy = args->b;
 	w.dw = args->out;
 	w.workspace = args->workspace;
-	cpu_parallel(w.parts, run_wgrad_part, &w);
+	if (w.share < w.kb) {
+		cpu_parallel(w.parts, run_wgrad_filters, &w);
+		return;
+	}
+	cpu_parallel(w.parts, run_wgrad_bands, &w);
 	cpu_parallel(w.results < 4096 ? 1 : threads, fold_wgrad_parts, &w);
 }
 #else

@@ -84,6 +84,7 @@ static struct node *build_wgrad(struct graph *g, const struct op_case *c)
 		CASE("3x3, 512 channels", b, r, 1, 7, 7, 512, 512, 3, 1, 1),                                           \
 		CASE("1x1, 512 to 2048", b, r, 2, 7, 7, 512, 2048, 1, 1, 0),                                           \
 		CASE("1x1, 64 to 64 at 56", b, r, 1, 56, 56, 64, 64, 1, 1, 0),                                         \
+		CASE("1x1, 256 to 80 at 4", b, r, 1, 4, 4, 256, 80, 1, 1, 0),                                          \
 		CASE("many pixels", b, r, 8, 32, 32, 16, 16, 3, 1, 1),                                                 \
 		CASE("many small images", b, r, 17, 4, 4, 32, 48, 3, 1, 1),                                            \
 		CASE("3x3/2, 24 to 40, odd image", b, r, 2, 9, 11, 24, 40, 3, 2, 1),                                   \
