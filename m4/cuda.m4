@@ -69,6 +69,8 @@ AC_DEFUN([AX_DPT_CUDA_LIBRARY], [
     AC_CHECK_HEADER([$3], [have_$1=yes], [$1_reason="$3 not found"])
     CPPFLAGS=$dpt_save_cppflags
     AS_IF([test $have_$1 = no && test "$with_$1" != auto], [AC_MSG_ERROR([--with-$1=$with_$1: $$1_reason])])
+    AS_IF([test $have_$1 = no && test -n "$dpt_folder" && test -f "$dpt_folder/include/$3"],
+      [AC_MSG_ERROR([$3 in $dpt_folder does not compile with $cuda_top, see config.log; --with-$1=no builds without it])])
   ])
   AM_CONDITIONAL([HAVE_$2], [test $have_$1 = yes])
   AS_IF([test $have_$1 = yes], [
