@@ -202,6 +202,36 @@ static void bad_settings_are_refused(void **state)
 		refused(cases[i].line, cases[i].world, cases[i].words);
 }
 
+static void flags_without_effect_are_refused(void **state)
+{
+	static const struct {
+		const char *line, *words;
+	} cases[] = {
+		{ "bench --random-erase 0.1", "--random-erase: needs --loader" },
+		{ "bench --rounds 3", "--rounds: needs --compare-with" },
+		{ "bench --out f", "--out: needs --calibrate" },
+		{ "plan --goal memory", "--goal: needs --auto, otherwise it has no effect" },
+		{ "plan --explain", "--explain: needs --auto or --map" },
+		{ "plan --auto --tokens 9", "--tokens: needs --catalogue" },
+		{ "plan --auto --out f", "--out: needs --map" },
+		{ "--data-path d --hardware f", "--hardware: needs --auto" },
+		{ "--data-path d --model-ema-decay 0.9", "--model-ema-decay: needs --model-ema" },
+		{ "--data-path d --shuffle none --shuffle-window 9", "--shuffle-window: needs --shuffle window" },
+		{ "--synthetic --save-total-limit 0 --save-steps 3", "--save-steps: needs a --save-total" },
+		{ "--synthetic --save-total-limit 0 --save-best epoch/top1", "--save-best: needs a --save-total" },
+		{ "--synthetic --max-steps 1 --val-path d", "--val-path: needs --data-path" },
+		{ "--synthetic --max-steps 1 --stop-epoch 1", "--stop-epoch: needs --data-path" },
+		{ "doctor --run d --try", "--try: needs training without --run" },
+		{ "--synthetic --max-steps 1 --cache ram", "--cache: needs --data-path" },
+	};
+	struct run_config *c = good("bench --no-strict --no-drop-last", 1);
+
+	(void)state;
+	config_free(c);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		refused(cases[i].line, 1, cases[i].words);
+}
+
 static void batches(void **state)
 {
 	/* given -> batch, accumulation, global */
@@ -670,6 +700,7 @@ int main(void)
 		cmocka_unit_test(spellings),
 		cmocka_unit_test(every_default_and_choice),
 		cmocka_unit_test(bad_settings_are_refused),
+		cmocka_unit_test(flags_without_effect_are_refused),
 		cmocka_unit_test(batches),
 		cmocka_unit_test(derived_values),
 		cmocka_unit_test(ranks_of_origins),

@@ -301,6 +301,32 @@ static int read_environment(struct run_config *cfg, struct err *err)
 	return 0;
 }
 
+/* Refuses typed flags that would have no effect. */
+static int check_needed_flags(struct run_config *cfg, struct err *err)
+{
+	const struct {
+		enum flag_id id;
+		bool works;
+		const char *what;
+	} flags[] = {
+#define NEEDS(field, condition, what_) { FLAG_##field, condition, what_ },
+#include "trainer/config/needs.def"
+#undef NEEDS
+	};
+	struct label l;
+
+	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+		const enum flag_id id = flags[i].id;
+
+		if (flags[i].works || cfg->origin[id] != ORIGIN_FLAG ||
+		    (flag_get(id)->kind == KIND_BOOL && flag_value_equals(cfg, id, "no")))
+			continue;
+		return err_set(err, ERR_USAGE, "%s: needs %s, otherwise it has no effect", label_flag(cfg, id, &l),
+			       flags[i].what);
+	}
+	return 0;
+}
+
 static int set_default(struct run_config *cfg, enum flag_id id, struct err *err)
 {
 	const struct flag *f = flag_get(id);
@@ -365,6 +391,8 @@ int config_parse(struct run_config **ret, int argc, char *const argv[], struct e
 		rc = read_environment(cfg, err);
 	if (!rc && cfg->config && !cfg->help && !cfg->version)
 		rc = config_file_read(cfg, cfg->config, err);
+	if (!rc && !cfg->help && !cfg->version)
+		rc = check_needed_flags(cfg, err);
 	if (rc) {
 		config_free(cfg);
 		return rc;

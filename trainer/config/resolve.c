@@ -9,27 +9,6 @@
 #define FIND_STEPS_LEAST 20
 #define FIND_STEPS_MOST 1000
 
-/* Refuses flags of the loader where steps are timed on random inputs: they would be ignored silently. */
-static int resolve_bench(const struct run_config *cfg, struct err *err)
-{
-	static const enum flag_id of_loader[] = {
-		FLAG_data_path, FLAG_val_path,	    FLAG_image_field,  FLAG_label_field, FLAG_tokenizer,
-		FLAG_shuffle,	FLAG_shuffle_window, FLAG_pack,	       FLAG_mix,	 FLAG_epoch_samples,
-		FLAG_augment,	FLAG_val_split,	    FLAG_strict,       FLAG_read_ahead,	 FLAG_cache,
-		FLAG_cache_size, FLAG_cache_shared, FLAG_cache_decoded, FLAG_data_timeout, FLAG_max_unreadable,
-		FLAG_epochs,
-		FLAG_eval_transform, FLAG_eval_resize, FLAG_no_decode,  FLAG_consume_rate
-	};
-	struct label l;
-
-	for (size_t i = 0; !cfg->loader && i < sizeof(of_loader) / sizeof(*of_loader); i++)
-		if (cfg->origin[of_loader[i]] == ORIGIN_FLAG)
-			return err_set(err, ERR_USAGE,
-				       "%s: needs --loader: without it steps are timed on random inputs",
-				       label_flag(cfg, of_loader[i], &l));
-	return 0;
-}
-
 static int resolve_report(struct run_config *cfg, struct err *err)
 {
 	struct label l;
@@ -180,8 +159,6 @@ int config_resolve(struct run_config *cfg, const struct config_world *w, struct 
 		rc = resolve_devices(cfg, err);
 	if (!rc && command_has(cfg, FLAG_data_path))
 		rc = resolve_data(cfg, err);
-	if (!rc && cfg->command == COMMAND_BENCH)
-		rc = resolve_bench(cfg, err);
 	if (!rc && command_has(cfg, FLAG_max_steps))
 		rc = resolve_length(cfg, err);
 	if (!rc)

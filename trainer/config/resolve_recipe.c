@@ -98,10 +98,6 @@ int resolve_data(struct run_config *cfg, struct err *err)
 	if (cfg->test_only && cfg->synthetic)
 		return err_set(err, ERR_USAGE, "%s and %s contradict: random inputs have no evaluation",
 			       label_flag(cfg, FLAG_test_only, &a), label_flag(cfg, FLAG_synthetic, &b));
-	if (cfg->origin[FLAG_ra_reps] == ORIGIN_FLAG && !cfg->ra_sampler)
-		return err_set(err, ERR_USAGE, "%s: needs --ra-sampler", label_flag(cfg, FLAG_ra_reps, &a));
-	if (cfg->origin[FLAG_model_ema_steps] == ORIGIN_FLAG && !cfg->model_ema)
-		return err_set(err, ERR_USAGE, "%s: needs --model-ema", label_flag(cfg, FLAG_model_ema_steps, &a));
 	if (cfg->train_crop_size && !cfg->data_path)
 		return err_set(err, ERR_USAGE, "%s: needs --data-path DIR with images in files",
 			       label_flag(cfg, FLAG_train_crop_size, &a));
