@@ -40,7 +40,7 @@ static int print_and_free(struct buf *b)
 static int print_run_plan(struct job *job, struct err *err)
 {
 	struct buf text;
-	int rc;
+	int rc, code;
 
 	buf_init(&text, TEXT_MAX);
 	if (job->cfg->map)
@@ -49,11 +49,12 @@ static int print_run_plan(struct job *job, struct err *err)
 		rc = catalogue_plan(job, &text, err);
 	else
 		rc = job->cfg->auto_plan ? auto_plan(job, &text, err) : describe_plan(job, &text, err);
-	if (rc) {
+	if (rc < 0) {
 		buf_done(&text);
 		return rc;
 	}
-	return print_and_free(&text);
+	code = print_and_free(&text);
+	return code ? code : rc;
 }
 
 /* Counts the parameters of the model if data and flags describe one; a run reports what is missing. */

@@ -85,6 +85,10 @@ def refusals(folder):
     for more, want in ((["--hardware", "b200"], "no such file"), ([], "--calibrate")):
         p = dptrain("plan", "--auto", *SMALL, *more, env={"XDG_CONFIG_HOME": folder})
         check(p.returncode == 2 and want in p.stderr and p.stderr.count("\n") == 1, "%s: exit %d: %s" % (more, p.returncode, p.stderr))
+    big = ["plan", "--auto", "--model", "gpt-1t", "--seq-len", 256, "-b", 8, "--synthetic", "--precision", "bf16", *A100]
+    for more in ([], ["--json"]):
+        p = dptrain(*big, *more)
+        check(p.returncode == 2 and ('"fits": false' if more else "no plan fits") in p.stdout, "nothing fits: exit %d: %s" % (p.returncode, p.stderr))
     p = dptrain("train", "--auto", "--strategy", "ddp", *SMALL, "--runs-dir", folder, *A100)
     check(p.returncode == 2 and "omit --strategy" in p.stderr, "train --auto --strategy: %s" % p.stderr)
 
@@ -170,8 +174,9 @@ def costs():
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         p = subprocess.run([program, "plan", "--auto", "--model", model, "--nnodes", "4", "--synthetic", "-b", "16", "--json", *A100], capture_output=True)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        check(p.returncode == 0, "%s: %s" % (model, p.stderr))
-        least = min(plan["planned_bytes"] for plan in json.loads(p.stdout)["plans"])
+        found = json.loads(p.stdout)["plans"]
+        check(p.returncode == (0 if any(plan["fits"] for plan in found) else 2), "%s: exit %d: %s" % (model, p.returncode, p.stderr))
+        least = min(plan["planned_bytes"] for plan in found)
         check(least > 1e8, "%s: %d bytes for a rank of 32" % (model, least))
         check(after.ru_maxrss < 100000 or sanitized(), "%s: %d kB" % (model, after.ru_maxrss))
         print("%s: %.2f s of processor time, largest child so far %.0f MB" % (model, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime,

@@ -222,9 +222,10 @@ class Study:
         """Output of a command of dptrain, or None with a note of the problem."""
         p = subprocess.run([DPTRAIN, *map(str, flags)], env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True,
                            timeout=timeout, stdin=subprocess.DEVNULL)
-        if p.returncode:
+        failed = p.returncode and not (p.returncode == 2 and p.stdout)  # a list of plans of which none fits
+        if failed:
             self.problems.append("dptrain %s: exit %d: %s" % (shlex.join(map(str, flags)), p.returncode, p.stderr.strip()))
-        return None if p.returncode else p.stdout
+        return None if failed else p.stdout
 
     def turns(self, cells, repeats, measure):
         """Calls measure(cell, turn) for every cell in each turn, in alternating order, so that a machine that changes

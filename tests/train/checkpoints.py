@@ -100,6 +100,9 @@ def nonfinite_is_never_best(tmp, data, common):
         series = read_run(folder)["series"]
         check(all(math.isnan(v) for v in series["epoch/val_loss", -1].values()) and steps_of(folder) == [6],
               "--save-best %s of evaluations that are not finite keeps %s: %s" % (key, steps_of(folder), series["epoch/val_loss", -1]))
+    for ranks in (1, 2):
+        run("--test-only, %d ranks" % ranks, *common, "--init-from", weights, "--test-only", "--nproc-per-node", ranks, code=1,
+            says=("the evaluation loss is nan",))
 
 
 def best_without_its_series(tmp, common):

@@ -346,8 +346,9 @@ static void add_conventions(const struct help_page *page, enum config_command c)
 		"the checkpoint is of the step before it; over MPI and on several GPUs the step is finished.";
 	static const char names[] =
 		"'-' and '_' are equal in names, as are --flag=value and --flag value. [x] is the default.";
-	static const char codes[] = "Exit codes: 0 done, 1 failed while running, 2 bad usage or input, 75 preempted "
-				    "after a checkpoint, 130 interrupted.";
+	static const char codes[] = "Exit codes: 0 done, 1 failed while running (--test-only: the loss is not "
+				    "finite), 2 bad usage or input (plan: no plan fits), 75 preempted after a "
+				    "checkpoint, 130 interrupted.";
 	const struct help_page prose = { page->out, 0, page->width };
 
 	buf_addc(page->out, '\n');

@@ -318,8 +318,7 @@ void console_epoch(struct console *c, const struct epoch_summary *s)
 	clear_progress(c);
 	print_summary(c, s);
 	fflush(stdout);
-	if (s->evaluated)
-		warn_of_nonfinite_loss(&s->val);
+	warn_of_nonfinite_loss(&s->val);
 }
 
 void console_validation(struct console *c, int64_t step, const struct evaluation *v)
@@ -343,7 +342,6 @@ void console_evaluation(struct console *c, const struct evaluation *v)
 		printf("evaluation of %lld samples: loss %.6f, top-1 %.2f %%, top-5 %.2f %%, %.1f s\n",
 		       (long long)v->count, v->loss, v->top1, v->top5, v->seconds);
 	fflush(stdout);
-	warn_of_nonfinite_loss(v);
 }
 
 static void print_token_table(const struct console *c)

@@ -102,7 +102,9 @@ static int run_test_only(struct training *t)
 		return rc;
 	if (t->console)
 		console_evaluation(t->console, &s.val);
-	return save_requested_files(t);
+	rc = save_requested_files(t);
+	return rc || isfinite(s.val.loss) ? rc : err_set(t->err, ERR_CANCELED, "the evaluation loss is %g: weights, "
+							 "statistics or outputs are not finite", fabs(s.val.loss));
 }
 
 /* Writes the last checkpoint; returns true if rank 0 has it. */

@@ -316,8 +316,10 @@ int auto_plan(const struct job *job, struct buf *out, struct err *err)
 	struct auto_found found = { .global_batch = 0 };
 	int rc = search_plans(&found, job, err);
 
-	if (!rc)
+	if (!rc) {
 		auto_text(&found, job->cfg, out);
+		rc = found.search.plans[0].fits ? 0 : NO_PLAN_FITS;
+	}
 	free_auto_found(&found);
 	return rc;
 }

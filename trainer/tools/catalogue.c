@@ -386,5 +386,5 @@ int catalogue_plan(const struct job *job, struct buf *out, struct err *err)
 	prices_free(c.prices);
 	workload_close(&c.subject);
 	free(c.rows);
-	return rc;
+	return rc || c.n ? rc : NO_PLAN_FITS;
 }

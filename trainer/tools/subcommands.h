@@ -45,8 +45,10 @@ int calibrate_main(const struct job *job, struct err *err);
 
 /* ---- auto.c: ranks the configurations of one global batch, for this machine or for that of a hardware file ---- */
 
-/* `dptrain plan --auto`: adds a table, or with --json an object, to out. job->cfg is resolved. Returns 0 or a negative
- * code. */
+#define NO_PLAN_FITS 2 /* exit code, as of bad input */
+
+/* `dptrain plan --auto`: adds a table, or with --json an object, to out. job->cfg is resolved. Returns 0, a negative
+ * code, or NO_PLAN_FITS. */
 int auto_plan(const struct job *job, struct buf *out, struct err *err);
 
 /* `dptrain train --auto`: sets the flags of the best plan in job->cfg, which is not resolved yet. Global batch and
@@ -56,7 +58,7 @@ int auto_choose(struct job *job, struct err *err);
 /* ---- catalogue.c ---- */
 
 /* `dptrain plan --auto --catalogue`: adds a table of the shipped machines with their best plans, ranked by time, money
- * and energy of --tokens or --epochs, or with --json an object. job->cfg is resolved. Returns 0 or a negative code. */
+ * and energy of --tokens or --epochs, or with --json an object. job->cfg is resolved. Returns what auto_plan does. */
 int catalogue_plan(const struct job *job, struct buf *out, struct err *err);
 
 /* ---- map_text.c ---- */
