@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include <math.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -230,6 +231,28 @@ static void flags_without_effect_are_refused(void **state)
 	config_free(c);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		refused(cases[i].line, 1, cases[i].words);
+}
+
+/* A rank is bound to its cores after the configuration is resolved: they are all its own. */
+static void bound_ranks_keep_their_cores(void **state)
+{
+	cpu_set_t all, one;
+	struct run_config *c = good("--data-path d", 1);
+	int cpu = 0;
+
+	(void)state;
+	if (sched_getaffinity(0, sizeof(all), &all))
+		skip();
+	while (!CPU_ISSET(cpu, &all))
+		cpu++;
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	if (sched_setaffinity(0, sizeof(one), &one))
+		skip();
+	assert_int_equal(c->cores, c->threads);
+	assert_int_equal(config_cores(c), 1);
+	config_free(c);
+	assert_int_equal(sched_setaffinity(0, sizeof(all), &all), 0);
 }
 
 static void batches(void **state)
@@ -701,6 +724,7 @@ int main(void)
 		cmocka_unit_test(every_default_and_choice),
 		cmocka_unit_test(bad_settings_are_refused),
 		cmocka_unit_test(flags_without_effect_are_refused),
+		cmocka_unit_test(bound_ranks_keep_their_cores),
 		cmocka_unit_test(batches),
 		cmocka_unit_test(derived_values),
 		cmocka_unit_test(ranks_of_origins),

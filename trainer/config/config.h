@@ -89,6 +89,7 @@ struct run_config {
 	bool plain_casts;	/* a run that began before levels had tables: O1 to O3 cast as --precision fp16 does */
 	const char *word;	/* operand after the command, which is not a flag (sweep, find); NULL: none */
 	int world, local_world; /* as given to config_resolve */
+	int cores;		/* config_cores at that time: a rank is bound to some of them later */
 	uint8_t origin[FLAG_COUNT]; /* enum config_origin */
 };
 

@@ -122,7 +122,7 @@ static void resolve_threads(struct run_config *cfg)
 {
 	if (is_given(cfg, FLAG_threads))
 		return;
-	cfg->threads = config_cores(cfg);
+	cfg->threads = cfg->cores;
 	mark_derived(cfg, FLAG_threads);
 }
 
@@ -132,6 +132,7 @@ int config_resolve(struct run_config *cfg, const struct config_world *w, struct 
 
 	cfg->world = w->world < 1 ? 1 : w->world;
 	cfg->local_world = w->local_world < 1 ? cfg->world : w->local_world;
+	cfg->cores = config_cores(cfg);
 	if (cfg->command == COMMAND_BACKENDS || cfg->command == COMMAND_TOKENIZE || cfg->command == COMMAND_SHARD ||
 	    cfg->command == COMMAND_SWEEP || cfg->command == COMMAND_INSPECT)
 		return 0;

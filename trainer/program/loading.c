@@ -11,7 +11,7 @@
 /* Threads that wait for a disk need no core: there may be two for each core. */
 int loading_workers(const struct run_config *cfg)
 {
-	int cores = config_cores(cfg), most = 2 * cores;
+	int cores = cfg->cores, most = 2 * cores;
 
 	if (cfg->workers >= 0)
 		return (int)cfg->workers;
@@ -21,7 +21,7 @@ int loading_workers(const struct run_config *cfg)
 /* The calling thread fills batches too: without --workers there are no more threads than cores. */
 static int helper_threads(const struct run_config *cfg)
 {
-	return cfg->workers < 0 ? config_cores(cfg) - 1 : loading_workers(cfg);
+	return cfg->workers < 0 ? cfg->cores - 1 : loading_workers(cfg);
 }
 
 static bool rank_is_to_end(void *rank)
@@ -70,7 +70,7 @@ size_t loading_bytes(const struct loading_opts *o)
 static void warn_crowded_workers(const struct rank *r)
 {
 	const struct run_config *cfg = r->cfg;
-	int cores = config_cores(cfg);
+	int cores = cfg->cores;
 
 	if (rank_is_root(r) && cfg->workers > cores && cfg->local_world > 1)
 		log_warn("--workers %lld on each of %d ranks: there %s %d core%s for each rank; their threads will "

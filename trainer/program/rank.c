@@ -379,7 +379,7 @@ static void warn_of_device(const struct rank *r)
 /* Threads of one layer wait for each other: with fewer cores than threads every wait takes a time slice. */
 static void warn_crowded_threads(const struct rank *r)
 {
-	int cores = config_cores(r->cfg);
+	int cores = r->cfg->cores;
 	char label[300];
 
 	if (rank_is_root(r) && r->cfg->threads > cores)
