@@ -191,6 +191,7 @@ static void bad_settings_are_refused(void **state)
 		  "contradicts batch size 3 x 2 passes", 2 },
 		{ "--data-path d --grad-accum-steps 3 --global-batch-size 10", "use 2 passes of 2", 3 },
 		{ "--data-path d -b 1048576 --grad-accum-steps 65536", "the global batch exceeds", 1 },
+		{ "--data-path d --deterministic --threads 4096", "use at most ", 100 },
 		{ "--data-path d --nesterov --momentum 0", "needs a --momentum above 0", 1 },
 		{ "--data-path d --min-lr 0.2", "above --lr 0.1", 1 },
 		{ "--data-path d --report-to ftp://x", "expected an http:// or https:// URL", 1 },

@@ -67,6 +67,9 @@ def without_effect(tmp):
     refused("batch norm over one value of each rank", ["batch norm over one value", "--sync-bn"], *small, "--nproc-per-node", 2)
     p = dptrain(*small, "--nproc-per-node", 2, "--sync-bn", *fast())
     check(p.returncode == 0, "batch norm over the values of two ranks: exit %d: %s" % (p.returncode, p.stderr))
+    p = dptrain(*one, "--threads", 4096, timeout=60)
+    check(p.returncode == 0 and "each uses no more threads" in p.stderr and "of 4096 threads" not in p.stdout,
+          "more threads than cores: exit %d: %s%s" % (p.returncode, p.stdout, p.stderr))
     refused("a trace of steps beyond the last", ["--trace-steps 5", "step 1"], *one, "--trace-steps", 5)
     refused("a device of the CPU", ["--device 0", "has no devices"], *one, "--device", 0, code=0)
 

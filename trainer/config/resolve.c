@@ -8,6 +8,7 @@
 #define FIND_STEPS "100" /* of `dptrain find` */
 #define FIND_STEPS_LEAST 20
 #define FIND_STEPS_MOST 1000
+#define CROWD_MOST 64 /* threads a core: a step takes about a hundred times longer */
 
 static int resolve_report(struct run_config *cfg, struct err *err)
 {
@@ -118,12 +119,22 @@ static int resolve_find(struct run_config *cfg, struct err *err)
 	return 0;
 }
 
-static void resolve_threads(struct run_config *cfg)
+/* Deterministic results depend on the number of threads, so that many run even where they take turns on few cores. */
+static int resolve_threads(struct run_config *cfg, struct err *err)
 {
-	if (is_given(cfg, FLAG_threads))
-		return;
-	cfg->threads = cfg->cores;
-	mark_derived(cfg, FLAG_threads);
+	const int64_t most = CROWD_MOST * (int64_t)cfg->cores;
+	const bool prints = cfg->command == COMMAND_PLAN || cfg->command == COMMAND_CONFIG || cfg->dump;
+	struct label l;
+
+	if (!is_given(cfg, FLAG_threads)) {
+		cfg->threads = cfg->cores;
+		mark_derived(cfg, FLAG_threads);
+	} else if (!prints && cfg->deterministic && cfg->threads > most) {
+		return err_set(err, ERR_USAGE, "%s %lld: too many for %d core%s with --deterministic: use at most %lld",
+			       label_flag(cfg, FLAG_threads, &l), (long long)cfg->threads, cfg->cores,
+			       cfg->cores > 1 ? "s" : "", (long long)most);
+	}
+	return 0;
 }
 
 int config_resolve(struct run_config *cfg, const struct config_world *w, struct err *err)
@@ -140,10 +151,8 @@ int config_resolve(struct run_config *cfg, const struct config_world *w, struct 
 		rc = resolve_find(cfg, err);
 	if (!rc)
 		rc = resolve_precision(cfg, err);
-	if (cfg->command == COMMAND_SAMPLE) { /* one rank, no batches */
-		resolve_threads(cfg);
-		return rc;
-	}
+	if (cfg->command == COMMAND_SAMPLE) /* one rank, no batches */
+		return rc ? rc : resolve_threads(cfg, err);
 	if (!rc)
 		rc = resolve_strategy(cfg, err);
 	if (!rc)
@@ -176,7 +185,5 @@ int config_resolve(struct run_config *cfg, const struct config_world *w, struct 
 		rc = resolve_link(cfg, err);
 	if (!rc && cfg->command == COMMAND_DOCTOR)
 		rc = resolve_doctor(cfg, err);
-	if (!rc)
-		resolve_threads(cfg);
-	return rc;
+	return rc ? rc : resolve_threads(cfg, err);
 }

@@ -75,9 +75,15 @@ int rank_share(const struct rank *r)
 	return r->seat->rank / (int)config_stages(r->cfg);
 }
 
+/* Threads of one layer wait for each other: with fewer cores than threads every wait takes a time slice. */
+int rank_threads(const struct rank *r)
+{
+	return r->by_rule || r->cfg->threads < r->cfg->cores ? (int)r->cfg->threads : r->cfg->cores;
+}
+
 struct kernel_env rank_env(const struct rank *r)
 {
-	return (struct kernel_env){ .threads = (int)r->cfg->threads,
+	return (struct kernel_env){ .threads = rank_threads(r),
 				    .deterministic = r->by_rule,
 				    .module = r->module };
 }
@@ -312,7 +318,7 @@ static void set_library_threads(int threads)
 
 static struct backend_opts rank_backend_opts(const struct rank *r)
 {
-	return (struct backend_opts){ .threads = (int)r->cfg->threads,
+	return (struct backend_opts){ .threads = rank_threads(r),
 				      .local_rank = r->seat->local_rank,
 				      .local_world = r->seat->local_world,
 				      .device = r->cfg->device,
@@ -376,17 +382,16 @@ static void warn_of_device(const struct rank *r)
 		log_warn("--device %.60s: ignored, backend %s has no devices", r->cfg->device, r->backend->name);
 }
 
-/* Threads of one layer wait for each other: with fewer cores than threads every wait takes a time slice. */
 static void warn_crowded_threads(const struct rank *r)
 {
 	int cores = r->cfg->cores;
 	char label[300];
 
 	if (rank_is_root(r) && r->cfg->threads > cores)
-		log_warn("%s %lld: there %s %d core%s for each rank; more threads make steps "
-			 "slower",
+		log_warn("%s %lld: there %s %d core%s for each rank; %s",
 			 config_label(r->cfg, FLAG_threads, label, sizeof(label)), (long long)r->cfg->threads,
-			 cores > 1 ? "are" : "is", cores, cores > 1 ? "s" : "");
+			 cores > 1 ? "are" : "is", cores, cores > 1 ? "s" : "",
+			 r->by_rule ? "more threads make steps slower" : "each uses no more threads");
 }
 
 static void warn_of_lacks(const struct rank *r)
@@ -411,7 +416,7 @@ int rank_open_backend(struct rank *r, struct err *err)
 	int rc;
 
 	warn_crowded_threads(r);
-	set_library_threads((int)r->cfg->threads);
+	set_library_threads(rank_threads(r));
 	rc = pick_backend(r, &p, err);
 	if (rc)
 		return rc;

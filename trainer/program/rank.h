@@ -49,6 +49,8 @@ struct precision rank_precision(const struct rank *r);
 
 struct strategy_opts rank_sharing(const struct rank *r); /* options of the ranks' strategy */
 int rank_share(const struct rank *r); /* the part of each global batch that it computes, of world / stages parts */
+/* Returns the compute threads: --threads; where results need not depend on it alone, at most the cores of the rank. */
+int rank_threads(const struct rank *r);
 struct kernel_env rank_env(const struct rank *r); /* environment of kernels without communication */
 
 /* Returns the signal that requested an end, on this machine or another one; 0: none. Own launchers pass it on among

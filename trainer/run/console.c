@@ -119,10 +119,10 @@ void console_heading(struct console *c, const char *run_dir)
 	print_data_account(d);
 	if (c->e->rank.why[0])
 		printf("--backend auto: %s, because %s\n", c->e->rank.backend->name, c->e->rank.why);
-	printf("backend %s%s%s%s, %s, %d rank%s of %lld thread%s, global batch %lld\n", c->e->rank.backend->name,
+	printf("backend %s%s%s%s, %s, %d rank%s of %d thread%s, global batch %lld\n", c->e->rank.backend->name,
 	       version[0] ? " (" : "", version, version[0] ? ")" : "", dtype_name(c->e->prepared.opts.precision.low),
-	       c->e->rank.seat->world, c->e->rank.seat->world > 1 ? "s" : "", (long long)cfg->threads,
-	       cfg->threads > 1 ? "s" : "", (long long)cfg->global_batch_size);
+	       c->e->rank.seat->world, c->e->rank.seat->world > 1 ? "s" : "", rank_threads(&c->e->rank),
+	       rank_threads(&c->e->rank) > 1 ? "s" : "", (long long)cfg->global_batch_size);
 	slow = c->e->rank.backend->slow ? c->e->rank.backend->slow(c->e->rank.module, &c->e->prepared.opts.precision)
 					: NULL;
 	if (slow)

@@ -301,7 +301,7 @@ static void print_bench_json(const struct step_bench *b)
 	json_object_set_new(o, "model", json_string(cfg->model));
 	json_object_set_new(o, "backend", json_string(b->e->rank.backend->name));
 	json_object_set_new(o, "ranks", json_integer(b->e->rank.seat->world));
-	json_object_set_new(o, "threads", json_integer(cfg->threads));
+	json_object_set_new(o, "threads", json_integer(rank_threads(&b->e->rank)));
 	json_object_set_new(o, "global_batch_size", json_integer(cfg->global_batch_size));
 	json_object_set_new(o, "samples_per_s", real_or_null(median_sample_rate(b)));
 	json_object_set_new(o, "step_seconds", real_or_null(median_phase_seconds(b, TIME_STEP)));
@@ -373,9 +373,9 @@ static void print_bench_table(const struct step_bench *b)
 	const struct run_config *cfg = b->e->rank.cfg;
 	double step = median_phase_seconds(b, TIME_STEP);
 
-	printf("%s, global batch %lld, %s, backend %s, %d rank(s) x %lld thread(s): %lld steps\n", cfg->model,
+	printf("%s, global batch %lld, %s, backend %s, %d rank(s) x %d thread(s): %lld steps\n", cfg->model,
 	       (long long)cfg->global_batch_size, dtype_name(b->e->prepared.opts.precision.low),
-	       b->e->rank.backend->name, b->e->rank.seat->world, (long long)cfg->threads, (long long)b->n);
+	       b->e->rank.backend->name, b->e->rank.seat->world, rank_threads(&b->e->rank), (long long)b->n);
 	printf("%12.1f %s/s (median step %.4f s, first %.4f s)\n", median_sample_rate(b),
 	       sample_kind_name(b->e->subject.data->kind), step, b->n ? b->steps[0].seconds[TIME_STEP] : NAN);
 	printf("%12.1f GFLOP/s in matrix products and convolutions; a product alone %.1f (%.1f %%)\n",

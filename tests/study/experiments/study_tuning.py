@@ -12,6 +12,7 @@ import noisy
 from helper import DPTRAIN, environment
 
 ONE, TWO = ["--threads", 1, "-j", 1], ["--threads", 1, "-j", 1, "--nproc-per-node", 2]
+SAME = ["--deterministic", "-j", 1]  # else a rank uses no more threads than cores
 JOB = ["--model", "resnet20", "--synthetic", "--image-size", 64, "--classes", 10, "-b", 16]
 
 
@@ -21,7 +22,7 @@ def faults(step_ms):
     link = "0us,%.4fGB/s" % (1e-6 * 4 * 0.3e6 / (3 * step_ms))
     return {"copy": (ONE, ONE, {"DPTRAIN_TEST_SLOW_COPY": slow}), "link": (TWO, [*TWO, "--link", link], {}),
             "straggler": (TWO, TWO, {"DPTRAIN_TEST_SLOW_RANK": "1:" + slow}),
-            "threads": (["--threads", 2, "-j", 1], ["--threads", 8, "-j", 1], {}), "disk": (ONE, ONE, {"DPTRAIN_TEST_SLOW_LOADER": "%.1f" % (4 * step_ms)})}
+            "threads": ([*SAME, "--threads", 2], [*SAME, "--threads", 8], {}), "disk": (ONE, ONE, {"DPTRAIN_TEST_SLOW_LOADER": "%.1f" % (4 * step_ms)})}
 
 
 def walked(s, label, flags, env, seconds, job):
