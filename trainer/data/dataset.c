@@ -111,6 +111,20 @@ bool dataset_notice(struct dataset *d, char *ret, size_t bytes)
 
 /* ---- the account ---- */
 
+static void replace_control_bytes(struct buf *out, size_t from)
+{
+	for (size_t i = from; i < out->len; i++)
+		if ((unsigned char)out->data[i] < ' ' || out->data[i] == 0x7f)
+			out->data[i] = '?';
+}
+
+void dataset_end_line(struct buf *out, size_t from)
+{
+	replace_control_bytes(out, from);
+	if (out->len > from)
+		buf_addc(out, '\n');
+}
+
 static void say_classes(const struct dataset *d, struct buf *out)
 {
 	buf_addf(out, "%d class%s", d->classes, d->classes == 1 ? "" : "es");
@@ -123,6 +137,7 @@ static void say_classes(const struct dataset *d, struct buf *out)
 void dataset_say_used(const struct dataset *d, struct buf *out)
 {
 	const int64_t n = data_account_used(&d->account);
+	const size_t from = out->len;
 
 	if (n) {
 		buf_addf(out, "%lld file%s (", (long long)n, n == 1 ? "" : "s");
@@ -133,6 +148,7 @@ void dataset_say_used(const struct dataset *d, struct buf *out)
 		buf_adds(out, ", ");
 	if (d->kind == SAMPLE_IMAGE)
 		say_classes(d, out);
+	replace_control_bytes(out, from);
 }
 
 void dataset_say_doubts(const struct dataset *d, struct buf *out)

@@ -255,6 +255,9 @@ void dataset_say_used(const struct dataset *d, struct buf *out);
 /* Appends a warning about the set as a whole, without a newline: a set of one class. */
 void dataset_say_doubts(const struct dataset *d, struct buf *out);
 
+/* Ends the line that begins at `from`, unless it is empty. Control characters of quoted names become question marks. */
+void dataset_end_line(struct buf *out, size_t from);
+
 /* Appends the account as one JSON object, with at most `names` names of classes. ERR_NOMEM. */
 int dataset_account_json(const struct dataset *d, int names, struct buf *out, struct err *err);
 

@@ -133,23 +133,23 @@ static void print_inspected_sample(struct inspection *i, const struct inspected_
 {
 	const struct dataset *d = i->data;
 	const char *name = class_name(d, s->label);
+	const size_t from = i->out->len;
 
-	buf_addf(i->out, "%s %lld: ", split_name(s->split), (long long)s->index);
-	if (*s->where)
-		buf_addf(i->out, "%s: ", s->where);
+	buf_addf(i->out, "%s %lld: %s%s", split_name(s->split), (long long)s->index, s->where, *s->where ? ": " : "");
 	if (s->why.text[0]) {
-		buf_addf(i->out, "unreadable: %s\n", s->why.text);
+		buf_addf(i->out, "unreadable: %s", s->why.text);
 	} else if (d->kind == SAMPLE_TOKENS) {
 		buf_adds(i->out, "tokens");
 		for (int64_t t = 0; t < d->seq_len && t < TOKENS_SHOWN; t++)
 			buf_addf(i->out, " %d", i->tokens[t]);
-		buf_adds(i->out, d->seq_len > TOKENS_SHOWN ? " …\n" : "\n");
+		buf_adds(i->out, d->seq_len > TOKENS_SHOWN ? " …" : "");
 	} else {
 		buf_addf(i->out, "%d x %d pixels", s->width, s->height);
 		if (s->bytes)
 			buf_addf(i->out, ", %zu bytes", s->bytes);
-		buf_addf(i->out, *name ? ", label %d (%s)\n" : ", label %d%s\n", s->label, name);
+		buf_addf(i->out, *name ? ", label %d (%s)" : ", label %d%s", s->label, name);
 	}
+	dataset_end_line(i->out, from);
 }
 
 static void add_inspected_json(struct inspection *i, const struct inspected_sample *s)
@@ -202,20 +202,21 @@ static void print_inspected_account(struct inspection *i)
 		buf_addf(i->out, "%lld tokens, vocabulary of %lld\n", (long long)d->seq_len, (long long)d->vocab);
 	else
 		buf_addf(i->out, "%d x %d x %d\n", d->height, d->width, d->channels);
+	before = i->out->len;
 	dataset_say_used(d, i->out);
-	buf_addc(i->out, '\n');
+	dataset_end_line(i->out, before);
 	before = i->out->len;
 	data_account_say_left(&d->account, DATA_ACCOUNT_REASONS, i->out);
-	if (i->out->len > before)
-		buf_addc(i->out, '\n');
+	dataset_end_line(i->out, before);
 	if (d->account.hidden)
 		buf_addf(i->out, "%lld hidden\n", (long long)d->account.hidden);
 	before = i->out->len;
 	dataset_say_doubts(d, i->out);
-	if (i->out->len > before)
-		buf_addc(i->out, '\n');
-	while (dataset_notice(d, notice, sizeof(notice)))
-		buf_addf(i->out, "%s\n", notice);
+	dataset_end_line(i->out, before);
+	for (before = i->out->len; dataset_notice(d, notice, sizeof(notice)); before = i->out->len) {
+		buf_adds(i->out, notice);
+		dataset_end_line(i->out, before);
+	}
 }
 
 /* Adds the account and the samples as one JSON object. */

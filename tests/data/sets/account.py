@@ -318,6 +318,24 @@ def check_training():
     assert "all samples have one class, a: there is nothing to learn" in dptrain("inspect", "--data-path", path).stdout
 
 
+def check_control_characters():
+    """Names of classes and files neither begin a line nor move the cursor of a terminal."""
+    path = f"{tmp}/control"
+    names = ("a\nb", "c\x1b[1md")
+    noisy.folder(path, {"train": 6})
+    shutil.rmtree(f"{path}/train/c")
+    for letter, name in zip("ab", names):
+        os.rename(f"{path}/train/{letter}", f"{path}/train/{name}")
+    os.rename(f"{path}/train/{names[0]}/000.png", f"{path}/train/{names[0]}/x\ny.png")
+    said = dptrain("inspect", "--data-path", path).stdout
+    assert "2 classes: a?b, c?[1md\n" in said and "train/a?b/" in said and "(a?b)\n" in said and "\x1b" not in said, said
+    assert all(":" in line or "classes" in line for line in said.splitlines()), said
+    assert inspect(path)["class_names"] == list(names)
+    done = dptrain("train", "--data-path", path, "--runs-dir", f"{tmp}/runs", "--model", "resnet20", "--image-size", "32", "-b", "2", "--max-steps", "1",
+                   "--threads", "1")
+    assert "2 classes: a?b, c?[1md\n" in done.stdout and "\x1b" not in done.stdout + done.stderr, (done.stdout, done.stderr)
+
+
 def check_shard():
     """A file that is no picture is not packed, with and without --decode; a Git LFS pointer is refused."""
     path = f"{tmp}/broken"
@@ -357,5 +375,6 @@ with tempfile.TemporaryDirectory() as tmp:
     check_bucket()
     check_hdf5()
     check_training()
+    check_control_characters()
     check_shard()
     check_drop_last()
