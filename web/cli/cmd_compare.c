@@ -388,8 +388,7 @@ static int add_experiment_ids(struct source *s, json_t *ids, const char *experim
 
 	buf_init(&query, 65536);
 	buf_adds(&query, "/api/v1/runs?limit=1000&order_by=start_time");
-	if (experiment)
-		source_arg(&query, "experiment", experiment);
+	source_arg(&query, "experiment", experiment);
 	rc = source_json(s, &(struct local_opts){ .method = "GET", .target = query.data }, &root, err);
 	buf_done(&query);
 	if (rc)

@@ -45,8 +45,7 @@ static int add_listed_runs(struct source *s, struct buf *target, json_t *to, str
 
 	while (!rc && token) {
 		target->len = base;
-		if (*token)
-			source_arg(target, "page_token", token);
+		source_arg(target, "page_token", *token ? token : NULL);
 		json_decref(page);
 		page = NULL;
 		rc = buf_failed(target) ? err_nomem(err, NULL) : cli_get_json(s, target->data, &page, err);
@@ -68,10 +67,8 @@ static int add_matching_runs(struct source *s, const struct choose_opts *o, json
 
 	buf_init(&target, 1 << 20);
 	buf_addf(&target, "/api/v1/runs?limit=%d&deleted=%s", CHOOSE_PAGE, o->deleted ? "only" : "no");
-	if (o->experiment)
-		source_arg(&target, "experiment", o->experiment);
-	if (o->filter)
-		source_arg(&target, "filter", o->filter);
+	source_arg(&target, "experiment", o->experiment);
+	source_arg(&target, "filter", o->filter);
 	rc = add_listed_runs(s, &target, to, err);
 	buf_done(&target);
 	return rc;

@@ -236,10 +236,8 @@ static int print_runs_export(struct source *s, const struct export_options *o, s
 
 	buf_init(&target, 65536);
 	buf_addf(&target, "/api/v1/export/runs.%s", export_suffix(o));
-	if (o->experiment)
-		source_arg(&target, "experiment", o->experiment);
-	if (o->filter)
-		source_arg(&target, "filter", o->filter);
+	source_arg(&target, "experiment", o->experiment);
+	source_arg(&target, "filter", o->filter);
 	rc = print_export(s, o, target.data, err);
 	buf_done(&target);
 	return rc;
@@ -261,16 +259,11 @@ static int print_series_export(struct source *s, const struct export_options *o,
 		if (!rc)
 			source_arg(&target, "run", id);
 	}
-	if (o->experiment)
-		source_arg(&target, "experiment", o->experiment);
-	if (o->filter)
-		source_arg(&target, "filter", o->filter);
-	if (o->key)
-		source_arg(&target, "key", o->key);
-	if (o->rank)
-		source_arg(&target, "rank", o->rank);
-	if (o->segments)
-		source_arg(&target, "segments", o->segments);
+	source_arg(&target, "experiment", o->experiment);
+	source_arg(&target, "filter", o->filter);
+	source_arg(&target, "key", o->key);
+	source_arg(&target, "rank", o->rank);
+	source_arg(&target, "segments", o->segments);
 	if (!rc)
 		rc = print_export(s, o, target.data, err);
 	buf_done(&target);
@@ -296,10 +289,8 @@ static int write_event_files(struct source *s, const struct export_options *o, c
 		return rc;
 	buf_init(&target, 65536);
 	buf_adds(&target, "/api/v1/export/runs.json");
-	if (o->experiment)
-		source_arg(&target, "experiment", o->experiment);
-	if (o->filter)
-		source_arg(&target, "filter", o->filter);
+	source_arg(&target, "experiment", o->experiment);
+	source_arg(&target, "filter", o->filter);
 	rc = cli_get_json(s, target.data, &table, err);
 	buf_done(&target);
 	json_array_foreach(table, i, run) {

@@ -46,8 +46,7 @@ static int print_run_list(struct source *s, struct buf *target, int limit, struc
 		target->len = base;
 		target->data[base] = '\0';
 		source_arg(target, "limit", count);
-		if (*token)
-			source_arg(target, "page_token", token);
+		source_arg(target, "page_token", *token ? token : NULL);
 		rc = cli_get_json(s, target->data, &root, err);
 		if (rc)
 			break;
@@ -114,17 +113,12 @@ static int list_matching_runs(struct source *s, const struct ls_options *o, stru
 
 	buf_init(&target, 65536);
 	buf_adds(&target, o->common.csv ? "/api/v1/export/runs.csv" : "/api/v1/runs");
-	if (o->experiment)
-		source_arg(&target, "experiment", o->experiment);
-	if (o->filter)
-		source_arg(&target, "filter", o->filter);
-	if (o->order_by)
-		source_arg(&target, "order_by", o->order_by);
-	if (o->deleted)
-		source_arg(&target, "deleted", "only");
+	source_arg(&target, "experiment", o->experiment);
+	source_arg(&target, "filter", o->filter);
+	source_arg(&target, "order_by", o->order_by);
+	source_arg(&target, "deleted", o->deleted ? "only" : NULL);
 	snprintf(limit, sizeof(limit), "%d", o->limit);
-	if (o->common.json)
-		source_arg(&target, "limit", limit);
+	source_arg(&target, "limit", o->common.json ? limit : NULL);
 	rc = o->common.csv || o->common.json ? cli_get_print(s, target.data, err)
 					     : print_run_list(s, &target, o->limit, err);
 	buf_done(&target);

@@ -86,27 +86,21 @@ static void write_no_runs(struct mcp_call *c)
 /* Begins a query for runs with the arguments experiment and filter. */
 static void begin_run_query(struct mcp_call *c, struct buf *target, int limit)
 {
-	const char *experiment = argument_text(c, "experiment"), *filter = argument_text(c, "filter");
-
 	buf_init(target, 1 << 20);
 	buf_addf(target, "/api/v1/runs?limit=%d", limit);
-	if (experiment)
-		source_arg(target, "experiment", experiment);
-	if (filter)
-		source_arg(target, "filter", filter);
+	source_arg(target, "experiment", argument_text(c, "experiment"));
+	source_arg(target, "filter", argument_text(c, "filter"));
 }
 
 static int list_runs_tool(struct mcp_call *c)
 {
-	const char *order = argument_text(c, "order_by");
 	json_t *reply = NULL, *run;
 	struct buf target;
 	size_t i;
 	int rc;
 
 	begin_run_query(c, &target, argument_count(c, "limit", LIST_DEFAULT));
-	if (order)
-		source_arg(&target, "order_by", order);
+	source_arg(&target, "order_by", argument_text(c, "order_by"));
 	rc = ask_json(c, &target, &reply);
 	if (!rc && !json_array_size(json_object_get(reply, "runs")))
 		write_no_runs(c);
@@ -144,8 +138,7 @@ static int settle_goal(struct mcp_call *c, const char **io_key, bool *ret_up)
 	if (!*io_key) {
 		buf_init(&target, 1 << 20);
 		buf_adds(&target, "/api/v1/keys");
-		if (experiment)
-			source_arg(&target, "experiment", experiment);
+		source_arg(&target, "experiment", experiment);
 		rc = ask_json(c, &target, &keys);
 		goal = rc ? NULL : insight_goal_first(is_known_key, json_object_get(keys, "metrics"));
 		if (goal) {
@@ -480,8 +473,7 @@ static int list_alerts_tool(struct mcp_call *c)
 		return write_run_alerts(c);
 	buf_init(&target, 1 << 16);
 	buf_addf(&target, "/api/v1/alerts?limit=%d", argument_count(c, "limit", LIST_DEFAULT));
-	if (experiment)
-		source_arg(&target, "experiment", experiment);
+	source_arg(&target, "experiment", experiment);
 	rc = ask_json(c, &target, &reply);
 	json_array_foreach(json_object_get(reply, "alerts"), i, one)
 		buf_addf(c->out, "%s  %s (%.8s, experiment %s): %s\n",

@@ -298,6 +298,8 @@ void source_escape(struct buf *target, const char *text)
 
 void source_arg(struct buf *target, const char *name, const char *value)
 {
+	if (!value)
+		return;
 	buf_addf(target, "%c%s=", target->data && strchr(target->data, '?') ? '&' : '?', name);
 	source_escape(target, value);
 }

@@ -33,7 +33,7 @@ int source_send(struct source *s, const struct local_opts *request, const struct
 /* source_send with the reply parsed; the caller owns *ret (json_decref). */
 int source_json(struct source *s, const struct local_opts *request, json_t **ret, struct err *err);
 
-/* Appends "name=value" (value percent-encoded) to a target, with a leading ? or &. */
+/* Appends "name=value" (value percent-encoded) to a target, with a leading ? or &; nothing for a value of NULL. */
 void source_arg(struct buf *target, const char *name, const char *value);
 void source_escape(struct buf *target, const char *text); /* appends one percent-encoded segment or value */
 

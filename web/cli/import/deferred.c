@@ -2,7 +2,6 @@
 /* deferred.c: the queue of requests to the store after all runs are imported: files, and everything that journals
  * cannot contain. */
 #include <errno.h>
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -113,10 +112,12 @@ int importer_delete_run(struct importer *b, const char *run, struct err *err)
 /* --- files ------------------------------------------------------------------------------------------------------ */
 
 struct imported_folder {
+	struct importer_store *store;
 	const char *run;  /* NULL: the files of a logged model */
 	const char *base; /* address of the folder of artifacts */
 	const char *path, *from;
 	const char *root; /* the folder of the input; links may lead to files below it */
+	int depth;
 };
 
 /* Appends each segment of a path, percent-encoded. */
@@ -135,7 +136,7 @@ static void escape_path_segments(struct buf *to, const char *path)
 }
 
 /* The same for a file of a logged model: MLflow's list has names below the folder. */
-static bool has_model_file(struct importer_store *s, const struct imported_folder *f, uint64_t bytes)
+static bool has_model_file(const struct imported_folder *f, uint64_t bytes)
 {
 	static const char proxy[] = "/api/2.0/mlflow-artifacts/artifacts/";
 	const char *slash = strrchr(f->path, '/'), *name = slash ? slash + 1 : f->path;
@@ -150,7 +151,7 @@ static bool has_model_file(struct importer_store *s, const struct imported_folde
 	buf_init(&target, 1 << 16);
 	buf_adds(&target, "/api/2.0/mlflow-artifacts/artifacts");
 	source_arg(&target, "path", folder);
-	if (!importer_ask(s, &(struct importer_request){ "GET", target.data, NULL }, &list, NULL))
+	if (!importer_ask(f->store, &(struct importer_request){ "GET", target.data, NULL }, &list, NULL))
 		json_array_foreach(json_object_get(list, "files"), i, item)
 			if (!strcmp(name, json_string_value(json_object_get(item, "path"))))
 				has = json_integer_value(json_object_get(item, "file_size")) == (json_int_t)bytes;
@@ -160,7 +161,7 @@ static bool has_model_file(struct importer_store *s, const struct imported_folde
 }
 
 /* Returns true if the store has a file of that size at the path. */
-static bool has_store_file(struct importer_store *s, const struct imported_folder *f, uint64_t bytes)
+static bool has_store_file(const struct imported_folder *f, uint64_t bytes)
 {
 	const char *slash = strrchr(f->path, '/');
 	json_t *list = NULL, *item;
@@ -169,7 +170,7 @@ static bool has_store_file(struct importer_store *s, const struct imported_folde
 	size_t i;
 
 	if (!f->run)
-		return has_model_file(s, f, bytes);
+		return has_model_file(f, bytes);
 	buf_init(&target, 1 << 16);
 	buf_adds(&target, f->base);
 	if (slash) {
@@ -178,7 +179,7 @@ static bool has_store_file(struct importer_store *s, const struct imported_folde
 		snprintf(folder, sizeof(folder), "%.*s", (int)(slash - f->path), f->path);
 		source_arg(&target, "path", folder);
 	}
-	if (!importer_ask(s, &(struct importer_request){ "GET", target.data, NULL }, &list, NULL))
+	if (!importer_ask(f->store, &(struct importer_request){ "GET", target.data, NULL }, &list, NULL))
 		json_array_foreach(json_object_get(list, "files"), i, item)
 			if (!strcmp(f->path, json_string_value(json_object_get(item, "path"))))
 				has = json_integer_value(json_object_get(item, "bytes")) == (json_int_t)bytes;
@@ -188,7 +189,7 @@ static bool has_store_file(struct importer_store *s, const struct imported_folde
 }
 
 /* Uploads a file that the store lacks; one that cannot be read or is refused is left out. */
-static int put_imported_file(struct importer_store *s, const struct imported_folder *f, struct err *err)
+static int put_imported_file(const struct imported_folder *f, struct err *err)
 {
 	struct file_map map = { 0 };
 	struct local_opts o = { .method = "PUT", .file = "" };
@@ -202,83 +203,76 @@ static int put_imported_file(struct importer_store *s, const struct imported_fol
 	o.target = target.data;
 	o.file = map.n ? (const void *)map.bytes : "";
 	o.file_bytes = map.n;
-	if (!rc && !has_store_file(s, f, map.n)) {
-		rc = source_send(s->source, &o, &(struct local_sink){ ignore_reply_body, NULL }, &why);
-		s->of->files += !rc;
+	if (!rc && !has_store_file(f, map.n)) {
+		rc = source_send(f->store->source, &o, &(struct local_sink){ ignore_reply_body, NULL }, &why);
+		f->store->of->files += !rc;
 		if (rc)
 			err_prefix(&why, "%s", f->from);
 	}
 	buf_done(&target);
 	file_map_close(&map);
-	return importer_skip(s->of, rc, &why, err);
+	return importer_skip(f->store->of, rc, &why, err);
 }
 
-static int put_imported_tree(struct importer_store *s, const struct imported_folder *f, int depth, struct err *err);
+static int put_imported_tree(const struct imported_folder *f, struct err *err);
 
-static int put_imported_entry(struct importer_store *s, const struct imported_folder *of, const char *name, int depth,
-			      struct err *err)
+/* Uploads a file or folder of the folder `arg`, as folder_fn. */
+static int put_imported_entry(void *arg, const char *from, const char *name, struct err *err)
 {
-	char path[4096], from[4096];
-	struct imported_folder f = { of->run, of->base, path, from, of->root };
+	const struct imported_folder *of = arg;
+	struct imported_folder f = *of;
+	char path[4096];
 
-	if (!file_join(from, sizeof(from), of->from, name) ||
-	    snprintf(path, sizeof(path), "%s%s%s", of->path, *of->path ? "/" : "", name) >= (int)sizeof(path)) {
-		importer_leave_out(s->of, "%s: the path is too long", of->from);
+	if (snprintf(path, sizeof(path), "%s%s%s", of->path, *of->path ? "/" : "", name) >= (int)sizeof(path)) {
+		importer_leave_out(of->store->of, "%s: the path is too long", of->from);
 		return 0;
 	}
-	switch (importer_entry(s->of, of->root, from)) {
+	f.path = path;
+	f.from = from;
+	f.depth++;
+	switch (importer_entry(of->store->of, of->root, from)) {
 	case ENTRY_FOLDER:
-		return put_imported_tree(s, &f, depth + 1, err);
+		return put_imported_tree(&f, err);
 	case ENTRY_FILE:
-		return put_imported_file(s, &f, err);
+		return put_imported_file(&f, err);
 	case ENTRY_NONE:
 		break;
 	}
 	return 0;
 }
 
-static int compare_dir_entries(const struct dirent **a, const struct dirent **b)
+static int put_imported_tree(const struct imported_folder *f, struct err *err)
 {
-	return strcmp((*a)->d_name, (*b)->d_name);
-}
-
-static int put_imported_tree(struct importer_store *s, const struct imported_folder *f, int depth, struct err *err)
-{
-	struct dirent **names = NULL;
-	int n = depth < IMPORT_DEPTH_MAX ? scandir(f->from, &names, NULL, compare_dir_entries) : -1, rc = 0;
-
-	if (n < 0)
-		importer_leave_out(s->of, "%s: %s", f->from,
-				   depth < IMPORT_DEPTH_MAX ? strerror(errno) : "folders are nested too deep");
-	for (int i = 0; i < n; i++) {
-		if (!rc && strcmp(names[i]->d_name, ".") && strcmp(names[i]->d_name, ".."))
-			rc = put_imported_entry(s, f, names[i]->d_name, depth, err);
-		free(names[i]);
-	}
-	free(names);
-	return rc;
+	if (f->depth < IMPORT_DEPTH_MAX && !access(f->from, R_OK | X_OK))
+		return folder_each(f->from, put_imported_entry, (void *)f, err);
+	importer_leave_out(f->store->of, "%s: %s", f->from,
+			   f->depth < IMPORT_DEPTH_MAX ? strerror(errno) : "folders are nested too deep");
+	return 0;
 }
 
 static int put_imported_files(struct importer_store *s, void *arg, struct err *err)
 {
-	const struct imported_folder *f = arg;
+	struct imported_folder *f = arg;
 	json_t *run = NULL;
 	struct stat st;
-	int rc = wait_for_run(s, f->run, &run, err);
+	int rc;
+
+	f->store = s;
+	rc = wait_for_run(s, f->run, &run, err);
 
 	if (!rc && stat(f->from, &st))
 		importer_leave_out(s->of, "%s: %s", f->from, strerror(errno));
 	else if (!rc)
-		rc = S_ISDIR(st.st_mode) ? put_imported_tree(s, f, 0, err) : put_imported_file(s, f, err);
+		rc = S_ISDIR(st.st_mode) ? put_imported_tree(f, err) : put_imported_file(f, err);
 	json_decref(run);
 	return rc;
 }
 
 int importer_model_files(struct importer_store *s, const char *base, const char *from, struct err *err)
 {
-	struct imported_folder f = { NULL, base, "", from, from };
+	struct imported_folder f = { .store = s, .base = base, .path = "", .from = from, .root = from };
 
-	return put_imported_tree(s, &f, 0, err);
+	return put_imported_tree(&f, err);
 }
 
 int importer_files(struct importer *b, const char *run, const char *path, const char *from, struct err *err)
@@ -286,10 +280,11 @@ int importer_files(struct importer *b, const char *run, const char *path, const 
 	struct imported_folder *f = arena_alloc(b->kept, sizeof(*f));
 
 	if (f)
-		*f = (struct imported_folder){ arena_strdup(b->kept, run),
-					       arena_printf(b->kept, "/api/v1/runs/%s/artifacts", run),
-					       arena_strdup(b->kept, path), arena_strdup(b->kept, from),
-					       arena_strdup(b->kept, from) };
+		*f = (struct imported_folder){ .run = arena_strdup(b->kept, run),
+					       .base = arena_printf(b->kept, "/api/v1/runs/%s/artifacts", run),
+					       .path = arena_strdup(b->kept, path),
+					       .from = arena_strdup(b->kept, from),
+					       .root = arena_strdup(b->kept, from) };
 	return importer_then(b, put_imported_files, f, err);
 }
 

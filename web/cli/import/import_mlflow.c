@@ -106,8 +106,7 @@ static int find_mlflow_item(struct importer_store *s, const struct mlflow_item *
 	buf_init(&target, 1 << 16);
 	buf_addf(&target, API "%s", item->route);
 	source_arg(&target, strstr(item->route, "experiments") ? "experiment_name" : "name", item->name);
-	if (item->version)
-		source_arg(&target, "version", item->version);
+	source_arg(&target, "version", item->version);
 	rc = buf_failed(&target) ? ERR_NOMEM
 				 : importer_ask(s, &(struct importer_request){ "GET", target.data, NULL }, ret, err);
 	buf_done(&target);

@@ -17,29 +17,20 @@ struct run_files {
 	struct mlruns *of;
 	struct importer_run *run;
 	const char *key; /* of the file that is being read */
+	void (*put)(struct importer_run *run, const char *key, const char *value); /* for read_text_file */
 	struct run_point *points;
 	size_t count, cap;
 };
 
-static int read_param_file(void *arg, const char *path, const char *key, struct err *err)
+/* Reads the file of a param or tag. */
+static int read_text_file(void *arg, const char *path, const char *key, struct err *err)
 {
 	struct run_files *f = arg;
 	const char *text;
 	int rc = mlruns_text(f->of->scratch, path, &text, err);
 
 	if (!rc)
-		importer_param(f->run, key, text);
-	return rc;
-}
-
-static int read_tag_file(void *arg, const char *path, const char *key, struct err *err)
-{
-	struct run_files *f = arg;
-	const char *text;
-	int rc = mlruns_text(f->of->scratch, path, &text, err);
-
-	if (!rc)
-		mlflow_tag(f->run, key, text);
+		f->put(f->run, key, text);
 	return rc;
 }
 
@@ -90,9 +81,11 @@ static int read_run_values(struct run_files *f, const char *folder, struct err *
 		importer_point(f->run, r->key, r->p.step, r->p.wall_s, r->p.value);
 	free(f->points);
 	snprintf(below, sizeof(below), "%.4000s/params", folder);
-	rc = rc ? rc : mlruns_each(f->of, below, read_param_file, f, err);
+	f->put = importer_param;
+	rc = rc ? rc : mlruns_each(f->of, below, read_text_file, f, err);
 	snprintf(below, sizeof(below), "%.4000s/tags", folder);
-	return rc ? rc : mlruns_each(f->of, below, read_tag_file, f, err);
+	f->put = mlflow_tag;
+	return rc ? rc : mlruns_each(f->of, below, read_text_file, f, err);
 }
 
 struct input_list {
