@@ -119,8 +119,29 @@ def exported(folder, into, want):
     lib.check(cut[0] == cut[1], "export --events: params or ends differ")
     before = run("ls", "--json", "--logdir", into)
     said = run("import", out, "--logdir", into)
-    lib.check("0 runs, 0 files" in said and "of exported runs that are here already" in said, f"an export of runs that are here: {said}")
+    lib.check("0 runs, 0 files" in said and "that the target has already" in said, f"an export of runs that are here: {said}")
     lib.equal(run("ls", "--json", "--logdir", into), before, "runs after the import of their export")
+
+
+def exported_to_its_server(folder):
+    """An export imported into its server skips the runs that are there, however they came, and no others."""
+    server = lib.Server(os.path.join(folder, "origin"))
+    out, other = os.path.join(folder, "origin-out"), os.path.join(folder, "origin-copy")
+    for name in ("first", "second run"):
+        one = server.json("POST", "/api/v1/runs", {"experiment": "origin", "name": name})[1]
+        points = [{"key": "loss", "step": s, "value": s, "wall_time": 1795000000 + s, "rank": r} for s in range(3) for r in (-1, 0)]
+        server.json("POST", f"/api/v1/runs/{one['id']}/metrics", {"points": points})
+    run("export", "--events", out, "--url", server.url)
+    for where in (("--url", server.url), ("--logdir", os.path.join(folder, "origin"))):
+        said = run("import", out, *where)
+        lib.check("0 runs, 0 files" in said and "2 exported runs (4 files) that the target has already" in said, f"{where}: {said}")
+    lib.equal(len(server.json("GET", "/api/v1/runs")[1]["runs"]), 2, "runs after the import of their export")
+    server.request("DELETE", f"/api/v1/runs/{one['id']}")
+    said = run("import", out, "--url", server.url)
+    lib.check(said.startswith("1 run, 2 files") and "1 exported run (2 files)" in said, f"a deleted run is imported: {said}")
+    said = run("import", out, "--logdir", other)
+    lib.check(said.startswith("2 runs, 4 files") and "already" not in said, f"into another folder: {said}")
+    lib.equal(server.stop(), 0, "exit code")
 
 
 class Hollow(http.server.BaseHTTPRequestHandler):
@@ -211,6 +232,7 @@ def main():
         deep(folder)
         interrupted_import(folder)
         exported(folder, into, want)
+        exported_to_its_server(folder)
         synced(folder)
         not_understood(folder)
         refused(folder)

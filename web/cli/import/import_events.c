@@ -5,12 +5,13 @@
 #include "web/cli/import/importer.h"
 
 #include <errno.h>
-#include <glob.h>
 #include <inttypes.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "tracker/base/file.h"
 #include "tracker/base/sha256.h"
+#include "tracker/base/text.h"
 #include "tracker/event/record.h"
 #include "web/cli/cli.h"
 #include "web/cli/journals.h"
@@ -18,11 +19,18 @@
 
 #define FILE_MAX ((size_t)8 << 30)
 
+/* An exported run that the input contains. */
+struct exported_run {
+	bool asked, here; /* here: the target has it */
+};
+
 struct events_import_state {
 	struct importer *b;
 	const char *from;
 	struct map *writers; /* id -> struct known_writer */
-	uint64_t files, scalars, media, ours, damaged, malformed, cut, runs, here;
+	struct source *source; /* of the target; NULL: not asked yet */
+	struct map *exported;  /* first digits of an id -> struct exported_run */
+	uint64_t files, scalars, media, ours, damaged, malformed, cut, runs, runs_here, files_here;
 	char first_damaged[600], first_cut[600];
 	/* of the current folder */
 	char folder[4096];
@@ -252,23 +260,50 @@ static void assign_segment(struct events_import_state *im, const char *path, con
 	}
 }
 
-/* Returns true for a file of `dptrack export --events` whose run has its folder, NAME-ID, in the target. */
-static bool is_run_here(const struct events_import_state *im, const char *path)
+/* Returns 1 if the target has a run whose id begins with these 8 digits, which is not deleted. */
+static int find_run_in_target(struct events_import_state *im, const char *digits, struct err *err)
 {
-	char pattern[8192];
-	glob_t found = { 0 };
-	int rank, segment;
-	const char *end = find_run_folder_end(path, origin_is_rank(path, &rank, &segment)), *name;
-	bool here;
+	const struct importer_target *to = im->b->target;
+	json_t *root = NULL;
+	char target[128];
+	int rc = 0;
 
-	if (!im->b->target->into || im->b->http || im->b->target->experiment || !end || !strstr(end, ".dptrack."))
-		return false;
-	name = memrchr(path, '/', (size_t)(end - path));
-	name = name ? name + 1 : path;
-	snprintf(pattern, sizeof(pattern), "%s/*/%.*s", im->b->target->into, (int)(end - name), name);
-	here = !glob(pattern, GLOB_ONLYDIR | GLOB_NOSORT, NULL, &found);
-	globfree(&found);
-	return here;
+	if (!to->url && access(to->into, F_OK))
+		return 0;
+	if (!im->source)
+		rc = source_open(&im->source, &(struct source_opts){ to->url ? NULL : to->into, to->url, NULL }, err);
+	snprintf(target, sizeof(target), "/api/v1/runs?filter=attributes.run_id%%20LIKE%%20'%s%%25'", digits);
+	if (!rc)
+		rc = cli_get_json(im->source, target, &root, err);
+	if (!rc)
+		rc = json_array_size(json_object_get(root, "runs")) > 0;
+	json_decref(root);
+	return rc;
+}
+
+/* Returns 1 for a file of `dptrack export --events`, in a folder NAME-ID, whose run the target has. */
+static int find_exported_run(struct events_import_state *im, const char *path, struct err *err)
+{
+	int rank, segment, rc = 0;
+	const char *end = find_run_folder_end(path, origin_is_rank(path, &rank, &segment));
+	char digits[9] = "";
+	struct exported_run *r;
+
+	if (!im->b->target->into || im->b->target->experiment || !end || end - path < 9 || !strstr(end, ".dptrack."))
+		return 0;
+	memcpy(digits, end - 8, 8);
+	if (end[-9] != '-' || !text_is_hex(digits, 8, 8))
+		return 0;
+	r = map_put(im->exported, digits, 8);
+	if (!r)
+		return err_nomem(err, NULL);
+	if (!r->asked)
+		rc = find_run_in_target(im, digits, err);
+	r->asked = true;
+	r->here = r->here || rc > 0;
+	im->runs_here += rc > 0;
+	im->files_here += r->here;
+	return rc < 0 ? rc : r->here;
 }
 
 /* Reads, checks and delivers one event file. */
@@ -281,10 +316,9 @@ static int import_event_file(void *user, const char *path, struct err *err)
 	char whole[4096];
 	int rc;
 
-	if (is_run_here(im, path)) {
-		im->here++;
-		return 0;
-	}
+	rc = find_exported_run(im, path, err);
+	if (rc)
+		return rc < 0 ? rc : 0;
 	snprintf(whole, sizeof(whole), "%s/%s", im->from, path);
 	buf_init(&records, FILE_MAX);
 	rc = read_event_file(whole, &records, err);
@@ -313,11 +347,11 @@ static int import_event_file(void *user, const char *path, struct err *err)
 
 static void print_damage(const struct events_import_state *im)
 {
-	char a[64];
+	char a[64], f[64];
 
-	if (im->here)
-		printf("skipped: %s of exported runs that are here already; use --experiment to copy them\n",
-		       cli_count(a, im->here, "file"));
+	if (im->files_here)
+		printf("skipped: %s (%s) that the target has already; use --experiment to copy them\n",
+		       cli_count(a, im->runs_here, "exported run"), cli_count(f, im->files_here, "file"));
 	if (im->ours)
 		printf("skipped: %s of dptrack; use `dptrack sync` to send them\n", cli_count(a, im->ours, "journal"));
 	if (im->malformed)
@@ -341,15 +375,16 @@ int events_import(struct importer *b, const char *from, struct err *err)
 	if (stat(from, &st))
 		return err_set_errno(err, errno, "cannot read %s", from);
 	im.writers = map_new(sizeof(struct known_writer));
-	if (!im.writers)
-		return err_nomem(err, NULL);
-	rc = journals_each(from, import_event_file, &im, err);
+	im.exported = map_new(sizeof(struct exported_run));
+	rc = im.writers && im.exported ? journals_each(from, import_event_file, &im, err) : err_nomem(err, NULL);
 	map_free(im.writers);
+	map_free(im.exported);
+	source_close(im.source);
 	b->runs += im.runs;
 	rc = rc ? rc : importer_finish(b, err);
 	if (rc)
 		return rc;
-	if (!im.files && !im.ours && !im.damaged && !im.here)
+	if (!im.files && !im.ours && !im.damaged && !im.files_here)
 		return err_set(err, ERR_USAGE, "%s contains no event files (events.out.tfevents.…)", from);
 	printf("%s, %s, %s", cli_count(x, im.runs, "run"), cli_count(y, im.files, "file"),
 	       cli_count(z, im.scalars, "scalar"));
@@ -358,7 +393,7 @@ int events_import(struct importer *b, const char *from, struct err *err)
 	printf("\n");
 	importer_say_left_out(b, b->http ? "skipped:" : "kept in the file, skipped in the run:");
 	print_damage(&im);
-	return im.files || im.here ? 0
+	return im.files || im.files_here ? 0
 			: err_set(err, ERR_USAGE,
 				  "%s contains no event files (events.out.tfevents.…) of other programs", from);
 }
