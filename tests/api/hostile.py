@@ -209,8 +209,9 @@ def error_messages(server):
             ("POST", metrics, '{"points":[{"key":"a","step":1,"value":NaN}]}', 'the strings "NaN"'),
             ("POST", metrics, '{"points":[{"key":"a","step":1,"value":-Infinity}]}', 'the strings "NaN"'),
             ("POST", metrics, '{"points":[{"key":"\\u0000","step":1,"value":1}]}', "NUL character"),
+            ("POST", metrics, b'{"points":[{"key":"\xff","step":1,"value":1}]}', "is not UTF-8"),
             ("POST", metrics, '{"points":[{"k\\u0000":"a","step":1,"value":1}]}', "NUL character")):
-        status, _, data = server.request(method, path, body and body.encode(), lib.JSON)
+        status, _, data = server.request(method, path, body.encode() if isinstance(body, str) else body, lib.JSON)
         message = json.loads(data)["error"]["message"]
         lib.check(status == 400 and want in message, f"{method} {path} {body}: {status} {message!r}, want {want!r}")
 

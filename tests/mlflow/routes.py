@@ -562,7 +562,7 @@ def requests(m, server):
         status, reply = raw("POST", API + "/runs/search", odd, **lib.JSON)
         lib.equal((status, reply.get("message", "")[:31]), (400, "Invalid value in the request body"[:31]), f"JSON that cannot be represented: {odd}")
         if b"u0000" in odd:
-            lib.check(reply["message"].endswith("a string with a NUL character (\\u0000) is not accepted"), f"NUL: {reply}")
+            lib.check(reply["message"].endswith("a string with a NUL character (\\u0000) is not accepted: remove the character"), f"NUL: {reply}")
     status, reply = raw("GET", API + "/runs/get", json.dumps({"run_id": run}).encode())
     lib.equal((status, reply.get("run", {}).get("info", {}).get("run_id")), (200, run), "GET with a body")
     for path in (API + "/nope", "/ajax-api/2.0/nope", "/api/3.0/mlflow/traces"):

@@ -54,18 +54,15 @@ static bool has_json_media_type(struct call *c)
 
 const char *json_error_reason(const json_error_t *e)
 {
-	if (json_error_code(e) == json_error_null_character || json_error_code(e) == json_error_null_byte_in_key)
-		return "a string with a NUL character (\\u0000) is not accepted";
-	return e->text;
-}
+	const enum json_error_code code = json_error_code(e);
 
-/* Explains a parse error to the client. */
-static const char *explain_json_error(const struct call *c, const json_error_t *e)
-{
-	if (strstr(e->text, "near 'NaN'") || strstr(e->text, "near 'Infinity'") ||
-	    (strstr(e->text, "near '-'") && memmem(c->body, c->body_len, "-Infinity", 9)))
+	if (code == json_error_null_character || code == json_error_null_byte_in_key)
+		return "a string with a NUL character (\\u0000) is not accepted: remove the character";
+	if (code == json_error_invalid_utf8)
+		return "a string is not UTF-8: encode the text as UTF-8";
+	if (strstr(e->text, "near 'NaN'") || strstr(e->text, "near 'Infinity'") || strstr(e->text, "near '-'"))
 		return "non-finite numbers are the strings \"NaN\", \"Infinity\" and \"-Infinity\"";
-	return json_error_reason(e);
+	return e->text;
 }
 
 json_t *json_body(struct call *c)
@@ -86,7 +83,7 @@ json_t *json_body(struct call *c)
 	root = json_loadb(c->body ? c->body : "", c->body_len, JSON_REJECT_DUPLICATES, &jerr);
 	if (!root) {
 		call_fail(c, CALL_bad_json, NULL, "body, line %d, column %d: %s", jerr.line, jerr.column,
-			  explain_json_error(c, &jerr));
+			  json_error_reason(&jerr));
 		return NULL;
 	}
 	if (!json_is_object(root)) {

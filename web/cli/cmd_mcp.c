@@ -251,7 +251,8 @@ static int answer_line(const struct mcp_session *m, const char *line, size_t n, 
 		return 0;
 	message = n > LINE_MAX_BYTES ? NULL : json_loadb(line, n, 0, &why);
 	if (!message)
-		return print_rpc_error(NULL, RPC_PARSE, n > LINE_MAX_BYTES ? "the message is too long" : why.text, err);
+		return print_rpc_error(NULL, RPC_PARSE,
+				       n > LINE_MAX_BYTES ? "the message is too long" : json_error_reason(&why), err);
 	if (json_is_object(message))
 		rc = answer_request(m, message, err);
 	else

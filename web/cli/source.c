@@ -280,7 +280,7 @@ int source_json(struct source *s, const struct local_opts *request, json_t **ret
 	if (!rc) {
 		*ret = json_loadb(body.data ? body.data : "", body.len, 0, &jerr);
 		if (!*ret)
-			rc = err_set(err, ERR_PEER, "the reply is not JSON: %s", jerr.text);
+			rc = err_set(err, ERR_PEER, "the reply is not JSON: %s", json_error_reason(&jerr));
 	}
 	buf_done(&body);
 	return rc;

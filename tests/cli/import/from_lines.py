@@ -102,7 +102,9 @@ def imports_every_kind(folder):
 def refused(folder):
     into = os.path.join(folder, "refused")
     cases = [(["{}"], 2, "the first line is not"), ([HEAD, BEGIN], 1, "has no \"end\""), ([HEAD, BEGIN, BEGIN], 1, "line 3: the previous run"),
-             ([HEAD, {"tag": ["a", "b"]}], 1, "line 2: \"tag\" needs a run"), ([HEAD, BEGIN, "{torn"], 1, "line 3: not JSON"),
+             ([HEAD, {"tag": ["a", "b"]}], 1, "line 2: \"tag\" needs a run"), ([HEAD, BEGIN, "{torn"], 1, "line 3: JSON, column 5: string or '}' expected"),
+             ([HEAD, {"note": "a\0b"}], 1, r"line 2: JSON, column 19: a string with a NUL character (\u0000) is not accepted: remove the character"),
+             ([HEAD, '{"note\\u0000": 1}'], 1, "a string with a NUL character"), ([HEAD, '{"final": ["k", 0, 0, NaN]}'], 1, 'are the strings "NaN"'),
              ([HEAD, BEGIN, {"what": 1}], 1, "\"what\": unknown kind of line"), ([HEAD, BEGIN, {"a": 1, "b": 2}], 1, "one member"),
              ([HEAD, {"run": {"id": "x", "experiment": "", "name": "", "start": 0}}], 1, "not a run id"), ([HEAD, {"run": {}}], 1, "expected {"),
              ([HEAD, BEGIN, {"points": [["k", "s", 0, 0]]}], 1, "expected [key, step, time, number]"), ([HEAD, BEGIN, {"points": 1}], 1, "a list of points"),

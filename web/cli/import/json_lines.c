@@ -300,7 +300,8 @@ static int read_run_line(struct line_reader *l, const char *text, size_t n, stru
 {
 	json_error_t why;
 	json_t *object = json_loadb(text, n, JSON_REJECT_DUPLICATES, &why);
-	int rc = object ? read_line_object(l, object, err) : err_set(err, ERR_CORRUPT, "not JSON: %s", why.text);
+	int rc = object ? read_line_object(l, object, err)
+			: err_set(err, ERR_CORRUPT, "JSON, column %d: %s", why.column, json_error_reason(&why));
 
 	json_decref(object);
 	return rc;
