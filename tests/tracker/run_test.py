@@ -91,6 +91,28 @@ def segments(runs):
     assert names == sorted(names) and len({n.split('.')[3] for n in names}) == 3, 'a later file sorts after the others'
 
 
+def two_writers(runs):
+    """A process that opens a run which another one still records warns; after the end or the death of that one, and as
+    another rank, it does not."""
+    run_id = 'ab' * 16
+    living = [start(runs, 'run_id=' + run_id, 'run_name=shared')]
+    first = living[0].stdout.readline()
+    assert first.startswith('run '), first
+    folder = first.split(' ')[2]
+    want = 'process %d on ' % living[0].pid
+    for options in (['reopen=1', 'first_step=5'], ['run_name=shared']):
+        out = record(runs, 'log 5 x 1\nclose 1\n', 'run_id=' + run_id, *options)[3]
+        assert out.count('warn ') == 1 and want in out and 'a run of its own, or a rank' in out, (options, out)
+    assert sum(b'Two processes record this run' in j.data for j in journal.journals(folder)) == 2, 'an alert on the run'
+    out = record(runs, 'close 1\n', 'run_id=' + run_id, 'rank=1', 'segment=1', 'world_size=2')[3]
+    assert 'warn' not in out, out
+    living[0].kill()
+    living[0].wait()
+    for _ in range(2):
+        out = record(runs, 'log 9 x 1\nclose 1\n', 'run_id=' + run_id, 'reopen=1', 'first_step=9')[3]
+        assert 'warn' not in out, out
+
+
 def refusals(runs):
     for options, said in ((['run_id=XYZ'], '32 lower-case hex'), (['reopen=1'], 'run_id is required'),
                           (['reopen=1', 'run_id=' + '0' * 32], 'no run 0000'), (['rank=-1'], 'out of range'),
@@ -184,7 +206,7 @@ def heartbeats(runs):
 
 
 def main():
-    sys.exit(parallel.run([everything_reads_back, two_ranks_and_a_launcher, segments, refusals, odd_names,
+    sys.exit(parallel.run([everything_reads_back, two_ranks_and_a_launcher, segments, two_writers, refusals, odd_names,
                            bad_keys_and_long_values, points_are_seen_soon, a_forked_child_is_harmless, a_folder_that_is_removed, kept_files, heartbeats]))
 
 

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "config.h"
@@ -78,7 +79,7 @@ static int create_journal_file(struct journal *j, struct err *err)
 			return err_set(err, ERR_USAGE, "%.200s…: the journal's path is too long", j->opts.dir);
 		j->fd = open(j->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 		if (j->fd >= 0)
-			return 0;
+			return (void)flock(j->fd, LOCK_EX | LOCK_NB), 0; /* for check_other_writer */
 		if (errno != EEXIST)
 			break;
 	}
@@ -163,8 +164,10 @@ void journal_close(struct journal *j)
 {
 	if (!j)
 		return;
-	if (j->fd >= 0)
+	if (j->fd >= 0) {
+		(void)flock(j->fd, LOCK_UN); /* also where a child of fork() has the file */
 		close(j->fd);
+	}
 	buf_done(&j->buf);
 	free(j);
 }

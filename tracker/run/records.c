@@ -110,31 +110,21 @@ static int end_adding(struct records *r, size_t before)
 
 int records_param(struct records *r, const struct encode_param *p)
 {
-	int rc = 0;
+	const size_t before = begin_adding(r);
+	int rc = 0, full;
 	size_t i;
 
-	pthread_mutex_lock(&r->lock);
 	for (i = 0; i < r->params_n; i++)
 		if (is_same_text(r->params[i].key, p->key))
 			break;
-	if (i < r->params_n && p->changed) {
-		size_t before = r->pending.len;
-
-		encode_param(&r->pending, clock_wall_s(), p);
-		rc = drop_if_full(r, before);
-	} else if (i < r->params_n) {
-		rc = is_same_param(&r->params[i], p) ? 0 : ERR_EXISTS;
-	} else {
-		size_t before = r->pending.len;
-
+	if (i == r->params_n)
 		rc = store_param(r, p);
-		if (!rc) {
-			encode_param(&r->pending, clock_wall_s(), p);
-			rc = drop_if_full(r, before);
-		}
-	}
-	pthread_mutex_unlock(&r->lock);
-	return rc;
+	else if (!p->changed)
+		rc = is_same_param(&r->params[i], p) ? 1 : ERR_EXISTS;
+	if (!rc)
+		encode_param(&r->pending, clock_wall_s(), p);
+	full = end_adding(r, before);
+	return rc < 0 ? rc : full;
 }
 
 int records_pair(struct records *r, enum record_pair kind, struct event_text key, struct event_text value)

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* run.c: opens and closes a run: creates the parts, connects them and ends them in order. Also finds a run to reopen.
  * The writer thread and the journal uploader do the work. Independent of what is logged. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "tracker/base/clock.h"
 #include "tracker/base/run_folders.h"
@@ -171,9 +176,12 @@ static void start_uplink(struct dptrack_run *run, const struct dptrack_run_opts 
 					 journal_bytes(run->journal));
 }
 
-static void adopt_journal(void *user, const char *path, const char *writer_id, uint64_t bytes)
+static void adopt_journal(void *user, const struct journal_file *f)
 {
-	journal_uploader_adopt(((struct dptrack_run *)user)->uplink, path, writer_id, bytes);
+	char writer_id[NAMES_ID_BYTES];
+
+	snprintf(writer_id, sizeof(writer_id), "%.*s", (int)f->header->writer_id.len, f->header->writer_id.at);
+	journal_uploader_adopt(((struct dptrack_run *)user)->uplink, f->path, writer_id, f->bytes);
 }
 
 /* Sends what ended processes could not: those of earlier segments when a run is reopened, and dead ones when the
@@ -182,6 +190,30 @@ static void adopt_all_journals(struct dptrack_run *run)
 {
 	if (run->uplink)
 		run_folder_journals(run->folder.dir, run->id, adopt_journal, run);
+}
+
+/* Warns if another process appends to the journal, of the same rank. A journal is locked while its writer has it open;
+ * children of a crashed writer keep the lock, so on this machine the writer must live, too. */
+static void check_other_writer(void *user, const struct journal_file *f)
+{
+	struct dptrack_run *run = user;
+	const struct event_header *h = f->header;
+	bool other = h->rank == run->rank && strcmp(f->path, journal_path(run->journal)) != 0;
+	int fd = other ? open(f->path, O_RDONLY | O_CLOEXEC) : -1;
+	char host[FILE_NAME_BYTES], text[512];
+
+	names_host(host);
+	if (fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK &&
+	    (!event_text_equal(h->host, host) || !kill((pid_t)h->pid, 0) || errno == EPERM)) {
+		snprintf(text, sizeof(text),
+			 "process %lld on %.*s also records run %s: the process that started last hides the points of "
+			 "the other from its first step on: give each process a run of its own, or a rank (rank and "
+			 "world_size)", (long long)h->pid, (int)h->host.len, h->host.at, run->id);
+		warn_post(run->warn, WARN_WRITER, "%s", text);
+		dptrack_alert(run, DPTRACK_WARNING, 0, "Two processes record this run", text);
+	}
+	if (fd >= 0)
+		close(fd);
 }
 
 static void free_run(struct dptrack_run *run)
@@ -228,6 +260,8 @@ int dptrack_run_open(struct dptrack_run **ret, const struct dptrack_run_opts *op
 		rc = open_run_journal(run, o, &err);
 	if (rc)
 		goto out;
+	if (o->run_id && !run->rank)
+		run_folder_journals(run->folder.dir, run->id, check_other_writer, run);
 	start_uplink(run, o);
 	if (o->reopen)
 		adopt_all_journals(run);

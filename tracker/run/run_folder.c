@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "tracker/base/text.h"
-#include "tracker/event/event.h"
 #include "tracker/event/record.h"
 
 /* ---- names ---- */
@@ -61,16 +60,8 @@ void names_host(char ret[FILE_NAME_BYTES])
 #define HEADER_BYTES_MAX 16384u
 #define ID_DIGITS 8
 
-struct journal_file {
-	const char *path;
-	uint64_t bytes;
-	double started_s; /* wall time of its first record */
-	const struct event_header *header;
-};
-
 /* Calls visit if the file at path is a journal of the run (NULL: of any run). */
-static bool visit_journal_file(const char *path, const char *run_id,
-			       void (*visit)(void *user, const struct journal_file *f), void *user)
+static bool visit_journal_file(const char *path, const char *run_id, run_folder_visit *visit, void *user)
 {
 	unsigned char bytes[HEADER_BYTES_MAX];
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -101,9 +92,7 @@ static bool is_journal_name(const char *name)
 	return strstr(name, "tfevents") || (n > 8 && !strcmp(name + n - 8, ".journal"));
 }
 
-/* Visits the journals in dir; returns true if one belongs to the run. */
-static bool visit_journals(const char *dir, const char *run_id, void (*visit)(void *user, const struct journal_file *f),
-			   void *user)
+bool run_folder_journals(const char *dir, const char *run_id, run_folder_visit *visit, void *user)
 {
 	char path[4096];
 	DIR *d = opendir(dir);
@@ -137,30 +126,10 @@ static void read_journal_names(void *user, const struct journal_file *f)
 static bool scan_run_folder(const char *dir, const char *run_id, struct arena *arena, struct run_folder *ret)
 {
 	ret->newest_segment = -1;
-	if (!visit_journals(dir, run_id, read_journal_names, &(struct name_scan){ arena, ret }))
+	if (!run_folder_journals(dir, run_id, read_journal_names, &(struct name_scan){ arena, ret }))
 		return false;
 	ret->dir = arena_strdup(arena, dir);
 	return true;
-}
-
-struct journal_callback {
-	void (*found)(void *user, const char *path, const char *writer_id, uint64_t bytes);
-	void *user;
-};
-
-static void report_journal(void *user, const struct journal_file *f)
-{
-	const struct journal_callback *t = user;
-	char writer_id[NAMES_ID_BYTES];
-
-	snprintf(writer_id, sizeof(writer_id), "%.*s", (int)f->header->writer_id.len, f->header->writer_id.at);
-	t->found(t->user, f->path, writer_id, f->bytes);
-}
-
-void run_folder_journals(const char *dir, const char *run_id,
-			 void (*found)(void *user, const char *path, const char *writer_id, uint64_t bytes), void *user)
-{
-	visit_journals(dir, run_id, report_journal, &(struct journal_callback){ found, user });
 }
 
 static bool scan_experiment(const char *dir, const char *run_id, struct arena *arena, struct run_folder *ret)
@@ -244,7 +213,7 @@ static void find_newest(struct newest_search *n, const char *dir, const char *pr
 		    !file_join(path, sizeof(path), dir, e->d_name))
 			continue;
 		n->id[0] = '\0';
-		visit_journals(path, NULL, consider_journal, n);
+		run_folder_journals(path, NULL, consider_journal, n);
 		if (n->id[0] && (!n->best_id[0] || n->started_s > n->best_s)) {
 			n->best_s = n->started_s;
 			memcpy(n->best_id, n->id, sizeof(n->id));

@@ -5,6 +5,7 @@
 
 #include "tracker/base/arena.h"
 #include "tracker/base/file.h"
+#include "tracker/event/event.h"
 
 #define NAMES_ID_BYTES 33 /* 32 hex digits and NUL */
 
@@ -41,8 +42,15 @@ int run_folder_open(struct run_folder *ret, struct arena *arena, const struct ru
 int run_folder_find(struct run_folder *ret, char *ret_id, struct arena *arena, const struct run_folder_opts *opts,
 		    struct err *err);
 
-/* Calls found for each journal of the run in dir, with the file's size. */
-void run_folder_journals(const char *dir, const char *run_id,
-		     void (*found)(void *user, const char *path, const char *writer_id, uint64_t bytes), void *user);
+struct journal_file {
+	const char *path;
+	uint64_t bytes;
+	double started_s; /* wall time of its first record */
+	const struct event_header *header;
+};
+
+/* Calls visit for each journal in dir of the run (NULL: of any run); returns true if there is one. */
+typedef void run_folder_visit(void *user, const struct journal_file *f);
+bool run_folder_journals(const char *dir, const char *run_id, run_folder_visit *visit, void *user);
 
 #endif

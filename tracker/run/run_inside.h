@@ -159,7 +159,7 @@ void records_end(struct records *r, struct buf *to, enum event_status status);
 
 /* WARN_KEY to WARN_FILE: the text is about one of many items. */
 enum warn_kind { WARN_QUEUE, WARN_KEY, WARN_PARAM, WARN_CUT, WARN_MEDIA, WARN_FILE, WARN_DISK, WARN_SYNC, WARN_SERVER,
-		 WARN_SYSTEM, WARN_UNSENT, WARN_LACKING, WARN_KINDS };
+		 WARN_SYSTEM, WARN_WRITER, WARN_UNSENT, WARN_LACKING, WARN_KINDS };
 
 struct warn;
 

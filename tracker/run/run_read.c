@@ -106,7 +106,7 @@ static void report_record(struct run_reading *r, const struct record *rec)
 	}
 }
 
-static void read_journal_file(void *user, const char *path, const char *writer_id, uint64_t bytes)
+static void read_journal_file(void *user, const struct journal_file *f)
 {
 	struct run_reading *r = user;
 	enum record_state state;
@@ -114,8 +114,7 @@ static void read_journal_file(void *user, const char *path, const char *writer_i
 	struct record rec;
 	size_t at = 0;
 
-	(void)writer_id;
-	if (!bytes || r->err.code || file_map_open(&m, path, &r->err))
+	if (!f->bytes || r->err.code || file_map_open(&m, f->path, &r->err))
 		return;
 	while ((state = record_next(m.bytes, m.n, &at, &rec)) == RECORD_OK || state == RECORD_BAD_PAYLOAD) {
 		if (state == RECORD_OK)
