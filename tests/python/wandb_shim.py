@@ -80,6 +80,25 @@ with wandb.init(project='stands', name='off', mode='disabled') as run:
 '''
 
 
+STEPS = '''
+import wandb
+class Odd:
+    items = None
+wandb.init(project='steps', name='huge')
+wandb.log({'a': 0})
+for step in (10**30, -10**30, 'x', float('nan'), float('inf')):
+    wandb.log({'b': 1}, step=step)
+wandb.log({'a': 1}, step=10**12)
+for step in range(5):
+    wandb.log({'a': step}, step=step)
+    wandb.log(Odd())
+wandb.log({'c': 1})
+for value in (10, 11):
+    wandb.log({'a': value})
+wandb.finish()
+'''
+
+
 def run_shim(folder, *words, status=0):
     env = {k: v for k, v in lib.environment(os.path.join(folder, 'runs')).items() if not k.startswith('WANDB')}
     done = subprocess.run([sys.executable, '-m', 'dptrack.as_wandb', *words], cwd=folder, env=env, capture_output=True, text=True, timeout=120)
@@ -97,7 +116,7 @@ def program(folder, name, text):
 def main():
     with tempfile.TemporaryDirectory(prefix='dptrack-test.') as folder:
         _, err = run_shim(folder, program(folder, 'rows', ROWS), '--lr', '0.1')
-        assert 'step 3 comes after step 7' in err, err
+        assert err.count('step 3 is below the current step 7: this row and later ones like it are left out') == 1 and '1 row was left out' in err, err
         j = lib.only(folder + '/runs', 'rows', 'stands')
         want = {'loss': [(0, 1.0)], 'deep.er': [(0, 2.0)], 'a': [(1, 3.0)], 'b': [(1, 2.0)], 'c': [(7, 2.0)], 'epoch': [(9, 40.0)], 'val/acc': [(40, 0.5)], 'acc': [(10, 0.5)], 'after': [(10, 1.0)]}
         assert {key: j.series(key) for key in {p[0] for p in j.points} if not key.startswith('system/')} == want, j.points
@@ -117,6 +136,10 @@ def main():
         first, second = lib.journals(folder + '/runs', 'rows', 'stands')
         assert (second.header['run_id'], second.header['segment'], second.series('loss')) == (first.header['run_id'], 1, [(41, 0.5)]), second.header
         assert not lib.journals(folder + '/runs', 'off')
+        _, err = run_shim(folder, program(folder, 'steps', STEPS))
+        assert err.count('below the current step') == 1 and 'step 0 is below the current step 1000000000000' in err and 'continue from 1000000000000' in err, err
+        assert '5 rows were left out' in err and err.count('expected a whole number of 64 bits') == 1 and err.count('wandb.log: not recorded') == 1, err
+        assert lib.only(folder + '/runs', 'huge', 'steps').series('a') == [(0, 0.0), (10**12, 1.0), (10**12 + 1, 10.0), (10**12 + 2, 11.0)], err
         assert 'nowhere.py: not a file' in run_shim(folder, 'nowhere.py', status=2)[1]
         assert 'usage:' in run_shim(folder, status=2)[1]
     print('wandb_shim: ok')

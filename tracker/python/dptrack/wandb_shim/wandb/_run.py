@@ -251,13 +251,18 @@ class Summary:
 
 
 def _careful(function):
-    """A call that records: what goes wrong inside is a line, not the end of the training."""
+    """A call that records: what goes wrong inside is a line, said once, not the end of the training."""
+    said = set()
+
     @functools.wraps(function)
     def call(*arguments, **named):
         try:
             return function(*arguments, **named)
         except Exception as error:
-            say('wandb.%s: not recorded: %s: %s' % (function.__name__, type(error).__name__, error))
+            text = 'wandb.%s: not recorded: %s: %s' % (function.__name__, type(error).__name__, error)
+            if text not in said and len(said) < 100:
+                said.add(text)
+                say(text)
             return None
     return call
 
@@ -270,7 +275,7 @@ class Run:
         self._config, self._summary = Config(recorded), Summary(recorded)
         self._tags, self._notes, self._name = tuple(known.get('tags') or ()), known.get('notes'), known['name'] or run_id
         self.start_time = time.time()
-        self._row, self._step, self._watches = {}, _next_step(recorded), []
+        self._row, self._step, self._watches, self._late = {}, _next_step(recorded), [], 0
         self.resumed, self.starting_step = self._step > 0, self._step
 
     # ---- what it is ----
@@ -346,14 +351,13 @@ class Run:
 
     def log(self, data, step=None, commit=None, sync=None):
         """Fills the row of a step, which is recorded when the next one begins, or at once with commit (without a step that is
-        the rule). A step below the row's is refused with a line."""
+        the rule). A row whose step is below the current one is left out, as by W&B; the first one and their number are reported."""
         if not hasattr(data, 'items'):
             say('wandb.log: a dictionary was expected, not a %s: nothing of it is recorded' % type(data).__name__)
             return
         if step is not None:
-            step = int(step)
-            if step < self._step:
-                say('step %d comes after step %d: what it says is lost (steps must not fall)' % (step, self._step))
+            step = self._recorded._as_step(step)
+            if step is None or self._is_late(step):
                 return
             if step > self._step:
                 self._record_row()
@@ -363,11 +367,23 @@ class Run:
             self._record_row()
             self._step += 1
 
+    def _is_late(self, step):
+        if step >= self._step:
+            return False
+        self._late += 1
+        self._recorded._say_once('late', 'wandb.log: step %d is below the current step %d: this row and later ones like it are left out, as '
+                                 'by W&B: omit step to continue from %d, or count such values by define_metric(KEY, step_metric=...)' %
+                                 (step, self._step, self._step))
+        return True
+
     def _record_rest(self):
         """What is not recorded yet when the run ends: the row under way, final values."""
         if not self.ended:
             self._record_row()
             self._summary._record()
+            if self._late:
+                say('wandb.log: %d row%s left out: the step was below the current one' % (self._late, ' was' if self._late == 1 else 's were'))
+                self._late = 0
 
     def _record_row(self):
         row, self._row = self._row, {}
