@@ -295,6 +295,41 @@ def odd_steps(folder):
                                'dptrack: step 2.5 is recorded as 2: steps are whole numbers', ''], err
 
 
+def odd_values(folder):
+    """What log cannot record is reported once per kind, the rest of the row is recorded, and the script continues."""
+    runs = folder + '/runs'
+    _, err = lib.run(runs, '''
+        import dptrack
+        class Wordless:
+            def __str__(self): raise ValueError('no text')
+        run = dptrack.init(run_name='values', code=False, console=False, system=0, config={})
+        circle = {'loss': 1.0, 'none': {}}
+        circle['itself'] = circle
+        deep = {'v': 1.0}
+        for _ in range(5000):
+            deep = {'x': deep}
+        for values in (None, 5, circle, {'deep': deep}, {Wordless(): 1.0}, {'y': 1.0, 7: 2.0}):
+            run.log(values)
+            run.log(values)
+        run.config.update(circle)
+        run.define_metric(None)
+        run.tag(None, 'x')
+        run.alert('a', level='loud')
+        run.log({'after': 1.0})
+        for make in (lambda: dptrack.Image(b'\\x89PNG\\r\\n\\x1a\\n'), lambda: dptrack.Image([['a']]), lambda: dptrack.Histogram([None])):
+            try:
+                make()
+            except ValueError as error:
+                print(error)
+        ''')
+    j = lib.only(runs)
+    assert j.series('after') and len(j.series('loss')) == len(j.series('7')) == len(j.series('itself/loss')) == 2 and j.tags == {'None': 'x'}, (j.points, j.tags)
+    lines = err.strip().split('\n')
+    for words in ('records nothing: expected {key: number}, not NoneType', '"itself/itself/', '"deep/x/', 'ValueError: no text', "alert level 'loud'"):
+        assert sum(words in line for line in lines) == 1, (words, err)
+    assert len(lines) == 5, err
+
+
 def texts_with_nul(folder):
     """NUL ends a text for the library: it is left out, and what follows it is not lost."""
     runs = folder + '/runs'
@@ -392,7 +427,7 @@ def what_was_recorded_reads_back_by_queries(folder):
 def main():
     sys.exit(parallel.run([everything_reads_back, steps_counted_by_another_key, every_end_has_its_status, forks_record_nothing_twice,
                            children_of_multiprocessing, a_pool_of_workers, a_killed_process_loses_a_second_at_most,
-                           a_killed_process_leaves_a_child, disabled_and_refused, odd_steps, texts_with_nul, odd_params, options_out_of_range,
+                           a_killed_process_leaves_a_child, disabled_and_refused, odd_steps, odd_values, texts_with_nul, odd_params, options_out_of_range,
                            secrets_are_not_recorded, what_was_recorded_reads_back_by_queries]))
 
 

@@ -77,6 +77,8 @@ def _png_of_array(data: Any) -> tuple[bytes, int, int]:
         pixels = pixels.transpose(1, 2, 0)
     if pixels.shape[2] not in (1, 2, 3, 4):
         raise ValueError('an image of shape %s has no channels' % (pixels.shape,))
+    if pixels.dtype.kind not in 'biufO':
+        raise ValueError('an image of %s cannot be shown: expected numbers' % pixels.dtype)
     if pixels.dtype == bool:
         pixels = pixels.astype(numpy.uint8) * 255
     if pixels.dtype.kind == 'f':  # 0 to 1, or 0 to 255
@@ -100,6 +102,8 @@ def _jpeg_size(data: bytes) -> tuple[int, int]:
 
 def _size(data: bytes) -> tuple[int, int]:
     """Width and height of an encoded image."""
+    if len(data) < 24:
+        raise ValueError('an image file of %d bytes: expected a PNG, JPEG or GIF file' % len(data))
     if data[:8] == b'\x89PNG\r\n\x1a\n':
         width, height = struct.unpack('>II', data[16:24])
         return width, height
@@ -213,6 +217,8 @@ class Histogram(Media):
         else:
             import numpy
             flat = _array(values).ravel()
+            if flat.dtype.kind not in 'biuf':
+                raise ValueError('a histogram needs numbers, not %s' % flat.dtype)
             flat = flat[numpy.isfinite(flat)].astype(numpy.float64)
             counts, edges = numpy.histogram(flat, bins=bins) if flat.size else ([0], [0, 0])
         self.counts, self.edges = [float(c) for c in counts], [float(e) for e in edges]

@@ -259,17 +259,28 @@ class Run:
             if handle is None:
                 return
         self._step = step
-        if self._rules:
-            self._log_defined(values, step)
-        elif len(values) == 1:
-            for key, value in values.items():
-                if type(value) is float and type(key) is str:
-                    self._last[key] = value
-                    _shared['lib'].log(handle, step, self._keys[key], value)
-                else:
-                    self._log_any(handle, step, key, value)
-        elif values:
-            self._log_row(handle, step, values)
+        try:
+            if self._rules:
+                self._log_defined(values, step)
+            elif len(values) == 1:
+                for key, value in values.items():
+                    if type(value) is float and type(key) is str:
+                        self._last[key] = value
+                        _shared['lib'].log(handle, step, self._keys[key], value)
+                    else:
+                        self._log_any(handle, step, key, value)
+            elif values:
+                self._log_row(handle, step, values)
+        except Exception as error:
+            self._say_unlogged(values, step, error)
+
+    def _say_unlogged(self, values: object, step: int, error: Exception) -> None:
+        """Reports a row that is no mapping, or whose content raises an error."""
+        from dptrack import _values
+        if hasattr(values, 'items'):
+            self._say_once('row %s' % type(error), 'not all values of step %d are recorded: %s: %s' % (step, type(error).__name__, _values.plain(error)))
+        else:
+            self._say_once('row', 'log at step %d records nothing: expected {key: number}, not %s' % (step, type(values).__name__))
 
     def _as_step(self, step: Any) -> int | None:
         """A step as a whole number of 64 bits, or None with a message."""
@@ -330,16 +341,13 @@ class Run:
         from collections.abc import Mapping
 
         from dptrack import _values
-        if isinstance(value, Mapping):
-            for name, leaf in _values.flatten(value, '/', '%s/' % (key,)):
-                self._log_any(handle, step, name, leaf)
-            return
-        number = _values.number(value)
-        if number is None:
-            self._log_media(handle, step, key, value)
-            return
-        self._last[key] = number
-        _shared['lib'].log(handle, step, self._keys[key], number)
+        for name, leaf in _values.flatten(value, '/', '%s/' % (key,)) if isinstance(value, Mapping) else ((key, value),):
+            number = _values.number(leaf)
+            if number is not None:
+                self._last[name] = number
+                _shared['lib'].log(handle, step, self._keys[name], number)
+            elif not isinstance(leaf, Mapping) or leaf:
+                self._log_media(handle, step, name, leaf)
 
     def _log_media(self, handle: Any, step: int, key: str, value: Any) -> None:
         """Records media, a list as KEY/0, KEY/1, ...; a str is recorded as a text."""
@@ -356,7 +364,8 @@ class Run:
         elif isinstance(value, _media.Media):
             value.record(_shared['lib'], handle, step, self._keys[key], self._scrubber.text)
         else:
-            why = 'exceeds a double' if isinstance(value, int) else 'is neither a number nor media'
+            why = ('exceeds a double' if isinstance(value, int) else 'is nested too deep, or contains itself' if hasattr(value, 'keys') else
+                   'is neither a number nor media')
             self._say_once('value of %s' % (key,), 'values of "%s" are lost: %s %s' % (key, type(value).__name__, why))
 
     def _log_defined(self, values: Mapping[str, Any], step: int) -> None:
@@ -399,7 +408,7 @@ class Run:
         Example:
             >>> run.define_metric("val/*", step_metric="epoch", summary="max")
         """
-        self._rules[name] = {'step_metric': step_metric, 'summary': summary}
+        self._rules[str(name)] = {'step_metric': step_metric, 'summary': summary}
 
     # ---- records that are not points ----
 
@@ -415,8 +424,10 @@ class Run:
             >>> run.alert("Accuracy fell", "from 91 % to 40 %", level="warning")
         """
         levels = {'info': 1, 'warning': 2, 'warn': 2, 'error': 3}
-        hidden = self._scrubber.text
-        self._record('alert', levels.get(str(getattr(level, 'value', level)).lower(), 1), self._step,
+        hidden, word = self._scrubber.text, str(getattr(level, 'value', level)).lower()
+        if word not in levels:
+            self._say_once('level', 'alert level %r is recorded as info: expected info, warning or error' % word)
+        self._record('alert', levels.get(word, 1), self._step,
                    utf8(hidden(str(title))) or b'alert', utf8(hidden(str(text))))
 
     def printed(self, stream: int, text: object) -> None:
@@ -442,17 +453,20 @@ class Run:
         """
         self._record('code', self._keys[name], utf8(self._scrubber.text(text)))
 
-    def keep(self, file: File) -> None:
+    def keep(self, file: File | str | os.PathLike[str]) -> None:
         """Copies a file into the run; log does the same.
 
         Args:
-            file: The file.
+            file: The file, or its path.
 
         Example:
             >>> run.keep(dptrack.File("model.pt"))
         """
         if self._handle is None and self._enter(None) is None:
             return
+        from dptrack import _media
+        if not isinstance(file, _media.File):
+            file = _media.File(file)
         why = file.wrong_name()
         if why:
             say('file "%s" is not kept: %s' % (file.name, why))
@@ -469,7 +483,7 @@ class Run:
         Example:
             >>> run.tag("team", "vision")
         """
-        self._record('tag', self._keys[key], utf8(self._scrubber.setting(key, str(value))))
+        self._record('tag', self._keys[key], utf8(self._scrubber.setting(str(key), str(value))))
 
     def note(self, markdown: str) -> None:
         """Sets the run's note.

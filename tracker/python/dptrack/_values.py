@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
+DEPTH_MAX = 30
+
 
 def number(value: Any) -> float | None:
     """A float, or None if value is not a single number. Waits for the device of a tensor."""
@@ -22,12 +24,12 @@ def number(value: Any) -> float | None:
         return None
 
 
-def flatten(values: Mapping[Any, Any], joint: str, prefix: str = '') -> Iterator[tuple[str, Any]]:
-    """Yields (key, leaf) of a nested mapping with joined keys."""
+def flatten(values: Mapping[Any, Any], joint: str, prefix: str = '', depth: int = 0) -> Iterator[tuple[str, Any]]:
+    """Yields (key, leaf) of a nested mapping with joined keys. A mapping below DEPTH_MAX others is a leaf: it may contain itself."""
     for key in values.keys():
         name, value = prefix + str(key), values[key]
-        if isinstance(value, Mapping) and len(value):
-            yield from flatten(value, joint, name + joint)
+        if isinstance(value, Mapping) and len(value) and depth < DEPTH_MAX:
+            yield from flatten(value, joint, name + joint, depth + 1)
         else:
             yield name, value
 
