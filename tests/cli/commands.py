@@ -268,6 +268,9 @@ def misuse(folder):
     bad(["--scope god", "read", "write", "admin"], "token", "add", "x", "--scope", "god", *place)
     bad(["filter"], "ls", "--filter", "metrics.", *place)
     bad(["http://"], "ls", "--url", "ftp://x")
+    for url in ("http://", "https:///x", "http://:80", "http://?x"):
+        bad([f'"{url}" is not an http:// or https:// URL'], "ls", "--url", url)
+    bad(["http://127.0.0.1:99999: not a valid URL"], "ls", "--url", "http://127.0.0.1:99999")
     bad(["127.0.0.1:1"], "ls", "--url", "http://127.0.0.1:1", code=1)
     bad(["127.0.0.1:1", "running there"], "show", "quick", "--url", "http://127.0.0.1:1", code=1)
     bad(["--json and --csv"], "ls", "--json", "--csv", *place)

@@ -30,8 +30,11 @@ def no_stores():
     with tempfile.TemporaryDirectory(prefix="dptrack-test.") as folder:
         db = os.path.join(folder, "dptrack.db")
         os.mkdir(db)
-        bad([db, "unable to open"], "ls", "--logdir", folder, code=1)
+        bad([db, "not a regular file", "--db FILE"], "ls", "--logdir", folder)
         os.rmdir(db)
+        os.mkfifo(db)
+        bad([db, "not a regular file", "--db FILE"], "ls", "--logdir", folder)
+        os.unlink(db)
         with open(db, "w", encoding="ascii") as f:
             f.write("this is no database\n")
         bad([db, "not a database", "backup --restore"], "ls", "--logdir", folder, code=1)

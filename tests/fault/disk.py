@@ -11,6 +11,7 @@ import os
 import random
 import re
 import resource
+import subprocess
 import tempfile
 import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "api"))
@@ -80,6 +81,14 @@ def files_may_not_grow():
         lib.equal(again.stop(), 0, "exit code")
 
 
+def no_room_for_a_store(preload):
+    """A command that finds the disk full says so, and what to do."""
+    with tempfile.TemporaryDirectory(prefix="dptrack-test.") as folder:
+        r = subprocess.run([lib.PROGRAM, "ls", "--logdir", folder], env=dict(os.environ, LD_PRELOAD=preload, FAILIO="full=0,60"),
+                           capture_output=True, text=True, timeout=60)
+        lib.check(r.returncode == 1 and "disk is full; free space on this disk, or use --db FILE" in r.stderr, f"{r}")
+
+
 def main():
     places = int(sys.argv[1]) if len(sys.argv) > 1 else 3
     files_may_not_grow()
@@ -90,6 +99,7 @@ def main():
     if re.search("lib[at]san", os.popen(f"ldd {lib.PROGRAM}").read()):
         print("skipped: the preloaded allocator would replace the sanitizer's")
         sys.exit(77)
+    no_room_for_a_store(preload)
     dice = random.Random(2)
     for _ in range(places):
         one(preload, f"full={dice.randrange(20000, 250000)},0.5", True)

@@ -60,7 +60,8 @@ int http_open(struct http **ret, const char *url, const char *token, struct err 
 	size_t n = strlen(url);
 	int rc;
 
-	if ((strncmp(url, "http://", 7) != 0 && strncmp(url, "https://", 8) != 0) || n >= URL_BYTES_MAX / 2)
+	if ((strncmp(url, "http://", 7) != 0 && strncmp(url, "https://", 8) != 0) || n >= URL_BYTES_MAX / 2 ||
+	    strchr("/?#:", url[url[4] == 's' ? 8 : 7])) /* without a host */
 		return err_set(err, ERR_USAGE, "\"%.200s\" is not an http:// or https:// URL", url);
 	if (token && strpbrk(token, "\r\n"))
 		return err_set(err, ERR_USAGE, "the token has a line break");
@@ -247,6 +248,8 @@ static int perform_request(struct http *h, const char *url, struct curl_slist *h
 	code = h->so.easy_perform(h->easy);
 	if (code == CURLSO_ABORTED)
 		return err_set(err, ERR_CANCELED, "%s: timed out", h->shown);
+	if (code == CURLSO_BAD_URL)
+		return err_set(err, ERR_USAGE, "%s: not a valid URL: check the name and the port", h->shown);
 	if (code == CURLSO_TIMED_OUT && h->so.easy_getinfo(h->easy, CURLSO_PRETRANSFER_TIME, &sent) == CURLSO_OK &&
 	    sent > 0)
 		return err_set(err, ERR_PEER, "%s: no answer for %ld s: the server is stopped or overloaded", h->shown,

@@ -64,11 +64,13 @@ static int sqlite_error_code(sqlite3 *h)
 	}
 }
 
-/* What to do about a file that SQLite cannot read. */
+/* What to do about a file that SQLite cannot read or write. */
 static const char *sqlite_advice(struct sqlite3 *h)
 {
 	const int why = sqlite3_errcode(h) & 0xff;
 
+	if (why == SQLITE_FULL)
+		return "; free space on this disk, or use --db FILE on another one";
 	return why == SQLITE_CORRUPT || why == SQLITE_NOTADB
 		? "; restore a backup (dptrack backup --restore BACKUP), or remove the file: journals are then read "
 		  "again"

@@ -106,9 +106,13 @@ static int note_wal_pages(void *arg, sqlite3 *h, const char *name, int pages)
 /* Opens a connection and sets its limits. */
 static int open_sqlite(struct sqlite_db **ret, const char *path, int flags, struct err *err)
 {
-	struct sqlite_db *d = calloc(1, sizeof *d);
+	struct sqlite_db *d;
+	struct stat sb;
 	int rc;
 
+	if (!stat(path, &sb) && !S_ISREG(sb.st_mode))
+		return err_set(err, ERR_USAGE, "%s: not a regular file: move it away, or use --db FILE", path);
+	d = calloc(1, sizeof *d);
 	if (!d)
 		return err_nomem(err, NULL);
 	d->db.engine = &sqlite_engine;
