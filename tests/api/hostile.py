@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Malformed, ambiguous or oversized requests: each gets the stated status and exactly one reply, and the connection is
 closed after it where stated. The server works as before afterwards."""
+import gzip
 import json
 import subprocess
 import sys
@@ -216,11 +217,21 @@ def error_messages(server):
         lib.check(status == 400 and want in message, f"{method} {path} {body}: {status} {message!r}, want {want!r}")
 
 
+def too_large(server):
+    """A body that is too large is refused with the limit, whether its length is known or not."""
+    for headers in (lib.JSON, dict(lib.JSON, **{"Content-Encoding": "gzip"})):
+        body = b'{"name":"' + b"x" * (3 << 20) + b'"}'
+        body = gzip.compress(body) if "Content-Encoding" in headers else body
+        status, _, data = server.request("POST", "/api/v1/runs", body, headers)
+        lib.check(status == 413 and "larger than the 1024 KiB that this route accepts" in json.loads(data)["error"]["message"], f"{status} {data}")
+
+
 def main():
     with lib.fresh() as server:
         for row in TABLE:
             attempt(server, *row)
         error_messages(server)
+        too_large(server)
         for _ in range(3):
             lib.equal(server.request("GET", "/health")[2], b"OK\n", "after all of it")
     print(f"{len(TABLE)} requests")

@@ -67,6 +67,14 @@ static void refuse_exchange(struct exchange *x, enum call_error code, const char
 	call_fail(&x->call, code, NULL, "%s", why);
 }
 
+static void refuse_large_body(struct exchange *x)
+{
+	x->refused = true;
+	call_fail(&x->call, CALL_too_large, NULL,
+		  "the body is larger than the %zu KiB that this route accepts: send less at a time",
+		  x->call.route->body_max >> 10);
+}
+
 static bool check_gate(struct exchange *x, const char *method, const char *version)
 {
 	enum call_error code;
@@ -149,8 +157,10 @@ static void begin_body(struct exchange *x)
 	x->streamed = limit > CALL_BUFFERED_MAX;
 	buf_init(&x->body, x->streamed ? CALL_BUFFERED_MAX : limit);
 	if (x->pass.content_length > (int64_t)limit || (x->pass.chunked && !limit)) {
-		refuse_exchange(x, CALL_too_large,
-				limit ? "the body is larger than this route accepts" : "this route accepts no body");
+		if (limit)
+			refuse_large_body(x);
+		else
+			refuse_exchange(x, CALL_too_large, "this route accepts no body");
 		return;
 	}
 	if (x->pass.gzip_body && (x->pass.chunked || x->pass.content_length > 0)) {
@@ -284,7 +294,7 @@ static enum taken consume_body_piece(struct exchange *x, const char *data, size_
 		rc = buf_failed(&x->body) ? ERR_LIMIT : 0;
 	}
 	if (rc == ERR_LIMIT)
-		refuse_exchange(x, CALL_too_large, "the body is larger than this route accepts");
+		refuse_large_body(x);
 	else if (rc)
 		refuse_exchange(x, CALL_bad_request, "the body is not gzip, but Content-Encoding says gzip");
 	if (!count_held_bytes(x) && !x->refused) {
