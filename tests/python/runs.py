@@ -302,7 +302,7 @@ def odd_values(folder):
         import dptrack
         class Wordless:
             def __str__(self): raise ValueError('no text')
-        run = dptrack.init(run_name='values', code=False, console=False, system=0, config={})
+        run = dptrack.init(run_name='values', code=False, console=False, system=0, config={}, tags='one word')
         circle = {'loss': 1.0, 'none': {}}
         circle['itself'] = circle
         deep = {'v': 1.0}
@@ -323,7 +323,7 @@ def odd_values(folder):
                 print(error)
         ''')
     j = lib.only(runs)
-    assert j.series('after') and len(j.series('loss')) == len(j.series('7')) == len(j.series('itself/loss')) == 2 and j.tags == {'None': 'x'}, (j.points, j.tags)
+    assert j.series('after') and len(j.series('loss')) == len(j.series('7')) == len(j.series('itself/loss')) == 2 and j.tags == {'None': 'x', 'one word': ''}, (j.points, j.tags)
     lines = err.strip().split('\n')
     for words in ('records nothing: expected {key: number}, not NoneType', '"itself/itself/', '"deep/x/', 'ValueError: no text', "alert level 'loud'"):
         assert sum(words in line for line in lines) == 1, (words, err)
@@ -363,7 +363,8 @@ def odd_params(folder):
 def options_out_of_range(folder):
     runs = folder + '/runs'
     for code, why, more in (('mode="offline"', "mode (DPTRACK_MODE) is 'offline': expected", {}), ('', "is 'of': expected", {'DPTRACK_MODE': 'of'}),
-                            ('', 'rank 5 of 2 is out of range', {'RANK': '5', 'WORLD_SIZE': '2'}), ('rank=3', 'rank 3 of 1 is out', {})):
+                            ('', 'rank 5 of 2 is out of range', {'RANK': '5', 'WORLD_SIZE': '2'}), ('rank=3', 'rank 3 of 1 is out', {}),
+                            ('tags=5', 'tags: expected {key: value} or a list of words, not int', {})):
         _, err = lib.run(runs, 'import dptrack; dptrack.init(%s)' % code, status=1, **more)
         assert why in err.strip().split('\n')[-1], err
     assert not os.path.exists(runs)

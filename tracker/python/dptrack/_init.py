@@ -46,6 +46,7 @@ def begin(make: Callable[[int, int], Run], experiment: str | None = None, run_na
     if not 0 <= run.rank < run.world_size:
         raise Error('rank %d of %d is out of range: expected 0 to %d; see rank and world_size, or RANK and WORLD_SIZE' %
                     (run.rank, run.world_size, max(run.world_size - 1, 0)))
+    _tag_pairs(tags)
     library()
     options: dict[str, Any] = {'experiment': _bytes(experiment), 'run_name': _bytes(run_name or name), 'rank': context.rank,
                'runs_dir': os.fsencode(runs_dir or os.environ.get('DPTRACK_RUNS_DIR') or 'runs'),
@@ -114,13 +115,21 @@ def _record_setup(run: Run, config: ConfigLike, tags: TagsLike, notes: str | Non
             run._record('segment_param', b'world_size', b'%d' % run.world_size)
         if config is not None:
             run.config.update(config)
-        pairs: Any = tags
-        for key, value in (pairs.items() if hasattr(pairs, 'items') else ((word, '') for word in pairs or ())):
+        for key, value in _tag_pairs(tags):
             run.tag(key, value)
         if notes:
             run.note(notes)
     elif config is not None:
         run.config._values.update(_plain_mapping(config))
+
+
+def _tag_pairs(tags: Any) -> list[tuple[Any, Any]]:
+    if isinstance(tags, (str, bytes)):
+        return [(tags, '')]
+    try:
+        return list(tags.items() if hasattr(tags, 'items') else ((word, '') for word in tags or ()))
+    except TypeError:
+        raise Error('tags: expected {key: value} or a list of words, not %s' % type(tags).__name__) from None
 
 
 def _plain_mapping(config: ConfigLike) -> dict[str, Any]:
