@@ -84,7 +84,8 @@ STEPS = '''
 import wandb
 class Odd:
     items = None
-wandb.init(project='steps', name='huge')
+run = wandb.init(project='steps', name='huge', tags='one word', mode='loud')
+assert run.tags == ('one word',), run.tags
 wandb.log({'a': 0})
 for step in (10**30, -10**30, 'x', float('nan'), float('inf')):
     wandb.log({'b': 1}, step=step)
@@ -95,7 +96,7 @@ for step in range(5):
 wandb.log({'c': 1})
 for value in (10, 11):
     wandb.log({'a': value})
-wandb.finish()
+wandb.finish(exit_code='odd')
 '''
 
 
@@ -138,8 +139,11 @@ def main():
         assert not lib.journals(folder + '/runs', 'off')
         _, err = run_shim(folder, program(folder, 'steps', STEPS))
         assert err.count('below the current step') == 1 and 'step 0 is below the current step 1000000000000' in err and 'continue from 1000000000000' in err, err
+        assert "mode 'loud' is taken as" in err, err
         assert '5 rows were left out' in err and err.count('expected a whole number of 64 bits') == 1 and err.count('wandb.log: not recorded') == 1, err
         assert lib.only(folder + '/runs', 'huge', 'steps').series('a') == [(0, 0.0), (10**12, 1.0), (10**12 + 1, 10.0), (10**12 + 2, 11.0)], err
+        j = lib.only(folder + '/runs', 'huge', 'steps')
+        assert 'one word' in j.tags and 'o' not in j.tags and j.statuses[0] == (2, 'exit code odd'), (j.tags, j.statuses)
         assert 'nowhere.py: not a file' in run_shim(folder, 'nowhere.py', status=2)[1]
         assert 'usage:' in run_shim(folder, status=2)[1]
     print('wandb_shim: ok')

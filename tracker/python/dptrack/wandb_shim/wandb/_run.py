@@ -50,7 +50,7 @@ def _config_of(options):
 
 def _begin_recorded(known, run_id, options, resume):
     """dptrack's run of this id, continued where resume says so and it exists."""
-    tags = {word: '' for word in _setting(options, 'tags', None) or ()}
+    tags = {word: '' for word in known['tags']}
     tags['wandb.run_id'] = run_id
     for tag, value in (('entity', known['entity']), ('group', known['group']), ('job_type', known['job_type'])):
         if value:
@@ -75,7 +75,10 @@ def begin(**options):
     is not used: runs lie where dptrack keeps them ($DPTRACK_RUNS_DIR)."""
     known = {name: _setting(options, name, 'WANDB_' + variable) for name, variable in
              (('project', 'PROJECT'), ('name', 'NAME'), ('entity', 'ENTITY'), ('mode', 'MODE'), ('group', 'RUN_GROUP'), ('job_type', 'JOB_TYPE'))}
-    known.update(tags=tuple(_setting(options, 'tags') or ()), notes=_setting(options, 'notes', 'WANDB_NOTES'))
+    if known['mode'] not in (None, 'online', 'offline', 'disabled', 'dryrun', 'shared'):
+        say('wandb.init: mode %r is taken as "online": expected online, offline or disabled' % (known['mode'],))
+    tags = _setting(options, 'tags') or os.environ.get('WANDB_TAGS', '').split(',')
+    known.update(tags=tuple(filter(None, (tags,) if isinstance(tags, str) else tags)), notes=_setting(options, 'notes', 'WANDB_NOTES'))
     resume = _setting(options, 'resume', 'WANDB_RESUME')
     run_id = _setting(options, 'id', 'WANDB_RUN_ID') or new_id()
     recorded = _begin_recorded(known, run_id, options, resume)
@@ -306,10 +309,11 @@ class Run:
 
     @tags.setter
     def tags(self, tags):
-        for tag in tags or ():
+        tags = (tags,) if isinstance(tags, str) else tuple(tags or ())
+        for tag in tags:
             if tag not in self._tags:
                 self._recorded.tag(str(tag))
-        self._tags = tuple(tags or ())
+        self._tags = tags
 
     config = property(lambda self: self._config, lambda self, values: self._config.update(values))
     config_static = property(lambda self: dict(self._config))
@@ -465,7 +469,7 @@ class Run:
         """Records the row under way; an exit code other than 0 is a failure."""
         self._record_rest()
         self.unwatch()
-        self._recorded.finish('failed' if exit_code else 'finished', 'exit code %d' % exit_code if exit_code else None)
+        self._recorded.finish('failed' if exit_code else 'finished', 'exit code %s' % exit_code if exit_code else None)
 
     join = finish
 
