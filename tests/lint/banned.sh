@@ -18,6 +18,11 @@ if grep -rnE '(^|[^A-Za-z_0-9])sqlite3_' tracker trainer web --include='*.c' --i
 	echo "banned: sqlite3_ belongs to web/store/db: use what db.h offers"
 	exit 1
 fi
+# It aborts the process when it and a worker of libmicrohttpd (0.9.75, epoll) remove the listening socket at once.
+if find web tests -name node_modules -prune -o -name '*.c' -print | xargs grep -n 'MHD_quiesce_daemon('; then
+	echo "banned: MHD_quiesce_daemon: refuse connections in the accept policy"
+	exit 1
+fi
 # nvcc writes the path of the source into the names of an unnamed namespace, so that two builds differ.
 if find trainer -name '*.cu' | xargs grep -nE '^namespace[[:space:]]*\{'; then
 	echo "banned: give the namespace a name: inline namespace NAME_kernels"

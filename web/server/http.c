@@ -155,6 +155,14 @@ struct api_counters *server_counters(struct server *s)
 	return &s->counters;
 }
 
+/* Refuses connections during the end. MHD_quiesce_daemon would, too, but with epoll it aborts the process when it and a
+ * worker remove the listening socket at once (libmicrohttpd 0.9.75). */
+static enum MHD_Result accept_connection(void *user, const struct sockaddr *from, socklen_t n)
+{
+	(void)from, (void)n;
+	return atomic_load(&((struct server *)user)->stopping) ? MHD_NO : MHD_YES;
+}
+
 /* Starts libmicrohttpd with enough workers for max_connections; s->daemon stays NULL on failure. */
 static void start_http_daemon(struct server *s)
 {
@@ -178,7 +186,7 @@ static void start_http_daemon(struct server *s)
 	if (workers < HTTP_WORKERS_MIN)
 		workers = n < HTTP_WORKERS_MIN ? (unsigned)n : HTTP_WORKERS_MIN;
 	s->daemon = MHD_start_daemon(
-		flags, 0, NULL, NULL, exchange_go, s, MHD_OPTION_LISTEN_SOCKET, s->listen.fd,
+		flags, 0, accept_connection, s, exchange_go, s, MHD_OPTION_LISTEN_SOCKET, s->listen.fd,
 		MHD_OPTION_THREAD_POOL_SIZE, workers > 1 ? workers : 0, MHD_OPTION_CONNECTION_LIMIT, (unsigned)n,
 		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)HTTP_IDLE_TIMEOUT_S, MHD_OPTION_STRICT_FOR_CLIENT, 1,
 		MHD_OPTION_UNESCAPE_CALLBACK, keep_percent_encoding, NULL, MHD_OPTION_URI_LOG_CALLBACK, exchange_open,
@@ -272,7 +280,7 @@ void server_stop(struct server *s)
 		return;
 	atomic_store(&s->stopping, true);
 	if (s->daemon) {
-		MHD_quiesce_daemon(s->daemon);
+		s->listen.fd = -1; /* MHD_stop_daemon closes it */
 		stream_nudge(s, STREAM_NUDGE_ALL);
 		drain_requests(s);
 	}

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """SIGHUP: with nohup the server goes on, from a service manager it reads certificate and token file again; a new folder is
-named at the start; a client that closes its sending side gets its reply and the end of the connection."""
+named at the start; a client that closes its sending side gets its reply and the end of the connection; the end closes new
+connections."""
 import sys
 sys.dont_write_bytecode = True
 import os
@@ -120,12 +121,34 @@ def half_closed(server):
             lib.check(closed and data.startswith(b"HTTP/1.1 "), f"{target}: closed {closed} after {time.monotonic() - begun:.1f} s: {data[:30]!r}")
 
 
+def last_request(folder):
+    """During its end the server answers the request under way, closes new connections at once, and exits with 0."""
+    server = lib.Server(os.path.join(folder, "last"))
+    body = b'{"name":"last"}'
+    with server.socket(timeout=30) as s:
+        s.sendall(b"POST /api/v1/runs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body[:5])
+        time.sleep(0.3)
+        server.process.send_signal(signal.SIGTERM)
+        time.sleep(0.3)
+        try:
+            with server.socket(timeout=5) as late:
+                got = late.recv(100)
+        except (ConnectionRefusedError, ConnectionResetError):
+            got = b""
+        lib.equal(got, b"", "a connection during the end")
+        s.sendall(body[5:])
+        got = s.recv(4000)
+        lib.check(got[:13] in (b"HTTP/1.1 201 ", b"HTTP/1.1 503 "), f"the request under way: {got[:200]!r}")
+    lib.equal(server.process.wait(60), 0, "exit code")
+
+
 def main():
     with tempfile.TemporaryDirectory(prefix="dptrack-test.") as folder:
         token_file(folder)
         certificates(folder)
         ignored(folder)
         new_folder(folder)
+        last_request(folder)
     with lib.fresh() as server:
         half_closed(server)
     lib.finish("signals")
