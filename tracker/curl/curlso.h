@@ -54,7 +54,6 @@ enum {
 	CURLSO_OK = 0,
 	CURLSO_UNSUPPORTED_PROTOCOL = 1,
 	CURLSO_URL_MALFORMAT = 3,
-	CURLSO_BAD_URL = 3,
 	CURLSO_TIMED_OUT = 28,
 	CURLSO_ABORTED = 42, /* the progress function aborted the transfer */
 	CURLSO_TOO_MANY_REDIRECTS = 47,

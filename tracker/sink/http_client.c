@@ -248,7 +248,7 @@ static int perform_request(struct http *h, const char *url, struct curl_slist *h
 	code = h->so.easy_perform(h->easy);
 	if (code == CURLSO_ABORTED)
 		return err_set(err, ERR_CANCELED, "%s: timed out", h->shown);
-	if (code == CURLSO_BAD_URL)
+	if (code == CURLSO_URL_MALFORMAT)
 		return err_set(err, ERR_USAGE, "%s: not a valid URL: check the name and the port", h->shown);
 	if (code == CURLSO_TIMED_OUT && h->so.easy_getinfo(h->easy, CURLSO_PRETRANSFER_TIME, &sent) == CURLSO_OK &&
 	    sent > 0)
