@@ -7,7 +7,7 @@ import type { Experiment } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
 import { bestOfExperiment, type Best } from '../../state/saved/experiments.ts';
 import { Str } from '../../strings/en.ts';
-import { followed } from '../base/bits.tsx';
+import { Breaking, followed } from '../base/bits.tsx';
 
 /** By experiment and its last change; null: none, or loading. */
 const known = signal<ReadonlyMap<string, Best | null>>(new Map());
@@ -52,7 +52,7 @@ export function BestCell({ e }: { e: Experiment }) {
 	return (
 		<span ref={box}>{b && <a href={at(b.run.id)}
 			title={`${b.goal.key}, ${b.goal.dir === 'max' ? Str.highest : Str.lowest}: ${b.run.name}`}
-			onClick={followed(() => s.openRun(b.run.id))}><small class="dim">{b.goal.key}
-				</small> {fixed(b.value, 4)}</a>}</span>
+			onClick={followed(() => s.openRun(b.run.id))}><small class="dim"><Breaking
+				text={b.goal.key} /></small> {fixed(b.value, 4)}</a>}</span>
 	);
 }
