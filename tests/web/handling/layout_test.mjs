@@ -44,3 +44,95 @@ test('below the last section the page does not scroll away', async (t) => {
 	assert.equal(top, 0, 'the header stays');
 	assert.equal(await page.evaluate(() => document.documentElement.scrollHeight), 900);
 });
+
+const LONG = 'a-very-long-name-of-the-spring-ablation-of-learning-rate-schedules-and-warmup-fractions-for-transformers-';
+
+/** Logs an experiment with a long name whose runs and metric have long names too, and returns its runs. */
+async function logLong() {
+	const key = 'validation/metrics/super_glue/multirc/exact_match_score';
+	await run('fashion', 'short', { 'val/acc': [1, 2] });
+	return Promise.all([0, 1, 2, 3, 4].map((i) => run(LONG, LONG + i, { [key]: [0.1, 0.2 + i / 10] },
+		{ params: { learning_rate_schedule_warmup_fraction: i, dataset_path: LONG.replace(/-/g, '/') + i } })));
+}
+
+test('a metric with a long name leaves the experiments on a phone as wide as the window', async (t) => {
+	await logLong();
+	const page = await shown(t, '?all', `main.experiments td:nth-child(5) a >> nth=1`, 390, 844);
+	assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 390);
+	const right = Math.max(...(await boxes(page, 'main.experiments td:last-child')).map((b) => b.right));
+	assert.ok(right <= 390, `the menus end at ${right} px`);
+	const name = page.locator('main.experiments td:first-child a:text-is("fashion")');
+	assert.equal((await name.evaluate((e) => e.getClientRects())).length ?? 1, 1);
+	assert.ok((await name.boundingBox()).height < 22, 'a short name is on one line');
+});
+
+test('runs with long names are compared in columns of one width', async (t) => {
+	const ids = await logLong();
+	const page = await shown(t, `?e=${LONG}&side&o=${ids.map((id) => id.slice(0, 8)).join('.')}`,
+		'.side tbody th[scope=row]');
+	for (const width of [1440, 1024]) {
+		await page.setViewportSize({ width, height: 900 });
+		const heads = await boxes(page, '.side thead th + th');
+		for (const b of heads) assert.ok(b.width <= 280, `${width} px: a column of ${b.width} px`);
+		const [name] = await boxes(page, '.side tbody th[scope=row]');
+		assert.ok(name.width >= 140, `${width} px: names have ${name.width} px`);
+	}
+	const rows = await page.$$eval('.side thead a', (l) => l.map((e) => e.textContent));
+	assert.equal(new Set(rows).size, 5, rows.join());
+});
+
+test('one long experiment name leaves the other names, the counts and the filter their room', async (t) => {
+	await logLong();
+	const page = await shown(t, '?e=fashion', '.grid .body .row');
+	const counts = await page.$$eval('.nav .exps li', (l) => l.map((e) =>
+		e.querySelector('small').getBoundingClientRect().right - e.getBoundingClientRect().right));
+	for (const by of counts) assert.ok(by <= 0, `a count ends ${by} px outside`);
+	const fits = () => page.$$eval('.nav .exps li > a > span', (l) => l.filter((e) =>
+		e.scrollWidth > e.clientWidth).map((e) => getComputedStyle(e).textOverflow));
+	assert.deepEqual(await fits(), ['ellipsis']);
+	const where = async () => (await boxes(page, '.head .where'))[0].width;
+	assert.ok(await where() < 160, `the name fashion has ${await where()} px`);
+	for (const e of ['fashion', LONG]) {
+		await page.goto(`${here.server.url}?e=${e}`);
+		await page.waitForSelector('.head .kept', WAIT);
+		for (const width of [1440, 1024, 1001, 1000, 740]) {
+			await page.setViewportSize({ width, height: 900 });
+			const [filter] = await boxes(page, '.filter');
+			assert.ok(filter.width >= 150, `${width} px, ${e}: a filter of ${filter.width} px`);
+			const list = await boxes(page, '.app > .head > *, .head > .goal > button');
+			list.filter((b) => b.width).sort((a, b) => a.left - b.left).reduce((a, b) => {
+				assert.ok(b.right <= a.right || b.left >= a.right + 3, `${width} px: ${a.right}, ${b.left}`);
+				return b;
+			});
+		}
+	}
+});
+
+test('in narrow windows the experiment has the first line, and no room is empty below the header', async (t) => {
+	await run('nans', 'a', { loss: [1, 0.5] });
+	await run('nans', 'b', { loss: [1, 0.4] });
+	for (const width of [720, 640, 390]) {
+		const page = await shown(t, '?e=nans', '.head .others', width, 844);
+		const [where, filter, head, facts] = await Promise.all(['.where', '.filter', '.app > .head', '.facts']
+			.map((q) => page.locator(q).boundingBox()));
+		assert.ok(filter.y >= where.y + where.height, `${width} px: ${JSON.stringify([where, filter])}`);
+		assert.ok(facts.y - head.y - head.height < 8, `${width} px: ${JSON.stringify([head, facts])}`);
+	}
+});
+
+test('the places of the sidebar stay where they are after a run and the alerts', async (t) => {
+	const id = await run('alerted', 'a', { loss: [1, 0.5] });
+	const page = await shown(t, `?e=alerted&r=${id}`, '.runpage h1');
+	const tops = async () => (await boxes(page, '.places a')).map((b) => b.top);
+	const before = await tops();
+	await page.click('.places a[title="Alerts"]');
+	await page.waitForSelector('main.alerts form', WAIT);
+	assert.deepEqual(await tops(), before);
+	const [box, word] = await page.$eval('main.alerts form label', (e) => {
+		const text = document.createRange();
+		text.selectNodeContents(e);
+		text.setStartAfter(e.firstElementChild);
+		return [e.firstElementChild, text].map((x) => x.getBoundingClientRect()).map((b) => (b.top + b.bottom) / 2);
+	});
+	assert.ok(Math.abs(box - word) < 2, `the check box is ${word - box} px too high`);
+});
