@@ -34,7 +34,7 @@ const cells = (page) => page.$$eval('tr.version', (l) => Object.fromEntries(l.ma
 
 test('models and versions: run, metric, what each changed; aliases are set, moved and removed', async (t) => {
 	const page = await here.open(t, '?models');
-	await says(page, 'main', /No registered models yet/);
+	await says(page, 'main', /No registered models yet.*“Register model” on its page/s);
 	const commit = (id) => ({ 'mlflow.source.git.commit': id });
 	const runs = [await made('first', { lr: '0.1', opt: 'sgd' }, [0.5, 0.875, 0.75], commit('0123456789abcdef')),
 		await made('second', { lr: '0.05', opt: 'sgd' }, [0.9375], commit('fedcba9876543210')),
@@ -121,3 +121,15 @@ for (const [scheme, width] of [['light', 1280], ['dark', 390]])
 				`${v.id}: ${v.nodes.map((n) => n.html).join(' ')}`), []);
 		}
 	});
+
+test('a model of another experiment leaves the experiment of the page', async (t) => {
+	await here.ask('POST', 'runs', { experiment: 'letters', name: 'a' });
+	const page = await here.open(t, '?e=letters&models');
+	await page.click('main td a:text-is("digits <i>")', WAIT);
+	await says(page, 'h1', /digits <i>/);
+	await page.waitForSelector('tr.version', WAIT);
+	await says(page, '.nav .exps a.here', /^letters/);
+	await page.click('.places a[title="Runs"]');
+	await says(page, '.grid .body .row', /^a/);
+	assert.equal(await page.inputValue('.head .where'), 'letters');
+});
