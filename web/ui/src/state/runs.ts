@@ -86,10 +86,10 @@ export const goal = computed<Goal | null>(() => {
 	const v = view.value;
 	if (v.goal !== null) return { key: v.goal, dir: v.dir ?? directionOf(v.goal) };
 	const known = kept.of === experiment.value ? kept.goal : null;
-	if (known && keyRuns.value.has(known.key)) return known;
+	if (known && (keyRuns.value.has(known.key) || !runs.value.length)) return known;
 	const goalNow = defaultGoal(keyRuns.value, runs.value.length);
 	// the runs may still be those of another experiment
-	if (runs.value[0]?.experiment === experiment.value) kept = { of: experiment.value, goal: goalNow };
+	if (goalNow && runs.value[0]?.experiment === experiment.value) kept = { of: experiment.value, goal: goalNow };
 	return goalNow;
 });
 
@@ -226,6 +226,10 @@ export const knownMetrics = computed<ReadonlySet<string>>(() => {
 	seenKeys = { of, keys: new Set([...of === seenKeys.of ? seenKeys.keys : [], ...metricKeys.value]) };
 	return seenKeys.keys;
 });
+
+/** Number of runs of the experiment, whatever the filter. */
+export const totalRuns = computed(() =>
+	Math.max(experiments.value?.find((e) => e.name === experiment.value)?.run_count ?? 0, knownRuns.value.length));
 
 export function isParam(key: string): boolean {
 	return knownRuns.value.some((r) => r.params[key] !== undefined);

@@ -63,7 +63,8 @@ export function Compare() {
 		document.title = (s.experiment.value ?? 'runs') + Str.inDptrack;
 	});
 	const heading = <h1 class="unseen">{s.experiment.value ?? Str.Runs}</h1>;
-	if (!s.runs.value.length)
+	const any = s.rows.value.length > 0;
+	if (!s.runs.value.length && (s.loading.value || s.view.value.filter === ''))
 		return <>{s.loading.value ? <main class="wait" aria-busy="true" /> : <main>{heading}<NoRuns /></main>}
 			<Header /></>;
 	return (
@@ -71,20 +72,20 @@ export function Compare() {
 			<main class="tablepane">
 				{heading}
 				<Facts />
-				{!s.rows.value.length ? <NoRuns /> : s.isGrouped.value ? <Grouped
+				{!any ? <NoRuns /> : s.isGrouped.value ? <Grouped
 					narrow={narrow.value} />
 					: narrow.value ? <Cards /> : <Table />}
 				<button type="button" class="more" tabIndex={-1} aria-label={Str.MoreColumns}
 					onClick={scrollColumns}>›</button>
 				{s.chosenRuns.value.length > 0 && <Bulk />}
-				{!narrow.value && <Handle />}
+				{any && !narrow.value && <Handle />}
 				{menuOf.value && <HeadMenu />}
 			</main>
 			<Header />
-			<section class="chartpane" aria-label={Str.Charts}>
+			{any && <section class="chartpane" aria-label={Str.Charts}>
 				<Toolbar />
 				<ChartGrid keys={s.metricKeys.value} after={<><Why /><StepTime /></>} />
-			</section>
+			</section>}
 		</>
 	);
 }

@@ -82,7 +82,7 @@ export function FirstRun({ title }: { title: string }) {
 }
 
 export function NoRuns() {
-	const known = s.knownRuns.value.length;
+	const known = s.totalRuns.value;
 	if (!s.view.value.filter) return <FirstRun title={Str.NoRunsYet} />;
 	return (
 		<Empty title={Str.NoRunMatchesTheFilter}>

@@ -46,7 +46,8 @@ function setGoal(key: string): void {
 
 function GoalSelect() {
 	const g = s.goal.value;
-	const keys = s.metricKeys.value.filter((k) => !k.startsWith('phase/'));
+	const all = s.runs.value.length ? s.metricKeys.value : [...s.knownMetrics.value];
+	const keys = all.filter((k) => !k.startsWith('phase/'));
 	if (!keys.length) return null;
 	return (
 		<span class="goal"><span class="label" aria-hidden="true">{Str.Goal}</span>
@@ -80,13 +81,13 @@ function CompareRuns() {
 
 export function Header() {
 	const compare = s.view.value.page === 'compare';
-	const any = compare && s.runs.value.length > 0;
+	const any = compare && (s.runs.value.length > 0 || s.view.value.filter !== '');
 	useKey('?', () => (asking.value = !asking.value));
 	useKey('z', () => s.done.value && void s.undoLast(s.done.value));
 	return (
 		<header class="head">
 			<Where />
-			{(any || (compare && s.view.value.filter !== '')) && <Filter />}
+			{any && <Filter />}
 			{compare && <GoalSelect />}
 			<span class="grow" />
 			{any && <Opener word={Str.Columns} icon="columns" open={picking}
