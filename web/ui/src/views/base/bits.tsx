@@ -81,10 +81,29 @@ interface GroupOptions {
 	count: ComponentChildren;
 }
 
+const FOLLOW_MS = 3000;
+
+/** Brings a section that opens into view, also while it loads, until the reader acts. */
+function follow(section: Element): void {
+	const over = new AbortController();
+	const watch = new ResizeObserver(() => section.scrollIntoView({ block: 'nearest' }));
+	const end = () => {
+		watch.disconnect();
+		over.abort();
+	};
+	watch.observe(section);
+	setTimeout(end, FOLLOW_MS);
+	for (const kind of ['wheel', 'pointerdown', 'keydown']) addEventListener(kind, end, over);
+}
+
 /** Heading of a folding section. */
 export function GroupHead({ open, toggle, name, count }: GroupOptions) {
 	return (
-		<h2><button type="button" class="quiet" aria-expanded={open} onClick={toggle}>
+		<h2><button type="button" class="quiet" aria-expanded={open} onClick={(e) => {
+			toggle();
+			const section = e.currentTarget.closest('section');
+			if (!open && section) follow(section);
+		}}>
 			<span aria-hidden="true">{open ? '▾' : '▸'}</span> {name} <span class="dim">{count}</span>
 		</button></h2>
 	);
