@@ -33,13 +33,15 @@ const VALUE_MAX = 28;
 
 const cut = (text: string) => (text.length > VALUE_MAX ? text.slice(0, VALUE_MAX - 1) + '…' : text);
 
-/** Common y axis of all sparklines, from the runs that count, as in their chart. */
+/** Common axes of all sparklines, as in their chart: a run that ended early is shorter. */
 const sparkRange = computed(() => {
 	void s.seriesRev.value;
 	const g = s.goal.value;
 	const { lo, hi } = fitRange(g ? linesOf(g.key, s.shown.value) : [],
 		{ from: -Infinity, to: Infinity, log: false, full: false });
-	return { lo, hi };
+	const ends = g ? s.shown.value.flatMap((r) => s.seriesFor(r.id, g.key)?.xs ?? []) : [];
+	return { lo, hi, from: ends.reduce((a, x) => Math.min(a, x), Infinity),
+		to: ends.reduce((a, x) => Math.max(a, x), -Infinity) };
 });
 
 function Spark({ r }: { r: Run }) {
@@ -47,10 +49,9 @@ function Spark({ r }: { r: Run }) {
 	const g = s.goal.value;
 	const t = g ? s.seriesFor(r.id, g.key) : null;
 	if (!t?.xs.length) return <svg class="spark" width={W} height={H} aria-hidden="true" />;
-	const range = { from: t.xs[0]!, to: t.xs[t.xs.length - 1]!, ...sparkRange.value };
 	return (
 		<svg class="spark" width={W} height={H} viewBox={`-2 -2 ${W + 4} ${H + 4}`} aria-hidden="true">
-			<path d={sparkPath(t.xs, t.ys, range, W, H)} stroke={colourOf(s.looks.value.byRun.get(r.id))}
+			<path d={sparkPath(t.xs, t.ys, sparkRange.value, W, H)} stroke={colourOf(s.looks.value.byRun.get(r.id))}
 				stroke-dasharray={(s.looks.value.byRun.get(r.id)?.dash ?? []).join(' ')} />
 		</svg>
 	);
