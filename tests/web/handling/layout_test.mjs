@@ -136,3 +136,70 @@ test('the places of the sidebar stay where they are after a run and the alerts',
 	});
 	assert.ok(Math.abs(box - word) < 2, `the check box is ${word - box} px too high`);
 });
+
+test('a name has room with its marks, also while the pointer is on its row', async (t) => {
+	const ids = [await run('marks', 'cnn-ddp4-lr0.8', { loss: [1, 'NaN'] }, { params: { lr: 0.8 } }),
+		await run('marks', 'mlp', { loss: [1, 0.5] }, { params: { lr: 0.1 } })];
+	await here.ask('PATCH', 'runs/' + ids[0], { notes: 'too much' });
+	const page = await shown(t, '?e=marks', `.grid [data-run="${ids[0]}"] .mark.dim`);
+	const cut = () => page.$$eval('.grid .body .first .cut > span', (l) =>
+		l.filter((e) => e.scrollWidth > e.clientWidth).map((e) => e.textContent));
+	assert.deepEqual(await cut(), []);
+	await page.hover(`.grid [data-run="${ids[0]}"]`);
+	assert.deepEqual(await cut(), []);
+	const head = page.locator('.grid .head .cell', { hasText: /^lr/ });
+	await head.hover();
+	const [text, menu] = await head.evaluate((e) => ['.cut', '.headmenu'].map((q) =>
+		e.querySelector(q).getBoundingClientRect().toJSON()));
+	assert.ok(text.right <= menu.left + 1.5, `the menu covers the name of its column: ${text.right} ${menu.left}`);
+	const status = await page.$$eval('.grid .body .cell:last-child .says', (l) => l.map((e) =>
+		e.getBoundingClientRect().right - e.parentElement.getBoundingClientRect().right + 16));
+	for (const by of status) assert.ok(by <= 0, `a status ends ${by} px in the margin`);
+});
+
+test('the tools stay where no run matches, whatever the kind of filter', async (t) => {
+	for (const [i, lr] of [0.1, 0.2, 0.3].entries())
+		await run('filtered', 'r' + i, { 'val/acc': [0.1, lr] }, { params: { lr } });
+	const page = await shown(t, '?e=filtered', '.grid .body .row');
+	const seen = async (filter, facts) => {
+		await page.fill('.filter input', filter);
+		await until(() => page.$eval('.facts', (e) => e.textContent), (text) => text.startsWith(facts));
+		return [await page.$$eval('.app > .head > *', (l) => l.map((e) => [e.className, e.offsetWidth])),
+			await page.inputValue('.goal select'), await page.locator('.chartpane').count(),
+			await page.locator('.empty').count()];
+	};
+	const words = await seen('zzz', '0 of 3 runs');
+	assert.equal(words[1], 'val/acc');
+	assert.deepEqual(words.slice(2), [0, 1]);
+	assert.deepEqual(await seen('lr > 99', '0 of 3 runs'), words);
+	await seen('lr > 0.15', '2 of 3 runs');
+	assert.equal(await page.locator('.chartpane').count(), 1);
+});
+
+test('a section that is opened comes into view', async (t) => {
+	for (const i of [0, 1]) await run('opened', 'r' + i, { loss: [1, 0.5 + i] }, { params: { lr: i } });
+	const page = await shown(t, '?e=opened', '.chartpane h2 button:has-text("Scatter")');
+	await page.setViewportSize({ width: 1280, height: 640 });
+	const head = page.locator('.chartpane h2 button:has-text("Pivot")');
+	await head.scrollIntoViewIfNeeded();
+	await head.click();
+	await page.waitForSelector('.pivot table', WAIT);
+	await until(async () => (await boxes(page, '.pivot'))[0], (b) => b.bottom <= 640);
+	const scatter = page.locator('.chartpane h2 button:has-text("Scatter")');
+	await scatter.click();
+	await page.waitForSelector('.scatter', WAIT);
+	await until(async () => (await boxes(page, '.scatter .plot'))[0], (b) => b.top < 400);
+});
+
+test('the tools of a report keep their places while it is edited', async (t) => {
+	await run('reported', 'a', { loss: [1, 0.5] });
+	const { id } = await here.ask('POST', 'reports', { experiment: 'reported', name: 'R', text: 'A text.' });
+	const page = await shown(t, `?report=${id}`, 'main.reports button:text-is("Edit")');
+	const place = () => page.locator('main.reports .options button:text-is("Edit")').boundingBox();
+	const was = await place();
+	await page.click('main.reports .options button:text-is("Edit")');
+	await page.waitForSelector('.reporteditor textarea', WAIT);
+	assert.deepEqual(await place(), was);
+	const [editor] = await boxes(page, '.reporteditor');
+	assert.ok(editor.width > 1180, `the editor has ${editor.width} px`);
+});

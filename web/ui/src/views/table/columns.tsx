@@ -17,10 +17,14 @@ import { DEEPEST, INDENT, nesting } from './rows.ts';
 import { deltaColumn, derivedColumn, paramColumn, tagColumn, valueColumn } from './values.tsx';
 
 const NAME_MAX = 190;
+const STATUS_MAX = 280;
+const STATUS_WANTED = 420;
 /** Most room of a name, however long, and room of what precedes and follows it. */
 const NAME_WANTED = 280;
 const LEAD = 76;
 const ONROW = 46;
+/** Room that the last column has more at its right. */
+const LAST_PAD = 9;
 
 function cursorColumn(): Column {
 	return {
@@ -30,11 +34,12 @@ function cursorColumn(): Column {
 }
 
 function statusColumn(): Column {
+	const wanted = widthOf(Str.Status,
+		sample(s.rows.value, (r) => statements(r).map((t) => t.text + 'xxxx').join('')), STATUS_WANTED);
 	return {
 		id: 'status', title: Str.Status, hint: Str.HowTheRunEndedAndWhat, number: false,
 		sortable: true,
-		width: widthOf(Str.Status,
-			sample(s.rows.value, (r) => statements(r).map((t) => t.text + 'xxxx').join('')), 280),
+		width: Math.min(STATUS_MAX, wanted), wanted,
 		cell: (r) => <Says r={r} list={statements(r)} tab={-1} />,
 		full: (r) => statements(r).map((t) => withReason(r, t)).join('; '),
 	};
@@ -72,7 +77,7 @@ function nameColumn(): Column {
 	for (const n of nesting.value?.values() ?? [])
 		indent = Math.max(indent, INDENT + Math.min(n.depth, DEEPEST) * INDENT + 7);
 	const wanted = LEAD + indent + widthOf(Str.Run, sample(s.rows.value, (r) => r.name
-		+ 'xx'.repeat(statements(r).filter((t) => t.alert).length)), NAME_WANTED);
+		+ 'xxx'.repeat(statements(r).filter((t) => t.alert).length + (r.notes ? 1 : 0))), NAME_WANTED);
 	return {
 		id: 'name', title: Str.Run, hint: Str.NameEnterOpensTheRun, number: false, sortable: true,
 		width: Math.min(LEAD + indent + NAME_MAX, wanted) + ONROW, wanted: wanted + ONROW,
@@ -138,7 +143,11 @@ export const columns = computed<Column[]>(() => {
 		...chosen.filter((id) => !fixed.includes(id))];
 	const own = (c: Column): Column => (widths[c.id]
 		? { ...c, width: widths[c.id]!, wanted: undefined, sized: true } : c);
-	return keepLeft(ids.map(make).filter((c): c is Column => c !== null).map(own), fixed);
+	const list = ids.map(make).filter((c): c is Column => c !== null);
+	const last = list[list.length - 1]!;
+	last.width += LAST_PAD;
+	if (last.wanted) last.wanted += LAST_PAD;
+	return keepLeft(list.map(own), fixed);
 });
 
 /** Metrics whose numbers the table shows, is sorted by, or compares. */
