@@ -227,9 +227,10 @@ export const knownMetrics = computed<ReadonlySet<string>>(() => {
 	return seenKeys.keys;
 });
 
-/** Number of runs of the experiment, whatever the filter. */
-export const totalRuns = computed(() =>
-	Math.max(experiments.value?.find((e) => e.name === experiment.value)?.run_count ?? 0, knownRuns.value.length));
+/** Number of runs that the filter chooses from, also if it is one that the server applies. */
+export const totalRuns = computed(() => (!isExpression(view.value.filter) ? runs.value.length
+	: Math.max(knownRuns.value.length,
+		experiments.value?.find((e) => e.name === experiment.value)?.run_count ?? 0)));
 
 export function isParam(key: string): boolean {
 	return knownRuns.value.some((r) => r.params[key] !== undefined);

@@ -612,7 +612,8 @@ export enum Str {
 	NewestVersion = 'Newest version',
 	NoModelContainsX = 'No model contains “{0}”.',
 	NoRegisteredModelsYet = 'No registered models yet',
-	AModelIsRegisteredFrom = 'A model is registered from a run: by “Register model” on its page, or by MLflow\'s client:',
+	AModelIsRegisteredFrom =
+		'A model is registered from a run: by “Register model” on its page, or by MLflow\'s client:',
 	mlflowRegisterModelRuns = 'mlflow.register_model("runs:/RUN_ID/model", "NAME")',
 	ModelsDptrack = 'Models · dptrack',
 	FindAModel = 'Find a model',

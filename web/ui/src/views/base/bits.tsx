@@ -85,15 +85,11 @@ const FOLLOW_MS = 3000;
 
 /** Brings a section that opens into view, also while it loads, until the reader acts. */
 function follow(section: Element): void {
-	const over = new AbortController();
 	const watch = new ResizeObserver(() => section.scrollIntoView({ block: 'nearest' }));
-	const end = () => {
-		watch.disconnect();
-		over.abort();
-	};
 	watch.observe(section);
+	const end = () => watch.disconnect();
 	setTimeout(end, FOLLOW_MS);
-	for (const kind of ['wheel', 'pointerdown', 'keydown']) addEventListener(kind, end, over);
+	for (const kind of ['wheel', 'pointerdown', 'keydown']) addEventListener(kind, end, { once: true });
 }
 
 /** Heading of a folding section. */

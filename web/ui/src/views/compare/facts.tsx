@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Summary line above the table: number of runs, problems, common params.
 import { count, pairText } from '../../base/format.ts';
-import { isExpression } from '../../base/filter/filter.ts';
 import { fellOut } from '../../base/goal.ts';
 import type { Run } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
@@ -99,7 +98,7 @@ function Same() {
 
 export function Facts() {
 	const list = s.rows.value;
-	const all = isExpression(s.view.value.filter) ? s.totalRuns.value : s.runs.value.length;
+	const all = s.totalRuns.value;
 	return (
 		<p class="facts">
 			<b>{s.isGrouped.value && filled(Str.xOf, count(s.runGroups.value.length, Str.group))}

@@ -45,8 +45,7 @@ export function Completion({ box, text, take, active }: Options) {
 		} else if (!shown) return;
 		else if ((e.key === 'Enter' || e.key === 'Tab') && list[at.value]) insert(list[at.value]!);
 		else if (e.key === 'Enter' && kind === 'partial' && list.length === 1) insert(list[0]!);
-		else if (e.key === 'Escape' && (at.value >= 0 || kind !== 'words'))
-			open.value = '';
+		else if (e.key === 'Escape' && (at.value >= 0 || kind !== 'words')) open.value = '';
 		else {
 			if (e.key === 'Enter') open.value = '';
 			return;

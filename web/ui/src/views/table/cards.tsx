@@ -51,7 +51,8 @@ function Spark({ r }: { r: Run }) {
 	if (!t?.xs.length) return <svg class="spark" width={W} height={H} aria-hidden="true" />;
 	return (
 		<svg class="spark" width={W} height={H} viewBox={`-2 -2 ${W + 4} ${H + 4}`} aria-hidden="true">
-			<path d={sparkPath(t.xs, t.ys, sparkRange.value, W, H)} stroke={colourOf(s.looks.value.byRun.get(r.id))}
+			<path d={sparkPath(t.xs, t.ys, sparkRange.value, W, H)}
+				stroke={colourOf(s.looks.value.byRun.get(r.id))}
 				stroke-dasharray={(s.looks.value.byRun.get(r.id)?.dash ?? []).join(' ')} />
 		</svg>
 	);

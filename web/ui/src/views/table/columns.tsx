@@ -23,8 +23,6 @@ const STATUS_WANTED = 420;
 const NAME_WANTED = 280;
 const LEAD = 76;
 const ONROW = 46;
-/** Room that the last column has more at its right. */
-const LAST_PAD = 9;
 
 function cursorColumn(): Column {
 	return {
@@ -143,11 +141,7 @@ export const columns = computed<Column[]>(() => {
 		...chosen.filter((id) => !fixed.includes(id))];
 	const own = (c: Column): Column => (widths[c.id]
 		? { ...c, width: widths[c.id]!, wanted: undefined, sized: true } : c);
-	const list = ids.map(make).filter((c): c is Column => c !== null);
-	const last = list[list.length - 1]!;
-	last.width += LAST_PAD;
-	if (last.wanted) last.wanted += LAST_PAD;
-	return keepLeft(list.map(own), fixed);
+	return keepLeft(ids.map(make).filter((c): c is Column => c !== null).map(own), fixed);
 });
 
 /** Metrics whose numbers the table shows, is sorted by, or compares. */
