@@ -204,3 +204,46 @@ test('the tools of a report keep their places while it is edited', async (t) => 
 	const [editor] = await boxes(page, '.reporteditor');
 	assert.ok(editor.width > 1180, `the editor has ${editor.width} px`);
 });
+
+test('heads stand above their columns, boxes have room, and keys close in the corner', async (t) => {
+	for (const i of [0, 1, 2]) await run('small', 'r' + i, { loss: [1, 0.5 + i] },
+		{ params: { opt: 'ab'[i % 2] } });
+	const page = await shown(t, '?e=small&by=opt', '.grouped [data-group]');
+	const lefts = await Promise.all(['.head .first .lines', '.body .first .cut'].map((q) =>
+		page.$eval('.grid ' + q, (e) => e.getBoundingClientRect().left)));
+	assert.ok(Math.abs(lefts[0] - lefts[1]) < 1.5, lefts.join());
+	await page.keyboard.press('?');
+	await page.waitForSelector('.keys > button', WAIT);
+	const [keys, close] = [await boxes(page, '.keys'), await boxes(page, '.keys > button')].map((l) => l[0]);
+	assert.ok(keys.right - close.right < 20 && close.top - keys.top < 20, JSON.stringify([keys, close]));
+	for (let i = 0; i < 6; i++) await run('of-many-' + i, 'a');
+	await page.goto(here.server.url + '?all');
+	await page.waitForSelector('main.experiments input', WAIT);
+	const [input, box] = [await boxes(page, 'main.experiments input'), await boxes(page, 'main.experiments .box')];
+	assert.ok(box[0].top - input[0].bottom >= 8, 'the search box touches its list');
+	assert.ok(await page.$eval('main.experiments input', (e) => {
+		const c = document.createElement('canvas').getContext('2d');
+		c.font = getComputedStyle(e).font;
+		return c.measureText(e.placeholder).width < e.clientWidth - 30;
+	}), 'the placeholder is cut');
+});
+
+test('the sparkline of a run that ended early is shorter', async (t) => {
+	await run('sparks', 'whole', { loss: [1, 0.8, 0.6, 0.5, 0.4] });
+	await run('sparks', 'half', { loss: [1, 0.9, 0.7] }, { status: 'failed' });
+	const page = await shown(t, '?e=sparks', '.spark path >> nth=1', 390, 844);
+	const widths = () => page.$$eval('.card.run', (l) => Object.fromEntries(l.map((e) =>
+		[e.querySelector('.name').textContent, e.querySelector('path[d]:not(.shape path)').getBBox().width])));
+	const { whole, half } = await until(widths, (w) => w.whole > 60);
+	assert.ok(Math.abs(half / whole - 0.5) < 0.05, JSON.stringify({ whole, half }));
+});
+
+test('Enter inserts the only suggestion of a filter without its end', async (t) => {
+	for (const lr of [0.1, 0.2]) await run('typed', 'a', { 'val/acc': [0.1, lr] }, { params: { warmup: lr } });
+	const page = await shown(t, '?e=typed', '.grid .body .row');
+	await page.focus('.filter input');
+	await page.keyboard.type('val/acc > 0 and warmu');
+	await until(() => page.locator('.completion li').count(), (n) => n === 1);
+	await page.keyboard.press('Enter');
+	assert.match(await page.inputValue('.filter input'), /and warmup\s*$/);
+});
