@@ -25,12 +25,25 @@ test('a column uses one precision', () => {
 	assert.equal(p.decimalsFor([1e-5, 2e-5]), null);
 	assert.equal(p.decimalsFor([NaN]), 0);
 	assert.equal(p.fixed(NaN, 3), 'NaN');
-	assert.equal(p.fixed(-0.00001, 3), '0.000');
+	assert.equal(p.fixed(-0, 3), '0.000');
+	assert.equal(p.fixed(-0.00001, 3), '−1e-5', 'what is not 0 is not shown as 0');
 	assert.equal(p.fixed(-1.25, 1), '−1.3');
 	assert.equal(p.signed(0.4, 1), '+0.4');
 	assert.equal(p.short(4.85), '4.85');
 	assert.equal(p.short(1e-5), '1e-5');
 	assert.equal(p.short(123456), '123500');
+});
+
+test('a value of another size takes no digits from the others, and claims none that are not known', () => {
+	const column = (list) => list.map((v) => p.fixed(v, p.decimalsBy(list)));
+	assert.deepEqual(column([0.2641, 0.2481, 473614]), ['0.264', '0.248', '473614']);
+	assert.deepEqual(column([0.25, 1e14, 0.0123, 0]), ['0.250', '1e14', '0.0123', '0']);
+	assert.deepEqual(column([12.34, 9.87]), ['12.34', '9.87'], 'one size, one number of decimals');
+	assert.deepEqual(column([3, 1, 128]), ['3', '1', '128']);
+	assert.equal(p.fixed(0.25, p.decimalsBy([1, 128])), '0.250', 'a row that is not in the sample');
+	assert.deepEqual(p.valueTexts('loss', [0.2641, 174233.4, 0.25], [1e-4, 1, 1]), ['0.2641', '174233', '0.2500'],
+		'each line has its unit; less than that is sent in full');
+	assert.deepEqual(p.valueTexts('loss', [0.26, 0.25], [1e-2, 1e-2]), ['0.26', '0.25']);
 });
 
 test('a trace: rows nest, steps name the rank that others wait for, zoom stays inside', () => {

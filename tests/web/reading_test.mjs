@@ -336,6 +336,21 @@ test('names are at the line ends of the first charts, uncut, and of others where
 	assert.ok(edge <= 14, `${edge} px at the right`);
 });
 
+test('runs next to one that diverges keep their digits: tooltip, table and comparison', async (t) => {
+	const list = (of) => ({ [LOSS]: Array.from({ length: 100 }, (_, i) => [i, of(i)]) });
+	for (const [name, of] of [['good', (i) => 0.25 + 2 * Math.exp(-i / 20)], ['lost', (i) => 2 * Math.exp(i / 8)]])
+		await run('blow', name, list(of), { name });
+	const page = await here.open(t, '?e=blow');
+	await charted(page, LOSS, (d) => d.lines.length === 2);
+	const row = '.grid .body .row:has-text("good")';
+	assert.match(await page.textContent(row), /0\.264.*0\.264/);
+	await page.mouse.move(...await place(page, LOSS, 0.9));
+	const { rows } = await until(() => tip(page), (s) => s !== null && s.rows.length === 2);
+	assert.match(rows.find((r) => r.name === 'good').value, /^0\.2\d{3}$/);
+	await page.click('button:text-is("Compare")');
+	await page.locator('tr:has-text("train/loss last")').filter({ hasText: '0.264' }).waitFor(WAIT);
+});
+
 test('byte axes have round ticks in one unit', async (t) => {
 	const GiB = 2 ** 30;
 	const grows = Array.from({ length: 20 }, (_, i) => [i, 1.6 * GiB + i * 2e6]);

@@ -17,13 +17,46 @@ export function decimalsFor(values: readonly number[]): number | null {
 	return Math.min(6, Math.max(0, d));
 }
 
-export function fixed(v: number | null | undefined, decimals: number | null): string {
+/** Decimals of a value: the same for all, or by value; null selects exponents. */
+export type Decimals = number | null | ((v: number) => number | null);
+
+/** Decimals of the values of a column. Values within a factor of ten share theirs: three significant digits of the
+ * smallest and two of their spread. A value of another size, such as one that diverged, takes none from them. */
+export function decimalsBy(values: readonly number[]): (v: number) => number | null {
+	const groups: { least: number; decimals: number | null }[] = [];
+	let rest = values.filter((v) => Number.isFinite(v) && v !== 0);
+	while (rest.length) {
+		const top = Math.max(...rest.map(Math.abs));
+		const group = rest.filter((v) => Math.abs(v) >= top / 10);
+		rest = rest.filter((v) => Math.abs(v) < top / 10);
+		const least = Math.min(...group.map(Math.abs));
+		const d = decimalsFor(group);
+		groups.push({ least, decimals: d === null || group.every(Number.isInteger) ? d
+			: least < 1e-4 ? null : Math.max(d, placesOf(least)) });
+	}
+	return (v) => {
+		const a = Math.abs(v);
+		if (!a || !Number.isFinite(a)) return groups[0]?.decimals ?? 0;
+		const g = groups.find((o) => a >= o.least);
+		const d = g ? g.decimals : decimalsFor([v]);
+		return d === null || Number.isInteger(v) ? d : Math.max(d, placesOf(a));
+	};
+}
+
+/** Decimals for three significant digits. */
+function placesOf(size: number): number {
+	return Math.min(6, Math.max(0, 2 - Math.floor(Math.log10(size))));
+}
+
+/** A value that is not 0 does not show as 0: it takes the digits it needs. */
+export function fixed(v: number | null | undefined, decimals: Decimals): string {
 	if (v === null || v === undefined) return '';
 	if (Number.isNaN(v)) return 'NaN';
 	if (v === Infinity) return '∞';
 	if (v === -Infinity) return '−∞';
-	const s = decimals === null ? short(v) : v.toFixed(decimals);
-	return s.startsWith('-') ? (Number(s) === 0 ? s.slice(1) : '−' + s.slice(1)) : s;
+	const d = typeof decimals === 'function' ? decimals(v) : decimals;
+	const s = d === null || (v !== 0 && Number(v.toFixed(d)) === 0) ? short(v) : v.toFixed(d);
+	return s.startsWith('-') ? '−' + s.slice(1) : s;
 }
 
 /** At most four significant digits, without trailing zeros; for axes, labels and alerts. */
@@ -41,9 +74,9 @@ export function paramText(v: string): string {
 	return v.length > 9 && /^-?\d*\.\d+(e[-+]?\d+)?$/i.test(v) ? String(Number(Number(v).toPrecision(6))) : v;
 }
 
-export function signed(v: number, decimals: number | null): string {
+export function signed(v: number, decimals: Decimals): string {
 	const s = fixed(v, decimals);
-	return v > 0 && Number(s) !== 0 ? '+' + s : s;
+	return v > 0 ? '+' + s : s;
 }
 
 /** "1 run", "2 runs". */
@@ -112,13 +145,22 @@ export function isBytes(key: string): boolean {
 }
 
 /** Formats values of a metric that are read together: four significant digits, as far as the unit to which they are
- * exact allows, and common decimals, which an isolated spike does not reduce. */
-export function valueTexts(key: string, values: readonly number[], unit: number): string[] {
-	const sorted = values.filter(Number.isFinite).sort((a, b) => a - b);
-	const wanted = decimalsFor(sorted.slice(0, Math.ceil(sorted.length * 0.8)));
-	const known = unit > 0 ? Math.max(0, Math.round(-Math.log10(unit))) : Infinity;
-	const d = wanted === null || wanted === 0 ? wanted : Math.min(wanted + 1, known);
-	return values.map(isBytes(key) ? valueText(key) : (v) => fixed(v, d));
+ * exact allows, with common decimals for those of a size. */
+export function valueTexts(key: string, values: readonly number[], units: readonly number[]): string[] {
+	if (isBytes(key)) return values.map(valueText(key));
+	const by = decimalsBy(values);
+	return values.map((v, i) => fixed(v, (own) => {
+		const d = by(own);
+		return d === null || d === 0 ? d : Math.min(d + 1, knownDecimals(own, units[i] ?? 0));
+	}));
+}
+
+/** Decimals to which a drawn value is known. The server rounds to the unit what that does not change much, and sends
+ * other values below 100 units in full. */
+function knownDecimals(v: number, unit: number): number {
+	const n = Math.abs(v) / unit;
+	const full = !(unit > 0) || (n < 100 && Math.abs(n - Math.round(n)) > 1e-6);
+	return full ? Infinity : Math.max(0, Math.round(-Math.log10(unit)));
 }
 
 /** Returns a formatter for a metric: byte counts get units. */

@@ -27,8 +27,8 @@ export interface LineEvents {
 	formatY(y: number): string;
 	/** x in the tooltip, in full precision; the default is formatX. */
 	exactX?(x: number): string;
-	/** Values in the tooltip, with common decimals; they are exact to the unit. The default is formatY. */
-	sayY?(ys: readonly number[], unit: number): string[];
+	/** Values in the tooltip, with common decimals; each is exact to its unit. The default is formatY. */
+	sayY?(ys: readonly number[], units: readonly number[]): string[];
 	/** All logged points of the lines in a range of x; absent: the drawn points are all. */
 	near?(from: number, to: number): Promise<readonly NearLine[]>;
 	/** The cursor (pointer or arrow keys) is at x, or has left. */

@@ -29,13 +29,14 @@ function noteOf(r: Reading, x: number, place: (x: number) => string, text: (v: n
 
 /** The readings in words: the position, then a row for each line. */
 export function tipText(p: Pane, ev: LineEvents, { x, list, front, py }: At): TipText {
-	const unit = Math.max(0, ...list.map((r) => r.line.unit ?? 0));
-	const texts = (ys: readonly number[]) => ev.sayY?.(ys, unit) ?? ys.map(ev.formatY);
-	const values = texts(list.map((r) => r.y));
-	const one = (v: number) => texts([...list.map((r) => r.y), v]).at(-1)!;
+	const units = list.map((r) => r.line.unit ?? 0);
+	const texts = (ys: readonly number[], of: readonly number[]) => ev.sayY?.(ys, of) ?? ys.map(ev.formatY);
+	const ys = list.map((r) => r.y);
+	const values = texts(ys, units);
+	const one = (i: number) => (v: number) => texts([...ys, v], [...units, units[i]!]).at(-1)!;
 	const place = (v: number) => ev.exactX?.(v) ?? ev.formatX(v);
 	const rows: TipRow[] = list.map((reading, i) =>
-		({ reading, value: reading.beyond ? '' : values[i]!, note: noteOf(reading, x, place, one) }));
+		({ reading, value: reading.beyond ? '' : values[i]!, note: noteOf(reading, x, place, one(i)) }));
 	const lit = list.findIndex((r) => r.line.id === front);
 	const below = list.findIndex((r) => p.y(r.y) >= py);
 	return { head: `${p.d.xLabel} ${place(x)}`, rows, front,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pivot table of two params: mean, standard deviation and number of runs of the goal, or of another column.
 import { useSignal, useSignalEffect } from '@preact/signals';
-import { count, decimalsFor, fixed } from '../../base/format.ts';
+import { count, decimalsBy, fixed, type Decimals } from '../../base/format.ts';
 import { meanOf } from '../../base/group.ts';
 import { tellingParams } from '../../base/params.ts';
 import { pivotOf, type Pivot as Found, type PivotCell } from '../../base/why/pivot.ts';
@@ -34,7 +34,7 @@ interface Table {
 	columns: Axis;
 	value: Axis;
 	/** Decimals of the cells, and the best mean; null if no direction is better. */
-	decimals: number | null;
+	decimals: Decimals;
 	best: number | null;
 	worst: number | null;
 }
@@ -53,7 +53,7 @@ function tableOf(c: Choice): Table {
 	const found = pivotOf(list, { row: word(rows), column: word(columns), value: number });
 	const means = found.cells.flat().flatMap((o) => (o && o.n > 0 ? [o.mean] : []));
 	const ends = means.length && value.dir ? [Math.min(...means), Math.max(...means)] : null;
-	return { found, rows, columns, value, decimals: decimalsFor(means),
+	return { found, rows, columns, value, decimals: decimalsBy(means),
 		best: ends && ends[value.dir === 'max' ? 1 : 0]!, worst: ends && ends[value.dir === 'max' ? 0 : 1]! };
 }
 

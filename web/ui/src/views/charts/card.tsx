@@ -27,7 +27,7 @@ function begin(metric: string, el: HTMLElement, chart: { current: LineChart | nu
 	() => void {
 	const c = new LineChart(el, {
 		formatX: (x) => formatX(metric, x), exactX: (x) => exactX(metric, x),
-		formatY: valueText(metric), sayY: (ys, unit) => valueTexts(metric, ys, unit),
+		formatY: valueText(metric), sayY: (ys, units) => valueTexts(metric, ys, units),
 		near: (from, to) => s.pointsNear(metric, from, to), onCursor: (x) => s.setCursor(metric, x),
 		onHover: (id) => (s.lit.value = id), onZoom: (from, to) => s.zoomTo(metric, from, to),
 		onReset: s.resetZoom, onOpen: (id, why) => !id.startsWith(GROUP) && s.openRun(id, why ? '' : undefined),

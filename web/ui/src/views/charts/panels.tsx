@@ -56,7 +56,7 @@ function begin(el: HTMLElement, chart: { current: LineChart | null }, p: Panel, 
 	const runOf = (id: string | null) => id && id.split(OF)[0]!;
 	const c = new LineChart(el, {
 		formatX: (x) => panelX(p, x), exactX: (x) => (p.x ? panelX(p, x) : exactX(VIEW, x)),
-		formatY: valueText(keys[0] ?? ''), sayY: (ys, unit) => valueTexts(keys[0] ?? '', ys, unit),
+		formatY: valueText(keys[0] ?? ''), sayY: (ys, units) => valueTexts(keys[0] ?? '', ys, units),
 		near: p.x ? undefined
 			: async (from, to) => (await Promise.all(keys.map((k) => nearOf(k, from, to)))).flat(),
 		onCursor: (x) => !p.x && keys[0] && s.setCursor(keys[0], x === null ? null : s.toUnit(keys[0], x)),

@@ -132,7 +132,7 @@ function Plot({ p, d, name }: { p: ReportPanel; d: PanelData; name: string }) {
 		const c = new LineChart(box.current!, {
 			formatX: (x) => textOfX(p, x),
 			formatY: valueText(p.metrics[0] ?? ''),
-			sayY: (ys, unit) => valueTexts(p.metrics[0] ?? '', ys, unit),
+			sayY: (ys, units) => valueTexts(p.metrics[0] ?? '', ys, units),
 			onCursor: (x) => {
 				at.value = x;
 				c.cursor(x);

@@ -50,7 +50,7 @@ function useRankChart({ run, metric }: Options, box: RefObject<HTMLDivElement | 
 		const el = box.current!;
 		const c = new LineChart(el, {
 			formatX: stepText, exactX: String, formatY: valueText(metric),
-			sayY: (ys, unit) => valueTexts(metric, ys, unit),
+			sayY: (ys, units) => valueTexts(metric, ys, units),
 			onCursor: (x) => {
 				c.cursor(x);
 				at.value = x;

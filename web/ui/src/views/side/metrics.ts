@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Metrics of runs side by side: best and last value, and the difference to the first run.
-import { decimalsFor, fixed, natural, signed } from '../../base/format.ts';
+import { decimalsBy, fixed, natural, signed } from '../../base/format.ts';
 import { bestOf, directionOf, hasDirection, type Direction, type Goal } from '../../base/goal.ts';
 import type { SideRow } from '../../base/side.ts';
 import type { Run } from '../../base/types.ts';
@@ -18,7 +18,7 @@ export interface MetricRow extends SideRow {
 /** dir: which values are the best; null: none is. */
 function row(name: string, values: readonly (number | null | undefined)[], dir: Direction | null): MetricRow {
 	const there = values.map((v) => v ?? NaN);
-	const d = decimalsFor(there);
+	const d = decimalsBy(there);
 	const finite = there.filter(Number.isFinite);
 	const top = dir === 'max' ? Math.max(...finite) : Math.min(...finite);
 	const first = there[0]!;

@@ -5,7 +5,7 @@ import { computed, signal } from '@preact/signals';
 import { fitRange } from '../../charts/line/index.ts';
 import { sparkPath } from '../../charts/spark.ts';
 import type { Run } from '../../base/types.ts';
-import { count, decimalsFor, fixed, paramText, signed } from '../../base/format.ts';
+import { count, decimalsBy, fixed, paramText, signed, type Decimals } from '../../base/format.ts';
 import { bestOf, fellOut, inPoints } from '../../base/goal.ts';
 import { tellingParams } from '../../base/params.ts';
 import * as s from '../../state/index.ts';
@@ -64,7 +64,7 @@ const measure = () => s.baseline.value ?? s.best.value;
 /** Formatting of the goal: decimals, and unit of the difference to a run. */
 interface Scale {
 	value(r: Run): number | null;
-	decimals: number | null;
+	decimals: Decimals;
 	points: boolean;
 	/** Value of the baseline run. */
 	base: number | null;
@@ -75,7 +75,7 @@ function scaleOf(list: readonly Run[]): Scale {
 	const value = (r: Run) => (g ? bestOf(r.metrics[g.key], g.dir) : null);
 	const values = list.map((r) => value(r) ?? NaN);
 	return {
-		value, decimals: decimalsFor(values), points: g !== null && inPoints(g.key, values),
+		value, decimals: decimalsBy(values), points: g !== null && inPoints(g.key, values),
 		base: measure() ? value(measure()!) : null,
 	};
 }

@@ -2,7 +2,7 @@
 // Columns of groups: the common value or the number of values; for numbers mean and standard deviation.
 import { computed } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
-import { decimalsFor, duration, fixed, natural, paramText, signed } from '../../base/format.ts';
+import { decimalsBy, duration, fixed, natural, paramText, signed, type Decimals } from '../../base/format.ts';
 import { leftOut, meanOf } from '../../base/group.ts';
 import { bestOf, directionOf, inPoints } from '../../base/goal.ts';
 import { cell, compareCells, DERIVED, metricColumn, metricValue, runTime } from '../../base/rank.ts';
@@ -29,12 +29,15 @@ const DECIMALS_MAX = 6;
 const SAMPLE = 300;
 
 /** Decimals that show differences of means and two digits of the spread; null selects exponents. */
-function decimalsOf(list: readonly Together[]): number | null {
-	const means = decimalsFor(list.map((t) => t.mean));
+function decimalsOf(list: readonly Together[]): Decimals {
+	const means = decimalsBy(list.map((t) => t.mean));
 	const stds = list.map((t) => t.std).filter((v) => v > 0).sort((a, b) => a - b);
 	const usual = stds[stds.length >> 1];
-	if (means === null || usual === undefined) return means;
-	return Math.min(DECIMALS_MAX, Math.max(means, 1 - Math.floor(Math.log10(usual))));
+	if (usual === undefined) return means;
+	return (v) => {
+		const d = means(v);
+		return d === null ? null : Math.min(DECIMALS_MAX, Math.max(d, 1 - Math.floor(Math.log10(usual))));
+	};
 }
 
 /** Number of visible runs of a group, or which of them a mean counts. */
@@ -51,7 +54,7 @@ function short(t: Together, g: Group): string {
 
 /** A numeric column: value of a run, formatting of a mean. */
 function numberColumn(of: Column, valueOf: (r: Run) => number | null | undefined,
-	text: (v: number, d: number | null) => string = fixed): GroupColumn {
+	text: (v: number, d: Decimals) => string = fixed): GroupColumn {
 	const sums = new Map(s.runGroups.value.map((g) => [g.name, together(g.counted.map(valueOf))]));
 	const sum = (g: Group) => sums.get(g.name)!;
 	const d = decimalsOf([...sums.values()]);
@@ -88,7 +91,7 @@ function deltaGroups(of: Column): GroupColumn {
 	const means = s.runGroups.value.map(mean).filter(Number.isFinite);
 	const top = goal.dir === 'max' ? Math.max(...means) : Math.min(...means);
 	const per = inPoints(goal.key, means) ? 100 : 1;
-	const d = decimalsFor(means.map((m) => Math.abs(m - top) * per).filter((v) => v > 0));
+	const d = decimalsBy(means.map((m) => (m - top) * per));
 	return {
 		of, value: mean, full: (g) => String((mean(g) - top) * per),
 		cell: (g) => {
@@ -103,7 +106,7 @@ function deltaGroups(of: Column): GroupColumn {
 function underCursor(g: Group): string {
 	const c = s.cursor.value;
 	const at = c && g.counted[0] && s.middleAt(c.key, c.x, g.counted[0].id);
-	return at ? filled(Str.xNX, fixed(at.value, decimalsFor([at.value])), at.n) : '';
+	return at ? filled(Str.xNX, fixed(at.value, decimalsBy([at.value])), at.n) : '';
 }
 
 /** A text column: the common value, or the number of values. */

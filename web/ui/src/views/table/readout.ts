@@ -2,7 +2,7 @@
 // Values of the runs' curves at the pointer.
 import { computed } from '@preact/signals';
 import type { Run } from '../../base/types.ts';
-import { decimalsFor, fixed, short, sinceStart, when } from '../../base/format.ts';
+import { decimalsBy, fixed, short, sinceStart, when } from '../../base/format.ts';
 import { valueAt } from '../../base/series.ts';
 import * as s from '../../state/index.ts';
 import { filled, Str } from '../../strings/en.ts';
@@ -17,10 +17,7 @@ export const readout = computed(() => {
 		const series = s.seriesFor(r.id, c.key);
 		by.set(r.id, series ? valueAt(series, c.x) : null);
 	}
-	const values = [...by.values()].filter((v): v is number => v !== null && Number.isFinite(v))
-		.sort((a, b) => a - b);
-	// an isolated spike must not take decimals from the others
-	return { key: c.key, x: c.x, by, decimals: decimalsFor(values.slice(0, Math.ceil(values.length * 0.8))) };
+	return { key: c.key, x: c.x, by, decimals: decimalsBy([...by.values()].filter((v) => v !== null)) };
 });
 
 export const cursorTitle = computed(() => {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Value columns: params, tags, metrics, formulas, and the difference to the best run.
-import { decimalsFor, fixed, paramText, signed } from '../../base/format.ts';
+import { decimalsBy, fixed, paramText, signed } from '../../base/format.ts';
 import { formulaOf } from '../../base/formula.ts';
 import { bestOf, bestStep, directionOf, inPoints } from '../../base/goal.ts';
 import { cell, DERIVED, metricColumn, metricValue } from '../../base/rank.ts';
@@ -36,7 +36,7 @@ export function valueColumn(id: string): Column | null {
 	const dir = s.goal.value?.key === c.key ? s.goal.value.dir : directionOf(c.key);
 	const list = s.rows.value;
 	const values = [...sample(list, (r) => metricValue(r.metrics[c.key], c.what, dir) ?? NaN)];
-	const d = decimalsFor(values);
+	const d = decimalsBy(values);
 	const what = c.what === 'best' ? (dir === 'max' ? 'max' : 'min') : c.what;
 	const top = c.what === 'best' && s.goal.value?.key === c.key ? s.best.value : null;
 	return {
@@ -65,7 +65,7 @@ export function derivedColumn(id: string): Column {
 	const formula = formulaOf(text);
 	const of = (r: Run) => cell(r, id, directionOf) as number | undefined;
 	const values = [...sample(s.rows.value, (r) => of(r) ?? NaN)];
-	const d = decimalsFor(values);
+	const d = decimalsBy(values);
 	return {
 		id, title: text, number: true, sortable: true,
 		hint: typeof formula === 'string' ? formula : filled(Str.FormulaX, text),
@@ -90,8 +90,7 @@ export function deltaColumn(): Column | null {
 		const v = bestOf(r.metrics[g.key], g.dir);
 		return v === null ? null : (v - ref) * (points ? 100 : 1);
 	};
-	const d = decimalsFor([...sample(list, (r) => delta(r) ?? NaN)].filter((v) => v !== 0).map(Math.abs));
-	const digits = d === null ? null : Math.min(d, points ? 1 : 6);
+	const digits = points ? 1 : decimalsBy([...sample(list, (r) => delta(r) ?? NaN)]);
 	const word = base ? Str.baseline : Str.best;
 	return {
 		id: 'delta', title: points ? Str.deltaPoints : 'Δ ' + word, number: true, sortable: false, width: 74,
