@@ -186,6 +186,26 @@ test('a row and its lines are highlighted together, and the pointer reads all va
 	await until(read, (l) => l.length === 0);
 });
 
+test('the highlight of a row ends once the focus has left the table', async (t) => {
+	const { page: p } = await page(t);
+	const lit = (is) => p.waitForFunction((l) => [...document.querySelectorAll('[data-chart]')].slice(0, 2)
+		.every((c) => (c.dataset.lit !== '') === l), is);
+	await p.focus('.grid [tabindex="0"]');
+	await p.keyboard.press('ArrowDown');
+	await lit(true);
+	while (await p.evaluate(() => document.activeElement.closest('.grid') !== null)) await p.keyboard.press('Tab');
+	await lit(false);
+	await p.keyboard.press('Shift+Tab');
+	await lit(true);
+	for (const key of ['Space', 'ArrowDown', 'Space']) await p.keyboard.press(key);
+	await p.click('button:text-is("Compare")');
+	await p.click('text="Table and charts"');
+	await p.mouse.move(5, 5);
+	await lit(false);
+	await p.click('button:text-is("Clear")');
+	await lit(false);
+});
+
 /** Whether the focused element has a visible outline or focus ring. */
 const focusInfo = (p) => p.evaluate(() => {
 	const e = document.activeElement;

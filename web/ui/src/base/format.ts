@@ -20,15 +20,18 @@ export function decimalsFor(values: readonly number[]): number | null {
 /** Decimals of a value: the same for all, or by value; null selects exponents. */
 export type Decimals = number | null | ((v: number) => number | null);
 
-/** Decimals of the values of a column. Values within a factor of ten share theirs: three significant digits of the
+/** Values further apart are of different sizes. */
+const SIZE = 20;
+
+/** Decimals of the values of a column. Values up to SIZE times apart share theirs: three significant digits of the
  * smallest and two of their spread. A value of another size, such as one that diverged, takes none from them. */
 export function decimalsBy(values: readonly number[]): (v: number) => number | null {
 	const groups: { least: number; decimals: number | null }[] = [];
 	let rest = values.filter((v) => Number.isFinite(v) && v !== 0);
 	while (rest.length) {
 		const top = Math.max(...rest.map(Math.abs));
-		const group = rest.filter((v) => Math.abs(v) >= top / 10);
-		rest = rest.filter((v) => Math.abs(v) < top / 10);
+		const group = rest.filter((v) => Math.abs(v) >= top / SIZE);
+		rest = rest.filter((v) => Math.abs(v) < top / SIZE);
 		const least = Math.min(...group.map(Math.abs));
 		const d = decimalsFor(group);
 		groups.push({ least, decimals: d === null || group.every(Number.isInteger) ? d

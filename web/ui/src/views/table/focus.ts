@@ -55,17 +55,25 @@ export function isForField(e: KeyboardEvent): boolean {
 	return field.tagName === 'INPUT' && (field.type !== 'checkbox' || e.key === ' ');
 }
 
-/** Handles focus of a cell, or of a check box in it. */
-export function focused(target: HTMLElement): void {
-	const cell = target.closest<HTMLElement>('[data-cell]');
+/** Handles focus of a cell, or of a check box in it. One that returns after a click elsewhere, as the element that had
+ * it is gone, highlights nothing. */
+export function focused({ target, relatedTarget }: FocusEvent): void {
+	const cell = (target as HTMLElement).closest<HTMLElement>('[data-cell]');
 	const m = cell && CELL.exec(cell.dataset.cell!);
 	if (!m) return;
 	const at = { row: Number(m[1]), col: Number(m[2]) };
 	showTip(cell);
 	batch(() => {
 		if (at.row !== active.value.row || at.col !== active.value.col) active.value = at;
-		if (at.row >= 0) s.lit.value = visibleRows.value[at.row]?.id ?? null;
+		if (at.row >= 0 && relatedTarget) s.lit.value = visibleRows.value[at.row]?.id ?? null;
 	});
+}
+
+/** Ends the highlight of the focused row once the focus leaves the table. */
+export function unfocused(e: FocusEvent): void {
+	tip.value = null;
+	const box = e.currentTarget as HTMLElement;
+	if (!box.contains(e.relatedTarget as Node | null) && !box.matches(':hover')) s.lit.value = null;
 }
 
 export function sortBy(c: Column): void {

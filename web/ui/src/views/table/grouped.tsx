@@ -14,7 +14,7 @@ import { Key } from '../base/bits.tsx';
 import '../base/later.ts';
 import { GROUP } from '../charts/lines.ts';
 import { columns, shownMetrics } from './columns.tsx';
-import { active, isForField, sortBy, sortThen, tip } from './focus.ts';
+import { active, isForField, sortBy, sortThen, tip, unfocused } from './focus.ts';
 import { groupColumns, orderGroups, sizeOf, type Group, type GroupColumn } from './groupcells.tsx';
 import { HeadCell, kindOf, leftOf, Row, ROW } from './row.tsx';
 import { openGroups } from './rows.ts';
@@ -72,6 +72,7 @@ function moved(key: string, { row, col }: { row: number; col: number }, rows: nu
 function useKeys(box: RefObject<HTMLDivElement | null>, items: readonly Item[]): (e: KeyboardEvent) => void {
 	const chase = useRef(false);
 	const a = active.value;
+	useEffect(() => () => light(undefined), []);
 	useLayoutEffect(() => {
 		if (!chase.current) return;
 		chase.current = false;
@@ -93,11 +94,11 @@ function useKeys(box: RefObject<HTMLDivElement | null>, items: readonly Item[]):
 }
 
 /** Keys start from the focused cell. */
-function focused(cell: HTMLElement, items: readonly Item[]): void {
-	const m = /^(-?\d+):(\d+)$/.exec(cell.dataset.cell ?? '');
+function focused({ target, relatedTarget }: FocusEvent, items: readonly Item[]): void {
+	const m = /^(-?\d+):(\d+)$/.exec((target as HTMLElement).dataset.cell ?? '');
 	if (!m) return;
 	active.value = { row: Number(m[1]), col: Number(m[2]) };
-	light(items[Number(m[1])]);
+	if (relatedTarget) light(items[Number(m[1])]);
 }
 
 function light(item: Item | undefined): void {
@@ -182,7 +183,8 @@ function Grid({ box, items, cols }: GridOptions) {
 		<div class="grid grouped" role="treegrid" ref={box} aria-label={Str.GroupsOfRuns}
 			aria-multiselectable="true"
 			aria-rowcount={items.length + 1} aria-colcount={cols.length} onKeyDown={onKey}
-			onFocusIn={(e) => focused(e.target as HTMLElement, items)} onMouseLeave={() => light(undefined)}
+			onFocusIn={(e) => focused(e, items)} onFocusOut={unfocused}
+			onMouseLeave={() => light(undefined)}
 			style={{ '--cols': template(shown), '--min': shown.reduce((w, c) => w + c.width, 0) + 'px' }}>
 			<div class="row head" role="row"
 				aria-rowindex={1}>{shown.map((c, i) => <HeadCell key={c.id} c={c} i={i} />)}</div>

@@ -9,7 +9,7 @@ import { Str } from '../../strings/en.ts';
 import { arrange } from './arrange.ts';
 import type { Column } from './column.ts';
 import { columns, shownMetrics } from './columns.tsx';
-import { act, active, focused, fullText, isForField, move, tip } from './focus.ts';
+import { act, active, focused, fullText, isForField, move, tip, unfocused } from './focus.ts';
 import { HeadCell, Row, ROW } from './row.tsx';
 import { fallenAt, nesting, pinCount, visibleRows } from './rows.ts';
 import { made, reveal, rowsOfPage, useScrolled } from './window.ts';
@@ -32,6 +32,7 @@ function actOn(e: KeyboardEvent, at: { row: number; col: number }, chase: { curr
 function useKeys(box: RefObject<HTMLDivElement | null>): (e: KeyboardEvent) => void {
 	const chase = useRef(false);
 	const a = active.value;
+	useEffect(() => () => void (s.lit.value = null), []);
 	useLayoutEffect(() => {
 		if (!chase.current) return;
 		chase.current = false;
@@ -98,7 +99,7 @@ export function Table() {
 		<div class="grid" role={nesting.value ? 'treegrid' : 'grid'} ref={box} aria-label={Str.Runs}
 			aria-rowcount={list.length + 1}
 			aria-colcount={cols.length} aria-multiselectable="true" onKeyDown={onKey} onCopy={onCopy}
-			onFocusIn={(e) => focused(e.target as HTMLElement)} onFocusOut={() => (tip.value = null)}
+			onFocusIn={focused} onFocusOut={unfocused}
 			onScroll={() => (tip.value = null)} onMouseLeave={() => (s.lit.value = null)}
 			style={{ '--cols': template(cols), '--min': cols.reduce((w, c) => w + c.width, 0) + 'px' }}>
 			<div class="row head" role="row"
