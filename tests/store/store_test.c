@@ -497,7 +497,7 @@ static void nonfinite_alert_text(void **state)
 		{ { 1, INFINITY, 1, 1 }, "not finite at step 2" },
 		{ { 1, NAN, 1, INFINITY }, "first not finite at step 2, infinite at step 4" },
 		{ { 1, NAN, 1, NAN }, "first not finite at step 2, NaN at step 4" },
-		{ { 1, INFINITY, NAN, NAN }, "first not finite at step 2, NaN at step 4" },
+		{ { 1, INFINITY, NAN, NAN }, "not finite from step 2" },
 		{ { NAN, NAN, NAN, NAN }, "NaN from step 1" },
 		{ { 1, 1, NAN, NAN }, "NaN from step 3" },
 		{ { 1, 1, 1, -INFINITY }, "minus infinite from step 4" },

@@ -221,14 +221,19 @@ test('a non-finite value is reported and keeps the run in the comparison', async
 		await run('once', 'once', Array.from({ length: 100 }, (_, i) => (i === 49 ? Infinity : 2 - i / 100)));
 	const nan =
 		await run('once', 'to-the-end', Array.from({ length: 100 }, (_, i) => (i > 49 ? NaN : 2 - i / 100)));
+	const both = await run('once', 'both',
+		Array.from({ length: 100 }, (_, i) => (i > 59 ? NaN : i > 49 ? Infinity : 2 - i / 100)));
 	const page = await here.open(t, '?e=once');
 	await says(page, `[data-run="${once}"] .c-status`, /not finite at step 50/);
+	await says(page, `[data-run="${both}"] .c-status`, /not finite from step 51/);
 	await says(page, `[data-run="${nan}"] .c-status`, /NaN from step 51/);
-	await says(page, '.facts', /1 diverged/);
-	const d = await charted(page, KEY, (c) => c.lines.length === 2);
+	await says(page, '.facts', /2 diverged/);
+	const d = await charted(page, KEY, (c) => c.lines.length === 3);
 	assert.deepEqual(d.marks.filter((m) => m.kind === 'flag-nan').map((m) => m.text).sort(),
-		['NaN from step 51', 'not finite at step 50']);
-	assert.equal(await page.locator('.row.fallen').count(), 1);
+		['NaN from step 51', 'not finite at step 50', 'not finite from step 51'], 'the words of the table');
+	assert.equal(await page.locator('.row.fallen').count(), 2);
+	await page.mouse.move(...await place(page, d, 0.55));
+	await says(page, `.readings:not([hidden]) [data-line="${both}"] b`, /^not finite$/);
 });
 
 test('parallel coordinates: select by the goal, and show only these runs in the charts', async (t) => {

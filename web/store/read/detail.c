@@ -150,11 +150,10 @@ static int add_alert(struct query_run *r, struct arena *a, const struct query_al
 	return 0;
 }
 
-/* Returns true if the summary proves that all values are NaN from the first non-finite one on: one non-finite value
- * for each step, and no infinity. */
-static bool all_nan_since(const struct query_metric *m)
+/* Returns true if the summary proves that no value is finite from the first non-finite one on: one for each step. */
+static bool none_finite_since(const struct query_metric *m)
 {
-	return !m->infinite && m->nonfinite > (uint64_t)m->last_step - (uint64_t)m->first_nonfinite_step;
+	return m->nonfinite > (uint64_t)m->last_step - (uint64_t)m->first_nonfinite_step;
 }
 
 static int alert_nonfinite(struct query_run *r, struct arena *a, const struct query_metric *m, struct err *err)
@@ -166,8 +165,10 @@ static int alert_nonfinite(struct query_run *r, struct arena *a, const struct qu
 
 	if (isfinite(m->last))
 		alert.text = arena_printf(a, "not finite at step %lld", first);
-	else if (first == last || (isnan(m->last) && all_nan_since(m)))
+	else if (first == last || (isnan(m->last) && !m->infinite && none_finite_since(m)))
 		alert.text = arena_printf(a, "%s from step %lld", word, first);
+	else if (none_finite_since(m))
+		alert.text = arena_printf(a, "not finite from step %lld", first);
 	else
 		alert.text = arena_printf(a, "first not finite at step %lld, %s at step %lld", first, word, last);
 	return add_alert(r, a, &alert, err);

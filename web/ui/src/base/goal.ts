@@ -95,7 +95,7 @@ export function bestStep(m: Metric | undefined, dir: Direction): number | null {
 }
 
 /** A value was not finite, but the last one is. */
-export function recovered(a: Alert): boolean {
+function recovered(a: Alert): boolean {
 	return a.kind === 'nan' && a.value !== null && Number.isFinite(a.value);
 }
 

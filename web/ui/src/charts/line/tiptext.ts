@@ -36,7 +36,8 @@ export function tipText(p: Pane, ev: LineEvents, { x, list, front, py }: At): Ti
 	const one = (i: number) => (v: number) => texts([...ys, v], [...units, units[i]!]).at(-1)!;
 	const place = (v: number) => ev.exactX?.(v) ?? ev.formatX(v);
 	const rows: TipRow[] = list.map((reading, i) =>
-		({ reading, value: reading.beyond ? '' : values[i]!, note: noteOf(reading, x, place, one(i)) }));
+		({ reading, note: noteOf(reading, x, place, one(i)),
+			value: reading.beyond ? '' : Number.isNaN(reading.y) ? Str.notFinite : values[i]! }));
 	const lit = list.findIndex((r) => r.line.id === front);
 	const below = list.findIndex((r) => p.y(r.y) >= py);
 	return { head: `${p.d.xLabel} ${place(x)}`, rows, front,

@@ -16,7 +16,8 @@ export interface Statement {
 
 /** A short phrase for an alert at its place: its step unless the place is given in words. */
 export function alertText(a: Alert, at = a.step === null ? '' : filled(Str.stepX, a.step)): string {
-	if (!at || a.kind === 'nan') return a.text;
+	if (!at) return a.text;
+	if (a.kind === 'nan') return a.text.replace(/step \d+/, at);
 	if (a.kind === 'spike') return a.value === null ? a.text : filled(Str.spikeXAtX, short(a.value), at);
 	return filled(a.kind === 'failed' ? Str.xAfterX : Str.xAtX, a.kind, at);
 }

@@ -5,7 +5,7 @@ import type { Alert, Run, Series } from '../../base/types.ts';
 import { lookAt } from '../../base/colour.ts';
 import { endedEarly, fieldAddress, groupName, leftOut } from '../../base/group.ts';
 import { clockText, count, natural, short, sinceStart } from '../../base/format.ts';
-import { fellOut, recovered } from '../../base/goal.ts';
+import { fellOut } from '../../base/goal.ts';
 import { smooth } from '../../base/series.ts';
 import * as s from '../../state/index.ts';
 import { filled, Str } from '../../strings/en.ts';
@@ -56,9 +56,7 @@ export function flagsOf(r: Pick<Run, 'alerts'>, key: string, t: Series, unit: st
 		const i = t.xs.indexOf(x);
 		const y = a.kind === 'failed' ? t.ys[i] ?? null : a.value !== null && Number.isFinite(a.value) ? a.value
 			: null;
-		const text = a.kind === 'nan' ? filled(recovered(a) ? Str.notFiniteAtX : Str.NaNFromX, at)
-			: alertText(a, at);
-		out.push({ x, y, kind: a.kind, text });
+		out.push({ x, y, kind: a.kind, text: alertText(a, at) });
 	}
 	return out;
 }

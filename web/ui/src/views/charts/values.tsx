@@ -34,7 +34,7 @@ interface Options {
 
 export function Values({ of, name, lines, formatX, each = 'run', close }: Options) {
 	const text = valueText(of);
-	const said = (v: number | null) => (v === null ? '–' : text(v));
+	const said = (v: number | null) => (v === null ? '–' : Number.isNaN(v) ? Str.notFinite : text(v));
 	const at = places(lines);
 	const end = (l: ChartLine, pick: typeof Math.min) => {
 		const finite = l.ys.filter(Number.isFinite);
