@@ -56,6 +56,7 @@ export function labelsOf(g: CanvasRenderingContext2D, p: Pane): Label[] {
 		if (i < 0) continue;
 		if (l.flags.length && xs[i]! < d.from + (d.to - d.from) * EARLY) continue;
 		const edge = xs[ys.length - 1]! > d.to ? yAt(xs, ys, d.to) : null;
+		if (edge === null && xs[i]! < d.from) continue;
 		const y = Math.min(b.top + b.height, Math.max(b.top, p.y(edge ?? ys[i]!)));
 		if (Number.isFinite(y)) want.push({ id: l.id, x: Math.min(b.left + b.width, p.x(xs[i]!)), y, at: y,
 			text: l.name, colour: l.colour });

@@ -29,6 +29,13 @@ function nearestValue(ys: readonly number[], v: number): number {
 	return best;
 }
 
+/** Where a series is not finite for the first time; -Infinity: before the visible range. */
+function beginOf(r: Run, key: string, t: Series, unit: string): number | null {
+	if (!s.zoomOf(key) || t.badX === null || t.xs[0]! < t.badX) return t.badX;
+	const step = r.alerts.find((a) => a.kind === 'nan' && a.key === key)?.step ?? t.badX;
+	return unit === 'step' && step >= t.badX ? t.badX : -Infinity;
+}
+
 /** Position of an alert in the chart's unit, found by value so that it fits every axis. */
 function flagX(a: Alert, t: Series, unit: string): number | null {
 	if (a.kind === 'nan' && t.badX !== null) return t.badX;
@@ -50,7 +57,7 @@ export function flagsOf(r: Pick<Run, 'alerts'>, key: string, t: Series, unit: st
 		if (a.kind === 'failed' ? key.startsWith('epoch/') && unit === 'epoch' : a.key !== key) continue;
 		if (a.kind === 'diverged' && r.alerts.some((b) => b.kind === 'nan' && b.key === key)) continue;
 		const x = flagX(a, t, unit);
-		if (x === null) continue;
+		if (x === null || x === -Infinity) continue;
 		const at = unit === 'step' ? filled(Str.stepX, a.step ?? place(x))
 			: unit === 'epoch' ? filled(Str.epochX, place(x)) : place(x);
 		const i = t.xs.indexOf(x);
@@ -114,8 +121,9 @@ export function linesOf(key: string, list: readonly Run[]): ChartLine[] {
 	const unit = s.unitOf(key);
 	const out: ChartLine[] = [];
 	for (const r of list) {
-		const t = s.seriesFor(r.id, key);
-		if (!t || (!t.xs.length && t.badX === null)) continue;
+		const drawn = s.seriesFor(r.id, key);
+		if (!drawn || (!drawn.xs.length && drawn.badX === null)) continue;
+		const t = { ...drawn, badX: beginOf(r, key, drawn, unit) };
 		const look = s.looks.value.byRun.get(r.id);
 		out.push({
 			id: r.id, name: s.nameOf(r.id, r), colour: colourOf(look),
