@@ -83,10 +83,13 @@ test('names at the ends of lines are whole where they fit; else what all share i
 	const fits = ['MWMW-BASE', 'MWMW-WMWM'];
 	for (const [i, name] of fits.entries()) await run('named', name, flat(i));
 	for (const [i, name] of ['alpha', 'beta'].entries()) await run('shared', long + name, flat(i));
-	for (const [experiment, expected] of [['named', fits], ['shared', ['…alpha', '…beta']]]) {
+	await run('alone', long + 'ended', flat(1));
+	await here.ask('PATCH', 'runs/' + await run('alone', long + 'early', [1, 2]), { status: 'failed' });
+	for (const [experiment, expected] of [['named', fits], ['alone', ['…second-week-with-ended']],
+		['shared', ['…second-week-with-alpha', '…second-week-with-beta']]]) {
 		const page = await here.open(t, '?e=' + experiment);
 		await page.setViewportSize({ width: 760, height: 800 });
-		await charted(page, KEY, (c) => c.names.length === 2 && c.box.width < 700);
+		await charted(page, KEY, (c) => c.names.length === expected.length && c.box.width < 700);
 		const texts = await written(page);
 		assert.ok(expected.every((x) => texts.includes(x)), texts.join(' | '));
 	}
@@ -234,6 +237,18 @@ test('a non-finite value is reported and keeps the run in the comparison', async
 	assert.equal(await page.locator('.row.fallen').count(), 2);
 	await page.mouse.move(...await place(page, d, 0.55));
 	await says(page, `.readings:not([hidden]) [data-line="${both}"] b`, /^not finite$/);
+});
+
+test('what is outside the zoomed range is not drawn at its edge', async (t) => {
+	const list = (of) => Array.from({ length: 100 }, (_, i) => of(i));
+	await run('outside', 'never', list(() => NaN));
+	await run('outside', 'ends', [1, 2, 3]);
+	await run('outside', 'gap', list((i) => (i > 48 && i < 60 ? NaN : i)));
+	const page = await here.open(t, '?e=outside');
+	await page.click('.c-status button:has-text("at step 50")');
+	const d = await charted(page, KEY, (c) => c.from > 40 && c.to < 60);
+	assert.deepEqual(d.marks.filter((m) => /nan/.test(m.kind)).map((m) => m.x), [50, 50], JSON.stringify(d.marks));
+	assert.deepEqual(d.names, [], 'one is named by its flag, the others have no point here');
 });
 
 test('parallel coordinates: select by the goal, and show only these runs in the charts', async (t) => {

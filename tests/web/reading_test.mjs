@@ -389,6 +389,22 @@ test('groups: the mean of runs that log at different steps does not alternate, a
 		await page.mouse.move(...await place(page, 'loss', across));
 		const s = await until(() => tip(page), (v) => v?.rows[0].value === value);
 		assert.ok(s.rows[0].note.endsWith(note), s.rows[0].note);
+		assert.match(s.head, /^step \d+–\d+$/, 'the steps of the mean');
+	}
+});
+
+test('a run that has ended is listed as ended, however narrow the chart', async (t) => {
+	const to = (n) => ({ loss: Array.from({ length: n }, (_, i) => [i, 1 + i / 1000]) });
+	await run('ended', 'long', to(600), { a: '1' });
+	const short = await run('ended', 'short', to(268), { a: '2' });
+	const page = await here.open(t, '?e=ended');
+	for (const width of [1280, 390]) {
+		await page.setViewportSize({ width, height: 800 });
+		await page.locator(plot('loss')).scrollIntoViewIfNeeded();
+		await charted(page, 'loss', (d) => d.lines.length === 2 && d.box.width < width);
+		await page.mouse.move(...await place(page, 'loss', 276 / 599, 0.9));
+		const { rows } = await until(() => tip(page), (s) => s?.rows.length === 2);
+		assert.deepEqual(rows.filter((r) => r.id === short).map((r) => [r.value, r.note]), [['', 'ends at 267']]);
 	}
 });
 

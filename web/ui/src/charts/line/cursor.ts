@@ -13,7 +13,7 @@ const MARGIN = 4;
  * would cover in part. */
 function labelSpan(g: CanvasRenderingContext2D, p: Pane, x: number): { left: number; cover: [number, number] } {
 	const b = p.box;
-	const w = g.measureText(p.formatX(x)).width;
+	const w = g.measureText(p.cursorX(x)).width;
 	const left = Math.min(b.left + b.width - w - MARGIN, Math.max(b.left, p.x(x) - w / 2));
 	let cover: [number, number] = [left - MARGIN, left + w + MARGIN];
 	for (const t of tickBoxes(g, p))
@@ -38,7 +38,7 @@ export function drawCursor(g: CanvasRenderingContext2D, p: Pane, x: number, list
 	g.fillStyle = p.theme.back;
 	g.fillRect(cover[0], middle - HALF, cover[1] - cover[0], 2 * HALF);
 	g.fillStyle = p.theme.text;
-	g.fillText(p.formatX(x), left, middle);
+	g.fillText(p.cursorX(x), left, middle);
 }
 
 /** Pixel range from one end to the other, in ascending order. */

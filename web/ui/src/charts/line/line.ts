@@ -151,8 +151,9 @@ export class LineChart extends Chart<LineData, LineEvents> {
 		this.rows = flagRows(g, d, width);
 		const box = boxOf(g, d, range, { width, height, lanes: this.rows * LANE }, this.ev.formatY);
 		const { formatX, formatY } = this.ev;
-		this.pane =
-			{ d, range, box, width, height, theme: this.theme, formatX, formatY, ...mapsOf(d, range, box) };
+		const cursorX = (x: number) => this.ev.spanX?.(x) ?? formatX(x);
+		this.pane = { d, range, box, width, height, theme: this.theme, formatX, cursorX, formatY,
+			...mapsOf(d, range, box) };
 		this.drawPane(this.pane);
 	}
 
@@ -208,7 +209,7 @@ export class LineChart extends Chart<LineData, LineEvents> {
 	}
 
 	private readings(p: Pane, x: number): Reading[] {
-		return readLines(this.near.lines(p.d.lines, x), x, this.reach(p, p.x(x), SNAP_PX));
+		return readLines(this.near.lines(p.d.lines, x), x);
 	}
 
 	/** Reads all points around the cursor: a pointer may be nearer to one that is not drawn. */

@@ -33,13 +33,20 @@ export function nameWidth(names: readonly string[]): number {
 	return Math.max(0, ...names.map((n) => ruler.measureText(n).width));
 }
 
-/** Shortens names that are too wide: first what all share at their beginning, then in the middle. */
-function shortened(g: CanvasRenderingContext2D, names: readonly string[], width: number): string[] {
-	const first = names[0] ?? '';
+/** Shortens names if one is too wide: the details in their parentheses, then as much as needed of the beginning that
+ * all lines share, in whole words, then in the middle. */
+function shortened(g: CanvasRenderingContext2D, names: readonly string[], all: readonly string[], width: number):
+	readonly string[] {
+	const first = all[0] ?? '';
 	let n = 0;
-	while (n < first.length && names.every((x) => x.length > n + 1 && x[n] === first[n])) n++;
+	while (n < first.length && all.every((x) => x.length > n + 1 && x[n] === first[n])) n++;
+	const brief = names.map((x) => x.replace(/;[^()]*\)$/, '…)'));
+	const starts = [...first.slice(0, n).matchAll(/[-_/. ]/g)].map((m) => m.index + 1);
+	const ways = [names, brief, ...n > 2 && all.length > 1 ? [...starts, n].map((k) =>
+		brief.map((x) => '…' + x.slice(k))) : []];
 	g.font = 'bold ' + FONT;
-	const out = names.map((x) => cut(g, n > 2 && g.measureText(x).width > width ? '…' + x.slice(n) : x, width));
+	const fits = ways.find((list) => list.every((x) => g.measureText(x).width <= width));
+	const out = fits ?? ways.at(-1)!.map((x) => cut(g, x, width));
 	g.font = FONT;
 	return out;
 }
@@ -63,7 +70,7 @@ export function labelsOf(g: CanvasRenderingContext2D, p: Pane): Label[] {
 	}
 	const shown = want.slice(0, Math.min(LABELS_MAX, Math.floor(b.height / 11) + 1));
 	const at = spreadLabels(shown.map((l) => l.y), NAME_APART, b.top + 2, b.top + b.height - 4);
-	const texts = shortened(g, shown.map((l) => l.text), d.gutter - NAME_MARGIN);
+	const texts = shortened(g, shown.map((l) => l.text), d.lines.map((l) => l.name), d.gutter - NAME_MARGIN);
 	return shown.map((l, i) => ({ ...l, at: at[i]!, text: texts[i]! }));
 }
 

@@ -21,23 +21,25 @@ export function nearPoint(l: Pick<ChartLine, 'xs' | 'ys'>, x: number): number {
 	return i > 0 && x - l.xs[i - 1]! < l.xs[i]! - x ? i - 1 : i;
 }
 
-/** Returns true if x is further beyond an end than its last two points are apart; slack: units that always count as
- * near. */
-function isBeyond({ xs }: ChartLine, x: number, slack: number): boolean {
-	const n = xs.length;
-	const apart = (a: number, b: number) => Math.max(slack, n > 1 ? xs[a]! - xs[b]! : 0);
-	return x < xs[0]! - apart(1, 0) || x > xs[n - 1]! + apart(n - 1, n - 2);
+/** How far beyond an end counts as near, in mean distances of the logged points: not of the drawn ones, whose number
+ * depends on the width. */
+const NEAR_END = 1.5;
+
+function isBeyond({ xs, points }: ChartLine, x: number): boolean {
+	const [first, last] = [xs[0]!, xs[xs.length - 1]!];
+	const near = (NEAR_END * (last - first)) / Math.max(1, (points ?? xs.length) - 1);
+	return x < first - near || x > last + near;
 }
 
-function readLine(l: ChartLine, x: number, slack: number): Reading | null {
+function readLine(l: ChartLine, x: number): Reading | null {
 	if (l.badX !== null && l.badToEnd && x >= l.badX) return { line: l, x, y: NaN, at: -1, beyond: false };
 	const at = nearPoint(l, x);
-	return at < 0 ? null : { line: l, x: l.xs[at]!, y: l.ys[at]!, at, beyond: isBeyond(l, x, slack) };
+	return at < 0 ? null : { line: l, x: l.xs[at]!, y: l.ys[at]!, at, beyond: isBeyond(l, x) };
 }
 
 /** Readings of the lines at x: highest value first, then non-finite ones, then lines that have no points there. */
-export function readLines(lines: readonly ChartLine[], x: number, slack: number): Reading[] {
-	const list = lines.map((l) => readLine(l, x, slack)).filter((r): r is Reading => r !== null);
+export function readLines(lines: readonly ChartLine[], x: number): Reading[] {
+	const list = lines.map((l) => readLine(l, x)).filter((r): r is Reading => r !== null);
 	const rank = (r: Reading) => (r.beyond ? 2 : Number.isFinite(r.y) ? 0 : 1);
 	return list.sort((a, b) => rank(a) - rank(b) || (rank(a) === 1 ? 0 : b.y - a.y));
 }

@@ -34,7 +34,7 @@ export function tipText(p: Pane, ev: LineEvents, { x, list, front, py }: At): Ti
 	const ys = list.map((r) => r.y);
 	const values = texts(ys, units);
 	const one = (i: number) => (v: number) => texts([...ys, v], [...units, units[i]!]).at(-1)!;
-	const place = (v: number) => ev.exactX?.(v) ?? ev.formatX(v);
+	const place = (v: number) => ev.spanX?.(v) ?? ev.exactX?.(v) ?? ev.formatX(v);
 	const rows: TipRow[] = list.map((reading, i) =>
 		({ reading, note: noteOf(reading, x, place, one(i)),
 			value: reading.beyond ? '' : Number.isNaN(reading.y) ? Str.notFinite : values[i]! }));

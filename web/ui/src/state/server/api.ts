@@ -271,7 +271,8 @@ export interface GroupReply {
 	/** Values by field ("params.lr"); null if missing. */
 	group: Record<string, string | null>;
 	runs: string[];
-	buckets: { x: number; n: number; mean: number | null; median: number | null; low: number | null; high: number
+	/** x is between the edges. */
+	buckets: { x: number; from: number; to: number; n: number; mean: number | null; median: number | null; low: number | null; high: number
 		| null }[];
 }
 
@@ -279,11 +280,12 @@ export async function queryGroups(q: SeriesQuery, by: readonly string[], band: s
 	const { rank: _, keys, ...rest } = q;
 	const r = await request('series/query', { ...rest, ...asked(keys), group_by: by, band });
 	const edges = r.edges as number[];
-	const middle = (a: number, b: number) => (q.spacing ? Math.sqrt(a * b) : (a + b) / 2);
+	const placed = (from: number, to: number) =>
+		({ x: q.spacing ? Math.sqrt(from * to) : (from + to) / 2, from, to });
 	return (r.groups as Json[]).map((g) => ({
 		key: String(g.key), group: g.group as Record<string, string | null>, runs: g.runs as string[],
 		buckets: (g.buckets as Json[]).map((b) => ({
-			x: middle(edges[num(b.i)]!, edges[num(b.i) + 1]!), n: num(b.n),
+			...placed(edges[num(b.i)]!, edges[num(b.i) + 1]!), n: num(b.n),
 			mean: numOrNull(b.mean), median: numOrNull(b.median), low: numOrNull(b.low),
 				high: numOrNull(b.high),
 		})),

@@ -9,14 +9,14 @@ import * as s from '../../state/index.ts';
 import { filled, parts, Str } from '../../strings/en.ts';
 import { lazy } from '../base/lazy.tsx';
 import { theme } from '../base/theme.ts';
-import { exactX, formatX, GROUP, linesOf, rangeOf, summary } from './lines.ts';
+import { exactX, formatX, GROUP, linesOf, rangeOf, spanX, summary } from './lines.ts';
 
 /** Pixels for the names at the lines' ends: limits, and the largest share of a chart; pixels next to the axes
  * hold no points either. */
 const GUTTER = 128;
 const GUTTER_MIN = 60;
 const SHARE = 0.28;
-const SHARE_GROUPS = 0.38;
+const SHARE_GROUPS = 0.42;
 const MARGIN = 50;
 const ChartTools = lazy(() => import('./tools.tsx').then((m) => m.ChartTools));
 /** The metric of the enlarged chart. */
@@ -27,6 +27,7 @@ function begin(metric: string, el: HTMLElement, chart: { current: LineChart | nu
 	() => void {
 	const c = new LineChart(el, {
 		formatX: (x) => formatX(metric, x), exactX: (x) => exactX(metric, x),
+		spanX: (x) => spanX(metric, x),
 		formatY: valueText(metric), sayY: (ys, units) => valueTexts(metric, ys, units),
 		near: (from, to) => s.pointsNear(metric, from, to), onCursor: (x) => s.setCursor(metric, x),
 		onHover: (id) => (s.lit.value = id), onZoom: (from, to) => s.zoomTo(metric, from, to),
@@ -131,7 +132,7 @@ function Caption({ metric, note, smooth, chart, lines }: CaptionOptions) {
 					title={big ? Str.CloseEscape : Str.Enlarge}
 					onClick={() => (large.value = big ? null : metric)}>{big ? '✕' : '⤢'}</button>
 				<ChartTools of={metric} name={metric} chart={chart} metric={metric}
-					lines={() => lines.value} formatX={(x) => formatX(metric, x)} />
+					lines={() => lines.value} formatX={(x) => spanX(metric, x) ?? formatX(metric, x)} />
 			</span>
 		</figcaption>
 	);

@@ -166,6 +166,17 @@ export function exactX(key: string, x: number): string {
 	return s.unitOf(key) === 'step' ? String(Math.round(x)) : formatX(key, x);
 }
 
+/** The steps of the bucket around a step in a chart of groups; null elsewhere. */
+export function spanX(key: string, x: number): string | null {
+	if (!s.isGrouped.value || s.unitOf(key) !== 'step') return null;
+	const all = (s.groupCurves.value.get(key) ?? []).flatMap((g) => g.buckets);
+	const b = all.find((o) => x >= o.from && x <= o.to);
+	if (!b) return null;
+	const first = Math.ceil(b.from);
+	const last = Math.max(first, all.some((o) => o.from >= b.to) ? Math.ceil(b.to) - 1 : Math.floor(b.to));
+	return first === last ? String(first) : `${first}–${last}`;
+}
+
 export function formatX(key: string, x: number): string {
 	const unit = s.unitOf(key);
 	if (unit === 'time') return sinceStart(x);
