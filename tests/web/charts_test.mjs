@@ -111,6 +111,10 @@ test('the legend has the colours of all runs, also where they share a hue', asyn
 	assert.deepEqual(await strokes('.looks'), lines);
 	const hint = await page.$eval('.looks span[title^="model cnn"]', (e) => e.title);
 	assert.equal(hint, 'model cnn: 3 runs');
+	assert.ok(!/in all lines/.test(await page.textContent('.looks')));
+	await page.fill('.filter input', 'model = "cnn"');
+	await charted(page, KEY, (c) => c.lines.length === 3);
+	await says(page, '.looks', /in all lines: another param tells them apart/);
 });
 
 test('points between gaps are drawn as dots; values not above zero are counted on a log axis', async (t) => {

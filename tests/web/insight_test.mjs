@@ -160,7 +160,17 @@ test('the speeds of a script with its own names of phases say what other contain
 	await speeds(page, '?e=speed&side&o=' + ids.map((id) => id.slice(0, 8)).join('.'));
 	assert.equal(await page.textContent('.bought .legend'), 'other');
 	assert.match(await page.textContent('.bought .legend + p'),
-		/^other: .* phase\/NAME, where NAME is one of data_wait, h2d, .*, copy_exposed\. .* time\/forward/);
+		/^other: .* phase\/NAME, where NAME is one of data_wait, h2d, .*, copy_exposed\. .* once per epoch, .* time\/forward/);
+});
+
+test('a comparison counts runs once one is chosen', async (t) => {
+	const id = await run('first', COMPUTE);
+	await run('second', COMPUTE, { lr: '3' });
+	const page = await here.open(t, `?e=speed&run=${id.slice(0, 12)}&t=compare`);
+	const button = page.locator('.comparewith button.primary');
+	assert.equal(await button.textContent(WAIT), 'Compare');
+	await page.click('.comparewith input[type=checkbox]');
+	assert.equal(await button.textContent(), 'Compare 2 runs');
 });
 
 test('a phone scrolls the table of speeds alone, next to whole names; the warning wraps', async (t) => {

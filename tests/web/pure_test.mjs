@@ -165,6 +165,17 @@ test('six runs of each of three values have six colours, whatever their dash', (
 			assert.equal(new Set(Array.from({ length: 6 }, (_, i) => looks.get(model + i)[theme])).size, 6);
 });
 
+test('a dash has one value in all runs, and up to six values have six dashes', () => {
+	const list = Array.from({ length: 80 }, (_, i) => run('d' + i, { n: i,
+		params: { model: 'ab'[i % 2], precision: ['8', '16', '32', '64'][Math.floor(i / 2) % 4], seed: String(i) } }));
+	const { byRun, dashParam } = p.assignLooks(list);
+	const dashes = (key, looks) => [...new Set(list.map((r) => r.params[key] + ': ' + looks.get(r.id).dash))];
+	assert.deepEqual([dashParam, dashes('precision', byRun).length], ['precision', 4]);
+	for (const r of list) r.params.size = String(r.n ?? Number(r.id.slice(1)) % 6);
+	const chosen = p.assignLooks(list, { hue: null, dash: 'size' }).byRun;
+	assert.equal(new Set(list.map((r) => chosen.get(r.id).dash.join())).size, 6);
+});
+
 /** Degrees around the circle of colours. */
 function hueOf(hex) {
 	const [r, g, b] = [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16));

@@ -33,7 +33,9 @@ interface LookChoice {
 
 type Lab = [number, number, number];
 
-const DASHES: number[][] = [[], [7, 3], [2, 2.5], [10, 3, 2, 3]];
+const DASHES: number[][] = [[], [7, 3], [2, 2.5], [10, 3, 2, 3], [14, 6], [10, 3, 2, 3, 2, 3]];
+/** Most values of a param that is chosen for dashes automatically. */
+const DASHED_MOST = 4;
 
 /** Hues in degrees: blue, orange, green, magenta, gold, violet, cyan, red; a colour-blind safe order. */
 const HUES = [255, 52, 160, 345, 92, 300, 215, 25];
@@ -181,18 +183,18 @@ function candidates(hueIndex: number, dash: number): Look[] {
 	return SHADES.map((_, s) => look(HUES[hueIndex % HUES.length]!, s, dash));
 }
 
-/** Prefers a unique colour, then a colour used only with other dashes, then any dash; all in its own hue. */
-function chooseOwn(used: readonly Look[], hue: number, dash: number): Look | undefined {
+/** In its own hue: a unique colour, one used with other dashes only, then any dash unless dashes have a meaning. */
+function chooseOwn(used: readonly Look[], hue: number, dash: number, dashed: boolean): Look | undefined {
 	const own = candidates(hue, dash);
 	const free = (c: Look) => used.every((u) => differ(u, c));
 	return own.find((c) => used.every((u) => farApart(u, c))) ?? own.find(free)
-		?? [1, 2, 3].flatMap((d) => candidates(hue, dash + d)).find(free);
+		?? (dashed ? [] : [1, 2, 3]).flatMap((d) => candidates(hue, (dash + d) % DASHED_MOST)).find(free);
 }
 
-/** A look unlike those used, in its own hue if that has a meaning (keeps). */
-function choose(used: readonly Look[], hue: number, dash: number, keeps: boolean): Look | undefined {
+/** A look unlike those used, in its own hue and dash if these have a meaning. */
+function choose(used: readonly Look[], hue: number, dash: number, m: Meaning): Look | undefined {
 	const other = () => HUES.flatMap((_, h) => candidates(h, dash)).find((c) => used.every((u) => differ(u, c)));
-	return chooseOwn(used, hue, dash) ?? (keeps ? undefined : other());
+	return chooseOwn(used, hue, dash, m.dashParam !== null) ?? (m.hueParam !== null ? undefined : other());
 }
 
 /** From small (blue) over magenta to large (gold); lightness increases too. */
@@ -232,7 +234,7 @@ function meaningOf(runs: readonly Run[], choice: LookChoice): Meaning {
 	const { among } = choice;
 	const differing = splitParams(runs).differ.filter((k) => !among || among.has(k));
 	const hueParam = choice.hue ?? splitter(runs, differing, HUE_FIRST, HUES.length, choice.dash);
-	const dashParam = choice.dash ?? splitter(runs, differing, DASH_FIRST, DASHES.length, hueParam);
+	const dashParam = choice.dash ?? splitter(runs, differing, DASH_FIRST, DASHED_MOST, hueParam);
 	return {
 		hueParam, dashParam, hues: indexOfValues(runs, hueParam), dashes: indexOfValues(runs, dashParam),
 		part: choice.hue === null ? null : scaleOf(runs, choice.hue),
@@ -259,7 +261,7 @@ export function assignLooks(all: readonly Run[], choice: LookChoice = { hue: nul
 		const name = m.hueParam === null ? '' : hue + ' ' + dash;
 		const own = classes.get(name) ?? { looks: [], n: 0 };
 		classes.set(name, own);
-		const got = n >= LIMIT ? undefined : choose(used, hue, dash, m.hueParam !== null);
+		const got = n >= LIMIT ? undefined : choose(used, hue, dash, m);
 		if (got) {
 			used.push(got);
 			own.looks.push(got);

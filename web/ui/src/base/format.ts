@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Formats numbers, times and names. Values of a column share one precision, so that digits line up.
 
-
 /** Decimals for three significant digits of the largest value and two of the spread; null selects exponents. */
 export function decimalsFor(values: readonly number[]): number | null {
 	const finite = values.filter(Number.isFinite);
@@ -20,18 +19,15 @@ export function decimalsFor(values: readonly number[]): number | null {
 /** Decimals of a value: the same for all, or by value; null selects exponents. */
 export type Decimals = number | null | ((v: number) => number | null);
 
-/** Values further apart are of different sizes. */
-const SIZE = 20;
-
-/** Decimals of the values of a column. Values up to SIZE times apart share theirs: three significant digits of the
+/** Decimals of the values of a column. Values up to 20 times apart share theirs: three significant digits of the
  * smallest and two of their spread. A value of another size, such as one that diverged, takes none from them. */
 export function decimalsBy(values: readonly number[]): (v: number) => number | null {
 	const groups: { least: number; decimals: number | null }[] = [];
 	let rest = values.filter((v) => Number.isFinite(v) && v !== 0);
 	while (rest.length) {
 		const top = Math.max(...rest.map(Math.abs));
-		const group = rest.filter((v) => Math.abs(v) >= top / SIZE);
-		rest = rest.filter((v) => Math.abs(v) < top / SIZE);
+		const group = rest.filter((v) => Math.abs(v) >= top / 20);
+		rest = rest.filter((v) => Math.abs(v) < top / 20);
 		const least = Math.min(...group.map(Math.abs));
 		const d = decimalsFor(group);
 		groups.push({ least, decimals: d === null || group.every(Number.isInteger) ? d
@@ -47,9 +43,7 @@ export function decimalsBy(values: readonly number[]): (v: number) => number | n
 }
 
 /** Decimals for three significant digits. */
-function placesOf(size: number): number {
-	return Math.min(6, Math.max(0, 2 - Math.floor(Math.log10(size))));
-}
+const placesOf = (size: number): number => Math.min(6, Math.max(0, 2 - Math.floor(Math.log10(size))));
 
 /** A value that is not 0 does not show as 0: it takes the digits it needs. */
 export function fixed(v: number | null | undefined, decimals: Decimals): string {

@@ -95,9 +95,7 @@ export function bestStep(m: Metric | undefined, dir: Direction): number | null {
 }
 
 /** A value was not finite, but the last one is. */
-function recovered(a: Alert): boolean {
-	return a.kind === 'nan' && a.value !== null && Number.isFinite(a.value);
-}
+const recovered = (a: Alert): boolean => a.kind === 'nan' && a.value !== null && Number.isFinite(a.value);
 
 /** A run that is excluded from rankings: it failed, diverged, or ended with NaN. */
 export function fellOut(r: Pick<Run, 'status' | 'alerts'>): boolean {

@@ -54,8 +54,7 @@ export function stragglerOf(ranks: readonly RankSeconds[], phases: readonly stri
 	return { rank: slow.rank, more, phase: phases.reduce((a, k) => (excess(k) > excess(a) ? k : a)) };
 }
 
-/** Adds the bucket means of keys with +1 and subtracts those with -1: "step less comm_exposed" is a rank's compute
- * time. */
+/** Adds the bucket means of keys with +1 and subtracts those with -1: step less comm_exposed is compute time. */
 export function heatOf(series: readonly RankSeries[], sign: Readonly<Record<string, number>>): Heat {
 	const spans = new Map<number, [number, number]>();
 	const rows = new Map<number, Map<number, number>>();

@@ -41,8 +41,7 @@ export function panelMetrics(p: Panel, keys: readonly string[]): { keys: string[
 	return { keys: found.slice(0, METRICS_MAX), more: Math.max(0, found.length - METRICS_MAX) };
 }
 
-/** Joins two series by position: points of y over the values of x, sorted by x. Points missing on either side are left
- * out. */
+/** Joins two series by position: points of y over the values of x, sorted by x. Unpaired points are left out. */
 export function over(x: Series, y: Pick<Series, 'xs' | 'ys'>): { xs: number[]; ys: number[] } {
 	const pairs = y.xs.map((at, i) => [valueAt(x, at) ?? NaN, y.ys[i]!] as const)
 		.filter(([a, b]) => Number.isFinite(a) && Number.isFinite(b)).sort((a, b) => a[0] - b[0]);

@@ -11,8 +11,7 @@ type Cell = string | number | undefined;
 /** Prefix of column ids of formulas. */
 export const DERIVED = 'f:';
 
-/** Column ids: name, status, start, time, notes, p:PARAM, t:TAG, f:FORMULA, m:WHAT:KEY with WHAT best, last, min, max
- * or first. */
+/** Column ids: name, status, start, time, notes, p:PARAM, t:TAG, f:FORMULA, m:best|last|min|max|first:KEY. */
 interface MetricColumn {
 	what: 'best' | 'last' | 'min' | 'max' | 'first';
 	key: string;
@@ -83,17 +82,14 @@ export function compareCells(a: Cell, b: Cell, desc: boolean): number {
 	return desc ? -d : d;
 }
 
-function byMetric(sort: string | null): boolean {
-	return sort === null || metricsOfColumn(sort).length > 0;
-}
+const byMetric = (sort: string | null): boolean => sort === null || metricsOfColumn(sort).length > 0;
 
 interface Then {
 	id: string;
 	desc: boolean;
 }
 
-/** Sorts by the goal (best first) if sort is null, else by the column; then by a second one. Ties: newest first, then
- * id. */
+/** Sorts by the goal (best first) if sort is null, else by the column; then by a second one, by age, by id. */
 export function orderRuns(list: readonly Run[], goal: Goal | null, sort: string | null, desc: boolean,
 	then: Then | null = null): Run[] {
 	const dirOf = (key: string): Direction => (goal && goal.key === key ? goal.dir : 'min');

@@ -58,9 +58,7 @@ interface ReportText {
 const OPEN = /^```(panel|frozen (\d{1,6}))\s*$/;
 const CLOSE = /^```\s*$/;
 
-function listOf(words: string): string[] {
-	return words.split(',').map((w) => w.trim()).filter(Boolean);
-}
+const listOf = (words: string): string[] => words.split(',').map((w) => w.trim()).filter(Boolean);
 
 /** Parses two numbers in ascending order, where "auto" is null; null: something else. */
 function limitsOf(value: string): Limits | null {
@@ -133,9 +131,7 @@ export function readReport(text: string): ReportText {
 	return out;
 }
 
-function fenced(name: string, lines: readonly string[]): string {
-	return ['```' + name, ...lines, '```'].join('\n');
-}
+const fenced = (name: string, lines: readonly string[]): string => ['```' + name, ...lines, '```'].join('\n');
 
 /** Serialises the report, with data only for frozen panels. */
 function writeReport({ parts, data }: ReportText): string {

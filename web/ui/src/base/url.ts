@@ -187,9 +187,7 @@ function panelOf(text: string): Panel {
 	return at < 0 ? { metrics: text, x: '' } : { metrics: text.slice(0, at), x: text.slice(at + 1) };
 }
 
-function panelText(p: Panel): string {
-	return p.x || p.metrics.includes('~') ? `${p.metrics}~${p.x}` : p.metrics;
-}
+const panelText = (p: Panel): string => p.x || p.metrics.includes('~') ? `${p.metrics}~${p.x}` : p.metrics;
 
 /** The query of an address that MLflow's clients print (#/experiments/1/runs/<id>), null for others. */
 export function linkedQuery(hash: string): string | null {

@@ -38,9 +38,7 @@ const commonEpoch = computed(() => {
 });
 
 /** Returns true if a chart has its own unit, which cannot be converted to the view's. */
-function isApart(key: string): boolean {
-	return unitOf(key) !== view.value.x && commonEpoch.value === null;
-}
+const isApart = (key: string): boolean => unitOf(key) !== view.value.x && commonEpoch.value === null;
 
 /** Converts x from the unit of the view to that of a chart; null if impossible. */
 export function toUnit(key: string, x: number): number | null {

@@ -15,8 +15,7 @@ import { isGrouped, view } from './view.ts';
 const BUCKETS = 150;
 
 /** Groups of the table's runs sorted by name: the same look in every chart. */
-const allGroups = computed<RunGroup[]>(() =>
-	isGrouped.value ? groupRuns(rows.value, view.value.group, tagsOf) : []);
+const allGroups = computed<RunGroup[]>(() => isGrouped.value ? groupRuns(rows.value, view.value.group, tagsOf) : []);
 
 /** The groups with their visible runs; all: with hidden ones; counted: those that a mean is of. */
 export const runGroups = computed(() => allGroups.value.map((g, at) => {

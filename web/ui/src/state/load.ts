@@ -31,8 +31,7 @@ let loadSeq = 0;
 /** Experiment and filter of the last load. */
 let loaded = '';
 
-/** The filter for the server: expressions are evaluated there, words are matched here, and one without its end is
- * ignored. */
+/** The filter for the server, which evaluates expressions; words are matched here, an unfinished one is ignored. */
 export const serverFilter = computed(() => {
 	const { kind } = readFilter(view.value.filter);
 	return kind === 'whole' || kind === 'wrong' ? view.value.filter : '';

@@ -35,9 +35,7 @@ let cacheSign = '';
 let asking = 0;
 let bucketWidth = 0;
 
-function seriesKey(run: string, key: string, rank = -1): string {
-	return run + '|' + key + '|' + rank;
-}
+const seriesKey = (run: string, key: string, rank = -1): string => run + '|' + key + '|' + rank;
 
 /** Metrics needed on the screen. */
 export function wantedKeys(): string[] {

@@ -3,8 +3,7 @@
 import { signal } from '@preact/signals';
 
 const KEPT = 'dptrack-nav';
-/** Widths in pixels, and those of the window up to which it has icons alone or is a bar at the bottom; as in the
- * styles. */
+/** Widths in pixels, and those of the window up to which it has icons alone or is at the bottom; as in the styles. */
 const WIDE = 208;
 const SLIM = 53;
 const ICONS_TO = 1180;

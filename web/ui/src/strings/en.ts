@@ -245,6 +245,8 @@ export enum Str {
 	WhatTheDashOfALine = 'What the dash of a line means',
 	ColourX = 'Colour: {0}',
 	DashX = 'Dash: {0}',
+	theSameInAll = 'in all lines: another param tells them apart',
+	valuesShareDashes = 'some values share a dash',
 	ColourAutomatic = 'Colour: automatic',
 	DashAutomatic = 'Dash: automatic',
 	Epoch = 'Epoch',
@@ -579,6 +581,7 @@ export enum Str {
 	SpeedByChange = 'Speed by change',
 	inOrderOfStart = 'in order of start',
 	otherTimeOutsideX = 'other: the time of a step outside the series phase/NAME, where NAME is one of {0}. '
+		+ 'A phase that is logged at few steps, such as once per epoch, counts at these alone. '
 		+ 'Series of other names, such as time/forward, are not read as phases.',
 	LeftOutAsWarmUpX = 'Left out as warm-up: {0}. Download as',
 

@@ -163,8 +163,7 @@ class Machine implements Reading {
 	}
 }
 
-export const readTokens = (list: readonly Token[], known: (key: string) => boolean) =>
-	new Machine(known).read(list);
+export const readTokens = (list: readonly Token[], known: (key: string) => boolean) => new Machine(known).read(list);
 
 /** Returns true if words from one token to another, with an underscore between them, are the name of a known field. */
 function isSpaced(list: readonly Token[], known: (key: string) => boolean): boolean {

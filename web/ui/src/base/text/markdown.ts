@@ -6,9 +6,7 @@ import { lexer, type MarkedToken } from 'marked';
 /** Longer notes are shown as plain text: hostile emphasis takes quadratic time, half a second at this size. */
 const LENGTH_MAX = 16_000;
 
-function plain(text: string): MarkedToken[] {
-	return [{ type: 'code', raw: text, text }];
-}
+const plain = (text: string): MarkedToken[] => [{ type: 'code', raw: text, text }];
 
 export function parseMarkdown(text: string): MarkedToken[] {
 	if (text.length > LENGTH_MAX) return plain(text);

@@ -50,9 +50,7 @@ export function logTicks(lo: number, hi: number, most: number): number[] {
 }
 
 /** Number of decimals of a formatted number. */
-function digitsAfter(v: number): number {
-	return (String(v).split('.')[1] ?? '').length;
-}
+const digitsAfter = (v: number): number => (String(v).split('.')[1] ?? '').length;
 
 /** Labels of a value axis with equal decimals. Values that would look equal are labelled by their difference to the
  * lowest. Exponents and log axes over decades use format. */

@@ -150,8 +150,7 @@ export class LineChart extends Chart<LineData, LineEvents> {
 		const range = fitRange(d.lines, d);
 		this.rows = flagRows(g, d, width);
 		const box = boxOf(g, d, range, { width, height, lanes: this.rows * LANE }, this.ev.formatY);
-		const { formatX, formatY } = this.ev;
-		const cursorX = (x: number) => this.ev.spanX?.(x) ?? formatX(x);
+		const { formatX, exactX: cursorX = formatX, formatY } = this.ev;
 		this.pane = { d, range, box, width, height, theme: this.theme, formatX, cursorX, formatY,
 			...mapsOf(d, range, box) };
 		this.drawPane(this.pane);

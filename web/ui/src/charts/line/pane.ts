@@ -25,10 +25,8 @@ export type NearLine = Pick<ChartLine, 'id' | 'xs' | 'ys' | 'unit'>;
 export interface LineEvents {
 	formatX(x: number): string;
 	formatY(y: number): string;
-	/** x in the tooltip, in full precision; the default is formatX. */
+	/** x at the cursor, in full precision; the default is formatX. */
 	exactX?(x: number): string;
-	/** The steps of the bucket around x, for lines that are means of buckets; null: x is one. */
-	spanX?(x: number): string | null;
 	/** Values in the tooltip, with common decimals; each is exact to its unit. The default is formatY. */
 	sayY?(ys: readonly number[], units: readonly number[]): string[];
 	/** All logged points of the lines in a range of x; absent: the drawn points are all. */
@@ -69,7 +67,6 @@ export interface Pane {
 	height: number;
 	theme: Theme;
 	formatX(x: number): string;
-	/** x at the cursor. */
 	cursorX(x: number): string;
 	formatY(y: number): string;
 	x(v: number): number;

@@ -8,9 +8,7 @@ import type { Pane } from './pane.ts';
 const TITLE_PX = 24;
 const MARGIN = 8;
 
-function size(p: Pane): [number, number] {
-	return [p.width, p.height + TITLE_PX];
-}
+const size = (p: Pane): [number, number] => [p.width, p.height + TITLE_PX];
 
 /** Paints background, title and chart; null before the chart is drawn. */
 function paint(chart: LineChart, g: CanvasRenderingContext2D, p: Pane, title: string): void {

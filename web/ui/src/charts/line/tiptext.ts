@@ -34,12 +34,11 @@ export function tipText(p: Pane, ev: LineEvents, { x, list, front, py }: At): Ti
 	const ys = list.map((r) => r.y);
 	const values = texts(ys, units);
 	const one = (i: number) => (v: number) => texts([...ys, v], [...units, units[i]!]).at(-1)!;
-	const place = (v: number) => ev.spanX?.(v) ?? ev.exactX?.(v) ?? ev.formatX(v);
 	const rows: TipRow[] = list.map((reading, i) =>
-		({ reading, note: noteOf(reading, x, place, one(i)),
+		({ reading, note: noteOf(reading, x, p.cursorX, one(i)),
 			value: reading.beyond ? '' : Number.isNaN(reading.y) ? Str.notFinite : values[i]! }));
 	const lit = list.findIndex((r) => r.line.id === front);
 	const below = list.findIndex((r) => p.y(r.y) >= py);
-	return { head: `${p.d.xLabel} ${place(x)}`, rows, front,
+	return { head: `${p.d.xLabel} ${p.cursorX(x)}`, rows, front,
 		around: lit >= 0 ? lit : below < 0 ? list.length - 1 : below };
 }

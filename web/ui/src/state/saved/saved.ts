@@ -23,9 +23,7 @@ function savedOf(v: Json): Saved {
 }
 
 /** The current view in the form that is saved. */
-function present(): string {
-	return viewQuery({ ...view.value, saved: null }) || '?';
-}
+const present = (): string => viewQuery({ ...view.value, saved: null }) || '?';
 
 /** The saved view that this one started from. */
 export function savedNow(): Saved | null {

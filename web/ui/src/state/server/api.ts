@@ -271,9 +271,9 @@ export interface GroupReply {
 	/** Values by field ("params.lr"); null if missing. */
 	group: Record<string, string | null>;
 	runs: string[];
-	/** x is between the edges. */
-	buckets: { x: number; from: number; to: number; n: number; mean: number | null; median: number | null; low: number | null; high: number
-		| null }[];
+	/** x is between from and to. */
+	buckets: { x: number; from: number; to: number; n: number; mean: number | null; median: number | null;
+		low: number | null; high: number | null }[];
 }
 
 export async function queryGroups(q: SeriesQuery, by: readonly string[], band: string): Promise<GroupReply[]> {

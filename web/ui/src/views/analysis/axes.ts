@@ -20,9 +20,7 @@ export interface Axis {
 	format(v: number): string;
 }
 
-function dirOf(key: string): Direction {
-	return s.goal.value?.key === key ? s.goal.value.dir : directionOf(key);
-}
+const dirOf = (key: string): Direction => s.goal.value?.key === key ? s.goal.value.dir : directionOf(key);
 
 function titleOf(id: string): string {
 	const m = metricColumn(id);

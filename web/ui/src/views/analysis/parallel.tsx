@@ -116,8 +116,7 @@ function useParallel(box: RefObject<HTMLDivElement | null>, { brushed, axes: dra
 
 /** Choice of axes, in selection order; by default the drawn ones. */
 function Axes({ now }: { now: readonly string[] }) {
-	const toggle = (id: string) =>
-		s.go({ axes: now.includes(id) ? now.filter((a) => a !== id) : [...now, id] });
+	const toggle = (id: string) => s.go({ axes: now.includes(id) ? now.filter((a) => a !== id) : [...now, id] });
 	return (
 		<>
 			<Chooser name={Str.Axes} now={String(now.length)} list={axisChoices()} on={now}

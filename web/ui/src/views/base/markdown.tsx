@@ -14,9 +14,7 @@ interface Around {
 	below: number;
 }
 
-function all(t: MarkedToken, around: Around): ComponentChildren {
-	return inside(t).map((c) => draw(c, around));
-}
+const all = (t: MarkedToken, around: Around): ComponentChildren => inside(t).map((c) => draw(c, around));
 
 function cell(c: Tokens.TableCell, around: Around) {
 	const inner = c.tokens.map((t) => draw(t as MarkedToken, around));

@@ -49,9 +49,7 @@ export function withReason(r: Run, t: Statement, other = t.text): string {
 }
 
 /** Alerts of the training loss come before those in epochs. */
-function keyRank(a: Alert): number {
-	return a.key === 'train/loss' ? 0 : a.key?.startsWith('epoch/') ? 2 : 1;
-}
+const keyRank = (a: Alert): number => a.key === 'train/loss' ? 0 : a.key?.startsWith('epoch/') ? 2 : 1;
 
 function statusText(r: Run): string {
 	const step = r.last_step;

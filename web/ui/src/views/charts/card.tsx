@@ -9,7 +9,7 @@ import * as s from '../../state/index.ts';
 import { filled, parts, Str } from '../../strings/en.ts';
 import { lazy } from '../base/lazy.tsx';
 import { theme } from '../base/theme.ts';
-import { exactX, formatX, GROUP, linesOf, rangeOf, spanX, summary } from './lines.ts';
+import { exactX, formatX, GROUP, linesOf, rangeOf, summary } from './lines.ts';
 
 /** Pixels for the names at the lines' ends: limits, and the largest share of a chart; pixels next to the axes
  * hold no points either. */
@@ -27,7 +27,6 @@ function begin(metric: string, el: HTMLElement, chart: { current: LineChart | nu
 	() => void {
 	const c = new LineChart(el, {
 		formatX: (x) => formatX(metric, x), exactX: (x) => exactX(metric, x),
-		spanX: (x) => spanX(metric, x),
 		formatY: valueText(metric), sayY: (ys, units) => valueTexts(metric, ys, units),
 		near: (from, to) => s.pointsNear(metric, from, to), onCursor: (x) => s.setCursor(metric, x),
 		onHover: (id) => (s.lit.value = id), onZoom: (from, to) => s.zoomTo(metric, from, to),
@@ -64,8 +63,7 @@ function cursorIn(metric: string): number | null {
 	return x === null ? null : s.toUnit(metric, x);
 }
 
-/** Pixels of the names at the lines' ends: the first and the enlarged charts shorten them, the others have them only
- * if all fit. */
+/** Pixels of the names at line ends; only the first and the enlarged charts have names that do not all fit. */
 function gutterOf(lines: readonly ChartLine[], el: HTMLElement | null): number {
 	const width = el?.clientWidth ?? 0;
 	if (lines.length < 2 || width < 300) return 0;
@@ -132,7 +130,7 @@ function Caption({ metric, note, smooth, chart, lines }: CaptionOptions) {
 					title={big ? Str.CloseEscape : Str.Enlarge}
 					onClick={() => (large.value = big ? null : metric)}>{big ? '✕' : '⤢'}</button>
 				<ChartTools of={metric} name={metric} chart={chart} metric={metric}
-					lines={() => lines.value} formatX={(x) => spanX(metric, x) ?? formatX(metric, x)} />
+					lines={() => lines.value} formatX={(x) => (s.isGrouped.value ? exactX : formatX)(metric, x)} />
 			</span>
 		</figcaption>
 	);

@@ -23,8 +23,8 @@ const SCALE_SHOWN = 4;
 /** A dash in a neutral colour. */
 const DIM = { light: 'var(--dim)', dark: 'var(--dim)' };
 
-/** Values of a param with the looks of their runs; of many numbers the smallest, the largest and some between. */
-function values(key: string | null, scale: boolean): readonly [string, Look[]][] {
+/** Values of a param with the looks of their runs. */
+function values(key: string | null): readonly [string, Look[]][] {
 	const seen = new Map<string, Look[]>();
 	if (key !== null) for (const r of s.drawn.value) {
 		const value = r.params[key] ?? '–';
@@ -32,8 +32,7 @@ function values(key: string | null, scale: boolean): readonly [string, Look[]][]
 		looks.push(s.looks.value.byRun.get(r.id) ?? lookAt(0));
 		seen.set(value, looks);
 	}
-	const list = [...seen].sort((a, b) => natural(a[0], b[0]));
-	return !scale || list.length <= LEGEND_MAX ? list.slice(0, LEGEND_MAX) : evenly(list, SCALE_SHOWN);
+	return [...seen].sort((a, b) => natural(a[0], b[0]));
 }
 
 const MEANINGS = {
@@ -61,18 +60,23 @@ function Meaning({ what, of, chosen }: { what: 'hue' | 'dash'; of: string | null
 function Legend() {
 	const { hueParam, dashParam, scale } = s.looks.value;
 	const { hue, dash } = s.view.value;
+	const [hues, dashes] = [values(hueParam), values(dashParam)];
+	// of many numbers the smallest, the largest and some between
+	const some = scale && hues.length > LEGEND_MAX ? evenly(hues, SCALE_SHOWN) : hues.slice(0, LEGEND_MAX);
 	return (
 		<span class="looks wide">
 			<Meaning what="hue" of={hueParam} chosen={hue} />
-			{values(hueParam, scale).map(([v, looks]) => (
+			{some.map(([v, looks]) => (
 				<span key={v} title={`${hueParam} ${v}: ${count(looks.length, Str.run)}`}>
 					<Shades looks={looks} />{paramText(v)}</span>
 			))}
+			{hues.length === 1 && s.drawn.value.length > 1 && <span>{Str.theSameInAll}</span>}
 			<Meaning what="dash" of={dashParam} chosen={dash} />
-			{values(dashParam, false).map(([v, looks]) => (
+			{dashes.slice(0, LEGEND_MAX).map(([v, looks]) => (
 				<span key={v} title={`${dashParam} ${v}`}>
 					<Key look={{ ...DIM, dash: looks[0]!.dash }} on />{v}</span>
 			))}
+			{new Set(dashes.map(([, l]) => l[0]!.dash)).size < dashes.length && <span>{Str.valuesShareDashes}</span>}
 		</span>
 	);
 }

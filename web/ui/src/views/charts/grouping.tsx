@@ -23,8 +23,7 @@ function Fields({ close }: { close: () => void }) {
 	const params = s.split.value.differ;
 	const all = [...group, ...params, ...s.tagKeys.value.map((k) => TAG_FIELD + k)];
 	const found = [...new Set(all)].filter((k) => matchesWords(words.value, [fieldText(k)]));
-	const toggle = (k: string) =>
-		s.go({ group: group.includes(k) ? group.filter((g) => g !== k) : [...group, k] });
+	const toggle = (k: string) => s.go({ group: group.includes(k) ? group.filter((g) => g !== k) : [...group, k] });
 	return (
 		<Panel label={Str.GroupBy} close={close}>
 			<input type="search" placeholder={Str.FindAParamOrATag} aria-label={Str.FindAParamOrATag}

@@ -161,17 +161,12 @@ export function stepText(x: number): string {
 		: String(Math.round(x * 100) / 100);
 }
 
-/** x in full precision. */
-export function exactX(key: string, x: number): string {
-	return s.unitOf(key) === 'step' ? String(Math.round(x)) : formatX(key, x);
-}
-
-/** The steps of the bucket around a step in a chart of groups; null elsewhere. */
-export function spanX(key: string, x: number): string | null {
-	if (!s.isGrouped.value || s.unitOf(key) !== 'step') return null;
-	const all = (s.groupCurves.value.get(key) ?? []).flatMap((g) => g.buckets);
+/** x in full precision; for the means of groups of a metric the steps of their bucket. */
+export function exactX(key: string, x: number, of = key): string {
+	if (s.unitOf(key) !== 'step') return formatX(key, x);
+	const all = s.isGrouped.value ? (s.groupCurves.value.get(of) ?? []).flatMap((g) => g.buckets) : [];
 	const b = all.find((o) => x >= o.from && x <= o.to);
-	if (!b) return null;
+	if (!b) return String(Math.round(x));
 	const first = Math.ceil(b.from);
 	const last = Math.max(first, all.some((o) => o.from >= b.to) ? Math.ceil(b.to) - 1 : Math.floor(b.to));
 	return first === last ? String(first) : `${first}–${last}`;

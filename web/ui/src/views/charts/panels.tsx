@@ -13,7 +13,7 @@ import { Chooser } from '../base/chooser.tsx';
 import { saveBlob } from '../base/save.ts';
 import { theme } from '../base/theme.ts';
 import { ChartTools } from './tools.tsx';
-import { exactX, formatX, GROUP, linesOf, rangeOf, spanX, summary } from './lines.ts';
+import { exactX, formatX, GROUP, linesOf, rangeOf, summary } from './lines.ts';
 
 const DASHES: number[][] = [[], [7, 3], [2, 2.5], [10, 3, 2, 3]];
 const GUTTER = 150;
@@ -55,8 +55,7 @@ async function nearOf(key: string, from: number, to: number): Promise<NearLine[]
 function begin(el: HTMLElement, chart: { current: LineChart | null }, p: Panel, keys: readonly string[]): () => void {
 	const runOf = (id: string | null) => id && id.split(OF)[0]!;
 	const c = new LineChart(el, {
-		formatX: (x) => panelX(p, x), exactX: (x) => (p.x ? panelX(p, x) : exactX(VIEW, x)),
-		spanX: (x) => (p.x || !keys[0] ? null : spanX(keys[0], x)),
+		formatX: (x) => panelX(p, x), exactX: (x) => (p.x ? panelX(p, x) : exactX(VIEW, x, keys[0])),
 		formatY: valueText(keys[0] ?? ''), sayY: (ys, units) => valueTexts(keys[0] ?? '', ys, units),
 		near: p.x ? undefined
 			: async (from, to) => (await Promise.all(keys.map((k) => nearOf(k, from, to)))).flat(),

@@ -33,9 +33,7 @@ function RunBar({ of: { r, parts }, per, whole }: { of: RunTime; per: number; wh
 	);
 }
 
-function total(parts: readonly Segment[]): number {
-	return parts.reduce((a, p) => a + p.value, 0);
-}
+const total = (parts: readonly Segment[]): number => parts.reduce((a, p) => a + p.value, 0);
 
 export function StepTime() {
 	const open = useSignal(true);

@@ -25,8 +25,7 @@ const KEYS: [string, [string, string][]][] = [
 		[Str.Arrows, Str.FromRunToRunBetweenAxes], [Str.Enter, Str.OpenTheRun],
 		[Str.Space, Str.StartOrEndARangeAt], [Str.Delete, Str.RemoveTheRangeOfTheAxis],
 	]],
-	[Str.ARun, [['n', Str.TheNextRunOfTheTable], ['N', Str.TheOneBefore],
-		['e', Str.EditTheNotes]]],
+	[Str.ARun, [['n', Str.TheNextRunOfTheTable], ['N', Str.TheOneBefore], ['e', Str.EditTheNotes]]],
 	[Str.Console, [['↑ ↓', Str.NextOrPreviousLineWith], [Str.Enter, Str.ThisTimeInTheCharts]]],
 ];
 

@@ -45,9 +45,7 @@ function rowsOf(d: PanelData): Row[] {
 	return d.series.map((t) => ({ run: t.run, name: nameIn(d, t.run), key: t.key, ...ends(t.columns) }));
 }
 
-function nameIn(d: PanelData, id: string): string {
-	return d.runs.find((r) => r.id === id)?.name || id.slice(0, 8);
-}
+const nameIn = (d: PanelData, id: string): string => d.runs.find((r) => r.id === id)?.name || id.slice(0, 8);
 
 /** The look of a run as in the table of its experiment; of a deleted one, by its place in the panel. */
 function lookIn(d: PanelData, id: string): Look {

@@ -7,9 +7,7 @@ import type { Artifact } from '../../base/types.ts';
 import { Str } from '../../strings/en.ts';
 
 /** Parent of a folder; '' is the topmost. */
-function above(folder: string): string {
-	return folder.split('/').slice(0, -1).join('/');
-}
+const above = (folder: string): string => folder.split('/').slice(0, -1).join('/');
 
 interface FolderOptions {
 	title: string;

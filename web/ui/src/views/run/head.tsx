@@ -50,8 +50,7 @@ export function Head({ r }: { r: RunDetail }) {
 	const name = async (text: string) => {
 		s.opened.value = { ...r, ...(await changeRun(r.id, { name: text })) };
 	};
-	const remove = () => removeRun(r)
-		.catch((e: Error) => (wrong.value = filled(Str.ItWasNotDeletedX, e.message)));
+	const remove = () => removeRun(r).catch((e: Error) => (wrong.value = filled(Str.ItWasNotDeletedX, e.message)));
 	const away = async () => {
 		const out = await archiveRuns([r], !s.isArchived(r));
 		wrong.value = out.why && filled(Str.ItWasNotChangedX, out.why);

@@ -14,9 +14,7 @@ const FIRST = 40;
 /** With more metrics, a search field is shown. */
 const SEARCHED_FROM = 8;
 
-function text(key: string, v: number | null): string {
-	return v === null ? '–' : valueText(key)(v);
-}
+const text = (key: string, v: number | null): string => v === null ? '–' : valueText(key)(v);
 
 const exact = (v: number | null) => (v === null ? undefined : String(v));
 

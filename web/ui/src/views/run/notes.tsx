@@ -124,8 +124,7 @@ export function Notes({ r, done }: { r: Run; done: (r: Run) => void }) {
 				title={Str.EditTheNotesE} aria-keyshortcuts="e" onClick={() => (edited.value = r.id)}>
 				{draft ? Str.ContinueDraft : r.notes ? Str.Edit : Str.Add}</button>}</h2>
 			{editing ? <Editor r={r} changed={done} close={() => (edited.value = null)} />
-				: !r.notes ? <p class="dim">{draft ? Str.AnUnsavedDraftIsKept
-					: Str.NoNotesYet}</p>
+				: !r.notes ? <p class="dim">{draft ? Str.AnUnsavedDraftIsKept : Str.NoNotesYet}</p>
 				: <Markdown text={r.notes} meanwhile={<pre>{r.notes}</pre>}
 					imageOf={(src) => imageOf(r, src)} />}
 		</section>

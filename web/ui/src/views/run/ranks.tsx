@@ -15,8 +15,7 @@ import { theme } from '../base/theme.ts';
 
 /** Measures: the series that each consists of, with their signs. */
 const MEASURES: { id: string; label: string; sign: Record<string, number> }[] = [
-	{ id: 'own', label: Str.OwnTimeStepTimeMinus,
-		sign: { 'phase/step': 1, 'phase/comm_exposed': -1 } },
+	{ id: 'own', label: Str.OwnTimeStepTimeMinus, sign: { 'phase/step': 1, 'phase/comm_exposed': -1 } },
 	...['step', 'data_wait', 'h2d', 'forward', 'backward', 'comm_exposed', 'optimizer', 'other'].map((n) => ({
 		id: n, label: n.replace(/_/g, ' '), sign: { ['phase/' + n]: 1 },
 	})),
@@ -36,9 +35,7 @@ function measureOf(id: string) {
 }
 
 /** Exponent that makes small differences paler. */
-function faint(v: number): number {
-	return Math.sign(v) * Math.abs(v) ** 1.6;
-}
+const faint = (v: number): number => Math.sign(v) * Math.abs(v) ** 1.6;
 
 function fullOf(h: Heat): number {
 	let far = 0;
@@ -46,9 +43,7 @@ function fullOf(h: Heat): number {
 	return Math.min(FULL_MAX, Math.max(FULL_MIN, far));
 }
 
-function say(measure: string, v: number): string {
-	return measure === 'memory' ? bytes(Math.round(v)) : seconds(v);
-}
+const say = (measure: string, v: number): string => measure === 'memory' ? bytes(Math.round(v)) : seconds(v);
 
 function words(h: Heat, measure: string, [row, column]: [number, number]): string {
 	const v = h.cells[row]![column]!;

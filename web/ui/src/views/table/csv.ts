@@ -10,9 +10,7 @@ import { visibleRows } from './rows.ts';
 
 const quoted = (text: string) => (/[",\r\n]/.test(text) ? '"' + text.replace(/"/g, '""') + '"' : text);
 
-function dirOf(key: string): 'max' | 'min' {
-	return s.goal.value?.key === key ? s.goal.value.dir : directionOf(key);
-}
+const dirOf = (key: string): 'max' | 'min' => s.goal.value?.key === key ? s.goal.value.dir : directionOf(key);
 
 /** Names as in the server's exports. */
 function nameOf(id: string): string {
@@ -33,8 +31,7 @@ export function saveTable(title: string, list: readonly Run[] = visibleRows.valu
 	const cols = columns.value.filter((c) => c.id !== 'cursor');
 	const full = new Set(['status', 'notes', 'delta', 'phase']);
 	const lines = [['run_id', ...cols.map((c) => nameOf(c.id))],
-		...list.map((r) =>
-			[r.id, ...cols.map((c) => (full.has(c.id) ? c.full(r) : textOf(r, c.id)))])];
+		...list.map((r) => [r.id, ...cols.map((c) => (full.has(c.id) ? c.full(r) : textOf(r, c.id)))])];
 	const text = lines.map((l) => l.map(quoted).join(',') + '\n').join('');
 	saveBlob(new Blob([text], { type: 'text/csv' }), title, 'csv');
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cell in the tab order: its position, how keys move it, and key actions.
 import { batch, signal } from '@preact/signals';
+import type { RefObject } from 'preact';
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import { directionOf } from '../../base/goal.ts';
 import { metricColumn } from '../../base/rank.ts';
 import type { Run } from '../../base/types.ts';
@@ -67,6 +69,21 @@ export function focused({ target, relatedTarget }: FocusEvent): void {
 		if (at.row !== active.value.row || at.col !== active.value.col) active.value = at;
 		if (at.row >= 0 && relatedTarget) s.lit.value = visibleRows.value[at.row]?.id ?? null;
 	});
+}
+
+/** When current, the focus follows the active cell before the next key; a later focus would move the cell back. */
+export function useChase(box: RefObject<HTMLElement | null>): { current: boolean } {
+	const chase = useRef(false);
+	const a = active.value;
+	useEffect(() => () => void (s.lit.value = null), []);
+	useLayoutEffect(() => {
+		if (!chase.current) return;
+		chase.current = false;
+		const cell = box.current!.querySelector<HTMLElement>(`[data-cell="${a.row}:${a.col}"]`);
+		cell?.focus({ preventScroll: true });
+		cell?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+	});
+	return chase;
 }
 
 /** Ends the highlight of the focused row once the focus leaves the table. */

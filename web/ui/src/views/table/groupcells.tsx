@@ -48,9 +48,7 @@ export function sizeOf(g: Group): string {
 }
 
 /** Number of runs with a value, unless all of the group. */
-function short(t: Together, g: Group): string {
-	return t.n === g.counted.length ? '' : filled(Str.ofNX, t.n);
-}
+const short = (t: Together, g: Group): string => t.n === g.counted.length ? '' : filled(Str.ofNX, t.n);
 
 /** A numeric column: value of a run, formatting of a mean. */
 function numberColumn(of: Column, valueOf: (r: Run) => number | null | undefined,

@@ -3,7 +3,7 @@
 // the table of runs.
 import { batch, useSignalEffect } from '@preact/signals';
 import type { RefObject } from 'preact';
-import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
 import { lookAt } from '../../base/colour.ts';
 import { count } from '../../base/format.ts';
 import { meanOf } from '../../base/group.ts';
@@ -14,7 +14,7 @@ import { Key } from '../base/bits.tsx';
 import '../base/later.ts';
 import { GROUP } from '../charts/lines.ts';
 import { columns, shownMetrics } from './columns.tsx';
-import { active, isForField, sortBy, sortThen, tip, unfocused } from './focus.ts';
+import { active, isForField, sortBy, sortThen, tip, unfocused, useChase } from './focus.ts';
 import { groupColumns, orderGroups, sizeOf, type Group, type GroupColumn } from './groupcells.tsx';
 import { HeadCell, kindOf, leftOf, Row, ROW } from './row.tsx';
 import { openGroups } from './rows.ts';
@@ -70,16 +70,8 @@ function moved(key: string, { row, col }: { row: number; col: number }, rows: nu
 }
 
 function useKeys(box: RefObject<HTMLDivElement | null>, items: readonly Item[]): (e: KeyboardEvent) => void {
-	const chase = useRef(false);
+	const chase = useChase(box);
 	const a = active.value;
-	useEffect(() => () => light(undefined), []);
-	useLayoutEffect(() => {
-		if (!chase.current) return;
-		chase.current = false;
-		const cell = box.current!.querySelector<HTMLElement>(`[data-cell="${a.row}:${a.col}"]`);
-		cell?.focus({ preventScroll: true });
-		cell?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
-	});
 	return (e) => {
 		if (e.ctrlKey || e.metaKey || e.altKey || isForField(e)) return;
 		const to = moved(e.key, a, items.length);

@@ -3,13 +3,13 @@
 // selects the run, v toggles it in the charts, Enter opens it or activates the cell.
 import { useSignalEffect } from '@preact/signals';
 import type { RefObject } from 'preact';
-import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
 import * as s from '../../state/index.ts';
 import { Str } from '../../strings/en.ts';
 import { arrange } from './arrange.ts';
 import type { Column } from './column.ts';
 import { columns, shownMetrics } from './columns.tsx';
-import { act, active, focused, fullText, isForField, move, tip, unfocused } from './focus.ts';
+import { act, active, focused, fullText, isForField, move, tip, unfocused, useChase } from './focus.ts';
 import { HeadCell, Row, ROW } from './row.tsx';
 import { fallenAt, nesting, pinCount, visibleRows } from './rows.ts';
 import { made, reveal, rowsOfPage, useScrolled } from './window.ts';
@@ -27,19 +27,9 @@ function actOn(e: KeyboardEvent, at: { row: number; col: number }, chase: { curr
 	return true;
 }
 
-/** Key handler of the table. When a key moves the active cell or its row, the focus follows before the next key; a
- * later focus would move the cell back. */
+/** Key handler of the table. */
 function useKeys(box: RefObject<HTMLDivElement | null>): (e: KeyboardEvent) => void {
-	const chase = useRef(false);
-	const a = active.value;
-	useEffect(() => () => void (s.lit.value = null), []);
-	useLayoutEffect(() => {
-		if (!chase.current) return;
-		chase.current = false;
-		const cell = box.current!.querySelector<HTMLElement>(`[data-cell="${a.row}:${a.col}"]`);
-		cell?.focus({ preventScroll: true });
-		cell?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
-	});
+	const chase = useChase(box);
 	return (e) => {
 		if (e.ctrlKey || e.metaKey || isForField(e)) return;
 		const at = active.value;

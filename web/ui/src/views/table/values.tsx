@@ -15,8 +15,7 @@ export function paramColumn(key: string): Column {
 	return {
 		id: 'p:' + key, title: key.replace(/_/g, ' '), hint: filled(Str.ParamX, key), number: numeric,
 			sortable: true,
-		width: widthOf(key.replace(/_/g, ' '), sample(list, (r) => paramText(r.params[key] ?? '')),
-			150),
+		width: widthOf(key.replace(/_/g, ' '), sample(list, (r) => paramText(r.params[key] ?? '')), 150),
 		cell: (r) => paramText(r.params[key] ?? ''),
 		full: (r) => r.params[key] ?? '',
 	};
