@@ -166,7 +166,7 @@ test('the speeds of a script with its own names of phases say what other contain
 test('a comparison counts runs once one is chosen', async (t) => {
 	const id = await run('first', COMPUTE);
 	await run('second', COMPUTE, { lr: '3' });
-	const page = await here.open(t, `?e=speed&run=${id.slice(0, 12)}&t=compare`);
+	const page = await here.open(t, `?e=speed&r=${id}&t=compare`);
 	const button = page.locator('.comparewith button.primary');
 	assert.equal(await button.textContent(WAIT), 'Compare');
 	await page.click('.comparewith input[type=checkbox]');
