@@ -160,7 +160,8 @@ test('the speeds of a script with its own names of phases say what other contain
 	await speeds(page, '?e=speed&side&o=' + ids.map((id) => id.slice(0, 8)).join('.'));
 	assert.equal(await page.textContent('.bought .legend'), 'other');
 	assert.match(await page.textContent('.bought .legend + p'),
-		/^other: .* phase\/NAME, where NAME is one of data_wait, h2d, .*, copy_exposed\. .* once per epoch, .* time\/forward/);
+		new RegExp('^other: .* phase/NAME, where NAME is one of data_wait, h2d, .*, copy_exposed\\. '
+			+ '.* once per epoch, .* time/forward'));
 });
 
 test('a comparison counts runs once one is chosen', async (t) => {

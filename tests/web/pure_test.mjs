@@ -167,7 +167,7 @@ test('six runs of each of three values have six colours, whatever their dash', (
 
 test('a dash has one value in all runs, and up to six values have six dashes', () => {
 	const list = Array.from({ length: 80 }, (_, i) => run('d' + i, { n: i,
-		params: { model: 'ab'[i % 2], precision: ['8', '16', '32', '64'][Math.floor(i / 2) % 4], seed: String(i) } }));
+		params: { model: 'ab'[i % 2], precision: String(2 ** (Math.floor(i / 2) % 4)), seed: String(i) } }));
 	const { byRun, dashParam } = p.assignLooks(list);
 	const dashes = (key, looks) => [...new Set(list.map((r) => r.params[key] + ': ' + looks.get(r.id).dash))];
 	assert.deepEqual([dashParam, dashes('precision', byRun).length], ['precision', 4]);

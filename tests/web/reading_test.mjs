@@ -404,7 +404,8 @@ test('a run that has ended is listed as ended, however narrow the chart', async 
 		await charted(page, 'loss', (d) => d.lines.length === 2 && d.box.width < width);
 		await page.mouse.move(...await place(page, 'loss', 276 / 599, 0.9));
 		const { rows } = await until(() => tip(page), (s) => s?.rows.length === 2);
-		assert.deepEqual(rows.filter((r) => r.id === short).map((r) => [r.value, r.note]), [['', 'ends at 267']]);
+		const own = rows.find((r) => r.id === short);
+		assert.deepEqual([own.value, own.note], ['', 'ends at 267']);
 	}
 });
 

@@ -130,7 +130,8 @@ function Caption({ metric, note, smooth, chart, lines }: CaptionOptions) {
 					title={big ? Str.CloseEscape : Str.Enlarge}
 					onClick={() => (large.value = big ? null : metric)}>{big ? '✕' : '⤢'}</button>
 				<ChartTools of={metric} name={metric} chart={chart} metric={metric}
-					lines={() => lines.value} formatX={(x) => (s.isGrouped.value ? exactX : formatX)(metric, x)} />
+					lines={() => lines.value} formatX={(x) =>
+						(s.isGrouped.value ? exactX : formatX)(metric, x)} />
 			</span>
 		</figcaption>
 	);

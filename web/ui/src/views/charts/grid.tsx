@@ -76,7 +76,8 @@ function Legend() {
 				<span key={v} title={`${dashParam} ${v}`}>
 					<Key look={{ ...DIM, dash: looks[0]!.dash }} on />{v}</span>
 			))}
-			{new Set(dashes.map(([, l]) => l[0]!.dash)).size < dashes.length && <span>{Str.valuesShareDashes}</span>}
+			{new Set(dashes.map(([, l]) => l[0]!.dash)).size < dashes.length
+				&& <span>{Str.valuesShareDashes}</span>}
 		</span>
 	);
 }

@@ -45,7 +45,8 @@ export function CompareWith({ r }: { r: RunDetail }) {
 					{parts(Str.xMoreSearchToFindThem, found.length - LISTED)}</p>}
 				<p><button type="button" class="primary" onClick={begin}
 					disabled={!chosen.value.length || chosen.value.length >= s.COMPARED_MAX}>
-					{chosen.value.length ? parts(Str.CompareXRuns, chosen.value.length + 1) : Str.Compare}</button></p>
+					{!chosen.value.length ? Str.Compare
+						: parts(Str.CompareXRuns, chosen.value.length + 1)}</button></p>
 			</section>
 			<section class="box"><h2>{Str.Speed}</h2><Versus r={r} /></section>
 		</div>
