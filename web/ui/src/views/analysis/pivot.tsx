@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pivot table of two params: mean, standard deviation and number of runs of the goal, or of another column.
 import { useSignal, useSignalEffect } from '@preact/signals';
-import { count, decimalsBy, fixed, type Decimals } from '../../base/format.ts';
+import { count, decimalsBy, fixed } from '../../base/format.ts';
 import { meanOf } from '../../base/group.ts';
 import { tellingParams } from '../../base/params.ts';
 import { pivotOf, type Pivot as Found, type PivotCell } from '../../base/why/pivot.ts';
@@ -34,7 +34,7 @@ interface Table {
 	columns: Axis;
 	value: Axis;
 	/** Decimals of the cells, and the best mean; null if no direction is better. */
-	decimals: Decimals;
+	decimals: ReturnType<typeof decimalsBy>;
 	best: number | null;
 	worst: number | null;
 }
@@ -58,7 +58,8 @@ function tableOf(c: Choice): Table {
 }
 
 function textOf(t: Table, c: PivotCell): string {
-	const write = (v: number) => (t.value.id === 'time' ? t.value.format(v) : fixed(v, t.decimals));
+	const d = t.decimals(c.mean);
+	const write = (v: number) => (t.value.id === 'time' ? t.value.format(v) : fixed(v, d));
 	return c.n === 0 ? Str.noValue : write(c.mean) + (Number.isNaN(c.std) ? '' : ` ± ${write(c.std)}`);
 }
 

@@ -24,19 +24,18 @@ export interface GroupColumn {
 	value(g: Group): number | string;
 }
 
-const DECIMALS_MAX = 6;
 /** Groups whose texts determine the width. */
 const SAMPLE = 300;
 
 /** Decimals that show differences of means and two digits of the spread; null selects exponents. */
-function decimalsOf(list: readonly Together[]): Decimals {
+function decimalsOf(list: readonly Together[]): (mean: number) => number | null {
 	const means = decimalsBy(list.map((t) => t.mean));
 	const stds = list.map((t) => t.std).filter((v) => v > 0).sort((a, b) => a - b);
 	const usual = stds[stds.length >> 1];
 	if (usual === undefined) return means;
 	return (v) => {
 		const d = means(v);
-		return d === null ? null : Math.min(DECIMALS_MAX, Math.max(d, 1 - Math.floor(Math.log10(usual))));
+		return d === null ? null : Math.min(6, Math.max(d, 1 - Math.floor(Math.log10(usual))));
 	};
 }
 
@@ -56,7 +55,7 @@ function numberColumn(of: Column, valueOf: (r: Run) => number | null | undefined
 	const sums = new Map(s.runGroups.value.map((g) => [g.name, together(g.counted.map(valueOf))]));
 	const sum = (g: Group) => sums.get(g.name)!;
 	const d = decimalsOf([...sums.values()]);
-	const deviation = (t: Together) => (Number.isNaN(t.std) ? '' : ` ± ${text(t.std, d)}`);
+	const deviation = (t: Together) => (Number.isNaN(t.std) ? '' : ` ± ${text(t.std, d(t.mean))}`);
 	const texts = s.runGroups.value.map((g) => text(sum(g).mean, d) + deviation(sum(g)) + short(sum(g), g));
 	return {
 		of: { ...of, number: true, width: Math.max(of.width, widthOf(of.title, texts, 190)) },
