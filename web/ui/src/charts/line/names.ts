@@ -33,8 +33,8 @@ export function nameWidth(names: readonly string[]): number {
 	return Math.max(0, ...names.map((n) => ruler.measureText(n).width));
 }
 
-/** Shortens names if one is too wide: the details in their parentheses, then as much as needed of the beginning that
- * all lines share, in whole words, then in the middle. */
+/** Shortens names if one is too wide: as much as needed of the beginning that all lines share, in whole words, or the
+ * details in their parentheses, then both, then in the middle. */
 function shortened(g: CanvasRenderingContext2D, names: readonly string[], all: readonly string[], width: number):
 	readonly string[] {
 	const first = all[0] ?? '';
@@ -42,8 +42,8 @@ function shortened(g: CanvasRenderingContext2D, names: readonly string[], all: r
 	while (n < first.length && all.every((x) => x.length > n + 1 && x[n] === first[n])) n++;
 	const brief = names.map((x) => x.replace(/;[^()]*\)$/, '…)'));
 	const starts = [...first.slice(0, n).matchAll(/[-_/. ]/g)].map((m) => m.index + 1);
-	const ways = [names, brief, ...n > 2 && all.length > 1 ? [...starts, n].map((k) =>
-		brief.map((x) => '…' + x.slice(k))) : []];
+	const cuts = n > 2 && all.length > 1 ? [...starts, n] : [];
+	const ways = [names, brief].flatMap((list) => [list, ...cuts.map((k) => list.map((x) => '…' + x.slice(k)))]);
 	g.font = 'bold ' + FONT;
 	const fits = ways.find((list) => list.every((x) => g.measureText(x).width <= width));
 	const out = fits ?? ways.at(-1)!.map((x) => cut(g, x, width));
