@@ -2,7 +2,7 @@
 // A registered model: versions with their runs, metric and changes, and aliases, which users with write access set.
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
-import { decimalsBy, fixed, signed, when, type Decimals } from '../../base/format.ts';
+import { decimalsFor, fixed, signed, when } from '../../base/format.ts';
 import { directionOf, type Direction } from '../../base/goal.ts';
 import { versionLines, type Change, type VersionLine } from '../../base/registry.ts';
 import * as s from '../../state/index.ts';
@@ -70,7 +70,7 @@ function Changes({ line, before }: { line: VersionLine; before: VersionLine | un
 	);
 }
 
-function Step({ line, dir, decimals }: { line: VersionLine; dir: Direction; decimals: Decimals }) {
+function Step({ line, dir, decimals }: { line: VersionLine; dir: Direction; decimals: number | null }) {
 	const { step, since } = line;
 	if (step === null) return <td class="num" />;
 	const better = dir === 'max' ? step > 0 : step < 0;
@@ -83,7 +83,7 @@ function Step({ line, dir, decimals }: { line: VersionLine; dir: Direction; deci
 }
 
 function Row({ m, line, before, decimals, act }: { m: Model; line: VersionLine; before: VersionLine | undefined;
-	decimals: Decimals; act: Act }) {
+	decimals: number | null; act: Act }) {
 	const { version, stage, created, user, description, status } = line.version;
 	return (
 		<tr class="version" data-version={version}>
@@ -103,7 +103,7 @@ function Row({ m, line, before, decimals, act }: { m: Model; line: VersionLine; 
 function Versions({ m, act }: { m: Model; act: Act }) {
 	const lines = versionLines(m.versions, m.runs, m.goal);
 	const values = lines.flatMap((l) => l.value ?? []);
-	const decimals = decimalsBy(values);
+	const decimals = decimalsFor(values);
 	if (!lines.length) return <Empty title={Str.NoVersionsYet} />;
 	return (
 		<div class="box scroll"><table>
