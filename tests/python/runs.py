@@ -224,8 +224,9 @@ def a_killed_process_leaves_a_child(folder):
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     j = lib.only(runs, 'killed')
-    points = j.series('t')
-    assert [s for s, _ in points] == list(range(1, len(points) + 1)) == [s for s, _ in j.series('u')][:len(points)]
+    points, others = j.series('t'), [s for s, _ in j.series('u')]
+    steps = list(range(1, len(points) + 1))  # of the last row the kill may leave one value
+    assert [s for s, _ in points] == steps and others in (steps, steps[:-1]), (len(points), len(others))
     assert killed - points[-1][1] < 1.0, 'the newest point is %.2f s older than the kill' % (killed - points[-1][1])
     again = """
         import dptrack
@@ -316,7 +317,12 @@ def odd_values(folder):
         run.tag(None, 'x')
         run.alert('a', level='loud')
         run.log({'after': 1.0})
-        for make in (lambda: dptrack.Image(b'\\x89PNG\\r\\n\\x1a\\n'), lambda: dptrack.Image([['a']]), lambda: dptrack.Histogram([None])):
+        try:
+            import numpy
+        except ImportError:
+            numpy = None  # an interpreter without it makes no images of arrays
+        of_arrays = (lambda: dptrack.Image([['a']]), lambda: dptrack.Histogram([None])) if numpy else ()
+        for make in (lambda: dptrack.Image(b'\\x89PNG\\r\\n\\x1a\\n'), *of_arrays):
             try:
                 make()
             except ValueError as error:

@@ -90,8 +90,7 @@ test('names at the ends of lines are whole where they fit; else what all share i
 		const page = await here.open(t, '?e=' + experiment);
 		await page.setViewportSize({ width: 760, height: 800 });
 		await charted(page, KEY, (c) => c.names.length === expected.length && c.box.width < 700);
-		const texts = await written(page);
-		assert.ok(expected.every((x) => texts.includes(x)), texts.join(' | '));
+		await until(() => written(page), (texts) => expected.every((x) => texts.includes(x)));
 	}
 });
 
