@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* convs.c: the convolutions of a module, one for all nodes with the same shape, and the choice of their
  * implementations. The candidates are timed on operands that the private caches no longer hold. */
-#include "tracker/base/round.h"
 #include "trainer/backends/cpu/cpu_conv.h"
 
 #include <stdio.h>

@@ -4,6 +4,7 @@
 #ifndef DPT_BACKENDS_CPU_H
 #define DPT_BACKENDS_CPU_H
 
+#include "tracker/base/round.h"
 #include "trainer/graph/kernel.h"
 
 /* Loops are compiled once per set (each.h). Preparing a kernel selects the best set that the machine has.
@@ -49,7 +50,7 @@ struct cpu_range {
 
 static inline struct cpu_range cpu_split(int64_t n, int64_t grain, int part, int parts)
 {
-	int64_t runs = (n + grain - 1) / grain;
+	int64_t runs = divide_up(n, grain);
 	int64_t begin = runs * part / parts * grain, end = runs * (part + 1) / parts * grain;
 
 	return (struct cpu_range){ begin < n ? begin : n, end < n ? end : n };

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tracker/base/round.h"
 #include "trainer/backends/cpu/own_convs.h"
 #include "trainer/backends/cpu/cpu_conv.h"
 #include "trainer/backends/cpu/widen.h"

@@ -3,7 +3,6 @@
  * supports, a product is computed by own code or the library (struct cpu_product). On processors without bf16 products,
  * a bf16 product is computed panel by panel in f32. Copies of whole operands (a language model's head has one of the
  * size of the vocabulary) would take more memory than bf16 saves. */
-#include "tracker/base/round.h"
 #include "trainer/backends/cpu/cpu_matmul.h"
 
 #include <omp.h>

@@ -7,7 +7,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "tracker/base/round.h"
 #include "trainer/backends/backend.h"
 #include "trainer/backends/cpu/amx.h"
 #include "trainer/backends/cpu/own_convs.h"

@@ -2,7 +2,6 @@
 /* emulate.c: f16 on processors without f16 arithmetic: the op's own kernel runs on f32 copies, and results are rounded
  * to f16. It is meant for correctness, not for speed: each run converts every operand, and packs it if the kernel
  * requires that. */
-#include "tracker/base/round.h"
 #include "trainer/backends/cpu/widen.h"
 
 #include "trainer/graph/pass.h"

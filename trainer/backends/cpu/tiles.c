@@ -13,7 +13,6 @@
 #include <immintrin.h>
 #endif
 
-#include "tracker/base/round.h"
 #include "trainer/backends/cpu/amx.h"
 #include "trainer/backends/cpu/cpu_matmul.h"
 #include "trainer/backends/cpu/vec.h"

@@ -11,7 +11,6 @@
 #include <immintrin.h>
 #endif
 
-#include "tracker/base/round.h"
 #include "trainer/backends/cpu/own_convs.h"
 
 #define LANES 16

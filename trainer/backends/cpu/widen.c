@@ -2,7 +2,6 @@
 /* widen.c: divides rows among threads; rows without gaps on either side are treated as one. Conversions of f16 use
  * the processor's instructions (F16C, AVX-512), which neither flush nor ignore its small numbers. */
 #ifndef CPU_PASS
-#include "tracker/base/round.h"
 #include "trainer/backends/cpu/widen.h"
 #include "trainer/backends/cpu/vec.h"
 #include "trainer/graph/plan.h"
