@@ -73,7 +73,7 @@ test('the focus is on the heading of an opened page, on the undo of a removal, t
 	await listed(page, 'a,b,c');
 	await page.focus(`[data-run="${ids.a}"] [role=rowheader]`);
 	await press(page, 'Enter');
-	await focusOn(page, '.runpage h1, main.wait');
+	await focusOn(page, '.runpage h1');
 	await says(page, '.runpage h1', /^a/);
 	await page.focus('.runhead a:text-is("All runs")');
 	await press(page, 'Enter');
@@ -82,7 +82,7 @@ test('the focus is on the heading of an opened page, on the undo of a removal, t
 	await page.focus('header button:text-is("Compare")');
 	await press(page, 'Enter');
 	await page.waitForSelector('main.side h1', WAIT);
-	await focusOn(page, 'main h1, main');
+	await focusOn(page, 'main h1');
 	await page.click('main a:text-is("Table and charts")');
 	await listed(page, 'a,b,c');
 	await page.focus(`[data-run="${ids.a}"] [role=rowheader]`);

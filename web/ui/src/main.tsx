@@ -41,7 +41,7 @@ function Banner() {
 
 function Page() {
 	const { page, run } = s.view.value;
-	const meanwhile = <><main class="wait" aria-busy="true" /><Header /></>;
+	const meanwhile = <><main key="wait" class="wait" aria-busy="true" /><Header /></>;
 	if (page === 'run' && run !== null) return <RunPage key={run} id={run} meanwhile={meanwhile} />;
 	if (page === 'report') return <Reports meanwhile={meanwhile} />;
 	if (page === 'models') return <Models meanwhile={meanwhile} />;

@@ -5,14 +5,14 @@ import { isLost, TAKES_KEYS } from './focus.ts';
 
 /** When the focused element goes: focuses a new undo, a new page's heading, the rest of its section, or the table. */
 export function keepFocus(): void {
-	let [held, around]: [Element | null, Element[]] = [null, []];
-	let [page, offer] = ['', s.done.value];
+	let held: Element | null, around: Element[], page: string, offer: typeof s.done.value;
 	const here = () => `${s.view.value.page} ${s.view.value.run}`;
 	const hold = () => {
 		[held, around] = [isLost() ? null : document.activeElement, []];
 		for (let e = held?.parentElement; e && !e.matches('main, .app'); e = e.parentElement) around.push(e);
 		[page, offer] = [here(), s.done.value];
 	};
+	hold();
 	for (const kind of ['focusin', 'click']) addEventListener(kind, hold, true);
 	const move = () => {
 		if (!held || held.isConnected || !isLost()) return;

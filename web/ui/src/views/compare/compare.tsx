@@ -65,8 +65,8 @@ export function Compare() {
 	const heading = <h1 class="unseen">{s.experiment.value ?? Str.Runs}</h1>;
 	const any = s.rows.value.length > 0;
 	if (!s.runs.value.length && (s.loading.value || s.view.value.filter === ''))
-		return <>{s.loading.value ? <main class="wait" aria-busy="true" /> : <main>{heading}<NoRuns /></main>}
-			<Header /></>;
+		return <>{s.loading.value ? <main key="wait" class="wait" aria-busy="true" />
+			: <main>{heading}<NoRuns /></main>}<Header /></>;
 	return (
 		<>
 			<main class="tablepane">

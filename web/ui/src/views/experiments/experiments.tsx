@@ -121,7 +121,7 @@ export function Experiments() {
 	useEffect(() => {
 		if (empty && rev > 0) void s.loadExperiments(); // the first run has begun
 	}, [empty, rev]);
-	if (!list) return <><main class="wait" aria-busy="true" /><Header /></>;
+	if (!list) return <><main key="wait" class="wait" aria-busy="true" /><Header /></>;
 	const used = list.filter((e) => e.run_count > 0 || e.id !== FIRST)
 		.sort((a, b) => (b.last_time ?? 0) - (a.last_time ?? 0));
 	const away = used.filter((e) => e.archived);

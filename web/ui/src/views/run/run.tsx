@@ -224,7 +224,7 @@ export function RunPage({ id }: { id: string }) {
 		if (run) requestAnimationFrame(() => setTimeout(s.chartsPlaced));
 	}, [run?.id, tab]);
 	if (wrong) return <><main><Empty title={Str.ThisRunCannotBeShown}><p>{wrong}</p></Empty></main><Header /></>;
-	if (!run) return <><main class="wait" aria-busy="true" /><Header /></>;
+	if (!run) return <><main key="wait" class="wait" aria-busy="true" /><Header /></>;
 	return (
 		<>
 			<main class="runpage">

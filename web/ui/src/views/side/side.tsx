@@ -134,7 +134,7 @@ export function SideBySide() {
 	});
 	const list = runs.map((r) => sides.value.get(r.id)).filter((x): x is Side => x !== undefined);
 	if (s.loading.value || (list.length < runs.length && runs.length > 1))
-		return <><main class="wait" aria-busy="true" /><Header /></>;
+		return <><main key="wait" class="wait" aria-busy="true" /><Header /></>;
 	if (runs.length < 2) return <><main><Empty title={Str.ChooseTwoRunsOrMore}>
 		<p>{Str.TheChartedRunsAreCompared}</p>
 		<p><a class="button" href={s.addressOf({ page: 'compare' })}
