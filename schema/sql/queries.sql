@@ -1205,6 +1205,8 @@ SELECT name, value FROM model_version_tag WHERE registered_id = ?1 AND version =
 INSERT INTO kept (shelf, experiment_id, name, edition, created_ms, updated_ms) VALUES (?1, ?2, ?3, 1, ?4, ?4);
 -- postgresql:
 INSERT INTO kept (shelf, experiment_id, name, edition, created_ms, updated_ms) VALUES (?1, ?2, ?3, 1, ?4, ?4) RETURNING id;
+-- name: kept_count
+SELECT count(*) FROM kept WHERE shelf = ?1 AND experiment_id = ?2;
 -- name: kept_find
 SELECT id, experiment_id, edition FROM kept WHERE id = ?2 AND shelf = ?1;
 -- name: kept_named

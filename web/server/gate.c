@@ -136,6 +136,7 @@ static bool check_header_fields(const struct gate_request *req, struct gate_refu
 	static const char *const single[] = { "Host", "Content-Length", "Transfer-Encoding", "Content-Type",
 					      "Content-Encoding", "Authorization", "Expect", "Origin", "Range",
 					      "If-None-Match", "Idempotency-Key" };
+	const struct gate_header *idempotency = gate_find(req, "Idempotency-Key");
 	size_t i, k;
 
 	if (req->header_count > GATE_HEADERS_MAX)
@@ -153,6 +154,8 @@ static bool check_header_fields(const struct gate_request *req, struct gate_refu
 	for (i = 0; i < sizeof(single) / sizeof(single[0]); i++)
 		if (count_headers_named(req, single[i]) > 1)
 			return refuse_at_gate(r, CALL_bad_request, "a header field that may occur once occurs twice");
+	if (idempotency && idempotency->value_len > 255)
+		return refuse_at_gate(r, CALL_bad_request, "Idempotency-Key has more than 255 characters");
 	return true;
 }
 

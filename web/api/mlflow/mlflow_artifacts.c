@@ -9,15 +9,13 @@
 #include "web/api/blob.h"
 #include "web/store/mlflow/experiments.h"
 
-/* MLflow judges a path after it has decoded it until nothing changes. Returns false for a file: URI, a drive of
- * Windows, a fragment, and what artifact_path_ok refuses. */
+/* Judges a path as given and decoded. Returns false for a file: URI, a drive of Windows, a fragment, and what
+ * artifact_path_ok refuses. */
 static bool is_safe_artifact_path(struct call *c, const char *path)
 {
-	char *text = arena_strdup(c->arena, path);
+	const char *text = artifact_path_ok(path) ? ml_unquote(c, path) : NULL;
 
-	while (text && ml_unquote(text))
-		;
-	return text && artifact_path_ok(path) && artifact_path_ok(text) && !strchr(text, '#') &&
+	return text && artifact_path_ok(text) && !strchr(text, '#') &&
 	       strncasecmp(text, "file:", 5) != 0 &&
 	       !(isalpha((unsigned char)*text) && text[1] == ':' && text[2] == '/');
 }

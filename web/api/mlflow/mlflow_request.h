@@ -81,8 +81,10 @@ bool ml_run_id_ok(struct call *c, const char *id);
 bool ml_experiment_id(struct call *c, const char *text, int64_t *ret);
 bool ml_fail_value(struct call *c, const char *path, json_t *value, const char *hint); /* always false */
 
-/* Undoes one round of percent-encoding and "+" in place; returns true if the text changed. */
-bool ml_unquote(char *text);
+/* A copy without percent-encoding and "+", decoded until nothing changes, as MLflow does before it judges a path or a
+ * URI. NULL: longer than ML_URI_BYTES, still changed by the eighth round, or out of memory. */
+#define ML_URI_BYTES 8192
+char *ml_unquote(struct call *c, const char *text);
 
 const char *ml_cut(struct call *c, const char *text, size_t max_chars); /* the text, or its first max_chars
 									 * characters */

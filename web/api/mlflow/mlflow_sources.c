@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define SOURCE_CHARS 2048 /* as of an artifact location */
 #define RELATIVE                                                                                                       \
 	"Invalid model version source: '%s'. If supplying a source as an http, https, local file path, ftp, "          \
 	"objectstore, or mlflow-artifacts uri, an absolute path must be provided without relative path references "    \
@@ -54,7 +55,8 @@ static const char *local_source_path(const char *uri)
 	return NULL;
 }
 
-bool ml_unquote(char *text)
+/* Undoes one round of percent-encoding and "+" in place; returns true if the text changed. */
+static bool unquote_once(char *text)
 {
 	char *to = text, *from = text, hex[3] = "";
 	bool any = false;
@@ -71,6 +73,17 @@ bool ml_unquote(char *text)
 	}
 	*to = '\0';
 	return any;
+}
+
+char *ml_unquote(struct call *c, const char *text)
+{
+	char *copy = strlen(text) <= ML_URI_BYTES ? arena_strdup(c->arena, text) : NULL;
+	int round = 0;
+
+	while (copy && unquote_once(copy))
+		if (++round == 8)
+			return NULL;
+	return copy;
 }
 
 /* Returns true if the path begins with a slash and no segment is "." or "..". */
@@ -91,18 +104,16 @@ static bool is_absolute_source_path(const char *path)
 
 static bool check_remote_source(struct call *c, const char *source)
 {
-	char *text = arena_strdup(c->arena, source), *path;
+	char *text = ml_unquote(c, source), *path;
 
-	if (!text)
-		return ml_fail(c, ML_TEMPORARILY_UNAVAILABLE, "out of memory"), false;
-	while (ml_unquote(text))
-		;
-	path = text + uri_scheme_length(text) + 1;
-	path[strcspn(path, "?#")] = '\0';
-	if (!strncmp(path, "//", 2))
-		path += 2 + strcspn(path + 2, "/");
-	if (!strstr(source, "%00") && is_absolute_source_path(path))
-		return true;
+	if (text) {
+		path = text + uri_scheme_length(text) + 1;
+		path[strcspn(path, "?#")] = '\0';
+		if (!strncmp(path, "//", 2))
+			path += 2 + strcspn(path + 2, "/");
+		if (!strstr(source, "%00") && is_absolute_source_path(path))
+			return true;
+	}
 	ml_fail(c, ML_INVALID_PARAMETER_VALUE, RELATIVE, source);
 	return false;
 }
@@ -172,12 +183,10 @@ static bool check_local_source(struct call *c, const struct ml_source *s)
 /* The URI without doubled slashes and percent-encoding. */
 static const char *normalize_source_uri(struct call *c, const char *uri)
 {
-	char *text = arena_strdup(c->arena, uri), *to, *from;
+	char *text = ml_unquote(c, uri), *to, *from;
 
 	if (!text)
 		return "";
-	while (ml_unquote(text))
-		;
 	for (to = from = text; *from; from++)
 		if (*from != '/' || to == text || to[-1] != '/')
 			*to++ = *from;
@@ -340,6 +349,8 @@ bool ml_source_follow(struct call *c, struct ml_source *s)
 	struct model_uri uri = { 0 };
 	bool models = has_uri_scheme(s->uri, "models");
 
+	if (!ml_length_ok(c, "source", SOURCE_CHARS, s->uri))
+		return false;
 	s->location = s->uri;
 	if (s->prompt)
 		return check_prompt_source(c, s);

@@ -19,6 +19,7 @@
 
 #define DEPTH_MAX 64
 #define PATH_BYTES 4000
+#define ROUNDS_MAX 8 /* of percent-encoding within each other */
 
 static bool segment_ok(const char *s, size_t n)
 {
@@ -79,12 +80,13 @@ bool artifact_path_ok(const char *path)
 {
 	char copy[PATH_BYTES + 1];
 	size_t n = strlen(path);
+	int round = 0;
 
 	if (!n || n > PATH_BYTES || !segments_ok(path) || !utf8_valid(path, n))
 		return false;
 	memcpy(copy, path, n + 1);
 	while (decode_percent(copy))
-		if (!segments_ok(copy))
+		if (++round == ROUNDS_MAX || !segments_ok(copy))
 			return false;
 	return strncmp(path, FILES_UPLOADS, sizeof FILES_UPLOADS - 1) != 0 ||
 	       (path[sizeof FILES_UPLOADS - 1] && path[sizeof FILES_UPLOADS - 1] != '/');

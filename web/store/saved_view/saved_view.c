@@ -180,10 +180,11 @@ static void report_kept_id(struct change *c, int64_t id)
 	snprintf(c->res.id, sizeof c->res.id, "%" PRId64, id);
 }
 
+/* Refuses a name that is taken and one more than an experiment may have. */
 static int make_kept(struct state *st, struct change *c, struct err *err)
 {
 	const struct saved_view_op *op = c->op.more;
-	int64_t experiment = 0, id, now = clock_wall_ms();
+	int64_t experiment = 0, count = 0, id, now = clock_wall_ms();
 	int rc = 1;
 
 	if (op->experiment && *op->experiment)
@@ -192,6 +193,11 @@ static int make_kept(struct state *st, struct change *c, struct err *err)
 		return change_refuse(c, ERR_NOENT, "there is no experiment '%.100s'", op->experiment);
 	if (rc > 0)
 		rc = kept_name_is_free(st, c, experiment, 0, err);
+	if (rc > 0)
+		rc = db_int(state_db(st), &count, DB_kept_count, err, "ti", op->shelf, experiment);
+	if (rc > 0 && count >= LIMIT_kept_per_experiment)
+		return change_refuse(c, ERR_LIMIT, "the experiment has %d %ss, the maximum: delete one first",
+				     LIMIT_kept_per_experiment, op->shelf);
 	if (rc <= 0)
 		return rc;
 	rc = db_run(state_db(st), DB_kept_add, err, "titi", op->shelf, experiment, op->name, now);
