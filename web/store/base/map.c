@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* map.c: open addressing over an index of entries, which are in an arena in order of insertion. */
+/* map.c: open addressing over an index of entries, which are in an arena in order of insertion. Each map hashes with a
+ * secret of its own, because clients choose many of the keys. */
+#include "tracker/base/hash.h"
 #include "tracker/base/round.h"
 #include "web/store/base/map.h"
 
 #include <stdlib.h>
+#include <sys/random.h>
 
 struct map_entry {
 	uint64_t hash;
@@ -16,6 +19,7 @@ struct map {
 	struct map_entry **entries; /* in order of insertion */
 	uint32_t *slots;	    /* index into entries + 1; 0: free */
 	size_t count, cap, slot_count, value_bytes;
+	uint64_t secret[2];
 };
 
 #define ENTRY_VALUE(e) ((char *)(e) + sizeof(struct map_entry))
@@ -28,8 +32,8 @@ struct map *map_new(size_t value_bytes)
 		return NULL;
 	m->value_bytes = round_up_bytes(value_bytes, 16);
 	m->arena = arena_new();
-	if (!m->arena) {
-		free(m);
+	if (!m->arena || getrandom(m->secret, sizeof m->secret, 0) != sizeof m->secret) {
+		map_free(m);
 		return NULL;
 	}
 	return m;
@@ -66,24 +70,6 @@ size_t map_count(const struct map *m)
 	return m->count;
 }
 
-static uint64_t hash_map_key(const unsigned char *p, size_t n)
-{
-	uint64_t h = UINT64_C(0x9e3779b97f4a7c15) ^ n, w;
-
-	for (; n >= 8; n -= 8, p += 8) {
-		memcpy(&w, p, 8);
-		h = (h ^ w) * UINT64_C(0xff51afd7ed558ccd);
-		h ^= h >> 32;
-	}
-	if (n) {
-		w = 0;
-		memcpy(&w, p, n);
-		h = (h ^ w) * UINT64_C(0xff51afd7ed558ccd);
-		h ^= h >> 32;
-	}
-	return h ^ (h >> 29);
-}
-
 static const char *map_entry_key(const struct map *m, const struct map_entry *e)
 {
 	return (const char *)e + sizeof *e + m->value_bytes;
@@ -109,7 +95,7 @@ void *map_get(const struct map *m, const void *key, size_t len)
 
 	if (!m->count)
 		return NULL;
-	at = find_map_slot(m, hash_map_key(key, len), key, len);
+	at = find_map_slot(m, hash_sip(m->secret, key, len), key, len);
 	return m->slots[at] ? ENTRY_VALUE(m->entries[m->slots[at] - 1]) : NULL;
 }
 
@@ -140,7 +126,7 @@ static int grow_map(struct map *m)
 
 void *map_put(struct map *m, const void *key, size_t len)
 {
-	uint64_t h = hash_map_key(key, len);
+	uint64_t h = hash_sip(m->secret, key, len);
 	struct map_entry *e;
 	size_t at;
 
@@ -176,4 +162,15 @@ const void *map_key_at(const struct map *m, size_t i, size_t *ret_len)
 {
 	*ret_len = m->entries[i]->len;
 	return map_entry_key(m, m->entries[i]);
+}
+
+size_t map_longest_probe(const struct map *m)
+{
+	size_t longest = 0, run = 0, i;
+
+	for (i = 0; i < m->slot_count; i++) {
+		run = m->slots[i] ? run + 1 : 0;
+		longest = run > longest ? run : longest;
+	}
+	return longest;
 }

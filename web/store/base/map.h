@@ -29,6 +29,8 @@ const char *map_text(struct map *m, const char *text);
 void *map_at(const struct map *m, size_t i);
 const void *map_key_at(const struct map *m, size_t i, size_t *ret_len);
 
+size_t map_longest_probe(const struct map *m); /* places that the slowest look-up visits, at most */
+
 /* --- lists ---------------------------------------------------------------------------------------------------- */
 
 /* Returns items, or a copy twice as large if count items fill it; NULL when out of memory. */
