@@ -212,10 +212,10 @@ static int map_regular_file(struct file_map *m, int fd, const char *path, struct
 	return 0;
 }
 
-int file_map_open(struct file_map *ret, const char *path, struct err *err)
+int file_map_fd(struct file_map *ret, int fd, const char *path, struct err *err)
 {
-	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC), rc;
 	struct file_map m = { 0 };
+	int rc;
 
 	if (fd < 0)
 		return err_set(err, ERR_USAGE, "%.300s: %s", path, strerror(errno));
@@ -224,6 +224,11 @@ int file_map_open(struct file_map *ret, const char *path, struct err *err)
 	if (!rc)
 		*ret = m;
 	return rc;
+}
+
+int file_map_open(struct file_map *ret, const char *path, struct err *err)
+{
+	return file_map_fd(ret, open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC), path, err);
 }
 
 void file_map_close(struct file_map *m)

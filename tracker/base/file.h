@@ -36,6 +36,9 @@ struct file_map {
 
 /* ERR_USAGE, naming path, for a file that cannot be read or is not regular; does not block on a pipe. */
 int file_map_open(struct file_map *ret, const char *path, struct err *err);
+
+/* The same for an open file, which it closes; -1: the open failed with errno. */
+int file_map_fd(struct file_map *ret, int fd, const char *path, struct err *err);
 void file_map_close(struct file_map *m); /* a zeroed one is fine */
 
 /* ---- names and folders ---- */

@@ -78,6 +78,7 @@ libwebstore_la_SOURCES = \
 	web/store/live.c \
 	web/store/locate.c \
 	web/store/base/map.c web/store/base/map.h \
+	web/store/base/beneath.c web/store/base/beneath.h \
 	web/store/move/move.c web/store/move/move.h web/store/move/move_inside.h \
 	web/store/move/move_files.c web/store/move/walk.c \
 	web/store/mlflow/logged_models.c web/store/mlflow/logged_models.h \

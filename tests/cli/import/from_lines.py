@@ -21,13 +21,13 @@ BEGIN = {"run": {"id": RUN, "experiment": "told", "name": "first", "start": 1700
 END = {"end": ["failed", 1700000100.5]}
 
 
-def import_lines(into, *lines, code=0, path="-"):
+def import_lines(into, *lines, code=0, path="-", more=()):
     text = "".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines)
     if path != "-":
         with open(path, "w", encoding="utf-8") as f:
             f.write(text)
     environment = {k: v for k, v in os.environ.items() if k not in ("DPTRACK_TOKEN", "DPTRACK_URL")}
-    r = subprocess.run([lib.PROGRAM, "import", path, "--logdir", into], input=text, capture_output=True, text=True, timeout=120, env=environment)
+    r = subprocess.run([lib.PROGRAM, "import", path, "--logdir", into, *more], input=text, capture_output=True, text=True, timeout=120, env=environment)
     lib.equal(r.returncode, code, f"{lines[-1]}: {r.stdout} {r.stderr}")
     return r.stdout if code == 0 else r.stderr
 
@@ -71,7 +71,8 @@ def read_run(server):
 
 def imports_every_kind(folder):
     into, lines = os.path.join(folder, "into"), all_kinds(folder)
-    out = import_lines(into, *lines)
+    here = ("--files-from", folder)
+    out = import_lines(into, *lines, more=here)
     lib.check("1 run, 4 points, 1 file" in out and "something of theirs" in out and "lost" in out, out)
     lib.check("0 files" in import_lines(into, *lines, path=os.path.join(folder, "told.jsonl")), "a repeat, of a file")
     server = lib.Server(into)
@@ -83,10 +84,10 @@ def imports_every_kind(folder):
     lib.equal(got, sorted([("loss", 1, 1700000001.25, 0.1), ("loss", 2, 1700000002.25, "NaN"),
                            ("loss", 3, 1700000003.25, 1), ("odd", -3, 1700000002.25, "-Infinity")], key=str), "points")
     lib.equal(get(server, f"/api/v1/runs/{RUN}/artifacts/notes/note.txt"), b"kept\n", "the file")
-    import_lines(into, *lines)
+    import_lines(into, *lines, more=here)
     lib.equal(read_run(server), (facts, media, console, got), "a repeat while a server holds the store")
     more = lines[:-1] + [{"points": [["loss", 4, 1700000009, 0.25]]}, {"final": ["best", 4, 1700000100, 0.05]}, END]
-    import_lines(into, *more)
+    import_lines(into, *more, more=here)
     until = time.monotonic() + 120
     while json.loads(get(server, "/api/v1/runs/" + RUN))["status"] == "running" and time.monotonic() < until:
         time.sleep(0.05)  # the server follows the folder

@@ -2,6 +2,7 @@
 /* cmd_import.c: `dptrack import`: converts data of other trackers to runs. The content of a path decides who reads it.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 
 #include "tracker/base/run_folders.h"
@@ -51,14 +52,20 @@ static int import_tracker_store(struct importer *b, reader *read, const char *pa
 	return 0;
 }
 
+/* Finds who reads the source, and the folder that its names may not leave. */
 static int import_path(struct importer *b, const char *from, struct err *err)
 {
 	char path[4096];
+	char folder[4096];
 	struct stat st;
 	reader *read;
 
 	if (strcmp(from, "-") && stat(from, &st))
 		return err_set_errno(err, errno, "cannot read %s", from);
+	snprintf(folder, sizeof(folder), "%s", from);
+	if (strcmp(from, "-") && !S_ISDIR(st.st_mode))
+		file_name_folder(from, folder, sizeof(folder));
+	b->folder = strcmp(from, "-") ? folder : NULL;
 	read = find_tracker_reader(from, path, sizeof(path));
 	if (read)
 		return import_tracker_store(b, read, path, err);
@@ -75,6 +82,7 @@ static int run_import_command(int argc, char **argv, struct err *err)
 {
 	struct importer_target target = { .into = run_folders_dir(NULL) };
 	struct importer b = { .spool_fd = -1 };
+	struct flag_list elsewhere = { .items = calloc((size_t)argc, sizeof(char *)) };
 	bool help = false;
 	const struct flag table[] = {
 		{ "logdir", FLAG_PATH, "DIR", "folder of runs to import into (default: DPTRACK_RUNS_DIR, or runs)",
@@ -83,19 +91,24 @@ static int run_import_command(int argc, char **argv, struct err *err)
 		{ "experiment", FLAG_TEXT, "NAME",
 		  "experiment of all runs (default: their own; of event files the first part of a run's path)",
 		  &target.experiment, 0, 0 },
+		{ "files-from", FLAG_LIST, "DIR",
+		  "also import files that the source names below DIR; may be repeated (default: only below PATH)",
+		  &elsewhere, 0, 0 },
 		{ "help", FLAG_SWITCH, "", "print this help", &help, 0, 0 },
 		{ 0 },
 	};
 	struct cli_line line = { .cmd = &cli_import, .table = table, .help = &help, .words_max = 1 };
-	int rc = cli_line_read(&line, argc, argv, err);
+	int rc = elsewhere.items ? cli_line_read(&line, argc, argv, err) : err_nomem(err, NULL);
 
 	if (!rc && !line.words.count)
 		rc = err_set(err, ERR_USAGE, "import: the path is missing: dptrack import PATH");
 	if (!rc)
 		rc = importer_init(&b, &target, err);
+	b.elsewhere = &elsewhere;
 	if (!rc)
 		rc = import_path(&b, line.words.items[0], err);
 	importer_done(&b);
+	free(elsewhere.items);
 	cli_line_done(&line);
 	return rc > 0 ? 0 : rc;
 }

@@ -116,7 +116,6 @@ struct imported_folder {
 	const char *run;  /* NULL: the files of a logged model */
 	const char *base; /* address of the folder of artifacts */
 	const char *path, *from;
-	const char *root; /* the folder of the input; links may lead to files below it */
 	int depth;
 };
 
@@ -195,7 +194,7 @@ static int put_imported_file(const struct imported_folder *f, struct err *err)
 	struct local_opts o = { .method = "PUT", .file = "" };
 	struct err why = ERR_INIT;
 	struct buf target;
-	int rc = file_map_open(&map, f->from, &why);
+	int rc = importer_map(f->store->of, &map, f->from, &why);
 
 	buf_init(&target, 1 << 16);
 	buf_adds(&target, f->base);
@@ -230,7 +229,7 @@ static int put_imported_entry(void *arg, const char *from, const char *name, str
 	f.path = path;
 	f.from = from;
 	f.depth++;
-	switch (importer_entry(of->store->of, of->root, from)) {
+	switch (importer_entry(of->store->of, from)) {
 	case ENTRY_FOLDER:
 		return put_imported_tree(&f, err);
 	case ENTRY_FILE:
@@ -262,7 +261,7 @@ static int put_imported_files(struct importer_store *s, void *arg, struct err *e
 
 	if (!rc && stat(f->from, &st))
 		importer_leave_out(s->of, "%s: %s", f->from, strerror(errno));
-	else if (!rc)
+	else if (!rc && importer_allows(s->of, f->from))
 		rc = S_ISDIR(st.st_mode) ? put_imported_tree(f, err) : put_imported_file(f, err);
 	json_decref(run);
 	return rc;
@@ -270,8 +269,10 @@ static int put_imported_files(struct importer_store *s, void *arg, struct err *e
 
 int importer_model_files(struct importer_store *s, const char *base, const char *from, struct err *err)
 {
-	struct imported_folder f = { .store = s, .base = base, .path = "", .from = from, .root = from };
+	struct imported_folder f = { .store = s, .base = base, .path = "", .from = from };
 
+	if (!importer_allows(s->of, from))
+		return 0;
 	return put_imported_tree(&f, err);
 }
 
@@ -283,8 +284,7 @@ int importer_files(struct importer *b, const char *run, const char *path, const 
 		*f = (struct imported_folder){ .run = arena_strdup(b->kept, run),
 					       .base = arena_printf(b->kept, "/api/v1/runs/%s/artifacts", run),
 					       .path = arena_strdup(b->kept, path),
-					       .from = arena_strdup(b->kept, from),
-					       .root = arena_strdup(b->kept, from) };
+					       .from = arena_strdup(b->kept, from) };
 	return importer_then(b, put_imported_files, f, err);
 }
 

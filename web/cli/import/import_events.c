@@ -320,6 +320,8 @@ static int import_event_file(void *user, const char *path, struct err *err)
 	if (rc)
 		return rc < 0 ? rc : 0;
 	snprintf(whole, sizeof(whole), "%s/%s", im->from, path);
+	if (!importer_allows(im->b, whole))
+		return 0;
 	buf_init(&records, FILE_MAX);
 	rc = read_event_file(whole, &records, err);
 	if (!rc) {

@@ -26,10 +26,10 @@ static int visit_run_folder(void *arg, const char *path, const char *name, struc
 		return folder_each(path, skip_trace, e->of, err);
 	if (!strcmp(name, "tags") || !strcmp(name, "datasets") || !strcmp(name, "meta.yaml") || name[0] == '.')
 		return 0;
-	if (importer_entry(e->of->b, e->of->root, path) != ENTRY_FOLDER)
+	if (importer_entry(e->of->b, path) != ENTRY_FOLDER)
 		return 0;
 	e->of->scratch = arena_new();
-	rc = e->of->scratch ? mlruns_meta(e->of->scratch, path, &meta, &why) : err_nomem(&why, NULL);
+	rc = e->of->scratch ? mlruns_meta(e->of->b, e->of->scratch, path, &meta, &why) : err_nomem(&why, NULL);
 	rc = rc ? mlruns_skip(e->of, rc, path, &why, err) : mlruns_run(e, path, meta, err);
 	arena_free(e->of->scratch);
 	return rc;
@@ -46,9 +46,9 @@ static int read_experiment_folder(void *arg, const char *path, const char *name,
 	json_t *tags;
 	int rc;
 
-	if (!strcmp(name, "models") || name[0] == '.' || importer_entry(m->b, m->root, path) != ENTRY_FOLDER)
+	if (!strcmp(name, "models") || name[0] == '.' || importer_entry(m->b, path) != ENTRY_FOLDER)
 		return 0;
-	rc = mlruns_meta(m->b->kept, path, &meta, &why);
+	rc = mlruns_meta(m->b, m->b->kept, path, &meta, &why);
 	if (!rc && (!*yaml_get(meta, "name") || !*yaml_get(meta, "experiment_id")))
 		rc = err_set(&why, ERR_CORRUPT, "%s/meta.yaml: expected name and experiment_id", path);
 	if (rc)
@@ -91,7 +91,7 @@ static int detect_experiment_folder(void *arg, const char *path, const char *nam
 	bool *is = arg;
 
 	(void)err;
-	if (!*is && a && name[0] != '.' && !mlruns_meta(a, path, &meta, NULL))
+	if (!*is && a && name[0] != '.' && !mlruns_meta(NULL, a, path, &meta, NULL))
 		*is = *yaml_get(meta, "experiment_id") && *yaml_get(meta, "artifact_location");
 	arena_free(a);
 	return 0;

@@ -21,7 +21,7 @@ static int read_wandb_file(struct importer *b, const char *path, struct map *ses
 	struct err why = ERR_INIT;
 	char folder[4096], files[4200];
 	struct stat st;
-	int rc = file_map_open(&map, path, &why);
+	int rc = importer_map(b, &map, path, &why);
 
 	if (rc)
 		return importer_skip(b, rc, &why, err);
@@ -106,7 +106,6 @@ int wandb_read(struct importer *b, const char *path, struct err *err)
 
 	if (!w.sessions)
 		return err_nomem(err, NULL);
-	b->links_out = true; /* wandb.save links to the files that it saves */
 	rc = name_ends_with(path, ".wandb") ? read_wandb_file(b, path, w.sessions, err)
 					    : visit_wandb_files(path, read_found_file, &w, err);
 	map_free(w.sessions);

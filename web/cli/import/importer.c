@@ -5,20 +5,22 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tracker/base/file.h"
 #include "tracker/base/sha256.h"
 #include "tracker/base/text.h"
 #include "tracker/base/utf8.h"
 #include "web/cli/cli.h"
 #include "web/cli/journals.h"
+#include "web/store/base/beneath.h"
 
 #define LEFT_SHOWN 100
+#define OUTSIDE "%.300s: is outside the imported folder: name its folder with --files-from DIR"
 #define JOURNAL_MAX ((size_t)8 << 30)
 
 int importer_init(struct importer *b, const struct importer_target *target, struct err *err)
@@ -75,21 +77,48 @@ int importer_skip(struct importer *b, int rc, const struct err *why, struct err 
 	return 0;
 }
 
-/* Returns true if the link leads to a regular file that may be read. */
-static bool may_follow_link(const struct importer *b, const char *root, const char *path)
+/* The descriptor of what is at the path; -1 with errno, EXDEV: elsewhere. */
+static int open_input(const struct importer *b, const char *path)
 {
-	char *to = realpath(path, NULL), *top = realpath(root, NULL);
-	struct stat st;
-	bool may = to && top && !stat(to, &st) && S_ISREG(st.st_mode);
+	const int flags = O_RDONLY | O_NONBLOCK | O_NOCTTY;
+	int fd = b->folder ? beneath_open_real(b->folder, path, flags) : (errno = EXDEV, -1);
 
-	if (may && !b->links_out)
-		may = !strncmp(to, top, strlen(top)) && (to[strlen(top)] == '/' || !strcmp(top, "/"));
-	free(to);
-	free(top);
-	return may;
+	for (size_t i = 0; b->elsewhere && i < b->elsewhere->count && fd < 0 && errno == EXDEV; i++)
+		fd = beneath_open_real(b->elsewhere->items[i], path, flags);
+	return fd;
 }
 
-enum importer_entry importer_entry(struct importer *b, const char *root, const char *path)
+int importer_map(const struct importer *b, struct file_map *ret, const char *path, struct err *err)
+{
+	int fd = open_input(b, path);
+
+	if (fd < 0 && errno == EXDEV)
+		return err_set(err, ERR_USAGE, OUTSIDE, path);
+	return file_map_fd(ret, fd, path, err);
+}
+
+bool importer_allows(struct importer *b, const char *path)
+{
+	int fd = open_input(b, path);
+
+	if (fd >= 0)
+		close(fd);
+	else if (errno == EXDEV)
+		importer_leave_out(b, OUTSIDE, path);
+	return fd >= 0 || errno != EXDEV;
+}
+
+static bool may_follow_link(const struct importer *b, const char *path)
+{
+	struct file_map map;
+
+	if (importer_map(b, &map, path, NULL))
+		return false;
+	file_map_close(&map);
+	return true;
+}
+
+enum importer_entry importer_entry(struct importer *b, const char *path)
 {
 	struct stat st;
 
@@ -101,10 +130,11 @@ enum importer_entry importer_entry(struct importer *b, const char *root, const c
 		return ENTRY_FOLDER;
 	else if (!S_ISLNK(st.st_mode))
 		importer_leave_out(b, "%s: not a regular file", path);
-	else if (may_follow_link(b, root, path))
+	else if (may_follow_link(b, path))
 		return ENTRY_FILE;
 	else
-		importer_leave_out(b, "%s: a symbolic link to a folder, or to nothing below %s", path, root);
+		importer_leave_out(b, "%s: a symbolic link to a folder, or to no file below the imported folder: name "
+				   "the file's folder with --files-from DIR", path);
 	return ENTRY_NONE;
 }
 

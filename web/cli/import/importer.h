@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 
+#include "tracker/base/file.h"
 #include "tracker/base/terminal.h"
 #include "tracker/event/event_encode.h"
 #include "tracker/event/event_media.h"
@@ -30,7 +31,8 @@ struct importer {
 	struct map *left_out; /* description → uint64_t, number of occurrences */
 	struct arena *kept;   /* owns the queue `deferred` and the names of runs */
 	struct importer_deferred *deferred, **deferred_end;
-	bool links_out; /* the tracker links to files elsewhere (W&B): links to files are followed */
+	const char *folder;		  /* the input: only what is below is read; NULL: nothing */
+	const struct flag_list *elsewhere; /* other folders that the user allows; NULL: none */
 	uint64_t runs, points, files;
 	struct terminal_progress progress; /* counts runs; their total is unknown */
 };
@@ -45,10 +47,17 @@ void importer_leave_out(struct importer *b, const char *fmt, ...) __attribute__(
  * code with *err filled if the import cannot continue (no memory, destination or server lost). */
 int importer_skip(struct importer *b, int rc, const struct err *why, struct err *err);
 
-/* What is at the path in an input folder. A link is ENTRY_FILE if it leads to a file below root, or anywhere with
- * links_out. ENTRY_NONE: it was counted as left out. */
+/* Opens a file that the input names, below the input or a folder that the user allows. ERR_USAGE: it is elsewhere, or
+ * no regular file. */
+int importer_map(const struct importer *b, struct file_map *ret, const char *path, struct err *err);
+
+/* False, counted as left out, if the path leads elsewhere. */
+bool importer_allows(struct importer *b, const char *path);
+
+/* What is at the path in the input. A link is ENTRY_FILE if it leads to a file that importer_map may open. ENTRY_NONE:
+ * it was counted as left out. */
 enum importer_entry { ENTRY_NONE, ENTRY_FILE, ENTRY_FOLDER };
-enum importer_entry importer_entry(struct importer *b, const char *root, const char *path);
+enum importer_entry importer_entry(struct importer *b, const char *path);
 
 void importer_say_left_out(const struct importer *b, const char *how);
 

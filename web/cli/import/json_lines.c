@@ -15,7 +15,8 @@
  *	{"histogram": [KEY, STEP, T, {"values": COUNTS, "bins": EDGES}]}
  *	{"table": [KEY, STEP, T, {"columns": TITLES, "data": ROWS}]}
  *	{"console": [STREAM, T, LINE]}
- *	{"file": [PATH, FROM]}	an artifact: PATH in the run, FROM a file or folder here
+ *	{"file": [PATH, FROM]}	an artifact: PATH in the run, FROM a file or folder here, below
+ *						the imported folder or one of --files-from
  *	{"left_out": TEXT}	an item that cannot be imported
  *	{"deleted": true}
  *	{"end": [STATUS, T]}	"running" if it continues; the run is imported when it ends
@@ -195,32 +196,26 @@ static int read_console_line(struct line_reader *l, json_t *value, struct err *e
 }
 
 typedef bool add_content(struct buf *to, json_t *item);
+typedef bool add_file(struct buf *to, json_t *item, struct event_span file);
 
-static bool add_image_content(struct buf *to, json_t *item)
+static bool add_image_content(struct buf *to, json_t *item, struct event_span file)
 {
-	struct file_map map = { 0 };
-	const char *path;
 	int width, height;
 
-	if (json_unpack(item, "{s:s, s:i, s:i}", "file", &path, "width", &width, "height", &height) || width < 1 ||
-	    height < 1 || width > PIXELS_MAX || height > PIXELS_MAX || file_map_open(&map, path, NULL))
+	if (json_unpack(item, "{s:i, s:i}", "width", &width, "height", &height) || width < 1 || height < 1 ||
+	    width > PIXELS_MAX || height > PIXELS_MAX)
 		return false;
-	media_add_image(to, (struct event_span){ map.bytes, map.bytes + map.n }, (unsigned)width, (unsigned)height);
-	file_map_close(&map);
+	media_add_image(to, file, (unsigned)width, (unsigned)height);
 	return true;
 }
 
-static bool add_audio_content(struct buf *to, json_t *item)
+static bool add_audio_content(struct buf *to, json_t *item, struct event_span file)
 {
-	struct file_map map = { 0 };
 	struct event_text type;
-	const char *path;
 
-	if (json_unpack(item, "{s:s, s:s%}", "file", &path, "type", &type.at, &type.len) ||
-	    file_map_open(&map, path, NULL))
+	if (json_unpack(item, "{s:s%}", "type", &type.at, &type.len))
 		return false;
-	media_add_audio(to, (struct event_span){ map.bytes, map.bytes + map.n }, type);
-	file_map_close(&map);
+	media_add_audio(to, file, type);
 	return true;
 }
 
@@ -234,8 +229,32 @@ static bool add_text_content(struct buf *to, json_t *item)
 	return true;
 }
 
-static int read_media_line(struct line_reader *l, json_t *value, add_content *add, struct err *err)
+/* Exactly one of the four functions is set. */
+struct line_kind {
+	const char *name;
+	int (*take)(struct line_reader *l, json_t *value, struct err *err);
+	put_pair *put;
+	add_content *add;
+	add_file *add_file;
+};
+
+/* Maps the file of an image or audio clip and adds it. */
+static bool add_media_file(const struct line_reader *l, add_file *add, struct buf *to, json_t *item, struct err *err)
 {
+	const char *path = json_string_value(json_object_get(item, "file"));
+	struct file_map map;
+	bool added;
+
+	if (!path || importer_map(l->b, &map, path, err))
+		return false;
+	added = add(to, item, (struct event_span){ map.bytes, map.bytes + map.n });
+	file_map_close(&map);
+	return added;
+}
+
+static int read_media_line(struct line_reader *l, const struct line_kind *k, json_t *value, struct err *err)
+{
+	struct err why = ERR_INIT;
 	struct buf content;
 	const char *key;
 	json_int_t step;
@@ -245,31 +264,24 @@ static int read_media_line(struct line_reader *l, json_t *value, add_content *ad
 	if (json_unpack(value, "[s, I, F, o!]", &key, &step, &at, &item))
 		return fail_line(err, "[key, step, time, content]");
 	buf_init(&content, CONTENT_MAX);
-	if (add(&content, item))
+	if (k->add ? k->add(&content, item) : add_media_file(l, k->add_file, &content, item, &why))
 		importer_media(&l->run, key, step, at, &content);
 	else
-		importer_leave_out(l->b, "an unreadable image, audio clip, histogram, text or table: %.100s", key);
+		importer_leave_out(l->b, "an unreadable image, audio clip, histogram, text or table: %.100s%s%s", key,
+				   *why.text ? ": " : "", why.text);
 	buf_done(&content);
 	return 0;
 }
 
 /* --- lines ------------------------------------------------------------------------------------------------------ */
 
-/* Exactly one of the three functions is set. */
-struct line_kind {
-	const char *name;
-	int (*take)(struct line_reader *l, json_t *value, struct err *err);
-	put_pair *put;
-	add_content *add;
-};
-
 static const struct line_kind kinds[] = {
 	{ "points", .take = read_points_line },	{ "run", .take = begin_line_run },
 	{ "end", .take = end_line_run },		{ "param", .put = importer_param },
 	{ "tag", .put = importer_tag },		{ "environment", .put = importer_env },
 	{ "code", .put = importer_code },		{ "note", .take = read_note_line },
-	{ "final", .take = read_final_line },	{ "image", .add = add_image_content },
-	{ "audio", .add = add_audio_content },		{ "text", .add = add_text_content },
+	{ "final", .take = read_final_line },	{ "image", .add_file = add_image_content },
+	{ "audio", .add_file = add_audio_content },		{ "text", .add = add_text_content },
 	{ "histogram", .add = content_add_histogram }, { "table", .add = content_add_table },
 	{ "console", .take = read_console_line },	{ "file", .take = read_file_line },
 	{ "deleted", .take = read_deleted_line },	{ "left_out", .take = read_left_out_line },
@@ -281,7 +293,7 @@ static int dispatch_line(struct line_reader *l, const struct line_kind *k, json_
 		return err_set(err, ERR_CORRUPT, "\"%s\" needs a run, but none has begun", k->name);
 	if (k->put)
 		return read_pair_line(l, value, k->put, err);
-	return k->add ? read_media_line(l, value, k->add, err) : k->take(l, value, err);
+	return k->take ? k->take(l, value, err) : read_media_line(l, k, value, err);
 }
 
 static int read_line_object(struct line_reader *l, json_t *object, struct err *err)

@@ -10,10 +10,10 @@
 #define META_MAX ((size_t)64 << 20)
 #define DEPTH_MAX 32
 
-int mlruns_text(struct arena *a, const char *path, const char **ret, struct err *err)
+int mlruns_text(const struct importer *b, struct arena *a, const char *path, const char **ret, struct err *err)
 {
 	struct file_map map = { 0 };
-	int rc = file_map_open(&map, path, err);
+	int rc = b ? importer_map(b, &map, path, err) : file_map_open(&map, path, err);
 	char *copy;
 
 	if (rc)
@@ -30,7 +30,7 @@ int mlruns_text(struct arena *a, const char *path, const char **ret, struct err 
 	return rc || copy ? rc : err_nomem(err, path);
 }
 
-int mlruns_meta(struct arena *a, const char *folder, struct yaml_pair **ret, struct err *err)
+int mlruns_meta(const struct importer *b, struct arena *a, const char *folder, struct yaml_pair **ret, struct err *err)
 {
 	const char *text;
 	char path[4096];
@@ -40,7 +40,7 @@ int mlruns_meta(struct arena *a, const char *folder, struct yaml_pair **ret, str
 	snprintf(path, sizeof(path), "%.4080s/meta.yaml", folder);
 	if (stat(path, &st))
 		return ERR_NOENT;
-	rc = mlruns_text(a, path, &text, err);
+	rc = mlruns_text(b, a, path, &text, err);
 	if (rc)
 		return rc;
 	*ret = NULL;
@@ -82,7 +82,7 @@ struct key_walk {
 static int visit_key_entry(void *arg, const char *path, const char *name, struct err *err)
 {
 	struct key_walk *k = arg;
-	enum importer_entry kind = importer_entry(k->of->b, k->of->root, path);
+	enum importer_entry kind = importer_entry(k->of->b, path);
 	struct err why = ERR_INIT;
 	int rc = 0;
 
@@ -105,12 +105,13 @@ int mlruns_each(struct mlruns *of, const char *below, folder_fn *fn, void *arg, 
 	struct key_walk k = { below, of, fn, arg, 0 };
 	struct stat st;
 
-	if (!lstat(below, &st) && importer_entry(of->b, of->root, below) != ENTRY_FOLDER)
+	if (!lstat(below, &st) && importer_entry(of->b, below) != ENTRY_FOLDER)
 		return 0;
 	return folder_each(below, visit_key_entry, &k, err);
 }
 
 struct pair_list {
+	const struct importer *of;
 	struct arena *arena; /* for the texts */
 	json_t *list;
 };
@@ -119,7 +120,7 @@ static int add_pair_file(void *arg, const char *path, const char *key, struct er
 {
 	struct pair_list *p = arg;
 	const char *text;
-	int rc = mlruns_text(p->arena, path, &text, err);
+	int rc = mlruns_text(p->of, p->arena, path, &text, err);
 
 	if (!rc)
 		mlflow_pair(p->list, key, text);
@@ -128,7 +129,7 @@ static int add_pair_file(void *arg, const char *path, const char *key, struct er
 
 int mlruns_pairs(struct mlruns *m, const char *folder, const char *what, json_t **ret, struct err *err)
 {
-	struct pair_list p = { arena_new(), json_array() };
+	struct pair_list p = { m->b, arena_new(), json_array() };
 	char below[4096];
 	int rc;
 
@@ -175,7 +176,7 @@ int mlruns_lines(struct mlruns *m, const char *path, const struct mlruns_reader 
 {
 	const char *text;
 	char first[200] = "", *line, *next;
-	int rc = mlruns_text(m->scratch, path, &text, err), number = 0;
+	int rc = mlruns_text(m->b, m->scratch, path, &text, err), number = 0;
 
 	for (line = (char *)(uintptr_t)text; rc >= 0 && (next = strchr(line, '\n')); line = next + 1) {
 		struct mlruns_point p;

@@ -39,11 +39,12 @@ struct mlruns_experiment {
 
 /* ---- mlruns_files.c: the files of a store ---- */
 
-/* Reads a file as text into the arena. A text with a NUL would lose its end: ERR_CORRUPT. */
-int mlruns_text(struct arena *a, const char *path, const char **ret, struct err *err);
+/* Reads a file as text into the arena. A text with a NUL would lose its end: ERR_CORRUPT. b NULL: only
+ * to recognise a store. */
+int mlruns_text(const struct importer *b, struct arena *a, const char *path, const char **ret, struct err *err);
 
 /* Reads the folder's meta.yaml; ERR_NOENT: it has none. */
-int mlruns_meta(struct arena *a, const char *folder, struct yaml_pair **ret, struct err *err);
+int mlruns_meta(const struct importer *b, struct arena *a, const char *folder, struct yaml_pair **ret, struct err *err);
 
 /* Time of a meta.yaml in seconds; 0 when absent. A text that is no number counts as left out. */
 double mlruns_meta_time(struct mlruns *m, const struct yaml_pair *meta, const char *key, const char *folder);

@@ -92,10 +92,10 @@ int mlruns_logged_model(void *arg, const char *path, const char *name, struct er
 	int rc;
 
 	(void)name;
-	if (importer_entry(e->of->b, e->of->root, path) != ENTRY_FOLDER)
+	if (importer_entry(e->of->b, path) != ENTRY_FOLDER)
 		return 0;
 	e->of->scratch = arena_new();
-	rc = e->of->scratch ? mlruns_meta(e->of->scratch, path, &meta, &why) : err_nomem(&why, NULL);
+	rc = e->of->scratch ? mlruns_meta(e->of->b, e->of->scratch, path, &meta, &why) : err_nomem(&why, NULL);
 	rc = rc ? mlruns_skip(e->of, rc, path, &why, err) : read_logged_model(e, path, meta, err);
 	arena_free(e->of->scratch);
 	return rc;
@@ -113,7 +113,7 @@ static int read_output_folder(void *arg, const char *path, const char *name, str
 	struct output_list *in = arg;
 	struct err why = ERR_INIT;
 	struct yaml_pair *meta;
-	int rc = mlruns_meta(in->of->b->kept, path, &meta, &why);
+	int rc = mlruns_meta(in->of->b, in->of->b->kept, path, &meta, &why);
 
 	if (rc)
 		return mlruns_skip(in->of, rc, path, &why, err);
@@ -175,8 +175,10 @@ static int read_version_folder(void *arg, const char *path, const char *name, st
 	struct yaml_pair *meta;
 	char **place;
 	json_t *tags;
-	int rc = strncmp(name, "version-", 8) ? ERR_NOENT : mlruns_meta(model->of->b->kept, path, &meta, err);
+	int rc = ERR_NOENT;
 
+	if (!strncmp(name, "version-", 8))
+		rc = mlruns_meta(model->of->b, model->of->b->kept, path, &meta, err);
 	if (rc || !strcmp(yaml_get(meta, "current_stage"), "Deleted_Internal"))
 		return rc == ERR_NOENT ? 0 : rc;
 	rc = mlruns_pairs(model->of, path, "tags", &tags, err);
@@ -199,7 +201,7 @@ int mlruns_registered(void *arg, const char *path, const char *name, struct err 
 	struct model_reader model = { m, NULL };
 	struct yaml_pair *meta, *p;
 	json_t *tags, *aliases;
-	int rc = mlruns_meta(m->b->kept, path, &meta, err);
+	int rc = mlruns_meta(m->b, m->b->kept, path, &meta, err);
 
 	(void)name;
 	if (rc)

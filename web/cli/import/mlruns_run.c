@@ -27,7 +27,7 @@ static int read_text_file(void *arg, const char *path, const char *key, struct e
 {
 	struct run_files *f = arg;
 	const char *text;
-	int rc = mlruns_text(f->of->scratch, path, &text, err);
+	int rc = mlruns_text(f->of->b, f->of->scratch, path, &text, err);
 
 	if (!rc)
 		f->put(f->run, key, text);
@@ -110,13 +110,13 @@ static int read_input_folder(void *arg, const char *path, const char *name, stru
 	struct err why = ERR_INIT;
 	json_t *tags, *data;
 	char folder[4096];
-	int rc = mlruns_meta(in->of->scratch, path, &link, &why);
+	int rc = mlruns_meta(in->of->b, in->of->scratch, path, &link, &why);
 
 	(void)name;
 	if (!rc) {
 		snprintf(folder, sizeof(folder), "%.3900s/datasets/%.100s", in->experiment,
 			 yaml_get(link, "source_id"));
-		rc = mlruns_meta(in->of->scratch, folder, &meta, &why);
+		rc = mlruns_meta(in->of->b, in->of->scratch, folder, &meta, &why);
 	}
 	if (rc)
 		return mlruns_skip(in->of, rc, path, &why, err);

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sync.c: `dptrack sync`: sends journals and files below a folder that a server lacks, for example after training
  * without a network. */
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
 
 #include "tracker/base/file.h"
 #include "tracker/base/run_folders.h"
 #include "tracker/base/sha256.h"
 #include "web/cli/cli.h"
 #include "web/cli/journals.h"
+#include "web/store/base/beneath.h"
 #include "web/store/base/map.h"
 #include "web/store/files/artifacts.h"
 
@@ -16,6 +20,7 @@ struct kept_upload {
 	struct http *http;
 	const char *run;    /* id of the run */
 	const char *folder; /* folder of its journals; the files are below files/ */
+	const char *root;   /* nothing outside is sent */
 };
 
 struct run_files_result {
@@ -24,6 +29,7 @@ struct run_files_result {
 };
 
 #define DIGEST_BYTES 65
+#define SYNC_FLAGS (O_RDONLY | O_NONBLOCK | O_NOCTTY)
 
 static void hash_mapped_file(const struct file_map *map, char ret[DIGEST_BYTES])
 {
@@ -80,7 +86,7 @@ static int send_run_file(const struct kept_upload *k, const char *name, const ch
 	int rc = 0;
 
 	snprintf(path, sizeof(path), "%s/files/%s", k->folder, name);
-	if (!artifact_path_ok(name) || file_map_open(&map, path, &why)) {
+	if (!artifact_path_ok(name) || file_map_fd(&map, beneath_open_real(k->root, path, SYNC_FLAGS), path, &why)) {
 		ret->gone++;
 		return 0;
 	}
@@ -155,6 +161,8 @@ struct sync_state {
 	const char *root, *only;
 	int patience_s;
 	uint64_t files, bytes, foreign, damaged;
+	uint64_t outside; /* journals that a link leads out of root to */
+	char first_outside[600];
 	struct map *folders; /* folders of the sent journals → id of their run */
 	struct run_files_result kept;
 };
@@ -169,6 +177,19 @@ static int remember_run_folder(struct sync_state *s, const char *journal, const 
 	return 0;
 }
 
+/* Returns true, counted, if the journal is a link out of the folder, or in a folder that is. */
+static bool is_outside(struct sync_state *s, const char *path)
+{
+	int fd = beneath_open_real(s->root, path, SYNC_FLAGS);
+	bool outside = fd < 0 && errno == EXDEV;
+
+	if (fd >= 0)
+		close(fd);
+	if (outside && !s->outside++)
+		cli_copy_plain(s->first_outside, sizeof(s->first_outside), path);
+	return outside;
+}
+
 /* Sends one journal, unless another program wrote it or it belongs to another run. */
 static int send_folder_journal(void *user, const char *path, struct err *err)
 {
@@ -179,6 +200,8 @@ static int send_folder_journal(void *user, const char *path, struct err *err)
 	int rc;
 
 	snprintf(whole, sizeof(whole), "%s/%s", s->root, path);
+	if (is_outside(s, whole))
+		return 0;
 	if (journal_identify(whole, &id, NULL)) {
 		s->damaged++;
 		return 0;
@@ -210,7 +233,8 @@ static int send_kept_files(struct sync_state *s, struct err *err)
 		const char *at = map_key_at(s->folders, i, &n);
 
 		snprintf(folder, sizeof(folder), "%.*s", (int)n, at);
-		rc = run_files_send(&(struct kept_upload){ s->http, map_at(s->folders, i), folder }, &s->kept, err);
+		rc = run_files_send(&(struct kept_upload){ s->http, map_at(s->folders, i), folder, s->root }, &s->kept,
+				    err);
 	}
 	return rc;
 }
@@ -237,6 +261,9 @@ static int sync_folder_runs(struct sync_state *s, struct err *err)
 	if (s->foreign)
 		printf("skipped: %s of other programs; use `dptrack import` for them\n",
 		       cli_count(a, s->foreign, "event file"));
+	if (s->outside)
+		printf("skipped: %s outside the folder, where links lead (%s): use --logdir with their folder\n",
+		       cli_count(a, s->outside, "journal"), s->first_outside);
 	if (s->damaged)
 		printf("skipped: %s without a complete record\n", cli_count(a, s->damaged, "file"));
 	return 0;

@@ -106,7 +106,7 @@ static bool open_item_file(struct wandb_items *w, json_t *value, struct file_map
 	if (!w->files || !*path || *path == '/' || strstr(path, ".."))
 		return false;
 	snprintf(whole, sizeof(whole), "%.2000s/%.2000s", w->files, path);
-	return !file_map_open(ret, whole, NULL);
+	return !importer_map(w->run->of, ret, whole, NULL);
 }
 
 static unsigned read_pixel_count(json_t *value, const char *key)

@@ -1,23 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* disk.c: artifacts as files. openat2 resolves a whole path where the kernel has it; else folders are opened one by
- * one. Symbolic links are never followed. */
+/* disk.c: artifacts as files. Symbolic links are never followed (beneath.h). */
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "tracker/base/file.h"
 #include "tracker/base/sha256.h"
 #include "tracker/base/text.h"
+#include "web/store/base/beneath.h"
 #include "web/store/files/files.h"
 
 #define FOLDER_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
@@ -114,23 +112,6 @@ static int open_disk_root(struct disk *k, bool make)
 	return fd;
 }
 
-/* Opens for reading, with one system call where possible. */
-static int open_beneath(int root, const char *path, int flags)
-{
-	struct open_how how = { .flags = (uint64_t)(flags | O_CLOEXEC | O_NOFOLLOW),
-				.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };
-	int fd = (int)syscall(SYS_openat2, root, path, &how, sizeof how), folder;
-	const char *name;
-
-	if (fd >= 0 || (errno != ENOSYS && errno != EPERM && errno != EAGAIN))
-		return fd;
-	folder = files_parent(root, path, false, &name);
-	fd = folder >= 0 ? openat(folder, name, flags | O_CLOEXEC | O_NOFOLLOW) : -1;
-	if (folder >= 0)
-		close(folder);
-	return fd;
-}
-
 static int64_t modified_ns(const struct stat *st)
 {
 	return (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
@@ -142,7 +123,7 @@ int disk_find(struct disk *k, const char *path, struct artifact_file *ret, struc
 	struct stat st;
 
 	if (root >= 0)
-		fd = open_beneath(root, path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+		fd = beneath_open(root, path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0 && (root < 0 || errno == ENOENT || errno == ENOTDIR || errno == ELOOP || errno == EXDEV ||
 		       errno == ENAMETOOLONG))
 		return err_set(err, ERR_NOENT, "No such artifact: '%.300s'", path);
@@ -171,7 +152,7 @@ static int add_disk_entry(DIR *dir, const struct dirent *e, struct entries *list
 int disk_entries(struct disk *k, const char *path, struct entries *list, struct err *err)
 {
 	int root = open_disk_root(k, false), rc = 0;
-	int fd = root < 0 ? -1 : open_beneath(root, *path ? path : ".", O_RDONLY | O_DIRECTORY);
+	int fd = root < 0 ? -1 : beneath_open(root, *path ? path : ".", O_RDONLY | O_DIRECTORY);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *e;
 
@@ -194,7 +175,7 @@ int disk_remove(struct disk *k, const char *path, struct err *err)
 
 	if (root < 0)
 		return 0;
-	folder = files_parent(root, path, false, &name);
+	folder = beneath_parent(root, path, false, &name);
 	rc = folder < 0 ? errno : files_remove(folder, name, 0, &sum);
 	if (rc)
 		rc = rc == ENOENT || rc == ENOTDIR || rc == ELOOP ? 0 :
@@ -274,7 +255,7 @@ static int put_in_place(struct disk_receiving *u, struct err *err)
 {
 	const char *name = "";
 	int root = open_disk_root(u->disk, true), rc = 0;
-	int folder = root < 0 ? -1 : files_parent(root, u->path, true, &name);
+	int folder = root < 0 ? -1 : beneath_parent(root, u->path, true, &name);
 
 	if (folder < 0 && (errno == ENOTDIR || errno == ELOOP))
 		return err_set(err, ERR_EXISTS, "%.200s: a part of the path is already a file", u->path);

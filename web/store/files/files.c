@@ -14,48 +14,12 @@
 #include <unistd.h>
 
 #include "tracker/base/file.h"
+#include "tracker/base/log.h"
 #include "tracker/base/text.h"
 
 #define FOLDER_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 #define MAX_DEPTH 64
-
-/* Opens a folder; a missing one is created and its parent synced, so that it survives a power failure. */
-static int step_into(int at, const char *name, bool make)
-{
-	int fd = openat(at, name, FOLDER_FLAGS);
-
-	if (fd >= 0 || errno != ENOENT || !make)
-		return fd;
-	if (mkdirat(at, name, 0700) && errno != EEXIST)
-		return -1;
-	fsync(at);
-	return openat(at, name, FOLDER_FLAGS);
-}
-
-int files_parent(int root_fd, const char *path, bool make, const char **ret_name)
-{
-	char segment[NAME_MAX + 1];
-	int fd = openat(root_fd, ".", FOLDER_FLAGS), next;
-	const char *slash;
-
-	while (fd >= 0 && (slash = strchr(path, '/'))) {
-		size_t n = (size_t)(slash - path);
-
-		if (n == 0 || n > NAME_MAX || (path[0] == '.' && (n == 1 || (n == 2 && path[1] == '.')))) {
-			close(fd);
-			errno = EINVAL;
-			return -1;
-		}
-		memcpy(segment, path, n);
-		segment[n] = '\0';
-		next = step_into(fd, segment, make);
-		close(fd);
-		fd = next;
-		path = slash + 1;
-	}
-	*ret_name = path;
-	return fd;
-}
+#define LINKS_SHOWN 20
 
 static int remove_entry(int at_fd, const char *name, int dry, struct files_sum *sum, int depth);
 
@@ -190,7 +154,12 @@ static int copy_entry(const struct files_copying *c, const char *from, const cha
 		return errno == ENOENT ? 0 : err_set_errno(c->err, errno, "%s", from);
 	if (S_ISDIR(sb.st_mode))
 		return copy_folder(c, from, to, depth);
-	return S_ISREG(sb.st_mode) ? copy_one_file(c, from, to, &sb) : 0;
+	if (S_ISREG(sb.st_mode))
+		return copy_one_file(c, from, to, &sb);
+	if (c->sum->links++ < LINKS_SHOWN)
+		log_warn("%s: not copied: it is a link or a special file%s", from,
+			 c->sum->links == LINKS_SHOWN ? "; others are not named" : "");
+	return 0;
 }
 
 int files_copy(const char *from, const char *to, struct files_sum *sum, const struct files_stop *stop, struct err *err)

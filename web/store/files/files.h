@@ -10,11 +10,8 @@
 
 struct files_sum {
 	uint64_t files, bytes;
+	uint64_t links; /* and special files, which are not copied */
 };
-
-/* Opens the parent folder of path ("." if it has one segment); *ret_name points into path. make: creates missing
- * folders durably. Returns a descriptor, or -1 with errno. */
-int files_parent(int root_fd, const char *path, bool make, const char **ret_name);
 
 /* Removes name below at_fd and everything in it, except mounted filesystems; dry only counts. Returns 0, also if it
  * is missing, or an errno. */
@@ -26,8 +23,8 @@ struct files_stop {
 	void *arg;
 };
 
-/* Copies a file, or a folder with everything in it except links and special files, to a new name, synced. stop may be
- * NULL. */
+/* Copies a file, or a folder with everything in it except links and special files, which it names, to a new name,
+ * synced. stop may be NULL. */
 int files_copy(const char *from, const char *to, struct files_sum *sum, const struct files_stop *stop, struct err *err);
 
 /* A unique name of 32 random hex digits. ERR_IO. */

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "tracker/base/sha256.h"
+#include "web/store/base/beneath.h"
 #include "web/store/base/parts.h"
 #include "web/store/db/db.h"
 #include "web/store/files/files.h"
@@ -121,7 +122,7 @@ static int open_listed_folder(const char *root, const char *folder, const char *
 	if (whole && !strncmp(whole, "./", 2))
 		whole += 2;
 	if (root_fd >= 0 && whole) {
-		parent = files_parent(root_fd, whole, false, &name);
+		parent = beneath_parent(root_fd, whole, false, &name);
 		if (parent >= 0) {
 			fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 			close(parent);

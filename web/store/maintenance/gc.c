@@ -9,6 +9,7 @@
 #include "tracker/base/clock.h"
 #include "tracker/event/event.h"
 #include "tracker/event/record.h"
+#include "web/store/base/beneath.h"
 #include "web/store/base/background_job.h"
 #include "web/store/base/parts.h"
 #include "web/store/db/db.h"
@@ -77,7 +78,7 @@ static int remove_journals_beside(struct store_gc *g, const char *path, const ch
 {
 	const char *name, *slash = strrchr(path, '/');
 	char folder[PATH_MAX];
-	int fd = files_parent(g->logdir_fd, path, false, &name), rc = 0;
+	int fd = beneath_parent(g->logdir_fd, path, false, &name), rc = 0;
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *e;
 
@@ -93,7 +94,7 @@ static int remove_journals_beside(struct store_gc *g, const char *path, const ch
 	if (rc || g->o->dry_run || !slash)
 		return rc;
 	snprintf(folder, sizeof folder, "%.*s", (int)(slash - path), path);
-	fd = files_parent(g->logdir_fd, folder, false, &name);
+	fd = beneath_parent(g->logdir_fd, folder, false, &name);
 	if (fd >= 0) {
 		unlinkat(fd, name, AT_REMOVEDIR); /* fails if it is not empty */
 		close(fd);

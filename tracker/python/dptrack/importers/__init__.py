@@ -65,6 +65,17 @@ def local_path(uri: str) -> Any:
     return unquote(parts.path) if parts.scheme == 'file' else None if parts.scheme else uri
 
 
+def is_below(folder: str, path: str) -> bool:
+    """Whether the path leads below the folder, links resolved."""
+    top = os.path.realpath(folder)
+    return os.path.commonpath([top, os.path.realpath(path)]) == top
+
+
+def neptune_files(source: str) -> str:
+    """Where neptune-exporter puts the files of its DATA."""
+    return os.path.join(os.path.dirname(os.path.abspath(source)), 'files')
+
+
 class RunWriter:
     """Writes JSON lines to a stream. folder holds media files until the importer has read them. A run is written within
     `one_run`, which sends it on once it is complete."""

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 
-from dptrack.importers import Refused, RunWriter
+from dptrack.importers import Refused, RunWriter, neptune_files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,6 +31,9 @@ def parse(words: Any) -> Any:
         one.add_argument('source', metavar=word, help=what)
         if name == 'neptune':
             one.add_argument('--files', metavar='FOLDER', help='where neptune-exporter put the files (default: the folder files next to DATA)')
+        if name == 'aim':
+            one.add_argument('--files-from', metavar='DIR', action='append', default=[], help='also import artifacts that Aim has below DIR; '
+                             'may be repeated (default: only below REPOSITORY)')
         one.add_argument('--logdir', metavar='DIR', help='write the runs into this folder (default: $DPTRACK_RUNS_DIR, else runs)')
         one.add_argument('--url', metavar='URL', help='send the runs to this server instead')
         one.add_argument('--experiment', metavar='NAME', help='experiment of all imported runs (default: as in the source)')
@@ -49,12 +52,22 @@ def find_reader(options: argparse.Namespace) -> Any:
         raise Refused('reading %s requires a package: pip install %s' % (options.tracker, PACKAGES[options.tracker])) from None
 
 
-def importer(options: argparse.Namespace) -> Any:
-    """The command that reads the JSON lines."""
+def folders_of(options: argparse.Namespace) -> list[str]:
+    """The folders that the source may name files in."""
+    if options.tracker == 'aim':
+        top = os.path.abspath(options.source)
+        return [os.path.dirname(top) if os.path.basename(top) == '.aim' else top, *options.files_from]
+    return [options.files or neptune_files(options.source)] if options.tracker == 'neptune' else []
+
+
+def importer(options: argparse.Namespace, folder: str) -> Any:
+    """The command that reads the JSON lines. folder: of the media."""
     program = os.environ.get('DPTRACK_PROGRAM') or shutil.which('dptrack')
     if not program:
         raise Refused('the program dptrack is not on PATH: install it, set DPTRACK_PROGRAM, or use --out FILE and import that file elsewhere')
-    words = [program, 'import', '-']
+    words = [program, 'import', '-', '--files-from', folder]
+    for one in folders_of(options):
+        words += ['--files-from', one]
     if options.url:
         words += ['--url', options.url]
     else:
@@ -70,7 +83,7 @@ def import_runs(options: argparse.Namespace, write_runs: Any) -> Any:
             write_runs(RunWriter(f, os.path.abspath(options.out) + '.files'), options)
         return 0
     with tempfile.TemporaryDirectory(prefix='dptrack-importers.') as folder:
-        process = subprocess.Popen(importer(options), stdin=subprocess.PIPE, text=True, encoding='utf-8')
+        process = subprocess.Popen(importer(options, folder), stdin=subprocess.PIPE, text=True, encoding='utf-8')
         assert process.stdin
         try:
             with process.stdin:

@@ -8,7 +8,7 @@ import os
 
 import pyarrow.parquet
 
-from dptrack.importers import Refused, run_id
+from dptrack.importers import Refused, is_below, neptune_files, run_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -100,12 +100,12 @@ class RowWriter:
         return row['timestamp'].timestamp() if row['timestamp'] is not None else self.attributes.start()
 
     def path_of(self, row: Any) -> Any:
-        """Local path of the row's file; None, reported as left out, when it is missing."""
+        """Local path of the row's file; None, reported as left out, when it is missing or outside."""
         named = (row['file_value'] or {}).get('path')
         path = os.path.join(self.files, named) if named else None
-        if path and os.path.exists(path):
+        if path and os.path.exists(path) and is_below(self.files, path):
             return path
-        self.out.left_out('a file that is missing below %s: %s' % (self.files, named or row['attribute_path']))
+        self.out.left_out('a file that is not below %s: %s' % (self.files, named or row['attribute_path']))
         return None
 
     def float_series(self, row: Any) -> None:
@@ -183,7 +183,7 @@ def write_run(out: RunWriter, project: Any, run: Any, paths: Any, files: Any) ->
 
 
 def write_runs(out: RunWriter, options: argparse.Namespace) -> None:
-    files = options.files or os.path.join(os.path.dirname(os.path.abspath(options.source)), 'files')
+    files = options.files or neptune_files(options.source)
     for project, run, paths in parts_of(options.source):
         with out.one_run(run):
             write_run(out, project, run, paths, files)

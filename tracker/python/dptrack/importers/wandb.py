@@ -9,7 +9,7 @@ import os
 
 import wandb
 
-from dptrack.importers import Refused, flat, run_id
+from dptrack.importers import Refused, flat, is_below, run_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,6 +46,9 @@ class RunReader:
     def fetch(self, path: str) -> Any:
         """Downloads a file of the run and returns its path; None, reported as left out, when that fails."""
         folder = os.path.join(self.out.folder, self.run.id)
+        if not is_below(self.out.folder, os.path.join(folder, path)):
+            self.out.left_out('a file of W&B whose name leads out of its run: %s' % path)
+            return None
         try:
             self.run.file(path).download(root=folder, replace=True).close()
             return os.path.join(folder, path)

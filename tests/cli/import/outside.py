@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a source names outside the folder that the user named is not read (mlflow#8003, CVE-2023-1177; huntr's
+CVE-2023-6909): a run's artifact address, links, files of JSON lines and event files; `sync` the same. Each is named in
+one line, the rest is imported, and --files-from allows a folder. No byte of the secret is in the folder of runs."""
+import sys
+sys.dont_write_bytecode = True
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "api"))
+import lib
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SECRET = "the-key-of-somebody"
+RUN = "ab" * 16
+PNG = bytes.fromhex("89504e470d0a1a0a") + SECRET.encode()
+
+
+def write(path, text):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w" if isinstance(text, str) else "wb") as f:
+        f.write(text)
+
+
+def imported(source, into, *more):
+    environment = {k: v for k, v in os.environ.items() if k not in ("DPTRACK_TOKEN", "DPTRACK_URL")}
+    done = subprocess.run([lib.PROGRAM, "import", source, "--logdir", into, *more], capture_output=True, text=True, timeout=120, env=environment)
+    lib.equal((done.returncode, done.stderr), (0, ""), f"import {source} {more}")
+    return done.stdout
+
+
+def has_secret(folder):
+    for parent, _, files in os.walk(folder):
+        for name in files:
+            with open(os.path.join(parent, name), "rb") as f:
+                if SECRET.encode() in f.read():
+                    return True
+    return False
+
+
+def lines(folder, keys, home):
+    rows = [{"dptrack_runs": 1}, {"run": {"id": RUN, "experiment": "e", "name": "n", "start": 1700000000}},
+            {"file": ["id_rsa", f"{home}/id_rsa"]}, {"file": ["up", f"{keys}/../home/id_rsa"]}, {"file": ["ssh", home]},
+            {"image": ["x", 1, 1700000001, {"file": f"{home}/id_rsa", "width": 1, "height": 1}]}, {"file": ["own", f"{keys}/own"]},
+            {"points": [["loss", 1, 1700000001, 1]]}, {"end": ["finished", 1700000002]}]
+    write(f"{keys}/own", "mine")
+    write(f"{keys}/runs.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    return f"{keys}/runs.jsonl", 4
+
+
+def mlruns(folder, keys, home):
+    root = f"{keys}/mlruns"
+    meta = f"end_time: 1\nexperiment_id: '0'\nlifecycle_stage: active\nrun_id: {RUN}\nrun_name: n\nstart_time: 1\nstatus: 3\n"
+    write(f"{root}/0/meta.yaml", f"artifact_location: file://{root}/0\nexperiment_id: '0'\nlifecycle_stage: active\nname: Default\n")
+    write(f"{root}/0/{RUN}/meta.yaml", f"artifact_uri: file://{home}\n" + meta)
+    os.makedirs(f"{root}/0/{RUN}/tags")
+    os.symlink(f"{home}/id_rsa", f"{root}/0/{RUN}/tags/key")
+    return root, 2
+
+
+def wandb(folder, keys, home):
+    shutil.copytree(f"{HERE}/wandb", f"{keys}/wandb")
+    files = f"{keys}/wandb/offline-run-20261121_205826-abcd1234/files"
+    os.symlink(f"{home}/id_rsa", f"{files}/link.txt")
+    os.symlink(home, f"{files}/ssh")
+    return f"{keys}/wandb", 2
+
+
+def events(folder, keys, home):
+    imported(lines(folder, f"{folder}/first", home)[0], f"{folder}/runs")
+    subprocess.run([lib.PROGRAM, "export", "--logdir", f"{folder}/runs", "--events", f"{folder}/exported"], check=True, stdout=subprocess.DEVNULL, timeout=120)
+    whole = next(os.path.join(p, f) for p, _, files in os.walk(f"{folder}/exported") for f in files if "tfevents" in f)
+    write(f"{home}/events.out.tfevents.2.h", open(whole, "rb").read())
+    os.makedirs(f"{keys}/tb/e/a")
+    shutil.copy(whole, f"{keys}/tb/e/a/events.out.tfevents.1.h")
+    os.makedirs(f"{keys}/tb/e/b")
+    os.symlink(f"{home}/events.out.tfevents.2.h", f"{keys}/tb/e/b/events.out.tfevents.2.h")
+    os.symlink(home, f"{keys}/tb/e/c")
+    return f"{keys}/tb", 2
+
+
+def source_names_others(make, folder):
+    keys, home = f"{folder}/given", f"{folder}/home"
+    write(f"{home}/id_rsa", PNG)
+    source, count = make(folder, keys, home)
+    said = imported(source, f"{folder}/into")
+    left = [line for line in said.splitlines() if line.startswith(("skipped:", "kept in the file")) and
+            ("outside the imported folder" in line or "symbolic link" in line)]
+    lib.check(sum(int(line.split(" times ")[0].split()[-1]) for line in left) == count and all("--files-from DIR" in line for line in left), f"{count} named: {said}")
+    lib.check(not has_secret(f"{folder}/into"), f"{make.__name__}: the secret was copied")
+    lib.check("1 run" in said or "3 runs" in said, f"the rest is imported: {said}")
+    os.makedirs(f"{folder}/elsewhere")
+    again = imported(source, f"{folder}/allowed", "--files-from", f"{folder}/elsewhere", "--files-from", home)
+    lib.check("outside the imported folder" not in again, again)
+    lib.check(make is events or has_secret(f"{folder}/allowed"), f"{make.__name__}: --files-from allows it: {again}")
+
+
+def sync_stays_below(folder):
+    """A journal that a link leads to is not sent, nor a kept file that is a link."""
+    imported(lines(folder, f"{folder}/given", f"{folder}/home")[0], f"{folder}/other/e")
+    imported(f"{folder}/given/runs.jsonl", f"{folder}/runs")
+    os.symlink(f"{folder}/other/e", f"{folder}/runs/far")
+    server = lib.Server(f"{folder}/served")
+    done = subprocess.run([lib.PROGRAM, "sync", "--logdir", f"{folder}/runs", "--url", f"http://{server.host}:{server.port}"], capture_output=True, text=True, timeout=120)
+    lib.equal((done.returncode, done.stderr), (0, ""), "sync")
+    lib.check("2 journals" in done.stdout and "skipped: 2 journals outside the folder" in done.stdout and "far/" in done.stdout, done.stdout)
+    lib.equal(server.stop(), 0, "exit code")
+
+
+def restore_stays_below(folder):
+    """Links among a backup's artifacts are named and not followed."""
+    write(f"{folder}/home/id_rsa", PNG)
+    imported(lines(folder, f"{folder}/given", f"{folder}/home")[0], f"{folder}/runs")
+    subprocess.run([lib.PROGRAM, "backup", f"{folder}/backup", "--logdir", f"{folder}/runs"], check=True, stdout=subprocess.DEVNULL, timeout=120)
+    os.symlink(f"{folder}/home/id_rsa", f"{folder}/backup/dptrack.artifacts/link")
+    done = subprocess.run([lib.PROGRAM, "backup", "--restore", f"{folder}/backup", "--logdir", f"{folder}/back"], capture_output=True, text=True, timeout=120)
+    lib.check(done.returncode == 0 and "dptrack.artifacts/link: not copied" in done.stderr, done.stderr)
+    lib.check(not has_secret(f"{folder}/back") and os.path.exists(f"{folder}/back/dptrack.db"), "restored without the link")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        for make in (lines, mlruns, wandb, events):
+            source_names_others(make, f"{folder}/{make.__name__}")
+        sync_stays_below(f"{folder}/sync")
+        restore_stays_below(f"{folder}/restore")
+    print("4 kinds of sources that name files of others; sync; restore")
+
+
+if __name__ == "__main__":
+    main()
