@@ -70,7 +70,7 @@ def interrupted(run, name):
 
 
 def weights(runs):
-    with open(os.path.join(read_run(runs)["folder"], "weights.safetensors"), "rb") as f:
+    with open(os.path.join(read_run(runs)["folder"], "model.safetensors"), "rb") as f:
         return f.read()
 
 

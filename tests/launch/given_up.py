@@ -60,7 +60,7 @@ def asked_alone(tmp):
     ranks[1].send_signal(signal.SIGTERM)
     ranks[1].wait(timeout=300)
     files = [name for _, _, names in os.walk(runs) for name in names]
-    check("weights.safetensors" in files and checkpoints(runs) == ["step-1"], "asked alone: files when rank 1 has ended: %s" % files)
+    check("model.safetensors" in files and checkpoints(runs) == ["step-1"], "asked alone: files when rank 1 has ended: %s" % files)
     texts = ["".join(p.communicate(timeout=300)) for p in ranks]
     codes = [p.returncode for p in ranks]
     check(codes == [75, 75] and "step 2 is given up" in said + texts[0], "asked alone: exit %s: %s, %s" % (codes, said, texts))

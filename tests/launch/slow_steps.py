@@ -30,6 +30,6 @@ def read_until(name, p, after):
 def result(runs):
     """The losses of the run, exactly, and its weights."""
     run = read_run(runs)
-    with open(os.path.join(run["folder"], "weights.safetensors"), "rb") as f:
+    with open(os.path.join(run["folder"], "model.safetensors"), "rb") as f:
         weights = f.read()
     return {s: repr(v) for s, v in run["series"][("train/loss", -1)].items()}, weights

@@ -42,7 +42,7 @@ def as_recorded(name, want, decay):
         for step, loss in enumerate(want["losses"], 1):
             got = run["series"][("train/loss", -1)].get(step, math.nan)
             check(abs(got - loss) <= 1e-8 * loss, "%s: loss of step %d is %.17g, PyTorch's %.17g" % (name, step, got, loss))
-        path = os.path.join(run["folder"], "weights-ema.safetensors")
+        path = os.path.join(run["folder"], "model-ema.safetensors")
         got = safetensors(path)
         check(set(got) == set(want["averages"]), "%s: averages of %s" % (name, sorted(set(got) ^ set(want["averages"]))))
         for k, values in want["averages"].items():

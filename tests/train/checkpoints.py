@@ -178,7 +178,7 @@ def full_disk(tmp, data, common):
                        preexec_fn=lambda: (signal.signal(signal.SIGXFSZ, signal.SIG_IGN),
                                            resource.setrlimit(resource.RLIMIT_FSIZE, (200000, 200000))))
     check(p.stderr.count("training continues") == 1, "a full disk is reported once: %s" % p.stderr)
-    check(p.returncode == 1 and "weights.safetensors" in p.stderr, "weights that cannot be written: exit %d: %s" % (p.returncode, p.stderr))
+    check(p.returncode == 1 and "model.safetensors" in p.stderr, "weights that cannot be written: exit %d: %s" % (p.returncode, p.stderr))
     check(sorted(losses(runs)) == [1, 2, 3, 4, 5, 6], "training continues to its end: %s" % sorted(losses(runs)))
     check(os.listdir(os.path.join(folder_of(runs), "checkpoints")) == ["step-2"], "only the older checkpoint exists")
     run("space again", *common, "--max-steps", 6, "--resume", "auto", says=("continuing after step 2",))
@@ -265,12 +265,15 @@ def where_from(tmp, data, common):
     folder, tests = folder_of(runs), []
     cut_off = os.path.join(tmp, "cut-off")
     shutil.copytree(os.path.join(folder, "checkpoints"), os.path.join(cut_off, "checkpoints"))
-    for source in (folder, os.path.join(folder, "checkpoints", "step-1"), os.path.join(folder, "weights.safetensors"), cut_off):
+    older = os.path.join(tmp, "older") # the name in runs of older versions
+    os.mkdir(older)
+    shutil.copy(os.path.join(folder, "model.safetensors"), os.path.join(older, "weights.safetensors"))
+    for source in (folder, os.path.join(folder, "checkpoints", "step-1"), os.path.join(folder, "model.safetensors"), cut_off, older):
         tests.append(run(source, "--data-path", data, "--init-from", source, "--test-only", *FAST).stdout.split(",")[:3])
     check(all(t == tests[0] for t in tests), "--init-from of folder and file: %s" % tests)
     other = run("another mean", "--data-path", data, "--init-from", folder, "--test-only", "--mean", "0.5", *FAST).stdout.split(",")[:3]
     check(other != tests[0], "--mean is without effect")
-    run("nothing there", "--data-path", data, "--init-from", tmp, "--test-only", code=2, says=("no weights.safetensors",))
+    run("nothing there", "--data-path", data, "--init-from", tmp, "--test-only", code=2, says=("no model.safetensors",))
     for flag, value in (("--mean", "0.1,0.2"), ("--std", "0"), ("--std", "x")):
         run(flag, *common, "--max-steps", 1, flag, value, "--runs-dir", runs, code=2, says=("%s '%s'" % (flag, value),))
 

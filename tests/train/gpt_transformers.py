@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""transformers 5.23.0 (with torch 2.13.0, from PyPI, in build/venv/transformers) loads the weights and config.json of
-a GPT trained by dptrain without a missing, unexpected or mismatched key, and computes the same logits. dptrain loads
-what it writes from a small random config, with and without the names' prefix, and computes the same. Skipped where it
-cannot be installed."""
+"""transformers 5.23.0 (with torch 2.13.0, from PyPI, in build/venv/transformers) loads the folder of a run and of a
+checkpoint of dptrain, and the weights and config.json written elsewhere, without a missing, unexpected or mismatched
+key, and computes the same logits. dptrain loads what it writes from a small random config, with and without the names'
+prefix, and computes the same. Skipped where it cannot be installed."""
 import os
 import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from helper import BUILD, Folder, check, distance, dptrain, finish, norm, safetensors, skip  # noqa: E402
+from helper import BUILD, Folder, check, distance, dptrain, finish, norm, read_run, safetensors, skip  # noqa: E402
 
 VENV = os.path.join(BUILD, "venv", "transformers")
 PYTHON = os.path.join(VENV, "bin", "python")
@@ -32,14 +32,15 @@ save_file({"tokens": torch.randint(0, 61, (3, 17))}, sys.argv[3])
 READ = '''
 import sys, torch
 from safetensors.torch import load_file, save_file
-from transformers import GPT2LMHeadModel
+from transformers import AutoModelForCausalLM
 tokens = load_file(sys.argv[2])["tokens"][:, :-1]
 out = {}
 for name, dtype in (("f32", torch.float32), ("f64", torch.float64)):
-    m, info = GPT2LMHeadModel.from_pretrained(sys.argv[1], output_loading_info=True, dtype=dtype)
+    m, info = AutoModelForCausalLM.from_pretrained(sys.argv[1], output_loading_info=True, dtype=dtype)
     bad = {k: v for k, v in info.items() if v}
     assert not bad, bad
     assert m.config.n_head == 3 and m.config.activation_function == "gelu_new" and m.dtype == dtype
+    assert type(m).__name__ == "GPT2LMHeadModel" and m.config.vocab_size == 61
     with torch.no_grad():
         out[name] = m.eval()(tokens).logits.double().contiguous()
 save_file(out, sys.argv[3])
@@ -88,8 +89,10 @@ def main():
         p = dptrain(*MODEL, "--batch-from", batch, "--max-steps", 5, "--lr", 0.5, "--backend", "ref", "--runs-dir", os.path.join(tmp, "runs"),
                     "--init-from", os.path.join(bare, "model.safetensors"), "--save-weights", weights)
         check(p.returncode == 0, "training from their weights: exit %d: %s" % (p.returncode, p.stderr))
-        if python(READ, own, batch, out):
-            compare("ours", weights, safetensors(out), tmp)
+        run = read_run(os.path.join(tmp, "runs"))["folder"]
+        for folder in (own, run, os.path.join(run, "checkpoints", "step-5")):
+            if python(READ, folder, batch, out):
+                compare("ours", os.path.join(folder, "model.safetensors"), safetensors(out), tmp)
         if python(READ, full, batch, out):
             theirs = safetensors(out)
             compare("theirs", os.path.join(full, "model.safetensors"), theirs, tmp)

@@ -73,7 +73,7 @@ def small_files():
         p = start("--synthetic", "--max-steps", 2, "--model", "resnet20", "-b", 4, "--runs-dir", runs, *FAST,
                   preexec_fn=lambda: resource.setrlimit(*limit))
         _, _, err = ended(p, 100, "small files")
-        check(p.returncode == 1 and "weights.safetensors: File too large" in err, "small files: exit code %d: %s" % (p.returncode, err))
+        check(p.returncode == 1 and "model.safetensors: File too large" in err, "small files: exit code %d: %s" % (p.returncode, err))
         check(sorted(read_run(runs)["series"].get(("train/loss", -1), {})) == [1, 2], "small files: both steps are recorded")
 
 

@@ -31,8 +31,8 @@ def points(runs, *more):
 
 def weights(runs):
     for folder, _, names in os.walk(runs):
-        if "weights.safetensors" in names:
-            with open(os.path.join(folder, "weights.safetensors"), "rb") as f:
+        if "model.safetensors" in names and "state.json" not in names:
+            with open(os.path.join(folder, "model.safetensors"), "rb") as f:
                 return f.read()
     return None
 

@@ -12,8 +12,8 @@ from helper import SOURCE, Folder, check, dptrain, fast, finish, make_set, read_
 
 STEPS, ASKED, KILLED, SAVE = 10, 3, 8, 2
 GPT = ["--model", "gpt2-124m", "--n-layer", 1, "--n-head", 2, "--n-embd", 8, "--block-size", 8, "--tokenizer", "bytes", "--dropout", 0.1]
-FILES = ("checkpoints/step-%d/model.safetensors" % STEPS, "checkpoints/step-%d/optimizer.safetensors" % STEPS, "weights.safetensors",
-         "weights-ema.safetensors")
+FILES = ("checkpoints/step-%d/model.safetensors" % STEPS, "checkpoints/step-%d/optimizer.safetensors" % STEPS, "model.safetensors",
+         "model-ema.safetensors")
 ENV = {}  # for every run: tests/gpu/whole.py sets it
 EXTRA = {"sgd": ["--nesterov"]}  # options of an optimiser beyond its plain form
 

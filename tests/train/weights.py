@@ -40,7 +40,7 @@ def leaves_weights(tmp, data):
     runs = os.path.join(tmp, "runs")
     train("training", "--data-path", data, "--model", "resnet20", "--act", "gelu", "-b", 20, "--epochs", 1, "--runs-dir", runs)
     run = read_run(runs)
-    path = os.path.join(run["folder"], "weights.safetensors")
+    path = os.path.join(run["folder"], "model.safetensors")
     meta = raw(path)[0]["__metadata__"]
     want = {"model": "resnet20", "act": "gelu", "classes": "10", "in_channels": "1", "weights": "raw", "format": "pt"}
     check({k: meta.get(k) for k in want} == want and float(meta["mean"]) > 0 and float(meta["std"]) > 0, "metadata: %s" % meta)

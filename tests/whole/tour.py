@@ -50,7 +50,7 @@ def main():
         assert names == ["day", "shards", "text", "tuned"], names
         assert len(glob.glob(os.path.join(tmp, "runs", "tour", "day-*", "events*"))) >= 2, "the run was continued"
         for run in runs:
-            assert os.path.exists(os.path.join(run, "weights.safetensors")), run
+            assert os.path.exists(os.path.join(run, "model.safetensors")), run
         assert "evaluation of 64 samples" in p.stdout and "The run " in p.stdout, p.stdout
     print("tour: %d commands" % len([c for c in script.splitlines() if c and not c.startswith((" ", "#"))]))
 

@@ -121,7 +121,7 @@ int config_cast_level(const struct run_config *cfg);
 int config_settle(struct run_config *cfg, enum flag_id id, int64_t value, const char *source, struct err *err);
 
 /* Sets a flag from text as typed, with origin "derived"; label names its source in messages
- * ("weights.safetensors: n_head"). */
+ * ("model.safetensors: n_head"). */
 int config_put(struct run_config *cfg, enum flag_id id, const char *label, const char *text, struct err *err);
 
 /* Resets the flag to its default, as if it had not been given. Call it before config_resolve. */

@@ -78,6 +78,7 @@ static int write_checkpoint_now(struct checkpoint_writer *s, const struct checkp
 				const struct weights_access *access, struct err *err)
 {
 	struct files_meta meta;
+	struct hf_config gpt;
 	int rc;
 
 	files_meta(&s->e->subject, s->e->rank.cfg, false, &meta);
@@ -89,6 +90,7 @@ static int write_checkpoint_now(struct checkpoint_writer *s, const struct checkp
 							       .n_kernels = s->n_kernels,
 							       .meta = meta.entry,
 							       .n_meta = meta.n,
+							       .gpt = files_gpt(&s->e->subject, &gpt) ? &gpt : NULL,
 							       .graph = files_graph(&s->e->tensors),
 							       .access = access,
 							       .ready = flush_points_first,

@@ -121,14 +121,14 @@ static bool save_last(struct training *t)
 	return false;
 }
 
-/* Writes weights.safetensors into the run's folder. */
+/* Writes model.safetensors, and a GPT's config.json, into the run's folder. */
 static int save_final_weights(struct training *t, struct comm *over, struct err *err)
 {
 	char path[4200];
 
 	if (!t->e->course.saves)
 		return 0;
-	snprintf(path, sizeof(path), "%s/weights.safetensors", report_dir(t->report));
+	snprintf(path, sizeof(path), "%s/" CHECKPOINT_MODEL, report_dir(t->report));
 	return save_weights(t, over, path, err);
 }
 

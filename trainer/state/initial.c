@@ -11,7 +11,6 @@
 #include "trainer/ops/cast/float16.h"
 #include "trainer/state/tensor_files.h"
 #include "trainer/weights/checkpoint.h"
-#include "trainer/weights/gpt_file.h"
 
 /* ---- drawn values ---- */
 
@@ -129,7 +128,7 @@ static int verify_found(const char *path, struct err *err)
 
 int initial_locate(struct run_config *cfg, struct err *err)
 {
-	static const char *const names[] = { "weights.safetensors", CHECKPOINT_MODEL };
+	static const char *const names[] = { CHECKPOINT_MODEL, "weights.safetensors" };
 	const char *found = NULL;
 	struct stat st;
 
@@ -150,8 +149,7 @@ int initial_locate(struct run_config *cfg, struct err *err)
 		found = newest_weights(cfg);
 	if (!found)
 		return err_set(err, ERR_USAGE,
-			       "--init-from %.300s: no weights.safetensors, model.safetensors or checkpoint "
-			       "in that folder",
+			       "--init-from %.300s: no " CHECKPOINT_MODEL " or checkpoint in that folder",
 			       cfg->init_from);
 	cfg->init_from = found;
 	return verify_found(found, err);

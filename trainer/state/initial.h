@@ -7,8 +7,8 @@
 #include "trainer/program/workload.h"
 #include "trainer/state/tensors.h"
 
-/* Replaces a folder in --init-from by the file in it: a run's weights.safetensors, a checkpoint's (or Hugging Face's)
- * model.safetensors, or that of the newest checkpoint of an interrupted run. */
+/* Replaces a folder in --init-from by the file in it: model.safetensors of a run, a checkpoint or Hugging Face,
+ * weights.safetensors (its name in runs of older versions), or that of the newest checkpoint of an interrupted run. */
 int initial_locate(struct run_config *cfg, struct err *err);
 
 /* Called before the ranks start: locates --init-from and sets flags that were not given (model, activation, sizes) from

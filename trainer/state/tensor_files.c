@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "tracker/base/file.h"
-#include "trainer/weights/gpt_file.h"
 
 const struct graph *files_graph(const struct tensors *s)
 {
@@ -129,16 +128,19 @@ void files_meta(const struct workload *subject, const struct run_config *cfg, bo
 		add_image_meta(subject, ret, &used);
 }
 
-static int save_description(const struct model_config *c, const char *path, struct err *err)
+bool files_gpt(const struct workload *subject, struct hf_config *ret)
 {
-	return hf_config_write(&(struct hf_config){ .layers = c->layers,
-						    .heads = c->heads,
-						    .width = c->width,
-						    .context = c->context,
-						    .vocab = c->vocab,
-						    .tied = c->tied,
-						    .dropout = c->dropout },
-			       path, err);
+	const struct model_config *c = &subject->config;
+
+	*ret = (struct hf_config){ .layers = c->layers,
+				   .heads = c->heads,
+				   .width = c->width,
+				   .context = c->context,
+				   .vocab = c->vocab,
+				   .tied = c->tied,
+				   .dropout = c->dropout,
+				   .separator = subject->data->separator };
+	return workload_reads_words(subject);
 }
 
 static int save_values(const struct files_weights *w, const char *path, bool averages, struct err *err)
@@ -183,12 +185,13 @@ int files_check(const struct run_config *cfg, struct err *err)
 
 static int save_all(const struct files_weights *w, const char *path, struct err *err)
 {
+	struct hf_config gpt;
 	int rc = save_values(w, path, false, err);
 
 	if (!rc && w->tensors->prepared->opts.optimizer.ema_decay > 0)
 		rc = save_averages(w, path, err);
-	if (!rc && workload_reads_words(w->subject))
-		rc = save_description(&w->subject->config, path, err);
+	if (!rc && files_gpt(w->subject, &gpt))
+		rc = hf_config_write(&gpt, path, err);
 	return rc;
 }
 

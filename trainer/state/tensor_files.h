@@ -5,6 +5,7 @@
 
 #include "trainer/program/workload.h"
 #include "trainer/state/tensors.h"
+#include "trainer/weights/gpt_file.h"
 #include "trainer/weights/weights.h"
 
 /* Metadata of a weights file. Texts live as long as the struct. */
@@ -13,6 +14,9 @@ struct files_meta {
 	size_t n;
 	char text[1024];
 };
+
+/* Describes a language model for its config.json. Returns false for other models. */
+bool files_gpt(const struct workload *subject, struct hf_config *ret);
 
 void files_meta(const struct workload *subject, const struct run_config *cfg, bool averages, struct files_meta *ret);
 

@@ -141,7 +141,9 @@ static int write_weights_part(const struct checkpoint_write_opts *o, const char 
 		w.meta = o->meta;
 		w.n_meta = o->n_meta;
 	}
-	return rc ? rc : weights_save(o->graph, &w, o->access, err);
+	if (!rc)
+		rc = weights_save(o->graph, &w, o->access, err);
+	return !rc && model && o->gpt ? hf_config_write(o->gpt, file, err) : rc;
 }
 
 static int write_checkpoint_files(const struct checkpoint_write_opts *o, const char *path, struct err *err)

@@ -2,6 +2,7 @@
 /* checkpoint.h: everything needed to resume a run, as a folder <run folder>/checkpoints/step-<S>/:
  *
  *	model.safetensors      parameters and statistics, with names and shapes of weights files
+ *	config.json            of a GPT, for Hugging Face's transformers
  *	optimizer.safetensors  all other persistent tensors, by tensor name
  *	state.json             progress and configuration of the run, sizes and CRC-32C of both files, its own CRC-32C
  *
@@ -11,6 +12,7 @@
 #ifndef DPT_WEIGHTS_CHECKPOINT_H
 #define DPT_WEIGHTS_CHECKPOINT_H
 
+#include "trainer/weights/gpt_file.h"
 #include "trainer/weights/weights.h"
 
 #define CHECKPOINT_MODEL "model.safetensors"
@@ -54,6 +56,7 @@ struct checkpoint_write_opts {
 	size_t n_kernels;
 	const struct st_meta *meta; /* metadata of the model's file */
 	size_t n_meta;
+	const struct hf_config *gpt; /* NULL: no language model */
 	const struct graph *graph;
 	const struct weights_access *access; /* only get is used */
 	void (*ready)(void *user); /* optional: called when everything is written, before the folder is renamed */

@@ -31,15 +31,18 @@ static int sibling_path(char *ret, const char *weights, const char *name, struct
 	return 0;
 }
 
+/* Readers take GPT-2's own ids of tokens unless both are there. */
 static json_t *gpt2_config_json(const struct hf_config *c)
 {
-	return json_pack("{s:[s], s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:b, s:f, s:f, s:f}",
+	json_t *begin = c->separator < 0 ? json_null() : json_integer(c->separator), *end = json_incref(begin);
+
+	return json_pack("{s:[s], s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:b, s:f, s:f, s:f, s:o, s:o}",
 			 "architectures", "GPT2LMHeadModel", "model_type", "gpt2", "activation_function", "gelu_new",
 			 "n_layer", (json_int_t)c->layers, "n_head", (json_int_t)c->heads, "n_embd",
 			 (json_int_t)c->width, "n_positions", (json_int_t)c->context, "n_ctx", (json_int_t)c->context,
 			 "vocab_size", (json_int_t)c->vocab, "layer_norm_epsilon", 1e-5, "initializer_range", 0.02,
 			 "tie_word_embeddings", c->tied, "embd_pdrop", c->dropout, "attn_pdrop", c->dropout,
-			 "resid_pdrop", c->dropout);
+			 "resid_pdrop", c->dropout, "bos_token_id", begin, "eos_token_id", end);
 }
 
 /* Returns true for a GPT-2 and its relatives, which have the same keys; old files have no model_type. */

@@ -11,6 +11,7 @@ struct hf_config {
 	int64_t layers, heads, width, context, vocab;
 	bool tied;
 	double dropout;
+	int64_t separator; /* token between texts, which begins and ends them; -1: none. Not read back */
 };
 
 /* Writes config.json into the folder of the file `weights`, atomically. It replaces an existing file only if that

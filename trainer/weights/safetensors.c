@@ -206,7 +206,7 @@ static int refuse_pytorch_file(const struct safetensors *s, struct err *err)
 		return err_set(err, ERR_USAGE,
 			       "%.120s: is a PyTorch file: convert it: python3 -c \"import torch, safetensors.torch as "
 			       "s; "
-			       "s.save_file(torch.load('%.120s', weights_only=True), 'weights.safetensors')\"",
+			       "s.save_file(torch.load('%.120s', weights_only=True), 'model.safetensors')\"",
 			       s->path, s->path);
 	return 0;
 }

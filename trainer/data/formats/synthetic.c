@@ -264,6 +264,7 @@ int dataset_tokens_open(struct dataset **ret, const struct dataset_tokens_opts *
 	d->base.endless = true;
 	d->base.seq_len = o->seq_len;
 	d->base.vocab = o->vocab;
+	d->base.separator = -1;
 	d->base.ops = &dataset_memory_tokens;
 	d->tokens = o->tokens;
 	if (o->tokens) {

@@ -162,6 +162,7 @@ static int tokens_open(struct dataset **ret, const char *folder, const struct da
 	}
 	d->unseen = !d->set[SPLIT_VAL].n && o->val_share > 0;
 	d->base.vocab = d->set[SPLIT_TRAIN].vocab;
+	d->base.separator = d->set[SPLIT_TRAIN].separator;
 	snprintf(d->base.tokenizer, sizeof(d->base.tokenizer), "%.70s", d->set[SPLIT_TRAIN].tokenizer);
 	snprintf(d->base.hash, sizeof(d->base.hash), "tokens-%08x-%08x%s", token_set_sum(&d->set[SPLIT_TRAIN]),
 		 d->set[SPLIT_VAL].n ? token_set_sum(&d->set[SPLIT_VAL]) : 0, o->pack_documents ? "-packed" : "");
@@ -466,6 +467,7 @@ static void describe_mix(struct mixed *d, const uint32_t *weight, int64_t epoch_
 
 	b->seq_len = d->set[0]->seq_len;
 	b->vocab = d->set[0]->vocab;
+	b->separator = d->set[0]->separator;
 	memcpy(b->tokenizer, d->set[0]->tokenizer, sizeof(b->tokenizer));
 	for (int s = 0; s < SPLIT_COUNT; s++)
 		b->n_samples[s] = d->first[s][d->n];
