@@ -106,6 +106,7 @@ def check_metadata(server, trainer):
     with open(os.path.join(SRC, "configure.ac"), encoding="utf-8") as f:
         assert f"AC_INIT([dptrack], [{said['Version']}]" in f.read(), said["Version"]
     assert said["Name"] == "dptrack" and said["License-Expression"] == "Apache-2.0" and "# dptrack" in said.get_payload()
+    assert said["Summary"] == wheels.project.SUMMARIES["dptrack"] and said["Author"], "each field has one line"
     said = email.message_from_bytes(trainer["METADATA"])
     wanted = said.get_all("Requires-Dist")
     assert said["Provides-Extra"] == "cuda" and len(wanted) == 4, wanted
@@ -134,6 +135,23 @@ def check_installed(paths, folder):
     os.makedirs(packages + "/nvidia/cudnn/lib")
     assert output([venv + "/bin/dptrain", "plan"], 7).endswith(f"plan {packages}/nvidia")
     assert output([venv + "/bin/dptrain", "plan"], 7, DPTRAIN_CUDA_LIBS="/mine").endswith("plan /mine")
+    check_client(paths[0], venv)
+
+
+def check_client(wheel, venv):
+    """The client built from source never removes the program of the wheel; the wheel replaces the client."""
+    show, source = [venv + "/bin/pip", "show", "dptrack"], os.path.join(SRC, "tracker", "python")
+    options = {"PIP_NO_INDEX": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PYTHONDONTWRITEBYTECODE": "1", "CFLAGS": "-O0"}
+    said = subprocess.run([venv + "/bin/pip", "install", "-q", source], capture_output=True, text=True, env={**os.environ, **options}, check=False)
+    lines = [line for line in said.stderr.splitlines() if "has the wheel dptrack" in line]
+    assert said.returncode and len(lines) == 1 and "pip uninstall dptrack" in lines[0], said
+    assert os.path.exists(venv + "/bin/dptrack"), "the program is kept"
+    output([venv + "/bin/pip", "uninstall", "-q", "-y", "dptrack"], 0)
+    output([venv + "/bin/pip", "install", "-q", source], 0, **options)
+    client = output(show, 0, **options)
+    assert f"Version: {wheels.project.version()}.dev0+client\n" in client and not os.path.exists(venv + "/bin/dptrack"), client
+    output([venv + "/bin/pip", "install", "-q", "--no-deps", wheel], 0, **options)
+    assert f"Version: {wheels.project.version()}\n" in output(show, 0, **options) and os.path.exists(venv + "/bin/dptrack")
 
 
 def main():

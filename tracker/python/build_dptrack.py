@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds the wheel (PEP 517): the package and libdptrack.so, compiled from the C sources of this tree. Requires a C compiler and
-zlib's header, and no network; without a compiler the wheel uses an installed library."""
+zlib's header, and no network; without a compiler the wheel uses an installed library.
+
+The distribution has the name of a release's wheel, which also has the program, and a lower version: the wheel replaces it.
+It never replaces the wheel."""
 import base64
 import ctypes.util
 import hashlib
@@ -10,6 +13,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import zipfile
 
@@ -23,6 +27,19 @@ SYMBOLS = 'tracker/dptrack.map'
 def version():
     with open(os.path.join(TOP, 'configure.ac'), encoding='utf-8') as f:
         return re.search(r'AC_INIT\(\[dptrack\], \[([^]]+)\]', f.read())[1]
+
+
+def client_version():
+    """Below the version of a release's wheel."""
+    return version() + '.dev0+client'
+
+
+def refuse_environment():
+    """The program would be removed with the wheel that has it."""
+    program = os.path.join(sysconfig.get_path('purelib'), 'dptrack', 'bin', 'dptrack')
+    if os.path.exists(program):
+        raise SystemExit('dptrack: %s: this environment has the wheel dptrack, client and program: use it as it is, or run pip uninstall '
+                         'dptrack first' % sys.prefix)
 
 
 def sources():
@@ -70,13 +87,12 @@ def make_library(folder):
 def platform_tag(library):
     if library is None:
         return 'any'
-    import sysconfig
     return sysconfig.get_platform().replace('-', '_').replace('.', '_')
 
 
 def metadata():
     return ('Metadata-Version: 2.1\nName: dptrack\nVersion: %s\nSummary: Records training runs: a thin layer over libdptrack\n'
-            'Requires-Python: >=3.9\n' % version())
+            'Author: the dptrack authors\nLicense: Apache-2.0\nRequires-Python: >=3.9\n' % client_version())
 
 
 def package_files():
@@ -90,7 +106,7 @@ def package_files():
 
 
 def write_wheel(path, tag, files):
-    info = 'dptrack-%s.dist-info/' % version()
+    info = 'dptrack-%s.dist-info/' % client_version()
     record = []
     with zipfile.ZipFile(path, 'w', zipfile.ZIP_DEFLATED) as wheel:
         def add(name, data):
@@ -109,10 +125,11 @@ def write_wheel(path, tag, files):
 
 
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
+    refuse_environment()
     with tempfile.TemporaryDirectory() as made:
         library = make_library(made)
         tag = 'py3-none-' + platform_tag(library)
-        name = 'dptrack-%s-%s.whl' % (version(), tag)
+        name = 'dptrack-%s-%s.whl' % (client_version(), tag)
         files = list(package_files())
         if library:
             files.append(('dptrack/' + LIBRARY, library))

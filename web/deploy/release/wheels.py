@@ -5,6 +5,7 @@
 The programs come from BUILD/release (programs.py). auditwheel copies the libraries that they need into the wheel; libcurl
 (curl_library.py) and libhdf5, which programs open by name, are next to them. MPI's and UCX's libraries are the machine's own."""
 import email.message
+import email.policy
 import glob
 import json
 import os
@@ -39,9 +40,9 @@ def cuda_packages():
 
 
 def metadata(name, readme):
-    head = email.message.Message()
+    head = email.message.Message(email.policy.compat32.clone(max_line_length=0))  # 0: no field is continued on a second line
     fields = [("Metadata-Version", "2.4"), ("Name", name), ("Version", project.version()), ("Summary", project.SUMMARIES[name]),
-              ("License-Expression", project.LICENCE), ("License-File", "LICENSE"), ("Requires-Python", ">=3.8"),
+              ("Author", "the dptrack authors"), ("License-Expression", project.LICENCE), ("License-File", "LICENSE"), ("Requires-Python", ">=3.8"),
               ("Description-Content-Type", "text/markdown"), *(("Classifier", c) for c in CLASSIFIERS)]
     if project.url():
         fields += [("Project-URL", "Homepage, " + project.url())]
