@@ -174,6 +174,7 @@ int main(int argc, char *argv[])
 	struct peers *peers = NULL;
 	uint32_t mix[MIX_PARTS_MAX];
 	char line[512];
+	struct buf doubts;
 	int rc, n_mix = 0;
 
 	if (argc < 2)
@@ -214,6 +215,11 @@ int main(int argc, char *argv[])
 		print_traffic(d);
 	while (dataset_notice(d, line, sizeof(line)))
 		printf("%s\n", line);
+	buf_init(&doubts, 4096);
+	dataset_say_doubts(d, &doubts);
+	if (doubts.len)
+		printf("%s\n", doubts.data);
+	buf_done(&doubts);
 	dataset_close(d);
 	peers_close(peers);
 	return rc ? end(&err) : 0;

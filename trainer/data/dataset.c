@@ -12,6 +12,8 @@
 #include "trainer/data/pictures/pixels.h"
 
 #define NAMES_SAID 6 /* names of classes in a line */
+#define ACCOUNT_BYTES 32768
+#define FAR 8 /* times the others' range: a label that is probably wrong */
 
 const char *split_name(enum split s)
 {
@@ -151,11 +153,82 @@ void dataset_say_used(const struct dataset *d, struct buf *out)
 	replace_control_bytes(out, from);
 }
 
+/* seen: a bit for each class, set if its label occurs. The largest one does. */
+static void say_label_gaps(const struct dataset *d, const uint8_t *seen, struct buf *out)
+{
+	const int classes = d->classes, last = classes - 1;
+	int empty = 0, first = -1, below = -1;
+
+	for (int i = 0; i < classes; i++) {
+		bool there = seen[i / 8] >> i % 8 & 1;
+
+		if (!there && first < 0)
+			first = i;
+		empty += !there;
+		if (there && i < last)
+			below = i;
+	}
+	if (!empty)
+		return;
+	buf_addf(out, "%.200s: ", d->path);
+	if (below >= 0 && last > FAR * (below + 1))
+		buf_addf(out,
+			 "label %d is far above the others, which end at %d: the model gets %d classes: correct it, "
+			 "or state --classes",
+			 last, below, classes);
+	else if (empty == 1 && !first)
+		buf_adds(out, "labels begin at 1 and are used unchanged: class 0 is empty");
+	else
+		buf_addf(out,
+			 "%d of the %d labels from 0 to %d do not occur (the first is %d): these classes are empty",
+			 empty, classes, last, first);
+}
+
 void dataset_say_doubts(const struct dataset *d, struct buf *out)
 {
+	const bool counted = d->kind == SAMPLE_IMAGE && d->ops->label && !d->classes_stated && !d->n_class_names;
+	uint8_t *seen = counted && d->classes > 1 ? calloc((size_t)d->classes / 8 + 1, 1) : NULL;
+
 	if (d->kind == SAMPLE_IMAGE && d->classes == 1)
 		buf_addf(out, "%.200s: all samples have one class%s%.60s: there is nothing to learn", d->path,
 			 d->n_class_names ? ", " : "", d->n_class_names ? d->class_names[0] : "");
+	for (int s = 0; seen && s < SPLIT_COUNT; s++)
+		for (int64_t i = 0; i < d->n_samples[s]; i++) {
+			const int32_t label = d->ops->label(d, (enum split)s, i);
+
+			seen[label / 8] |= (uint8_t)(1 << label % 8);
+		}
+	if (seen)
+		say_label_gaps(d, seen, out);
+	free(seen);
+}
+
+void dataset_tell(struct dataset *d, int most, void (*line)(void *user, bool warns, const char *text), void *user)
+{
+	const struct data_account *a = &d->account;
+	char notice[512];
+	struct buf b;
+
+	buf_init(&b, ACCOUNT_BYTES);
+	if (data_account_used(a)) {
+		dataset_say_used(d, &b);
+		line(user, false, b.data);
+	}
+	if (data_account_left(a, DATA_ACCOUNT_FILES) || data_account_left(a, DATA_ACCOUNT_SAMPLES)) {
+		buf_reset(&b);
+		buf_addf(&b, "%.200s: ", d->path);
+		data_account_say_left(a, most, &b);
+		replace_control_bytes(&b, 0);
+		line(user, true, b.data);
+	}
+	buf_reset(&b);
+	dataset_say_doubts(d, &b);
+	replace_control_bytes(&b, 0);
+	if (b.len)
+		line(user, true, b.data);
+	buf_done(&b);
+	while (dataset_notice(d, notice, sizeof(notice)))
+		line(user, true, notice);
 }
 
 /* A JSON string. Bytes of a file's name that are not UTF-8 become question marks. */
@@ -208,6 +281,7 @@ static json_t *name_classes(const struct dataset *d, int most)
 int dataset_account_json(const struct dataset *d, int names, struct buf *out, struct err *err)
 {
 	const struct data_account *a = &d->account;
+	struct buf doubts;
 	json_t *o =
 		json_pack("{s:o, s:s, s:s, s:o, s:{s:I, s:I}, s:i, s:o, s:o, s:I, s:I, s:I}", "path",
 			  make_json_text(d->path), "format", dataset_facts(d, SPLIT_TRAIN).format, "kind",
@@ -216,8 +290,14 @@ int dataset_account_json(const struct dataset *d, int names, struct buf *out, st
 			  d->classes, "class_names", name_classes(d, names), "left_out", list_left_out(a),
 			  "files_left_out", (json_int_t)data_account_left(a, DATA_ACCOUNT_FILES), "samples_left_out",
 			  (json_int_t)data_account_left(a, DATA_ACCOUNT_SAMPLES), "hidden", (json_int_t)a->hidden);
-	char *text = o ? json_dumps(o, JSON_COMPACT) : NULL;
+	char *text;
 
+	buf_init(&doubts, 4096);
+	dataset_say_doubts(d, &doubts);
+	if (doubts.len)
+		json_object_set_new(o, "doubts", make_json_text(doubts.data));
+	buf_done(&doubts);
+	text = o ? json_dumps(o, JSON_COMPACT) : NULL;
 	json_decref(o);
 	if (text)
 		buf_adds(out, text);

@@ -51,6 +51,7 @@ struct dataset { /* must be the first member of each format's struct */
 	int classes;	/* labels are in [0, classes) */
 	const char *const *class_names; /* n_class_names of them, by label; NULL: classes have numbers only */
 	int n_class_names;
+	bool classes_stated; /* their number is not that of the labels found: by the user or an index */
 	int64_t seq_len, vocab; /* token sets: tokens per sample; tokens are in [0, vocab) */
 	/* Index of the first sample of each piece (shard) of a split, ascending from 0; the entry after the last of
 	 * the n_pieces is n_samples. NULL: the set has no pieces. */
@@ -216,6 +217,8 @@ struct dataset_ops {
 	void (*where)(const struct dataset *d, enum split split, int64_t index, char *ret, size_t bytes);
 	/* Optional, called once, before the first read: enlarges the buffers so that windows fit. */
 	void (*hold)(struct dataset *d, const struct dataset_windows *w);
+	/* Optional: a sample's label, without reading it. */
+	int32_t (*label)(const struct dataset *d, enum split split, int64_t index);
 	/* Optional: a sample's weight in a mean: its number of targets. NULL: 1 for images, seq_len for tokens. */
 	int64_t (*weight)(const struct dataset *d, enum split split, int64_t index);
 };
@@ -250,10 +253,16 @@ int64_t dataset_weight(const struct dataset *d, enum split split, int64_t index)
 
 /* ---- the account (data_account.h) ---- */
 
+/* Gives the account to `line`, each part as a line without a newline: what is used, then as warnings what is left out
+ * for at most `most` reasons, doubts, and the notices so far, which are then said. All commands that open a set print
+ * it. */
+void dataset_tell(struct dataset *d, int most, void (*line)(void *user, bool warns, const char *text), void *user);
+
 /* Appends one line without a newline: "60 files (50 .jpg, 10 .png), 3 classes: ant, bee, cat". */
 void dataset_say_used(const struct dataset *d, struct buf *out);
 
-/* Appends a warning about the set as a whole, without a newline: a set of one class. */
+/* Appends a warning about the set as a whole, without a newline: a set of one class, labels that begin at 1, gaps among
+ * them, a label far above the others. */
 void dataset_say_doubts(const struct dataset *d, struct buf *out);
 
 /* Ends the line that begins at `from`, unless it is empty. Control characters of quoted names become question marks. */

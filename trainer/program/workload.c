@@ -5,10 +5,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tracker/base/log.h"
 #include "trainer/data/formats/formats.h"
 #include "trainer/data/formats/synthetic.h"
 #include "trainer/data/tokenizer/tokenizer.h"
 #include "trainer/launch/machine.h"
+
+#define REASONS_SAID 4 /* why something is left out, in a line */
 
 static const struct model *find_named_model(const char *name, struct err *err)
 {
@@ -401,6 +404,18 @@ void workload_close(struct workload *s)
 {
 	dataset_close(s->data);
 	s->data = NULL;
+}
+
+static void log_warning(void *user, bool warns, const char *text)
+{
+	(void)user;
+	if (warns)
+		log_warn("%s", text);
+}
+
+void workload_warn(struct dataset *d)
+{
+	dataset_tell(d, REASONS_SAID, log_warning, NULL);
 }
 
 bool workload_reads_words(const struct workload *s)

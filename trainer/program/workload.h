@@ -23,6 +23,9 @@ int workload_open(struct workload *ret, struct run_config *cfg, const struct bat
 		  struct err *err);
 void workload_close(struct workload *s); /* accepts a zeroed struct */
 
+/* Logs the warnings of the data's account (dataset_tell). One rank of a job does it. */
+void workload_warn(struct dataset *d);
+
 bool workload_reads_words(const struct workload *s); /* true: a language model */
 
 /* ---- train_schedule.c ----

@@ -80,24 +80,15 @@ void console_memory(struct console *c)
 	fflush(stdout);
 }
 
-/* Prints which files are used, and warns of what is left out. */
-static void print_data_account(const struct dataset *d)
+void console_data(const struct console *c)
 {
+	const struct dataset *d = c->e->subject.data;
 	struct buf line;
 
 	buf_init(&line, 4096);
 	dataset_say_used(d, &line);
 	if (line.len && data_account_used(&d->account))
 		printf("data: %s\n", line.data);
-	fflush(stdout);
-	buf_reset(&line);
-	dataset_say_doubts(d, &line);
-	if (line.len)
-		log_warn("%s", line.data);
-	buf_reset(&line);
-	data_account_say_left(&d->account, 3, &line);
-	if (line.len)
-		log_warn("%s: %s", d->path, line.data);
 	buf_done(&line);
 }
 
@@ -116,7 +107,7 @@ void console_heading(struct console *c, const char *run_dir)
 		printf("samples of %lld tokens, vocabulary of %lld\n", (long long)d->seq_len, (long long)d->vocab);
 	else
 		printf("images of %dx%dx%d, %d classes\n", d->height, d->width, d->channels, d->classes);
-	print_data_account(d);
+	console_data(c);
 	if (c->e->rank.why[0])
 		printf("--backend auto: %s, because %s\n", c->e->rank.backend->name, c->e->rank.why);
 	printf("backend %s%s%s%s, %s, %d rank%s of %d thread%s, global batch %lld\n", c->e->rank.backend->name,
@@ -333,14 +324,26 @@ void console_validation(struct console *c, int64_t step, const struct evaluation
 	warn_of_nonfinite_loss(v);
 }
 
+static void print_image_evaluation(const struct dataset *d, const struct evaluation *v)
+{
+	const int64_t unreadable = d->n_samples[SPLIT_VAL] - v->count;
+	char of[80] = "";
+
+	if (unreadable)
+		snprintf(of, sizeof(of), " of %lld", (long long)d->n_samples[SPLIT_VAL]);
+	printf("evaluation of %lld%s samples", (long long)v->count, of);
+	if (unreadable)
+		printf(" (%lld cannot be read)", (long long)unreadable);
+	printf(": loss %.6f, top-1 %.2f %%, top-5 %.2f %%, %.1f s\n", v->loss, v->top1, v->top5, v->seconds);
+}
+
 void console_evaluation(struct console *c, const struct evaluation *v)
 {
 	if (console_shows_tokens(c))
 		printf("evaluation of %lld tokens: loss %.6f, perplexity %.4f, %.1f s\n", (long long)v->count, v->loss,
 		       exp(v->loss), v->seconds);
 	else
-		printf("evaluation of %lld samples: loss %.6f, top-1 %.2f %%, top-5 %.2f %%, %.1f s\n",
-		       (long long)v->count, v->loss, v->top1, v->top5, v->seconds);
+		print_image_evaluation(c->e->subject.data, v);
 	fflush(stdout);
 }
 

@@ -53,7 +53,7 @@ static int open_subject(struct engine *e, struct err *err)
 	if (rc)
 		return rc;
 	while (!engine_is_root(e) && dataset_notice(e->subject.data, text, sizeof(text)))
-		; /* rank 0 prints notices about the set as a whole */
+		; /* rank 0 prints the account of the set as a whole */
 	return initial_given(&e->subject, e->rank.cfg, err);
 }
 
@@ -144,6 +144,8 @@ int engine_open(struct engine **ret, const struct job *job, const struct rank_co
 	rc = rank_meet(&e->rank, err); /* first, so that the other ranks notice from now on when this one ends */
 	if (!rc)
 		rc = open_subject(e, err);
+	if (!rc && engine_is_root(e))
+		workload_warn(e->subject.data);
 	if (!rc)
 		rc = rank_open_backend(&e->rank, err);
 	if (!rc)

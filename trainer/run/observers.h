@@ -54,6 +54,7 @@ struct console *console_new(const struct engine *e); /* NULL when out of memory 
 void console_free(struct console *c);		     /* NULL is fine */
 
 void console_heading(struct console *c, const char *run_dir); /* run_dir: NULL when nothing is recorded */
+void console_data(const struct console *c);		      /* which files are used; part of the heading */
 void console_step(struct console *c, const struct step_result *r);
 
 void console_validation(struct console *c, int64_t step, const struct evaluation *v); /* --eval-steps */

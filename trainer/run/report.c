@@ -353,11 +353,11 @@ static void report_traffic(struct report *r, int64_t step)
 	*before = now;
 }
 
-void report_notices(const struct report *r)
+void report_notices(const struct engine *e)
 {
 	char text[512];
 
-	while (r && dataset_notice(r->e->subject.data, text, sizeof(text)))
+	while (e && dataset_notice(e->subject.data, text, sizeof(text)))
 		log_warn("%s", text);
 }
 
@@ -365,7 +365,7 @@ static void report_data(struct report *r, int64_t step)
 {
 	int64_t broken = dataset_broken(r->e->subject.data);
 
-	report_notices(r);
+	report_notices(r->e);
 	report_traffic(r, step);
 	if (broken == r->broken)
 		return;

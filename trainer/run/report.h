@@ -17,8 +17,8 @@ int report_open(struct report **ret, struct engine *e, struct resume *resume, st
 
 void report_step(struct report *r, const struct step_result *s);
 
-/* Prints the data set's notices that no step has printed yet. NULL is fine. */
-void report_notices(const struct report *r);
+/* Prints the data set's notices that were not printed yet. NULL is fine. */
+void report_notices(const struct engine *e);
 void report_points(struct report *r, const struct eval_metrics *p); /* for the run as a whole: rank 0 records them */
 void report_bare(struct report *r, int64_t step, double seconds);   /* result of cached_step_run */
 void report_memory(struct report *r, int64_t step);		    /* memory planned and used, at the end */

@@ -100,8 +100,11 @@ static int run_test_only(struct training *t)
 	t->stop_code = exit_code_of_signal(rank_context_stop(t->e->rank.seat), false);
 	if (rc || t->stopped)
 		return rc;
-	if (t->console)
+	report_notices(t->e);
+	if (t->console) {
+		console_data(t->console);
 		console_evaluation(t->console, &s.val);
+	}
 	rc = save_requested_files(t);
 	return rc || isfinite(s.val.loss) ? rc : err_set(t->err, ERR_CANCELED, "the evaluation loss is %g: weights, "
 							 "statistics or outputs are not finite", fabs(s.val.loss));
@@ -374,7 +377,7 @@ int train_main(const struct job *job, struct rank_context *seat)
 	if (!rc)
 		rc = run_training(&t);
 	if (rc)
-		report_notices(t.report); /* names the unreadable samples that caused the error */
+		report_notices(t.e); /* names the unreadable samples that caused the error */
 	if (rc)
 		code = rank_context_fail(seat, &err);
 	else if (t.stopped)

@@ -289,6 +289,8 @@ static int search_plans(struct auto_found *ret, const struct job *job, struct er
 	if (rc)
 		return rc;
 	rc = workload_open(&s, cfg, job->batch, NULL, err);
+	if (!rc && cfg->command == COMMAND_PLAN) /* a training says it itself */
+		workload_warn(s.data);
 	if (!rc)
 		rc = initial_given(&s, cfg, err);
 	if (!rc)

@@ -57,13 +57,13 @@ static int open_loader(struct loader_bench *b, struct err *err)
 	return loading_open(&b->loader, &o, err);
 }
 
-/* Prints what the set has to say. all: on every rank; else the first one speaks for all. */
-static void print_set_notices(const struct loader_bench *b, bool all)
+/* Prints the notices of this rank; with quiet drops them. */
+static void print_set_notices(const struct loader_bench *b, bool quiet)
 {
 	char text[512];
 
 	while (b->subject.data && dataset_notice(b->subject.data, text, sizeof(text)))
-		if (all || rank_is_root(&b->rank))
+		if (!quiet)
 			log_warn("%s", text);
 }
 
@@ -80,7 +80,9 @@ static int open_bench(struct loader_bench *b, const struct job *job, struct err 
 		rc = workload_open(&b->subject, job->cfg, job->batch, shared_cache_peers(b->shared_cache), err);
 	if (!rc)
 		rc = train_schedule_make(&b->course, job->cfg, b->subject.data, err);
-	print_set_notices(b, false);
+	if (b->subject.data && rank_is_root(&b->rank)) /* the first one speaks for all */
+		workload_warn(b->subject.data);
+	print_set_notices(b, true);
 	return rc;
 }
 
@@ -296,7 +298,7 @@ int bench_loader_main(const struct job *job, struct rank_context *seat)
 
 	if (!rc)
 		rc = run_loader_passes(&b, &err);
-	print_set_notices(&b, true);
+	print_set_notices(&b, false);
 	if (!rc && rank_is_root(&b.rank)) {
 		if (job->cfg->json)
 			print_loader_json(&b);

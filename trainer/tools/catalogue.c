@@ -358,6 +358,8 @@ static int fill_catalogue(struct catalogue *c, const struct job *job, struct err
 	int rc = workload_open(&c->subject, cfg, job->batch, NULL, err);
 
 	if (!rc)
+		workload_warn(c->subject.data);
+	if (!rc)
 		rc = initial_given(&c->subject, cfg, err);
 	if (!rc)
 		rc = count_samples(c, err);

@@ -122,6 +122,8 @@ static int describe_whole(const struct job *job, struct rank_context *seat, cons
 		rc = describe_stages(&e, job, seat, &stages, err);
 	if (!rc && !e)
 		rc = engine_open_plan(&e, job, seat, err);
+	if (!rc)
+		workload_warn(e->subject.data);
 	if (!rc && job->cfg->json)
 		rc = summarize_plan_json(e, out, err);
 	else if (!rc)

@@ -188,13 +188,21 @@ static void inspect_first_samples(struct inspection *i)
 		}
 }
 
-/* Prints one line each for the set, what is used, what is left out, and warnings. */
+static void add_account_line(void *user, bool warns, const char *text)
+{
+	struct buf *out = user;
+	const size_t from = out->len;
+
+	(void)warns;
+	buf_adds(out, text);
+	dataset_end_line(out, from);
+}
+
+/* Prints a line about the set, and its account. */
 static void print_inspected_account(struct inspection *i)
 {
 	struct dataset *d = i->data;
 	const struct dataset_facts f = dataset_facts(d, SPLIT_TRAIN);
-	char notice[512];
-	size_t before;
 
 	buf_addf(i->out, "%s: %s, %lld training and %lld evaluation samples of ", d->path, f.format,
 		 (long long)d->n_samples[SPLIT_TRAIN], (long long)d->n_samples[SPLIT_VAL]);
@@ -202,21 +210,9 @@ static void print_inspected_account(struct inspection *i)
 		buf_addf(i->out, "%lld tokens, vocabulary of %lld\n", (long long)d->seq_len, (long long)d->vocab);
 	else
 		buf_addf(i->out, "%d x %d x %d\n", d->height, d->width, d->channels);
-	before = i->out->len;
-	dataset_say_used(d, i->out);
-	dataset_end_line(i->out, before);
-	before = i->out->len;
-	data_account_say_left(&d->account, DATA_ACCOUNT_REASONS, i->out);
-	dataset_end_line(i->out, before);
 	if (d->account.hidden)
 		buf_addf(i->out, "%lld hidden\n", (long long)d->account.hidden);
-	before = i->out->len;
-	dataset_say_doubts(d, i->out);
-	dataset_end_line(i->out, before);
-	for (before = i->out->len; dataset_notice(d, notice, sizeof(notice)); before = i->out->len) {
-		buf_adds(i->out, notice);
-		dataset_end_line(i->out, before);
-	}
+	dataset_tell(d, DATA_ACCOUNT_REASONS, add_account_line, i->out);
 }
 
 /* Adds the account and the samples as one JSON object. */

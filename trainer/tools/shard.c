@@ -19,6 +19,7 @@
 #include "trainer/data/pictures/npy.h"
 #include "trainer/data/pictures/picture.h"
 #include "trainer/launch/rank_context.h"
+#include "trainer/program/workload.h"
 
 #define PATH_BYTES 4100
 #define SAMPLE_BYTES_MAX ((size_t)1 << 31)
@@ -56,6 +57,7 @@ static int open_source_set(struct shard_job *j, struct err *err)
 
 	if (rc)
 		return rc;
+	workload_warn(j->data);
 	if (j->data->kind != SAMPLE_IMAGE || j->data->dtype != DTYPE_U8)
 		return err_set(err, ERR_USAGE, "%.300s: holds %s: shards need pictures or images", cfg->data_path,
 			       sample_kind_name(j->data->kind));
@@ -258,17 +260,6 @@ static int write_split_shards(struct shard_job *j, enum split split, struct err 
 	return rc;
 }
 
-static void report_left_out(const struct shard_job *j)
-{
-	struct buf line;
-
-	buf_init(&line, 4096);
-	data_account_say_left(&j->data->account, DATA_ACCOUNT_REASONS, &line);
-	if (line.len)
-		buf_addf(j->out, "%s: %s\n", j->data->path, line.data);
-	buf_done(&line);
-}
-
 /* Removes an incomplete folder. */
 static void remove_partial_folder(const char *folder)
 {
@@ -321,7 +312,6 @@ static int publish_folder(struct shard_job *j, struct err *err)
 int shard_main(const struct run_config *cfg, struct buf *out, struct err *err)
 {
 	struct shard_job j = { .cfg = cfg, .out = out };
-	char notice[512];
 	int rc;
 
 	if (!cfg->data_path || !cfg->out)
@@ -341,11 +331,7 @@ int shard_main(const struct run_config *cfg, struct buf *out, struct err *err)
 		if (j.data->n_samples[s])
 			rc = write_split_shards(&j, (enum split)s, err);
 	if (!rc)
-		report_left_out(&j);
-	if (!rc)
 		rc = publish_folder(&j, err);
-	while (j.data && dataset_notice(j.data, notice, sizeof(notice)))
-		log_warn("%s", notice);
 	if (j.folder[0])
 		remove_partial_folder(j.folder);
 	dataset_close(j.data);

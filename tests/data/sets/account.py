@@ -318,6 +318,35 @@ def check_training():
     assert "all samples have one class, a: there is nothing to learn" in dptrain("inspect", "--data-path", path).stdout
 
 
+def check_evaluation():
+    """An evaluation says what it leaves out, as a training does, and of how many samples it speaks: darknet#7817, yolov5#916."""
+    path = f"{tmp}/evaluated"
+    noisy.folder(path, {"train": 6, "val": 18})
+    flags = ["--model", "resnet20", "--image-size", "32", "-b", "2", "--threads", "1", "--backend", "ref", "--runs-dir", f"{tmp}/runs"]
+    dptrain("train", "--data-path", path, "--max-steps", "1", "--save-weights", f"{tmp}/w.safetensors", *flags)
+    test = lambda code=0, more=(): dptrain("train", "--test-only", "--data-path", path, "--init-from", f"{tmp}/w.safetensors", *flags, *more, code=code)
+    assert "evaluation of 18 samples: " in test().stdout
+    cut = [f"val/{'abc'[i % 3]}/{i:03d}.png" for i in range(18)]
+    for name, other in zip(cut[:3], cut[15:]):
+        os.truncate(f"{path}/{name}", 100)
+        os.rename(f"{path}/{other}", f"{path}/{other[:-4]}.avif")
+    done = test()
+    assert "data: 21 files (21 .png), 3 classes: a, b, c\n" in done.stdout, done.stdout
+    assert "evaluation of 12 of 15 samples (3 cannot be read): " in done.stdout, done.stdout
+    assert f"{path}: left out 3 files: .avif is a kind" in done.stderr and "(val/a/015.avif)" in done.stderr, done.stderr
+    assert all(done.stderr.count(name) == 1 for name in cut[:3]), done.stderr
+    # Above the limit: each that was read is named, and the error names one.
+    for name in cut[3:12]:
+        os.truncate(f"{path}/{name}", 100)
+    said = test(1).stderr.splitlines()
+    assert "11 samples cannot be read, more than 10" in said[-1] and "one of them: " in said[-1] and ".png" in said[-1], said
+    assert sum("warning" in line and ".png" in line for line in said) == 11, said
+    for command in (["plan"], ["bench", "--loader", "--steps", "1"], ["shard", "--out", f"{tmp}/evaluated.shards"], ["inspect"]):
+        more = [] if command[0] in ("shard", "inspect") else [f for f in flags if f not in ("--runs-dir", f"{tmp}/runs")]
+        done = dptrain(*command, "--data-path", path, *more)
+        assert f"{path}: left out 3 files: .avif is a kind" in done.stderr + done.stdout, (command, done)
+
+
 def check_control_characters():
     """Names of classes and files neither begin a line nor move the cursor of a terminal."""
     path = f"{tmp}/control"
@@ -375,6 +404,7 @@ with tempfile.TemporaryDirectory() as tmp:
     check_bucket()
     check_hdf5()
     check_training()
+    check_evaluation()
     check_control_characters()
     check_shard()
     check_drop_last()

@@ -18,7 +18,6 @@
 #define NOT_INTEGER "its label is not an integer >= 0"
 #define TOO_LARGE "its label is larger than 2147483646"
 #define TABLE_LEAST 64
-#define FAR 8 /* times the others' range: a label that is probably wrong */
 
 static const char missing[] = "has no label";
 
@@ -251,33 +250,4 @@ bool label_names_sort(const struct label_names *l, struct buf *ret, int32_t **re
 	free(sorted);
 	*ret_rank = rank;
 	return !buf_failed(ret);
-}
-
-bool labels_have_gaps(const uint8_t *seen, int32_t classes, char *ret, size_t bytes)
-{
-	int32_t empty = 0, first = -1, below = -1, last = classes - 1;
-
-	for (int32_t i = 0; i < classes; i++) {
-		bool there = seen[i / 8] >> i % 8 & 1;
-
-		if (!there && first < 0)
-			first = i;
-		empty += !there;
-		if (there && i < last)
-			below = i;
-	}
-	if (!empty)
-		return false;
-	if (below >= 0 && last > FAR * (below + 1))
-		snprintf(ret, bytes,
-			 "label %d is far above the others, which end at %d: the model gets %d classes: correct it, or "
-			 "state --classes",
-			 last, below, classes);
-	else if (empty == 1 && !first)
-		snprintf(ret, bytes, "labels begin at 1 and are used unchanged: class 0 is empty");
-	else
-		snprintf(ret, bytes,
-			 "%d of the %d labels from 0 to %d do not occur (the first is %d): these classes are empty",
-			 empty, classes, last, first);
-	return true;
 }

@@ -46,8 +46,4 @@ int32_t label_names_add(struct label_names *l, const char *name, size_t n); /* i
  * number of each name, freed by the caller. False: out of memory. */
 bool label_names_sort(const struct label_names *l, struct buf *ret, int32_t **ret_rank);
 
-/* Returns true, with one line about it, if labels between 0 and classes - 1 do not occur: gaps, or one label far above
- * the others. seen: a bit for each class, set if it occurs. The largest class occurs. */
-bool labels_have_gaps(const uint8_t *seen, int32_t classes, char *ret, size_t bytes);
-
 #endif

@@ -439,6 +439,11 @@ static int cifar_read(const struct dataset *base, const struct dataset_read *r, 
 	return 0;
 }
 
+static int32_t cifar_label(const struct dataset *base, enum split split, int64_t index)
+{
+	return ((const struct cifar *)base)->labels[split][index];
+}
+
 const struct dataset_ops dataset_cifar = {
 	.name = "cifar",
 	.expects = "data_batch_1.bin or cifar-10-binary.tar.gz (CIFAR)",
@@ -447,4 +452,5 @@ const struct dataset_ops dataset_cifar = {
 	.read = cifar_read,
 	.close = cifar_close,
 	.peek = cifar_peek,
+	.label = cifar_label,
 };

@@ -136,6 +136,8 @@ static int open_with_format(struct dataset **ret, const struct dataset_ops *f, c
 			       "--val-path: is for shards only: %.200s has its own validation samples; use --val-split",
 			       o->path);
 	rc = f->open(&d, o, err);
+	if (!rc && o->classes)
+		d->classes_stated = true;
 	if (!rc && o->strict && (rc = check_strict(d, err)))
 		dataset_close(d);
 	if (!rc)

@@ -380,6 +380,13 @@ static void interleave_planes(const struct hdf5 *d, const char *from, char *to)
 			       d->pixel_bytes);
 }
 
+static int32_t hdf5_label_of(const struct dataset *base, enum split split, int64_t index)
+{
+	const struct hdf5 *d = (const struct hdf5 *)base;
+
+	return d->label[d->one_array ? SPLIT_TRAIN : split][d->row[split][index]];
+}
+
 static int hdf5_read(const struct dataset *base, const struct dataset_read *r, struct err *err)
 {
 	struct hdf5 *d = (struct hdf5 *)base;
@@ -388,7 +395,7 @@ static int hdf5_read(const struct dataset *base, const struct dataset_read *r, s
 	char *planes = d->planar && r->pixels ? malloc(pixels_count(base) * d->pixel_bytes) : NULL;
 	bool good = true;
 
-	*r->label = d->label[array][row];
+	*r->label = hdf5_label_of(base, r->split, r->index);
 	if (d->planar && r->pixels && !planes)
 		return err_nomem(err, "an image");
 	if (r->pixels)
@@ -418,5 +425,6 @@ const struct dataset_ops dataset_hdf5 = {
 #ifdef HAVE_HDF5
 	.read = hdf5_read,
 	.close = hdf5_close,
+	.label = hdf5_label_of,
 #endif
 };

@@ -474,6 +474,11 @@ static int idx_read(const struct dataset *base, const struct dataset_read *r, st
 	return 0;
 }
 
+static int32_t idx_label(const struct dataset *base, enum split split, int64_t index)
+{
+	return ((const struct idx *)base)->labels[split].data[index];
+}
+
 const struct dataset_ops dataset_idx = {
 	.name = "idx",
 	.expects = "train-images-idx3-ubyte[.gz] (MNIST)",
@@ -482,4 +487,5 @@ const struct dataset_ops dataset_idx = {
 	.read = idx_read,
 	.close = idx_close,
 	.peek = idx_peek,
+	.label = idx_label,
 };

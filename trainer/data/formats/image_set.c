@@ -230,7 +230,7 @@ void image_set_keep(const struct image_set *s, const struct dataset_read *r, str
 	decoded_cache_keep(s->kept, from, r->pixels, count_pixel_bytes(&s->base));
 }
 
-int image_set_lost(struct image_set *s, int64_t n, struct err *err)
+int image_set_lost(struct image_set *s, int64_t n, const char *why, struct err *err)
 {
 	int64_t broken = atomic_fetch_add(&s->n_broken, n) + n;
 	double all = (double)(s->base.n_samples[SPLIT_TRAIN] + s->base.n_samples[SPLIT_VAL]);
@@ -241,9 +241,9 @@ int image_set_lost(struct image_set *s, int64_t n, struct err *err)
 	return err_set(
 		err, ERR_LIMIT,
 		"%.200s: %lld samples cannot be read, more than %.0f (--max-unreadable %g of %.0f, at least %d): "
-		"the warnings above name some",
+		"one of them: %.*s",
 		s->base.path, (long long)broken, most > BROKEN_LEAST ? most : BROKEN_LEAST, s->max_unreadable, all,
-		BROKEN_LEAST);
+		BROKEN_LEAST, (int)strcspn(why, "\n"), why);
 }
 
 int image_set_failed(struct image_set *s, const struct dataset_read *r, const struct err *why, struct err *err)
@@ -254,7 +254,7 @@ int image_set_failed(struct image_set *s, const struct dataset_read *r, const st
 		return err_set(err, ERR_USAGE, "%s", why->text);
 	if (why->code == ERR_CORRUPT && !atomic_exchange(&s->broken[r->split][r->index], 1)) {
 		image_set_note(s, why->text);
-		rc = image_set_lost(s, 1, err);
+		rc = image_set_lost(s, 1, why->text, err);
 	}
 	return rc ? rc : err_set(err, why->code, "%s", why->text);
 }

@@ -63,8 +63,9 @@ void image_set_keep(const struct image_set *s, const struct dataset_read *r, str
  * ERR_CORRUPT; with --strict, or above --max-unreadable, the result is fatal. */
 int image_set_failed(struct image_set *s, const struct dataset_read *r, const struct err *why, struct err *err);
 
-/* Counts n samples that are unusable before any was read. ERR_LIMIT above --max-unreadable. */
-int image_set_lost(struct image_set *s, int64_t n, struct err *err);
+/* Counts n samples that are unusable before any was read; the first line of why is about one of them. ERR_LIMIT above
+ * --max-unreadable. */
+int image_set_lost(struct image_set *s, int64_t n, const char *why, struct err *err);
 
 int image_set_check_pointer(const char *path, struct err *err); /* ERR_USAGE: the file is a Git LFS pointer */
 

@@ -219,6 +219,11 @@ static void shards_sum(const struct dataset *base, enum split split, struct sha2
 	}
 }
 
+static int32_t shards_label(const struct dataset *base, enum split split, int64_t index)
+{
+	return shards_sample((const struct shards *)base, split, index)->label;
+}
+
 const struct dataset_ops dataset_shards = {
 	.name = "shards",
 	.expects = "*.tar, *.tfrecord, *.parquet, *.arrow, data.mdb (shards)",
@@ -231,6 +236,7 @@ const struct dataset_ops dataset_shards = {
 	.notice = shards_notice,
 	.broken = image_set_broken,
 	.file = shards_file,
+	.label = shards_label,
 	.ahead = shards_ahead,
 	.traffic = shards_traffic,
 	.facts = shards_facts,
@@ -248,6 +254,7 @@ static const struct dataset_ops raw_ops = {
 	.notice = shards_notice,
 	.broken = image_set_broken,
 	.file = shards_file,
+	.label = shards_label,
 	.ahead = shards_ahead,
 	.traffic = shards_traffic,
 	.facts = shards_facts,

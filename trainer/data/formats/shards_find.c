@@ -431,22 +431,6 @@ static int describe_raw_images(struct shards *d, const struct dataset_ops *ops, 
 	return 0;
 }
 
-/* Says that some labels do not occur, unless an index file or the user states the number of classes. */
-static void note_label_gaps(struct shards *d, const struct dataset_opts *o)
-{
-	const int classes = count_label_classes(d);
-	uint8_t *seen = o->classes || d->facts.classes || d->classes ? NULL : calloc((size_t)classes / 8 + 1, 1);
-	char text[512], gaps[256];
-
-	for (int64_t i = 0; seen && i < d->samples.n; i++)
-		seen[d->samples.at[i].label / 8] |= (uint8_t)(1 << d->samples.at[i].label % 8);
-	if (seen && labels_have_gaps(seen, classes, gaps, sizeof(gaps))) {
-		snprintf(text, sizeof(text), "%.250s: %s", d->set.base.path, gaps);
-		image_set_note(&d->set, text);
-	}
-	free(seen);
-}
-
 static int note_lost_samples(struct shards *d, struct err *err)
 {
 	const char *line = d->samples.notes;
@@ -462,7 +446,7 @@ static int note_lost_samples(struct shards *d, struct err *err)
 			 d->set.base.path, (long long)d->samples.lost);
 		image_set_note(&d->set, text);
 	}
-	return image_set_lost(&d->set, d->samples.lost, err);
+	return image_set_lost(&d->set, d->samples.lost, d->samples.notes, err);
 }
 
 /* Returns true for arrays of the first one's size, which are delivered unchanged. Arrays of various sizes, or marked
@@ -508,7 +492,7 @@ int shards_describe(struct shards *d, const struct dataset_opts *o, const struct
 		rc = describe_raw_images(d, raw_ops, err);
 	else
 		rc = image_set_open_kept(&d->set, o, count_remote_bytes(d), err);
-	note_label_gaps(d, o);
+	b->classes_stated = d->facts.classes > 0;
 	if (!rc)
 		rc = note_lost_samples(d, err);
 	hash_shard_samples(d);
