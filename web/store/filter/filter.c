@@ -69,12 +69,12 @@ const struct filter_order *filter_order(const struct filter *f, size_t i)
 	return &f->order[i];
 }
 
-/* % matches any bytes, _ one character. Backtracks to the last % only, so the time is bounded by pattern times text. */
-static bool matches_like(const char *pattern, const char *text, bool fold)
+/* % matches any bytes, _ one character. Backtracks to the last % only, so the steps are at most pattern times text. */
+static bool matches_like(struct filter *f, const char *pattern, const char *text, bool fold)
 {
 	const char *star = NULL, *from = NULL;
 
-	while (*text) {
+	while (*text && f->steps++ < FILTER_STEPS_MAX) {
 		bool same = *pattern == *text ||
 			    (fold && tolower((unsigned char)*pattern) == tolower((unsigned char)*text));
 
@@ -141,12 +141,13 @@ static bool compare_values(const struct filter *f, const struct filter_node *n, 
 	return is_ordered(n->op, (have->number > want->number) - (have->number < want->number));
 }
 
-static bool list_has_value(const struct filter *f, const struct filter_node *n, const struct filter_value *have)
+static bool list_has_value(struct filter *f, const struct filter_node *n, const struct filter_value *have)
 {
 	struct filter_node one = *n;
 	size_t i;
 
 	one.op = C_EQ;
+	f->steps += n->value_count;
 	for (i = 0; i < n->value_count; i++)
 		if (compare_values(f, &one, have, &n->values[i]))
 			return true;
@@ -154,13 +155,13 @@ static bool list_has_value(const struct filter *f, const struct filter_node *n, 
 }
 
 /* Of several values one must match. */
-static bool eval_filter_leaf(const struct filter *f, const struct filter_node *n, const struct filter_value *have)
+static bool eval_filter_leaf(struct filter *f, const struct filter_node *n, const struct filter_value *have)
 {
 	bool hit;
 
-	for (; have && have->present; have = have->more) {
+	for (; have && have->present && f->steps++ < FILTER_STEPS_MAX; have = have->more) {
 		if (n->kind == N_LIKE || n->kind == N_ILIKE)
-			hit = have->text && matches_like(n->values->text, have->text, n->kind == N_ILIKE);
+			hit = have->text && matches_like(f, n->values->text, have->text, n->kind == N_ILIKE);
 		else
 			hit = n->kind == N_IN ? list_has_value(f, n, have) : compare_values(f, n, have, n->values);
 		if (hit != n->negated)
@@ -169,7 +170,7 @@ static bool eval_filter_leaf(const struct filter *f, const struct filter_node *n
 	return false;
 }
 
-static bool eval_filter(const struct filter *f, const struct filter_node *n, const struct filter_value *values)
+static bool eval_filter(struct filter *f, const struct filter_node *n, const struct filter_value *values)
 {
 	switch (n->kind) {
 	case N_AND:
@@ -185,9 +186,16 @@ static bool eval_filter(const struct filter *f, const struct filter_node *n, con
 	}
 }
 
-bool filter_match(const struct filter *f, const struct filter_value *values)
+int filter_match(struct filter *f, const struct filter_value *values, bool *ret, struct err *err)
 {
-	return !f->root || eval_filter(f, f->root, values);
+	*ret = !f->root || eval_filter(f, f->root, values);
+	if (f->steps <= FILTER_STEPS_MAX)
+		return 0;
+	err_set(err, ERR_USAGE,
+		"the filter takes more than %d million comparisons: shorten its LIKE patterns and lists, or search "
+		"fewer experiments",
+		FILTER_STEPS_MAX / 1000000);
+	return err_field(err, "filter");
 }
 
 static int value_class(const struct filter_value *v)

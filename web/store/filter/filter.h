@@ -104,8 +104,10 @@ const struct filter_order *filter_order(const struct filter *f, size_t i);
 
 size_t filter_tested_count(const struct filter *f); /* filter_match reads only this many fields, the first ones */
 
-/* values: one per field. */
-bool filter_match(const struct filter *f, const struct filter_value *values);
+/* Tests a run: values has one per field. The steps of all tests of a filter are counted: comparisons, and the
+ * characters that LIKE visits. ERR_USAGE, field "filter": more than FILTER_STEPS_MAX. */
+#define FILTER_STEPS_MAX 250000000
+int filter_match(struct filter *f, const struct filter_value *values, bool *ret, struct err *err);
 
 /* Compares two values for an order: numbers, then texts, then NaN, then missing values. descending reverses only the
  * first two classes. */

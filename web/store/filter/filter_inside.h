@@ -29,7 +29,8 @@ struct filter {
 	size_t field_count, tested_count; /* the fields of root come first */
 	struct filter_order order[FILTER_MAX_ORDER];
 	size_t order_count;
-	bool mlflow; /* strings are compared as strings */
+	bool mlflow;	/* strings are compared as strings */
+	uint64_t steps; /* of all tests so far; more than FILTER_STEPS_MAX: the last result is not valid */
 };
 
 /* The position of the field in the plan; adds it if new. False: there are FILTER_MAX_FIELDS already. */

@@ -175,10 +175,12 @@ static int add_experiment_hit(struct experiment_search *s, const struct experime
 	return ok ? 0 : err_nomem(s->err, NULL);
 }
 
+/* Reads the experiments of the wanted states and keeps those that match. */
 static int load_experiments(struct experiment_search *s)
 {
 	struct db_rows *q;
 	size_t i, n = 0;
+	bool hit;
 	int rc = db_start(s->d, &q, DB_experiment_rows, s->err, "");
 
 	while (!rc && (rc = db_next(s->d, q, s->err)) > 0) {
@@ -190,7 +192,9 @@ static int load_experiments(struct experiment_search *s)
 	}
 	for (i = 0; i < s->count && !rc; i++) {
 		rc = fill_experiment_hit(s, &s->hits[i]);
-		if (!rc && filter_match(s->f, s->hits[i].values))
+		if (!rc)
+			rc = filter_match(s->f, s->hits[i].values, &hit, s->err);
+		if (!rc && hit)
 			s->hits[n++] = s->hits[i];
 	}
 	s->count = n;

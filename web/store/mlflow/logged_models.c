@@ -477,6 +477,7 @@ static int load_experiment_models(struct model_search *s, int64_t experiment)
 	int64_t *ids = NULL;
 	size_t first = s->count, i, n;
 	struct db_rows *q;
+	bool hit;
 	int rc = db_start(s->d, &q, DB_model_rows, s->err, "i", experiment);
 
 	while (!rc && (rc = db_next(s->d, q, s->err)) > 0) {
@@ -496,7 +497,9 @@ static int load_experiment_models(struct model_search *s, int64_t experiment)
 		rc = load_model_parts(s->d, ids[i - first], s->a, &h->m, s->err);
 		if (!rc)
 			rc = fill_model_hit(s, h);
-		if (!rc && filter_match(s->f, h->values) && datasets_match(s, &h->m)) {
+		if (!rc)
+			rc = filter_match(s->f, h->values, &hit, s->err);
+		if (!rc && hit && datasets_match(s, &h->m)) {
 			rc = fill_model_order(s, h);
 			s->hits[n++] = *h;
 		}

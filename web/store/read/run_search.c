@@ -346,11 +346,13 @@ static int is_beyond(struct run_search *s, struct run_hit *h, const struct run_h
 static int judge_search_hit(struct run_search *s, struct run_hit *h, const struct run_hit *worst, bool *ret)
 {
 	size_t tested = filter_tested_count(s->f);
-	bool beyond = false;
+	bool beyond = false, hit = false;
 	int rc = fill_search_hit(s, h, 0, tested);
 
 	*ret = false;
-	if (rc || !filter_match(s->f, h->values))
+	if (!rc)
+		rc = filter_match(s->f, h->values, &hit, s->err);
+	if (rc || !hit)
 		return rc;
 	if (worst)
 		rc = is_beyond(s, h, worst, &beyond);

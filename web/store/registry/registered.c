@@ -235,7 +235,7 @@ static struct registered_hit read_registered_hit(struct registry_search *s, stru
 /* Reads all models or versions and keeps those that match. */
 static int load_registered_hits(struct registry_search *s)
 {
-	bool prompts = names_prompts(s->f);
+	bool prompts = names_prompts(s->f), hit;
 	size_t i, n = 0;
 	struct db_rows *q;
 	int rc = db_start(s->d, &q, s->versions ? DB_version_rows : DB_registered_rows, s->err, "");
@@ -246,7 +246,9 @@ static int load_registered_hits(struct registry_search *s)
 		if (s->hits[i].prompt && !prompts)
 			continue;
 		rc = fill_registered_hit(s, &s->hits[i]);
-		if (!rc && filter_match(s->f, s->hits[i].values))
+		if (!rc)
+			rc = filter_match(s->f, s->hits[i].values, &hit, s->err);
+		if (!rc && hit)
 			s->hits[n++] = s->hits[i];
 	}
 	s->count = n;
