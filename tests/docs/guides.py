@@ -7,6 +7,7 @@ machine or other packages are counted, with what they need.
     guides.py --all         every page (a long command)
     guides.py PAGE...       these, by file name without .md"""
 import os
+import re
 import sys
 
 import page
@@ -33,8 +34,9 @@ def main(words):
     every = sorted(name[:-3] for name in os.listdir(GUIDES) if name.endswith(".md"))
     names = every if words == ["--all"] else words or QUICK
     failed, ran, left_out = [], 0, []
+    prepare = re.search(r"^export PATH=.*$", page.read("docs/guides/README.md"), flags=re.M)[0]
     for name in names:
-        guide = page.Page(f"docs/guides/{name}.md", CHANGES)
+        guide = page.Page(f"docs/guides/{name}.md", CHANGES, before=prepare)
         wrong = guide.run()
         ran += guide.count
         left_out += [f"{name}: {line}" for line in guide.left_out]

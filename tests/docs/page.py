@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shared by the tests of documents: reads a page, and runs its commands in a scratch folder with the build.
+"""Shared by the tests of documents: reads a page, and runs its commands in a scratch folder with the build in build/. PATH is that of
+this machine: a page says itself how the programs are found.
 
 A page is a list of parts in its order:
-    a ```sh block runs, in one shell for the page. `dptrack serve` runs in the background and sets ADDRESS.
+    a ```sh block runs, in one shell for the page. `dptrack serve` runs in the background and sets ADDRESS; a line that sets
+    it to the usual port does nothing.
     a ```text block after it is its output, compared line by line: digits match any number, … matches anything, and a
     line that is only … matches any lines.
     a block after a line "`NAME`:" is a file of that name; the first Python block is also first.py.
@@ -71,7 +73,7 @@ def commands(text):
 
 def replaced(command, changes, used):
     """The command with each (pattern, text) applied; adds the patterns that matched to `used`."""
-    command = re.sub(r"\b(?:build/)?dptrack serve\b", "serve", command)
+    command = re.sub(r"^(?:export )?ADDRESS=http://127.0.0.1:6007.*$", ":", re.sub(r"\bdptrack serve\b", "serve", command), flags=re.M)
     for old, new in changes:
         command, n = re.subn(old, new if callable(new) else lambda _, new=new: new, command, flags=re.M)
         used.update([old] if n else [])
@@ -104,9 +106,10 @@ def difference(expected, output):
 class Page:
     """A page as a script: `script`, the blocks that run by number, the output that is shown of them, what does not run."""
 
-    def __init__(self, path, changes, skips=None, without_section=None):
+    def __init__(self, path, changes, skips=None, without_section=None, before=""):
+        """before: commands that run before the page's."""
         self.path, self.used, self.blocks, self.shown, self.left_out, self.count = path, set(), [], {}, [], 0
-        self.files, self.script = {}, [BEGIN]
+        self.files, self.script = {}, [BEGIN, before]
         text = read(path)
         if without_section:
             text = re.sub(r"^## %s\n.*?(?=^## )" % without_section, "", text, flags=re.M | re.S)
@@ -162,7 +165,7 @@ def start(folder, files, script, small):
     for name, text in files.items():
         with open(os.path.join(folder, name), "w", encoding="utf-8") as f:
             f.write(text)
-    env = helper.environment({"PATH": BUILD + ":" + os.environ["PATH"], "PYTHONPATH": os.path.join(SRC, "tracker", "python"), "SRC": SRC,
+    env = helper.environment({"PYTHONPATH": os.path.join(SRC, "tracker", "python"), "SRC": SRC,
                               "BUILD": BUILD, "DPTRACK_LIBRARY": os.path.join(BUILD, ".libs", "libdptrack.so"),
                               "PYTHONDONTWRITEBYTECODE": "1", "XDG_CACHE_HOME": folder + "/cache-home", **stage.servers(folder, script)})
     try:

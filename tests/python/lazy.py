@@ -92,7 +92,7 @@ def with_and_without_the_program(folder):
     assert source == '_Journals' and got == want, (source, got, want)
     assert (own_params, own) == (params, compared) and '"lr": [' in params and '"same"' not in params, (own_params, params)
     refused, _ = lib.run(folder + '/runs', 'import dptrack\ntry:\n    dptrack.runs(filter="params.lr = 1")\nexcept dptrack.Error as error:\n    print(error)\n', PATH=nowhere)
-    assert 'filter requires a server' in refused and 'the program dptrack' in refused, refused
+    assert 'filter requires the program dptrack' in refused and 'on PATH' in refused and 'DPTRACK_PROGRAM' in refused, refused
     missing, _ = lib.run(folder + '/none', 'import dptrack\ntry:\n    dptrack.runs()\nexcept dptrack.Error as error:\n    print(error)\n', PATH=nowhere)
     assert 'no folder' in missing, missing
     # the program of the interpreter's own environment is found without PATH

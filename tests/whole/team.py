@@ -101,7 +101,8 @@ def environment(site, folder):
     """Variables of a user of the server: programs and curl know address and token."""
     with open(os.path.join(folder, ".curlrc"), "w", encoding="utf-8") as f:
         f.write(f'header = "Authorization: Bearer {site.token}"\nfail\nnoproxy = "*"\n')
-    return helper.environment({"DPTRACK_TOKEN": site.token, "DPTRACK_URL": site.url, "ADDRESS": site.url, "CURL_HOME": folder})
+    return helper.environment({"DPTRACK_TOKEN": site.token, "DPTRACK_URL": site.url, "ADDRESS": site.url, "CURL_HOME": folder,
+                               "PATH": BUILD + ":" + os.environ["PATH"]})
 
 
 def train(folder, env):
@@ -117,15 +118,15 @@ def train(folder, env):
 
 def asked(folder, env):
     """Output of the tutorial's export and of the commands; it must be equal at each address."""
-    script = readme.commands("docs/tutorial.md", "The same over REST", "\n## ") + """
+    script = readme.replaced(readme.commands("docs/tutorial.md", "The same over REST", "\n## "), (r"^ADDRESS=.*$", ":"), (r"^RUN=.*$", ":")) + """
         curl -s "$ADDRESS/api/v1/export/runs.json?experiment=fashion"
         curl -s "$ADDRESS/api/v1/export/series.json?run=$RUN&key=train/loss"
-        build/dptrack ls --url $ADDRESS
-        build/dptrack compare --url $ADDRESS --experiment fashion
-        build/dptrack compare --url $ADDRESS --why base ddp2
-        build/dptrack show --url $ADDRESS day
-        build/dptrack export --url $ADDRESS --experiment fashion --json
-        build/dptrack export --url $ADDRESS --series --experiment tour --csv"""
+        dptrack ls --url $ADDRESS
+        dptrack compare --url $ADDRESS --experiment fashion
+        dptrack compare --url $ADDRESS --why base ddp2
+        dptrack show --url $ADDRESS day
+        dptrack export --url $ADDRESS --experiment fashion --json
+        dptrack export --url $ADDRESS --series --experiment tour --csv"""
     return bash(script, folder, env)
 
 
@@ -149,7 +150,7 @@ def tour(site, folder):
     answers = [asked(folder, {**env, "ADDRESS": f"http://127.0.0.1:{port}"}) for port in site.ports()]
     check(answers.count(answers[0]) == len(answers), "proxy and processes give different answers")
     check(answers[0].count(",train/loss,") > 8, f"answers: {answers[0][-2000:]}")
-    local = bash("build/dptrack export --logdir runs --series --experiment tour --csv", folder, env)
+    local = bash("dptrack export --logdir runs --series --experiment tour --csv", folder, env)
     check(answers[0].endswith(local), "the journal on disk has different points")
     files(site, folder, env)
 

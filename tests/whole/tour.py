@@ -34,7 +34,6 @@ def without_torch(script):
 
 def main():
     with tempfile.TemporaryDirectory(prefix="dptrack-tour-") as tmp:
-        os.symlink(BUILD, os.path.join(tmp, "build"))
         data, other = os.path.join(tmp, "data"), os.path.join(tmp, "other")
         os.mkdir(data)
         os.mkdir(other)
@@ -42,7 +41,7 @@ def main():
         helper.make_set(data, 512, 64)
         helper.make_set(other, 256, 64, classes=5)
         script = without_torch(small(readme.commands("docs/tutorial.md", "\n## A training day\n", "\n## "), data, other))
-        p = subprocess.run(["bash", "-e"], input=script, cwd=tmp, env=helper.environment(), timeout=280, stdout=subprocess.PIPE,
+        p = subprocess.run(["bash", "-e"], input=script, cwd=tmp, env=helper.environment({"PATH": BUILD + ":" + os.environ["PATH"]}), timeout=280, stdout=subprocess.PIPE,
                            stderr=subprocess.STDOUT, universal_newlines=True, errors="replace")
         assert p.returncode == 0, "exit %d\n%s\n%s" % (p.returncode, script, p.stdout)
         runs = glob.glob(os.path.join(tmp, "runs", "tour", "*"))

@@ -11,7 +11,8 @@ from dptrack._query import find_program
 def main() -> None:
     program = find_program()
     if program is None:
-        sys.exit('dptrack: only the Python client is installed: install the wheel or the Debian package dptrack')
+        sys.exit('dptrack: only the Python client is installed: put the program dptrack on PATH, set DPTRACK_PROGRAM to its path, '
+                 'or install the wheel or the Debian package dptrack')
     os.execv(program, ['dptrack', *sys.argv[1:]])
 
 

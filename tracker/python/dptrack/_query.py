@@ -191,8 +191,8 @@ class _Journals:
     def runs(self, pairs: Mapping[str, Any], limit: int) -> list[dict[str, Any]]:
         refused = [name for name in ('filter', 'order_by') if name in pairs]
         if refused:
-            raise Error('%s requires a server (DPTRACK_URL, or url=) or the program dptrack: install the wheel dptrack, or set '
-                        'DPTRACK_PROGRAM' % refused[0])
+            raise Error('%s requires the program dptrack or a server: put dptrack on PATH, set DPTRACK_PROGRAM to its path, or set '
+                        'DPTRACK_URL or url=' % refused[0])
         found = [row for row in self.rows() if pairs.get('experiment', row['experiment']) == row['experiment']]
         return sorted(found, key=lambda row: (-row['start_time'], row['id']))[:limit]
 

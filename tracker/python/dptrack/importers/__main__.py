@@ -64,7 +64,8 @@ def importer(options: argparse.Namespace, folder: str) -> Any:
     """The command that reads the JSON lines. folder: of the media."""
     program = os.environ.get('DPTRACK_PROGRAM') or shutil.which('dptrack')
     if not program:
-        raise Refused('the program dptrack is not on PATH: install it, set DPTRACK_PROGRAM, or use --out FILE and import that file elsewhere')
+        raise Refused('the program dptrack is not on PATH: put it there, set DPTRACK_PROGRAM to its path, or use --out FILE and import that '
+                      'file elsewhere')
     words = [program, 'import', '-', '--files-from', folder]
     for one in folders_of(options):
         words += ['--files-from', one]
