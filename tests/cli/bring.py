@@ -138,7 +138,7 @@ def exported_to_its_server(folder):
     lib.equal(len(server.json("GET", "/api/v1/runs")[1]["runs"]), 2, "runs after the import of their export")
     server.request("DELETE", f"/api/v1/runs/{one['id']}")
     said = run("import", out, "--url", server.url)
-    lib.check(said.startswith("1 run, 2 files") and "1 exported run (2 files)" in said, f"a deleted run is imported: {said}")
+    lib.check("0 runs, 0 files" in said and "2 exported runs (4 files)" in said, f"a deleted run stays deleted: {said}")
     said = run("import", out, "--logdir", other)
     lib.check(said.startswith("2 runs, 4 files") and "already" not in said, f"into another folder: {said}")
     lib.equal(server.stop(), 0, "exit code")

@@ -30,6 +30,10 @@ enum limit {
 
 #define EVENT_RANK_RUN (-1)	 /* a series of the whole run */
 #define EVENT_RANK_LAUNCHER (-2) /* header.rank of the launcher's journal */
+/* A tag in each event file of `dptrack export --events`: JSON with run, name, experiment, rank, segment and world_size.
+ * It tells an import which run the file is; it is not a tag of the run. */
+#define EVENT_EXPORT_TAG "dptrack.export"
+
 /* not in the record: the journal's rank if it is above 0, else the whole run */
 #define EVENT_RANK_DEFAULT (INT_MIN)
 

@@ -201,7 +201,8 @@ static int pass_http_piece(void *arg, const void *bytes, size_t n)
 /* Fails with the message of an error body, or with the status. */
 static int fail_with_reply(const struct http_reply *reply, struct err *err)
 {
-	int code = reply->status == 404 ? ERR_NOENT : reply->status / 100 == 4 ? ERR_USAGE : ERR_PEER;
+	int code = reply->status == 404 ? ERR_NOENT : reply->status == 410 ? ERR_GONE
+						    : reply->status / 100 == 4 ? ERR_USAGE : ERR_PEER;
 	char text[400];
 
 	http_reply_reason(reply, text, sizeof(text));

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* api_export_events.c: /export/parts.json and /export/series.tfevents: exports a run as event files for TensorBoard and
  * other readers. Each rank and segment has a file with every bit of every scalar. Params become hparams, notes a
- * text. */
+ * text. Our own records repeat what an import needs to make the same run again. */
 
 #include <inttypes.h>
 #include <stdlib.h>
 
 #include "tracker/event/event_encode.h"
+#include "web/api/js.h"
 #include "web/api/native/native_inside.h"
 #include "web/store/read/export_order.h"
 #include "web/store/read/run_records.h"
 
-enum { EVENTS_BATCH = 256, EVENTS_PIECE_BYTES = 32768, EVENTS_PARAMS_MAX = 1000 };
+enum { EVENTS_BATCH = 256, EVENTS_PIECE_BYTES = 32768, HPARAMS_MAX = 1000 };
 
 struct export_events {
 	struct store *store;
@@ -81,7 +82,7 @@ static enum event_status parse_event_status(const char *name)
 
 static void encode_run_params(struct buf *b, double time_s, const struct query_run *run, struct arena *a)
 {
-	size_t n = run->param_count < EVENTS_PARAMS_MAX ? run->param_count : EVENTS_PARAMS_MAX, i;
+	size_t n = run->param_count, i;
 	struct encode_param *list = arena_array(a, n + 1, sizeof(*list));
 
 	for (i = 0; list && i < n; i++) {
@@ -90,34 +91,84 @@ static void encode_run_params(struct buf *b, double time_s, const struct query_r
 		encode_param(b, time_s, &list[i]);
 	}
 	if (list && n) /* for TensorBoard's table of hyperparameters */
-		encode_hparams_start(b, time_s, list, n);
+		encode_hparams_start(b, time_s, list, n < HPARAMS_MAX ? n : HPARAMS_MAX);
 }
 
-/* The file of the run itself (not of a rank) describes the run in its first segment, and its end in the last one. */
+static const struct query_segment *find_segment(const struct query_run *run, int number)
+{
+	static const struct query_segment none = { .status = "", .end_ms = INT64_MIN };
+
+	for (size_t i = 0; i < run->segment_count; i++)
+		if (run->segments[i].number == number)
+			return &run->segments[i];
+	return &none;
+}
+
+/* Names the run and the part of it that the file holds. */
+static void encode_export_tag(struct buf *b, double time_s, const struct query_run *run, struct export_order_part part)
+{
+	const struct query_segment *s = find_segment(run, part.segment);
+	struct buf json;
+	struct js j = { .out = &json };
+
+	buf_init(&json, LIMIT_value_bytes);
+	js_open(&j, '{');
+	js_key_str(&j, "run", run->id);
+	js_key_str(&j, "name", run->name);
+	js_key_str(&j, "experiment", run->experiment);
+	js_key_int(&j, "rank", part.rank);
+	js_key_int(&j, "segment", part.segment);
+	js_key_int(&j, "world_size", s->world_size);
+	js_key_int(&j, "first_step", s->first_step);
+	js_key_int(&j, "first_epoch", s->first_epoch);
+	js_close(&j, '}');
+	if (!buf_failed(&json))
+		encode_tag(b, time_s, as_event_text(EVENT_EXPORT_TAG), (struct event_text){ json.data, json.len });
+	buf_done(&json);
+}
+
+/* Encodes the params, tags, environment and notes of a run. */
+static void encode_run_facts(struct buf *b, double time_s, const struct query_run *run, struct arena *a)
+{
+	size_t i;
+
+	encode_run_params(b, time_s, run, a);
+	encode_tag(b, time_s, as_event_text(INGEST_RENAME_TAG), as_event_text(run->name));
+	for (i = 0; i < run->tag_count; i++)
+		if (strcmp(run->tags[i].key, INGEST_SOURCE_TAG) != 0)
+			encode_tag(b, time_s, as_event_text(run->tags[i].key), as_event_text(run->tags[i].value));
+	for (i = 0; i < run->environment_count; i++)
+		encode_env(b, time_s, as_event_text(run->environment[i].key),
+			   as_event_text(run->environment[i].value));
+	if (*run->notes)
+		encode_note(b, time_s, as_event_text(run->notes));
+}
+
+/* The file of the run itself (not of a rank) describes the run in its first segment, the end of each segment, and the
+ * run's end in the last one. */
 static void encode_run_ends(struct buf *head, struct buf *tail, const struct query_run *run,
 			    struct export_order_part part, struct arena *a)
 {
+	const struct query_segment *s = find_segment(run, part.segment);
+	bool last = !run->segment_count || part.segment == run->segments[run->segment_count - 1].number;
 	double start_s = run->start_ms == INT64_MIN ? 0 : (double)run->start_ms / 1e3;
-	double end_s = run->end_ms == INT64_MIN ? start_s : (double)run->end_ms / 1e3;
-	enum event_status status = parse_event_status(run->status);
-	size_t i;
+	int64_t end_ms = last ? run->end_ms : s->end_ms;
+	double end_s = end_ms == INT64_MIN ? start_s : (double)end_ms / 1e3;
+	enum event_status status = parse_event_status(last ? run->status : s->status);
 
 	encode_file_version(head, start_s);
-	for (i = 0; i < run->segment_count; i++)
-		if (run->segments[i].number == part.segment && run->segments[i].first_step > 0)
-			encode_session_start(head, start_s, run->segments[i].first_step);
+	encode_export_tag(head, start_s, run, part);
+	if (s->first_step > 0)
+		encode_session_start(head, start_s, s->first_step);
 	if (part.rank != EVENT_RANK_RUN)
 		return;
-	if (!run->segment_count || part.segment == run->segments[0].number) {
-		encode_run_params(head, start_s, run, a);
-		if (*run->notes)
-			encode_note(head, start_s, as_event_text(run->notes));
-	}
-	if (status == EVENT_RUNNING || status == EVENT_SCHEDULED ||
-	    (run->segment_count && part.segment != run->segments[run->segment_count - 1].number))
+	if (!run->segment_count || part.segment == run->segments[0].number)
+		encode_run_facts(head, start_s, run, a);
+	if (status == EVENT_RUNNING || status == EVENT_SCHEDULED)
 		return;
-	encode_status(tail, end_s, status, as_event_text(""));
-	encode_hparams_end(tail, end_s, status);
+	encode_status(tail, end_s, status, as_event_text(last ? run->status_reason : ""));
+	if (last)
+		encode_hparams_end(tail, end_s, status);
 }
 
 static void free_events_export(void *state)

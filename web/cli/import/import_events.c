@@ -11,7 +11,6 @@
 
 #include "tracker/base/file.h"
 #include "tracker/base/sha256.h"
-#include "tracker/base/text.h"
 #include "tracker/event/record.h"
 #include "web/cli/cli.h"
 #include "web/cli/journals.h"
@@ -29,7 +28,7 @@ struct events_import_state {
 	const char *from;
 	struct map *writers; /* id -> struct known_writer */
 	struct source *source; /* of the target; NULL: not asked yet */
-	struct map *exported;  /* first digits of an id -> struct exported_run */
+	struct map *exported;  /* id -> struct exported_run */
 	uint64_t files, scalars, media, ours, damaged, malformed, cut, runs, runs_here, files_here;
 	char first_damaged[600], first_cut[600];
 	/* of the current folder */
@@ -42,8 +41,8 @@ struct event_run {
 	const char *path; /* of the file, below the imported folder */
 	char id[33], writer[33];
 	char experiment[512], name[512];
-	bool in_parent;	   /* the file belongs to the run of the parent folder: TensorBoard's hparams, or a rank */
-	int rank, segment; /* of a file with the series of one rank; else EVENT_RANK_RUN, 0 */
+	bool in_parent; /* the file belongs to the run of the parent folder: TensorBoard's hparams */
+	struct event_header part; /* without the texts */
 };
 
 /* The first file of a writer. */
@@ -123,6 +122,7 @@ struct event_file_content {
 	double first_time;
 	uint64_t scalars, media, records;
 	bool ours;
+	json_t *exported; /* EVENT_EXPORT_TAG of a file of `dptrack export --events`, or NULL */
 };
 
 /* Counts an unsupported item by the name of its plugin, or the reason, and its tag. */
@@ -143,6 +143,8 @@ static void scan_event_item(struct events_import_state *im, struct event_file_co
 	const char *wrong = item->kind == EVENT_SCALAR ? key_check(item->key.at, item->key.len) : NULL;
 
 	c->ours = c->ours || item->kind == EVENT_HEADER;
+	if (item->kind == EVENT_TAG && event_text_equal(item->key, EVENT_EXPORT_TAG) && !c->exported)
+		c->exported = json_loadb(item->text.at, item->text.len, 0, NULL);
 	c->scalars += item->kind == EVENT_SCALAR && !wrong;
 	if (wrong)
 		count_unsupported_item(im, event_text_of("scalars whose tag is not a valid key:"), item->key);
@@ -215,17 +217,7 @@ static int read_event_file(const char *path, struct buf *to, struct err *err)
 static int deliver_event_run(struct events_import_state *im, const struct event_run *run, const struct buf *records,
 			     const struct event_file_content *c, struct err *err)
 {
-	struct event_header h = { .format = 1,
-				  .run_id = event_text_of(run->id),
-				  .writer_id = event_text_of(run->writer),
-				  .rank = run->rank > 0 ? run->rank : 0,
-				  .world_size = run->rank > 0 ? run->rank + 1 : 1,
-				  .experiment = event_text_of(run->experiment),
-				  .run_name = event_text_of(run->name),
-				  .segment = run->in_parent ? run->segment : im->segment,
-				  .ordered = true,
-				  .first_step = c->restart_step,
-				  .first_epoch = c->restart_step };
+	struct event_header h = run->part;
 	const char *slash = strrchr(run->path, '/');
 	char file[600];
 	struct importer_journal j = { .run = run->id, .writer = run->writer, .experiment = run->experiment,
@@ -233,9 +225,16 @@ static int deliver_event_run(struct events_import_state *im, const struct event_
 	struct buf head;
 	int rc;
 
-	snprintf(file, sizeof(file), "%s", slash ? slash + 1 : run->path);
-	if (run->rank >= 0) /* the files of ranks have the names of the run's */
-		snprintf(file, sizeof(file), "rank-%d.%.500s", run->rank, slash + 1);
+	snprintf(file, sizeof(file), "%.500s", slash ? slash + 1 : run->path);
+	if (h.rank >= 0) /* the files of ranks have the names of the run's */
+		snprintf(file, sizeof(file), "rank-%d.%.500s", h.rank, slash ? slash + 1 : run->path);
+	h.format = 1;
+	h.run_id = event_text_of(run->id);
+	h.writer_id = event_text_of(run->writer);
+	h.experiment = event_text_of(run->experiment);
+	h.run_name = event_text_of(run->name);
+	h.rank = h.rank > 0 ? h.rank : 0;
+	h.ordered = true;
 	buf_init(&head, LIMIT_record_bytes);
 	encode_header(&head, c->first_time, &h);
 	rc = importer_deliver(im->b, &j, &head, records, err);
@@ -260,10 +259,11 @@ static void assign_segment(struct events_import_state *im, const char *path, con
 	}
 }
 
-/* Returns 1 if the target has a run whose id begins with these 8 digits, which is not deleted. */
-static int find_run_in_target(struct events_import_state *im, const char *digits, struct err *err)
+/* Returns 1 if the target has the run, but not from this file: it was not imported from it. */
+static int find_run_in_target(struct events_import_state *im, const char *run, const char *writer, struct err *err)
 {
 	const struct importer_target *to = im->b->target;
+	struct err why = ERR_INIT;
 	json_t *root = NULL;
 	char target[128];
 	int rc = 0;
@@ -272,38 +272,93 @@ static int find_run_in_target(struct events_import_state *im, const char *digits
 		return 0;
 	if (!im->source)
 		rc = source_open(&im->source, &(struct source_opts){ to->url ? NULL : to->into, to->url, NULL }, err);
-	snprintf(target, sizeof(target), "/api/v1/runs?filter=attributes.run_id%%20LIKE%%20'%s%%25'", digits);
+	if (rc)
+		return rc;
+	snprintf(target, sizeof(target), "/api/v1/runs/%s/journal?writer=%s", run, writer);
+	rc = cli_get_json(im->source, target, &root, &why);
 	if (!rc)
-		rc = cli_get_json(im->source, target, &root, err);
-	if (!rc)
-		rc = json_array_size(json_object_get(root, "runs")) > 0;
+		rc = !json_integer_value(json_object_get(root, "durable"));
+	else if (rc == ERR_NOENT || rc == ERR_GONE)
+		rc = rc == ERR_GONE;
+	else
+		err_set(err, rc, "%s", why.text);
 	json_decref(root);
 	return rc;
 }
 
-/* Returns 1 for a file of `dptrack export --events`, in a folder NAME-ID, whose run the target has. */
-static int find_exported_run(struct events_import_state *im, const char *path, struct err *err)
+/* Returns 1 for an exported file whose run the target has. The first file of a run decides for all. */
+static int find_exported_run(struct events_import_state *im, const struct event_run *run, struct err *err)
 {
-	int rank, segment, rc = 0;
-	const char *end = find_run_folder_end(path, origin_is_rank(path, &rank, &segment));
-	char digits[9] = "";
-	struct exported_run *r;
+	struct exported_run *r = map_put(im->exported, run->id, 32);
+	int rc = 0;
 
-	if (!im->b->target->into || im->b->target->experiment || !end || end - path < 9 || !strstr(end, ".dptrack."))
-		return 0;
-	memcpy(digits, end - 8, 8);
-	if (end[-9] != '-' || !text_is_hex(digits, 8, 8))
-		return 0;
-	r = map_put(im->exported, digits, 8);
 	if (!r)
 		return err_nomem(err, NULL);
-	if (!r->asked)
-		rc = find_run_in_target(im, digits, err);
+	if (!r->asked) {
+		rc = find_run_in_target(im, run->id, run->writer, err);
+		im->runs += !rc;
+		im->runs_here += rc > 0;
+	}
 	r->asked = true;
 	r->here = r->here || rc > 0;
-	im->runs_here += rc > 0;
 	im->files_here += r->here;
 	return rc < 0 ? rc : r->here;
+}
+
+static int exported_number(const struct event_file_content *c, const char *member)
+{
+	return (int)json_integer_value(json_object_get(c->exported, member));
+}
+
+/* Fills in what the tag of an exported file says. With an experiment given, the run is a copy with an id of its own. */
+static void derive_exported_run(const struct events_import_state *im, const struct event_file_content *c,
+				const struct buf *records, struct event_run *run)
+{
+	char digest[65];
+
+	run->part = (struct event_header){
+		.rank = exported_number(c, "rank"),
+		.world_size = exported_number(c, "world_size"),
+		.segment = exported_number(c, "segment"),
+		.first_step = json_integer_value(json_object_get(c->exported, "first_step")),
+		.first_epoch = json_integer_value(json_object_get(c->exported, "first_epoch")),
+	};
+	snprintf(run->name, sizeof(run->name), "%s", cli_text(c->exported, "name"));
+	snprintf(run->experiment, sizeof(run->experiment), "%s", cli_text(c->exported, "experiment"));
+	snprintf(run->id, sizeof(run->id), "%s", cli_text(c->exported, "run"));
+	if (im->b->target->experiment) {
+		snprintf(run->experiment, sizeof(run->experiment), "%s", im->b->target->experiment);
+		importer_id(run->id, "%s/%s", run->experiment, cli_text(c->exported, "run"));
+	}
+	sha256_hex(records->data, records->len, digest);
+	importer_id(run->writer, "%s/%s", run->id, digest);
+}
+
+/* Finds out which run a file is, and delivers its records. */
+static int import_event_records(struct events_import_state *im, const char *path, const struct buf *records,
+				const struct event_file_content *c, struct err *err)
+{
+	struct event_run run = { .path = path };
+	int rc;
+
+	if (c->exported) {
+		derive_exported_run(im, c, records, &run);
+		rc = find_exported_run(im, &run, err);
+		if (rc)
+			return rc < 0 ? rc : 0;
+	} else {
+		run.in_parent = tb_hparams_find(im->from, path, false) == TB_HPARAMS_YES;
+		derive_event_run(im, path, records, &run);
+		if (!run.in_parent)
+			assign_segment(im, path, c);
+		run.part = (struct event_header){ .rank = EVENT_RANK_RUN, .world_size = 1,
+						  .segment = run.in_parent ? 0 : im->segment,
+						  .first_step = c->restart_step, .first_epoch = c->restart_step };
+	}
+	im->files++;
+	im->scalars += c->scalars;
+	im->media += c->media;
+	return deliver_event_run(im, &run, records, c, err);
 }
 
 /* Reads, checks and delivers one event file. */
@@ -311,14 +366,10 @@ static int import_event_file(void *user, const char *path, struct err *err)
 {
 	struct events_import_state *im = user;
 	struct event_file_content c = { 0 };
-	struct event_run run;
 	struct buf records;
 	char whole[4096];
 	int rc;
 
-	rc = find_exported_run(im, path, err);
-	if (rc)
-		return rc < 0 ? rc : 0;
 	snprintf(whole, sizeof(whole), "%s/%s", im->from, path);
 	if (!importer_allows(im->b, whole))
 		return 0;
@@ -331,18 +382,9 @@ static int import_event_file(void *user, const char *path, struct err *err)
 	im->ours += c.ours;
 	if (!rc && !c.records && !im->damaged++)
 		cli_copy_plain(im->first_damaged, sizeof(im->first_damaged), path);
-	if (!rc && c.records && !c.ours) {
-		run = (struct event_run){ .rank = EVENT_RANK_RUN };
-		run.in_parent = origin_is_rank(path, &run.rank, &run.segment) ||
-				tb_hparams_find(im->from, path, false) == TB_HPARAMS_YES;
-		derive_event_run(im, path, &records, &run);
-		if (!run.in_parent)
-			assign_segment(im, path, &c);
-		rc = deliver_event_run(im, &run, &records, &c, err);
-		im->files++;
-		im->scalars += c.scalars;
-		im->media += c.media;
-	}
+	if (!rc && c.records && !c.ours)
+		rc = import_event_records(im, path, &records, &c, err);
+	json_decref(c.exported);
 	buf_done(&records);
 	return rc;
 }
@@ -352,7 +394,7 @@ static void print_damage(const struct events_import_state *im)
 	char a[64], f[64];
 
 	if (im->files_here)
-		printf("skipped: %s (%s) that the target has already; use --experiment to copy them\n",
+		printf("skipped: %s (%s) that the target has already, or deleted; use --experiment to copy them\n",
 		       cli_count(a, im->runs_here, "exported run"), cli_count(f, im->files_here, "file"));
 	if (im->ours)
 		printf("skipped: %s of dptrack; use `dptrack sync` to send them\n", cli_count(a, im->ours, "journal"));

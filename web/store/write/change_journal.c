@@ -10,8 +10,6 @@
 #include "web/store/write/change.h"
 #include "web/store/write/segment.h"
 
-#define RENAME_TAG "dptrack.run_name" /* tag of a journal that renames the run and is not stored */
-
 /* A record younger than this was written by a program that is alive; older ones carry their own time. */
 #define LIVE_MS INT64_C(600000)
 
@@ -271,8 +269,10 @@ static int put_journal_item(struct state *st, struct state_run *r, struct state_
 	case EVENT_PARAM:
 		return put_param(st, r, w, it, err);
 	case EVENT_TAG:
-		if (!strcmp(it->key, RENAME_TAG))
+		if (!strcmp(it->key, INGEST_RENAME_TAG))
 			return *it->text ? state_run_rename(st, r, it->text, err) : 0;
+		if (!strcmp(it->key, EVENT_EXPORT_TAG))
+			return 0;
 		rc = state_key(st, it->key, &key, err);
 		return rc ? rc : db_run(state_db(st), DB_tag_put, err, "iit", r->id, key, it->text);
 	case EVENT_ENV:

@@ -43,6 +43,8 @@ struct ingest_point {
 #define INGEST_SOURCE_TAG "dptrack.source"
 #define INGEST_SOURCE_GONE "gone"
 
+#define INGEST_RENAME_TAG "dptrack.run_name" /* tag of a journal that renames the run and is not stored */
+
 /* Event files of other programs: the path supplies what the header record of our own journals has. */
 struct ingest_foreign {
 	const char *experiment;
