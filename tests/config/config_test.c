@@ -403,6 +403,26 @@ static void marked_files(void **state)
 	unlink(file_with(""));
 }
 
+/* A value of a file neither begins a line of the printed table nor moves a terminal's cursor. */
+static void control_characters(void **state)
+{
+	struct buf out;
+	struct run_config *c;
+	char line[200];
+
+	(void)state;
+	snprintf(line, sizeof(line), "--data-path d --config %s", file_with("{\"experiment\": \"a\\u001b[2J\\nb\"}"));
+	c = good(line, 1);
+	assert_string_equal(c->experiment, "a\033[2J\nb");
+	buf_init(&out, 1 << 20);
+	config_print(c, &(struct config_print_opts){ 0 }, &out);
+	assert_non_null(strstr(out.data, "a?[2J?b"));
+	assert_null(strchr(out.data, '\033'));
+	buf_done(&out);
+	config_free(c);
+	unlink(file_with(""));
+}
+
 #ifdef HAVE_YAML
 static const char yaml_text[] = "# settings\n"
 				"lr: 1e-3\n"
@@ -731,6 +751,7 @@ int main(void)
 		cmocka_unit_test(ranks_of_origins),
 		cmocka_unit_test(bad_files),
 		cmocka_unit_test(marked_files),
+		cmocka_unit_test(control_characters),
 		cmocka_unit_test(yaml_files),
 		cmocka_unit_test(environment_is_checked),
 		cmocka_unit_test(printed_reads_back),

@@ -76,11 +76,13 @@ def write_yaml(value, out, indent=0):
 
 
 def grid(folder):
-    path = write(folder, "grid", method="grid", parameters={"lr": {"values": [0.01, 0.1]}, "opt": {"values": ["sgd", "adamw"]}}, flags={"epochs": 1})
+    path = write(folder, "grid", method="grid", parameters={"lr": {"values": [0.01, 0.1]}, "opt": {"values": ["sgd", "adamw"]}},
+                 flags={"epochs": 1, "zero-init-residual": "yes"}) # YAML 1.1 reads yes as true, YAML 1.2 as a string
     said = sweep(folder, path, "--max-parallel", "2")
     helper.check(re.search(r"best: trial \d, epoch/train_loss [\d.]+: lr 0.\d+, opt", said), "grid: the best trial is printed: " + said)
     found, folders = trials(folder, "grid")
     settings = sorted((params(j)["lr"], params(j)["opt"]) for j in found.values())
+    helper.check([params(j).get("zero_init_residual") for j in found.values()] == ["yes"] * 4, "grid: a flag given as yes: %s" % [params(j) for j in found.values()][0])
     helper.check(settings == [(0.01, "adamw"), (0.01, "sgd"), (0.1, "adamw"), (0.1, "sgd")], "grid: %s" % settings)
     again = sweep(folder, path)
     helper.check("trial" not in again.replace("best: trial", "") and trials(folder, "grid")[1] == folders, "grid: a second call runs nothing: " + again)

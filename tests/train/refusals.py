@@ -65,6 +65,8 @@ def without_effect(tmp):
     refused("batch norm over one value in the last batch", ["the last batch of an epoch, with --batch-size 2", "one value"], "--data-path", few,
             "--model", "resnet18", "-b", 2, "--epochs", 1, "--runs-dir", tmp)
     refused("batch norm over one value of each rank", ["batch norm over one value", "--sync-bn"], *small, "--nproc-per-node", 2)
+    refused("batch norm over one value of all ranks in the last batch", ["the last batch of an epoch", "one value", "--drop-last"],
+            "--data-path", few, "--model", "resnet18", "-b", 2, "--nproc-per-node", 2, "--sync-bn", "--epochs", 1, "--runs-dir", tmp)
     p = dptrain(*small, "--nproc-per-node", 2, "--sync-bn", *fast())
     check(p.returncode == 0, "batch norm over the values of two ranks: exit %d: %s" % (p.returncode, p.stderr))
     p = dptrain(*one, "--threads", 4096, timeout=60)

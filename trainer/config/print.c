@@ -56,16 +56,21 @@ static void add_config_row(void *user, const struct config_item *item)
 	struct config_table *t = user;
 	const struct flag *f = flag_get(item->id);
 	char label[300];
+	size_t at;
 
 	if (strcmp(t->group, f->group))
 		buf_addf(t->out, "%s%s\n", *t->group ? "\n" : "", f->group);
 	t->group = f->group;
+	at = t->out->len;
 	buf_addf(t->out, "  %-20s %-24s %s", item->name, *item->value ? item->value : "-",
 		 config_origin_name(item->origin));
 	if (item->origin == ORIGIN_ENVIRONMENT)
 		buf_addf(t->out, " %s", flag_label(t->cfg, item->id, label, sizeof(label)));
 	if (item->origin == ORIGIN_FILE)
 		buf_addf(t->out, " %s", t->cfg->config);
+	for (; at < t->out->len; at++) /* a value of a file must not move a terminal's cursor */
+		if ((unsigned char)t->out->data[at] < ' ' || t->out->data[at] == 0x7f)
+			t->out->data[at] = '?';
 	buf_addc(t->out, '\n');
 }
 

@@ -190,7 +190,7 @@ static int build_resnet(const struct model *m, struct graph *g, const struct mod
 	labels = add_resnet_input(g, "labels", DTYPE_I32,
 				  g->training && c->label_pairs ? SHAPE(batch, 2) : SHAPE(batch));
 	x = add_resnet_head(&b, add_resnet_stages(&b, add_resnet_stem(&b, images)));
-	xent_add(g, x, labels, c->label_smoothing);
+	xent_add(g, x, labels, g->training ? c->label_smoothing : 0);
 	return graph_failed(g) ? err_set(err, g->err.code, "%s: %s", m->name, g->err.text) : 0;
 }
 

@@ -360,10 +360,8 @@ out:
 	return rc;
 }
 
-int program_check_norms(const struct program *p, const struct program_opts *o, struct err *err)
+int program_check_norms(const struct program *p, int ranks, const struct program_opts *o, struct err *err)
 {
-	const int ranks = o->sharing.sync_bn ? o->sharing.world : 1;
-
 	for (int i = 0; i < p->graph->n_nodes; i++) {
 		const struct node *n = p->graph->nodes[i];
 		const struct shape *s = n->op == &op_bn_stats ? &n->in[0]->shape : NULL;
@@ -374,7 +372,9 @@ int program_check_norms(const struct program *p, const struct program_opts *o, s
 			       "a batch of 1 sample: %s is a batch norm over one value for each channel (%lldx%lld "
 			       "pixels), so nothing in front of it learns: raise --batch-size%s",
 			       n->name, (long long)s->dim[1], (long long)s->dim[2],
-			       o->sharing.world > 1 ? ", or use --sync-bn" : " or --image-size");
+			       o->sharing.sync_bn   ? ", or use --drop-last"
+			       : o->sharing.world > 1 ? ", or use --sync-bn"
+						      : " or --image-size");
 	}
 	return 0;
 }

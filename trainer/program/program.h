@@ -78,8 +78,8 @@ int program_new(struct program **ret, const struct program_opts *o, int64_t batc
 void program_free(struct program *p, const struct program_opts *o); /* NULL is fine */
 
 /* Refuses a training program with a batch norm over a single value for each channel: its output is constant, so nothing
- * in front of it learns. ERR_USAGE names the node and the sizes. */
-int program_check_norms(const struct program *p, const struct program_opts *o, struct err *err);
+ * in front of it learns. ranks: how many share their batch norms. ERR_USAGE names the node and the sizes. */
+int program_check_norms(const struct program *p, int ranks, const struct program_opts *o, struct err *err);
 
 const struct kernel *program_kernel(const struct program_opts *o, const struct node *n);
 

@@ -57,14 +57,36 @@ static int open_subject(struct engine *e, struct err *err)
 	return initial_given(&e->subject, e->rank.cfg, err);
 }
 
+/* Returns true if a micro-batch of an epoch's first or last step has one sample on all ranks together. */
+static bool leaves_one_sample(const struct sampler *s)
+{
+	const int64_t steps[] = { 0, s->endless ? 0 : sampler_steps(s) - 1 };
+
+	for (int i = 0; i < 2; i++)
+		for (int64_t micro = 0; micro < sampler_micros(s, steps[i]); micro++) {
+			int64_t samples = 0;
+
+			for (int rank = 0; rank < s->world; rank++) {
+				const struct range r = sampler_micro(s, steps[i], rank, micro);
+
+				samples += r.end - r.begin;
+			}
+			if (samples == 1)
+				return true;
+		}
+	return false;
+}
+
 /* Measured steps need not learn. */
 static int check_norms(const struct engine *e, struct err *err)
 {
+	const struct sampler *s = &e->course.train;
+	const int ranks = e->rank.cfg->sync_bn && !leaves_one_sample(s) ? s->world : 1;
 	int rc = 0;
 
 	for (int i = 0; !rc && i < e->prepared.n_programs && e->job->cfg->command != COMMAND_BENCH; i++)
 		if (e->prepared.program[i]->graph->training)
-			rc = program_check_norms(e->prepared.program[i], &e->prepared.opts, err);
+			rc = program_check_norms(e->prepared.program[i], ranks, &e->prepared.opts, err);
 	if (rc && e->job->cfg->batch_size > 1) /* it leaves one sample */
 		err_prefix(err, "the last batch of an epoch, with --batch-size %lld",
 			   (long long)e->job->cfg->batch_size);

@@ -206,14 +206,18 @@ static void add_command_word(struct command_words *w, const char *text)
 	}
 }
 
+/* Adds "--name=value", which a yes or no may have, too; "--name" or "--no-name"; or "-b" and its value. */
 static void add_command_flag(struct command_words *w, const char *name, const char *value, bool is_bool)
 {
-	char flag[300];
+	const bool is_long = name[0] && name[1], joined = is_long && !is_bool;
 
-	snprintf(flag, sizeof(flag), "%s%s%.200s", name[0] && name[1] ? "--" : "-", /* -b, -j */
-		 is_bool && strcmp(value, "true") ? "no-" : "", name);
-	add_command_word(w, flag);
-	if (!is_bool)
+	if (w->n == WORDS_MAX)
+		return;
+	w->at[w->n++] = w->text.len;
+	buf_addf(&w->text, "%s%s%s%s%s", is_long ? "--" : "-", is_bool && strcmp(value, "true") ? "no-" : "", name,
+		 joined ? "=" : "", joined ? value : "");
+	buf_add(&w->text, "", 1);
+	if (!is_long && !is_bool)
 		add_command_word(w, value);
 }
 
