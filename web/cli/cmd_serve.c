@@ -150,14 +150,27 @@ static int open_served_store(struct serve_options *o, struct err *err)
 	return rc;
 }
 
-static void raise_file_limit(void)
+/* Descriptors of threads, store and journals; one connection in four also sends a file. */
+enum { FILES_OF_SERVER = 40 };
+
+/* Raises the limit of open files, and serves only as many connections as it allows. */
+static void raise_file_limit(struct serve_options *o)
 {
 	struct rlimit limit;
+	rlim_t most;
 
 	if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur < limit.rlim_max) {
 		limit.rlim_cur = limit.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &limit);
 	}
+	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur == RLIM_INFINITY)
+		return;
+	most = limit.rlim_cur > FILES_OF_SERVER + 5 ? (limit.rlim_cur - FILES_OF_SERVER) / 5 * 4 : 4;
+	if (most >= (rlim_t)o->max_connections)
+		return;
+	log_warn("the limit of %llu open files leaves places for %llu connections instead of %d: raise it (ulimit -n, "
+		 "LimitNOFILE=)", (unsigned long long)limit.rlim_cur, (unsigned long long)most, o->max_connections);
+	o->max_connections = (int)most;
 }
 
 /* A terminal that closes ends its server; nohup makes it ignore that. A service manager has no terminal: there SIGHUP
@@ -387,7 +400,7 @@ static int serve_until_signal(struct serve_options *o, struct err *err)
 	bool stop = false;
 	int rc;
 
-	raise_file_limit();
+	raise_file_limit(o);
 	signal(SIGPIPE, SIG_IGN); /* a client that disconnects must not end the server */
 	block_signals(o);
 	rc = start_serving(o, &stop, err);

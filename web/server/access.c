@@ -73,7 +73,7 @@ static uint64_t hash_client_address(const void *bytes, size_t n)
 
 uint64_t access_from(const struct access *a, const struct gate_request *req, const struct sockaddr *peer)
 {
-	const char *said = a->behind_proxy ? last_header_item(req, "X-Forwarded-For") : "";
+	const char *said = req && a->behind_proxy ? last_header_item(req, "X-Forwarded-For") : "";
 	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)peer;
 
 	if (*said)
@@ -174,7 +174,7 @@ static enum token_scope find_header_scope(const struct access *a, const char *va
 
 /* A browser sends the cookie with every request to this server, whichever page caused it. A change therefore needs a
  * header that shows that the server's own page sent it. */
-static enum token_scope find_cookie_scope(const struct access *a, const struct access_query *q)
+static enum token_scope find_cookie_scope(const struct access *a, const struct access_query *q, uint64_t *ret_owner)
 {
 	const struct gate_header *cookies = gate_find(q->req, "Cookie");
 	const char *session;
@@ -183,7 +183,7 @@ static enum token_scope find_cookie_scope(const struct access *a, const struct a
 	if (q->pass->method != METHOD_GET && !gate_find(q->req, "Origin") && !gate_find(q->req, "Sec-Fetch-Site"))
 		return TOKEN_NONE;
 	session = session_cookie_value(cookies ? cookies->value : NULL, q->cookie, &len);
-	return session ? token_session_check(a->store, session, len) : TOKEN_NONE;
+	return session ? token_session_check(a->store, session, len, ret_owner) : TOKEN_NONE;
 }
 
 static const char *explain_scope(enum token_scope has, enum call_scope want)
@@ -194,20 +194,23 @@ static const char *explain_scope(enum token_scope has, enum call_scope want)
 	return "this token may write; a token of scope admin is needed here";
 }
 
-static struct access_answer refuse_credentials(enum token_scope has, enum call_scope want, int wait_s)
+static void refuse_credentials(struct access_answer *ret, enum call_scope want, int wait_s)
 {
-	if (wait_s)
-		return (struct access_answer){ has, CALL_too_many,
-					       "too many wrong tokens from this address: wait a moment", wait_s };
-	if (has == TOKEN_UNKNOWN)
-		return (struct access_answer){ TOKEN_NONE, CALL_busy,
-					       "the store cannot be reached; it is tried again soon", 1 };
-	if (has == TOKEN_NONE)
-		return (struct access_answer){ has, CALL_unauthorized,
-					       "a token is needed: Authorization: Bearer TOKEN (programs "
-					       "read DPTRACK_TOKEN, MLflow's clients MLFLOW_TRACKING_TOKEN)",
-					       0 };
-	return (struct access_answer){ has, CALL_forbidden, explain_scope(has, want), 0 };
+	ret->code = CALL_forbidden;
+	ret->retry_s = wait_s;
+	if (wait_s) {
+		ret->code = CALL_too_many;
+		ret->why = "too many wrong tokens from this address: wait a moment";
+	} else if (ret->has == TOKEN_UNKNOWN) {
+		*ret = (struct access_answer){ .code = CALL_busy, .retry_s = 1,
+					       .why = "the store cannot be reached; it is tried again soon" };
+	} else if (ret->has == TOKEN_NONE) {
+		ret->code = CALL_unauthorized;
+		ret->why = "a token is needed: Authorization: Bearer TOKEN (programs read DPTRACK_TOKEN, MLflow's "
+			   "clients MLFLOW_TRACKING_TOKEN)";
+	} else {
+		ret->why = explain_scope(ret->has, want);
+	}
 }
 
 bool access_check(const struct access *a, const struct access_query *q, struct access_answer *ret)
@@ -229,10 +232,12 @@ bool access_check(const struct access *a, const struct access_query *q, struct a
 		needed = token_needed(a->store);
 	if (!needed)
 		return true;
-	ret->has = needed < 0 ? TOKEN_UNKNOWN : auth ? find_header_scope(a, auth->value, &t) : find_cookie_scope(a, q);
+	ret->has = needed < 0 ? TOKEN_UNKNOWN : auth ? find_header_scope(a, auth->value, &t)
+								   : find_cookie_scope(a, q, &t.owner);
+	ret->owner = ret->has > TOKEN_NONE ? t.owner : 0;
 	if ((int)ret->has >= (int)q->scope)
 		return true;
-	*ret = refuse_credentials(ret->has, q->scope, t.wait_s);
+	refuse_credentials(ret, q->scope, t.wait_s);
 	return false;
 }
 

@@ -27,7 +27,8 @@ struct access_answer {
 	enum token_scope has; /* scope of the request's token or session; TOKEN_NONE: no token was required */
 	enum call_error code;
 	const char *why;
-	int retry_s; /* 0: a retry does not help */
+	int retry_s;	/* 0: a retry does not help */
+	uint64_t owner; /* a number made from the request's valid token; 0: no such token */
 };
 
 /* Returns true if the caller may use the route. */
@@ -36,7 +37,7 @@ bool access_check(const struct access *a, const struct access_query *q, struct a
 struct sockaddr;
 
 /* Identifies a client by a hash of its address (of IPv6 the first half): the peer's, or what a trusted proxy
- * reports. */
+ * reports in the request, which may be NULL. */
 uint64_t access_from(const struct access *a, const struct gate_request *req, const struct sockaddr *peer);
 
 /* Returns true if a trusted proxy received the request over TLS. */

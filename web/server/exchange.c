@@ -128,6 +128,14 @@ static bool accepts_html(const struct exchange *x)
 	return x->pass.verb == VERB_METHOD && accept && strstr(accept->value, "text/html");
 }
 
+static bool is_probe(const struct exchange *x)
+{
+	const struct route *r = x->call.route;
+
+	return r && (!strcmp(r->pattern, "/health") || !strcmp(r->pattern, "/ready"));
+}
+
+/* Checks the credentials, says whose request it is, and asks for its place. */
 static bool check_exchange_access(struct exchange *x)
 {
 	/* an OPTIONS request to an address that cannot be read has no route */
@@ -138,8 +146,18 @@ static bool check_exchange_access(struct exchange *x)
 				  .from = x->call.client.from };
 	struct access_answer answer;
 
+	bool allowed;
+
 	x->tokens = token_generation(x->srv->api.store);
-	if (access_check(&x->srv->access, &q, &answer)) {
+	allowed = access_check(&x->srv->access, &q, &answer);
+	conns_client(x->srv->conns, x->slot, answer.owner ? answer.owner : q.from);
+	if (allowed && !is_probe(x) && !conns_claim(x->srv->conns, x->slot)) {
+		answer = (struct access_answer){ .code = CALL_busy, .retry_s = 1,
+						 .why = "all places for connections are taken: try again soon" };
+		allowed = false;
+		x->close = true;
+	}
+	if (allowed) {
 		x->call.client.has = answer.has;
 		return true;
 	}
@@ -198,7 +216,10 @@ static void begin_exchange(struct exchange *x, const char *method, const char *v
 		x->call.reply.retry_after_s = 1;
 		refuse_exchange(x, CALL_busy, "the server is stopping");
 	}
-	conns_phase(x->srv->conns, x->slot, x->pass.chunked || x->pass.content_length > 0 ? CONN_BODY : CONN_BUSY);
+	if (x->pass.chunked || x->pass.content_length > 0)
+		conns_phase(x->srv->conns, x->slot, x->refused ? CONN_REFUSED : CONN_BODY);
+	else
+		conns_phase(x->srv->conns, x->slot, CONN_BUSY);
 }
 
 /* Returns true if a refused request must be answered before its body is read. That is the case unless it has no body,
@@ -345,8 +366,11 @@ enum MHD_Result exchange_go(void *server, struct MHD_Connection *conn, const cha
 		return must_answer_before_body(x) ? reply_send(x) : MHD_YES;
 	}
 	if (*size) {
+		bool refused = x->refused;
 		enum taken taken = consume_body_piece(x, data, *size);
 
+		if (x->refused && !refused)
+			conns_phase(x->srv->conns, x->slot, CONN_REFUSED);
 		if (taken == TAKEN_LATER)
 			suspend_exchange(x); /* the library calls again with the same piece */
 		else

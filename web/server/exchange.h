@@ -16,8 +16,10 @@
 /* ---- conns.c ----
  * The open connections and their deadlines. libmicrohttpd has an inactivity timer only, so a client that sends one byte
  * a second would keep its connection for ever. Here each connection must send its request head within 10 s, and send
- * its body and read its reply at 1 KiB/s or more. When few connections are left, the oldest without a complete head are
- * closed first. Closing is shutdown(2): the library then sees the end and cleans up. Any thread. */
+ * its body and read its reply at 1 KiB/s or more; a refused body is read for 5 s. When few places are left, refused
+ * bodies are closed first, then the worst connection of the client with the most that wait for it: a client is a token,
+ * or an address without one. The last eighth of the places is for /health and /ready. Closing is shutdown(2): the
+ * library then sees the end and cleans up. Any thread. */
 
 struct conns;
 struct conn;
@@ -27,13 +29,18 @@ enum conn_phase {
 	CONN_IDLE,  /* between two requests */
 	CONN_HEAD,  /* a later request has begun */
 	CONN_BODY,
+	CONN_REFUSED, /* a body is read and dropped */
 	CONN_BUSY, /* the request is complete and the server answers it */
 };
 
 struct conns *conns_new(size_t limit); /* NULL: out of memory */
 void conns_free(struct conns *t);      /* NULL is fine */
 
-struct conn *conns_add(struct conns *t, int fd);    /* NULL: out of memory */
+struct conn *conns_add(struct conns *t, int fd, uint64_t client); /* NULL: out of memory */
+void conns_client(struct conns *t, struct conn *c, uint64_t client); /* whose request it is */
+/* Turns a reserved place into an ordinary one, if need be that of a request that is not complete. Returns false if the
+ * others are all of use. */
+bool conns_claim(struct conns *t, struct conn *c);
 void conns_remove(struct conns *t, struct conn *c); /* call before its fd is closed */
 void conns_phase(struct conns *t, struct conn *c, enum conn_phase phase);
 void conns_body(struct conns *t, struct conn *c, size_t bytes);

@@ -27,12 +27,15 @@ enum {
 static void track_connection(void *cls, struct MHD_Connection *conn, void **context,
 			     enum MHD_ConnectionNotificationCode what)
 {
-	const union MHD_ConnectionInfo *info;
+	const union MHD_ConnectionInfo *info, *from;
 	struct server *s = cls;
 
 	if (what == MHD_CONNECTION_NOTIFY_STARTED) {
 		info = MHD_get_connection_info(conn, MHD_CONNECTION_INFO_CONNECTION_FD);
-		*context = info ? conns_add(s->conns, info->connect_fd) : NULL;
+		from = MHD_get_connection_info(conn, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+		*context = info ? conns_add(s->conns, info->connect_fd,
+					    access_from(&s->access, NULL, from ? from->client_addr : NULL))
+				: NULL;
 		atomic_fetch_add(&s->counters.connections, 1);
 	} else {
 		conns_remove(s->conns, *context);

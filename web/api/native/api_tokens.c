@@ -245,6 +245,7 @@ static const char *find_request_session(struct call *c, size_t *ret_len)
 enum call_next on_session_get(struct call *c)
 {
 	struct js j = { .out = &c->out };
+	uint64_t owner;
 	const char *id;
 	size_t n = 0;
 
@@ -254,7 +255,7 @@ enum call_next on_session_get(struct call *c)
 	c->reply.cache = "no-store";
 	js_open(&j, '{');
 	js_key(&j, "signed_in");
-	js_bool(&j, id && token_session_check(c->api->store, id, n) > TOKEN_NONE);
+	js_bool(&j, id && token_session_check(c->api->store, id, n, &owner) > TOKEN_NONE);
 	if (c->client.has != TOKEN_NONE)
 		js_key_str(&j, "scope", token_scope_name(c->client.has));
 	js_close(&j, '}');

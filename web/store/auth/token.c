@@ -265,6 +265,15 @@ static bool is_drawn_token(const struct token_try *t)
 	return true;
 }
 
+/* A number made from a token's hash. */
+static uint64_t token_owner(const char *hash)
+{
+	uint64_t owner;
+
+	memcpy(&owner, hash, sizeof owner);
+	return owner;
+}
+
 enum token_scope token_check(struct store *s, struct token_try *t)
 {
 	bool drawn = is_drawn_token(t), limited = t->from && t->len && !drawn, ask = false;
@@ -274,6 +283,7 @@ enum token_scope token_check(struct store *s, struct token_try *t)
 	char hash[TOKEN_HASH_MAX];
 
 	sha256_hex(t->text, t->len, hash);
+	t->owner = token_owner(hash);
 	pthread_mutex_lock(&s->tokens->lock);
 	t->wait_s = limited ? throttle_wait_s(throttle, t->from, now_s) : 0;
 	if (!t->wait_s)
@@ -448,7 +458,7 @@ static int read_session(struct store *s, const char *hash, struct session_new *r
 	return rc < 0 ? rc : row.until_ms > clock_wall_ms();
 }
 
-enum token_scope token_session_check(struct store *s, const char *id, size_t n)
+enum token_scope token_session_check(struct store *s, const char *id, size_t n, uint64_t *ret_owner)
 {
 	enum token_scope scope = TOKEN_NONE;
 	const struct session_new *found;
@@ -461,8 +471,10 @@ enum token_scope token_session_check(struct store *s, const char *id, size_t n)
 	pthread_mutex_lock(&s->tokens->lock);
 	known = refresh_tokens(s);
 	found = known ? find_session(s->tokens, hash) : NULL;
-	if (found)
+	if (found) {
 		scope = find_token_scope(s->tokens, found->token);
+		*ret_owner = token_owner(found->token);
+	}
 	pthread_mutex_unlock(&s->tokens->lock);
 	if (found)
 		return scope;
@@ -470,6 +482,7 @@ enum token_scope token_session_check(struct store *s, const char *id, size_t n)
 	if (rc <= 0)
 		return rc ? TOKEN_UNKNOWN : TOKEN_NONE;
 	keep_session(s->tokens, &row);
+	*ret_owner = token_owner(row.token);
 	scope = known_scope(s, row.token, &ask);
 	return ask ? ask_scope(s, row.token) : scope;
 }

@@ -67,7 +67,8 @@ struct token_try {
 	uint64_t from; /* a number made from the address; 0: not limited */
 	const char *text;
 	size_t len;
-	int wait_s; /* result: 0, or the seconds until the next guess counts */
+	int wait_s;	/* result: 0, or the seconds until the next guess counts */
+	uint64_t owner; /* result: a number made from the token */
 };
 
 /* The scope of a token; TOKEN_NONE: no such row, revoked or expired. */
@@ -83,7 +84,8 @@ struct session_new {
 
 int token_session(struct store *s, struct token_try *t, char ret[TOKEN_TEXT_MAX], struct session_new *ret_row,
 		  struct err *err);
-enum token_scope token_session_check(struct store *s, const char *id, size_t n);
+/* ret_owner: as token_try.owner, of the session's token; untouched when there is no such session. */
+enum token_scope token_session_check(struct store *s, const char *id, size_t n, uint64_t *ret_owner);
 void token_hash(const char *text, size_t n, char ret[TOKEN_HASH_MAX]); /* as in rows */
 
 /* Grows with every change of the rows. */
