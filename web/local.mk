@@ -60,7 +60,7 @@ libwebserver_la_SOURCES = \
 	web/assets/docs_site.c \
 	web/server/access.c web/server/access.h \
 	web/server/sandbox.c web/server/sandbox.h \
-	web/server/conns.c \
+	web/server/conns.c web/server/framing.c \
 	web/server/exchange.c web/server/exchange.h \
 	web/server/stream.c \
 	web/server/gate.c web/server/gate.h \

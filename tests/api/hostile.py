@@ -3,6 +3,7 @@
 closed after it where stated. The server works as before afterwards."""
 import gzip
 import json
+import socket
 import subprocess
 import sys
 sys.dont_write_bytecode = True
@@ -20,6 +21,14 @@ def get(path, extra=b"", version=b"HTTP/1.1", method=b"GET"):
 
 def post(extra, body=b""):
     return RUNS + extra + b"\r\n" + body
+
+
+FORM = b"token=x"
+SIGNED_IN = 303  # the reply of /login, whatever the token
+
+
+def chunked(body):
+    return get(b"/login", b"Content-Type: application/x-www-form-urlencoded\r\nTransfer-Encoding: chunked\r\n", method=b"POST") + body
 
 
 # A connection that stays open must be in sync: this request after the row's own is then answered too, and closes it.
@@ -149,6 +158,16 @@ TABLE = [
     ("body larger than the limit", post(b"Content-Length: 1048577\r\n"), 413, CLOSE),
     ("chunks larger than the limit", post(b"Transfer-Encoding: chunked\r\n", b"110000\r\n" + b" " * 0x110000 + b"\r\n0\r\n\r\n"), 413, KEEP),
     ("chunks far larger than the limit", post(b"Transfer-Encoding: chunked\r\n", b"800000\r\n" + b" " * 0x800000 + b"\r\n0\r\n\r\n"), 413, KEEP),
+    ("a chunk with an extension", chunked(b"7;a=b\r\n" + FORM + b"\r\n0\r\nX: y\r\n\r\n"), SIGNED_IN, KEEP),
+    ("a chunk size that ends in LF", chunked(b"7\n" + FORM + b"\r\n0\r\n\r\n" + SECOND), 400, CLOSE),
+    ("an empty extension that ends in LF", chunked(b"7;\n" + FORM + b"\r\n0\r\n\r\n" + SECOND), 400, CLOSE),
+    ("an extension that ends in LF", chunked(b"7;a=b\n" + FORM + b"\r\n0\r\n\r\n" + SECOND), 400, CLOSE),
+    ("NUL in an extension", chunked(b"7;a=\0b\r\n" + FORM + b"\r\n0\r\n\r\n" + SECOND), 400, CLOSE),
+    ("CR in an extension", chunked(b"7;a=\rb\r\n" + FORM + b"\r\n0\r\n\r\n" + SECOND), 400, CLOSE),
+    ("a chunk that ends in LF", chunked(b"7\r\n" + FORM + b"\n0\r\n\r\n" + SECOND), 400, CLOSE),
+    ("a last chunk that ends in LF", chunked(b"7\r\n" + FORM + b"\r\n0\n\r\n" + SECOND), 400, CLOSE),
+    ("a body that ends in LF", chunked(b"7\r\n" + FORM + b"\r\n0\r\n\n" + SECOND), 400, CLOSE),
+    ("a trailer that ends in LF", chunked(b"7\r\n" + FORM + b"\r\n0\r\nX: y\n\r\n" + SECOND), 400, CLOSE),
     ("60 KB of chunk extension", post(b"Transfer-Encoding: chunked\r\n", b"2;" + b"a" * 60000 + b"\r\n{}\r\n0\r\n\r\n"), ANY, ANY),
     ("invalid chunk size", post(b"Transfer-Encoding: chunked\r\n", b"zz\r\n{}\r\n0\r\n\r\n"), (400, ANY), CLOSE),
     ("another expectation", post(b"Expect: a-miracle\r\nContent-Length: 2\r\n", b"{}"), 417, CLOSE),
@@ -172,10 +191,16 @@ TABLE = [
 ]
 
 
-def attempt(server, name, raw, want, close):
+def pieces(raw, bytewise):
+    return [raw[i:i + 1] for i in range(len(raw))] if bytewise else [raw]
+
+
+def attempt(server, name, raw, want, close, bytewise=False):
     with server.socket() as s:
+        s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         try:
-            s.sendall(raw + (LAST if close is KEEP else b""))
+            for piece in pieces(raw + (LAST if close is KEEP else b""), bytewise):
+                s.sendall(piece)
         except (BrokenPipeError, ConnectionResetError):
             pass
         data, closed = lib.read_all(s)
@@ -230,6 +255,8 @@ def main():
     with lib.fresh() as server:
         for row in TABLE:
             attempt(server, *row)
+            if b"\r\nTransfer-Encoding: chunked\r\n" in row[1] and len(row[1]) < 1000:
+                attempt(server, *row, bytewise=True)
         error_messages(server)
         too_large(server)
         for _ in range(3):

@@ -83,7 +83,19 @@ def encrypted(folder, cert, key):
     status, headers, _ = server.request("POST", "/login", f"token={token}".encode())
     lib.check(status == 303 and "Secure" in headers["Set-Cookie"], f"the session's cookie: {headers['Set-Cookie']}")
     refused_early(server)
+    chunks(server)
     lib.equal(server.stop(), 0, "exit code")
+
+
+def chunks(server):
+    """The framing of a body in chunks is judged as without TLS."""
+    head = b"POST /login HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\nTransfer-Encoding: chunked\r\n\r\n"
+    for end, want in ((b";a=b\r\n", b" 401 "), (b"\n", b" 400 "), (b";a\n", b" 400 ")):
+        with server.tls.wrap_socket(server.socket(timeout=60), server_hostname="localhost") as s:
+            s.sendall(head)
+            s.sendall(b"7" + end + b"token=x\r\n0\r\n\r\n")
+            got = s.recv(4096)
+            lib.check(want in got[:20], f"a chunk's size that ends in {end}: {got[:20]}")
 
 
 def refused_early(server):

@@ -75,6 +75,16 @@ static void refuse_large_body(struct exchange *x)
 		  x->call.route->body_max >> 10);
 }
 
+static bool check_chunks(struct exchange *x, bool complete)
+{
+	if (x->refused || !x->pass.chunked || framing_good(x->fd, complete))
+		return true;
+	refuse_exchange(x, CALL_bad_request,
+			"the body's chunks are malformed: expected SIZE CR LF BYTES CR LF and a last chunk 0");
+	x->close = true;
+	return false;
+}
+
 static bool check_gate(struct exchange *x, const char *method, const char *version)
 {
 	enum call_error code;
@@ -94,7 +104,7 @@ static bool check_gate(struct exchange *x, const char *method, const char *versi
 			   (1u << METHOD_DELETE);
 		return false;
 	}
-	return true;
+	return check_chunks(x, false);
 }
 
 static void begin_options(struct exchange *x)
@@ -248,7 +258,7 @@ static bool discard_piece(struct exchange *x, size_t n)
 	bool long_left = !x->pass.chunked && x->pass.content_length - (int64_t)x->wire_bytes > REST_MAX;
 
 	x->discarded += n;
-	if (!x->cut && (long_left || x->discarded > REST_MAX))
+	if (!x->cut && (long_left || x->close || x->discarded > REST_MAX))
 		reply_cut(x);
 	return x->discarded <= DISCARD_MAX;
 }
@@ -301,6 +311,7 @@ static enum taken consume_body_piece(struct exchange *x, const char *data, size_
 {
 	int rc = 0;
 
+	check_chunks(x, false);
 	if (x->stuck && !x->refused)
 		return pass_inflated(x) ? TAKEN : TAKEN_LATER;
 	if (x->streamed && !x->gunzip && !x->refused && !pass_piece_on(x, data, n))
@@ -340,6 +351,7 @@ static enum MHD_Result dispatch_exchange(struct exchange *x)
 {
 	struct call *c = &x->call;
 
+	check_chunks(x, true);
 	if (!x->refused && x->gunzip && !gunzip_complete(x->gunzip))
 		refuse_exchange(x, CALL_bad_request, "the gzip body ends too early");
 	if (x->refused)
@@ -401,6 +413,7 @@ static void cut_uri_at_query(const char *uri)
 void *exchange_open(void *server, const char *uri, struct MHD_Connection *conn)
 {
 	const union MHD_ConnectionInfo *info = MHD_get_connection_info(conn, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+	const union MHD_ConnectionInfo *socket = MHD_get_connection_info(conn, MHD_CONNECTION_INFO_CONNECTION_FD);
 	struct exchange *x = calloc(1, sizeof(*x));
 
 	if (!x)
@@ -408,6 +421,8 @@ void *exchange_open(void *server, const char *uri, struct MHD_Connection *conn)
 	x->srv = server;
 	x->conn = conn;
 	x->slot = info ? info->socket_context : NULL;
+	x->fd = socket ? socket->connect_fd : -1;
+	framing_open(x->fd);
 	x->target = strdup(uri);
 	cut_uri_at_query(uri);
 	if (MHD_get_version()[0] == '0')

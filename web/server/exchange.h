@@ -49,6 +49,18 @@ void conns_body(struct conns *t, struct conn *c, size_t bytes);
 void conns_tick(struct conns *t);
 void conns_shutdown(struct conns *t, bool busy_too); /* those without a complete request head, or all */
 
+/* ---- framing.c ----
+ * The framing of bodies in chunks, of which the library accepts more than it should. Called on the connection's worker
+ * for a connection's begin and end and for each request that begins. */
+
+void framing_begin(int fd, bool tls);
+void framing_end(int fd); /* call before fd is closed */
+void framing_open(int fd);
+
+/* Returns true if all that the library has read of the connection is well framed; complete: and the request that was
+ * opened last has ended. */
+bool framing_good(int fd, bool complete);
+
 /* ---- listen.c ----
  * The listening socket and the certificate: everything that can fail before the folder is scanned. */
 
@@ -110,6 +122,7 @@ struct exchange {
 	struct server *srv;
 	struct MHD_Connection *conn;
 	struct conn *slot;
+	int fd;
 	char *target;
 	const char *target_at; /* the same text in the library's buffer; see gate.h */
 	struct gate_request req;

@@ -10,7 +10,7 @@ struct gate_refusal {
 	const char *why;
 };
 
-static bool is_header_token(const char *s, size_t n)
+bool gate_is_token(const char *s, size_t n)
 {
 	size_t i;
 
@@ -21,6 +21,11 @@ static bool is_header_token(const char *s, size_t n)
 			return false;
 	}
 	return n > 0;
+}
+
+bool gate_is_text(char ch)
+{
+	return (unsigned char)ch >= 0x20 ? ch != 0x7f : ch == '\t';
 }
 
 static bool is_header_named(const struct gate_header *h, const char *name)
@@ -144,10 +149,10 @@ static bool check_header_fields(const struct gate_request *req, struct gate_refu
 	for (i = 0; i < req->header_count; i++) {
 		const struct gate_header *h = &req->headers[i];
 
-		if (!is_header_token(h->name, h->name_len))
+		if (!gate_is_token(h->name, h->name_len))
 			return refuse_at_gate(r, CALL_bad_request, "a header field's name is not a token");
 		for (k = 0; k < h->value_len; k++)
-			if (((unsigned char)h->value[k] < 0x20 && h->value[k] != '\t') || h->value[k] == 0x7f)
+			if (!gate_is_text(h->value[k]))
 				return refuse_at_gate(r, CALL_bad_request,
 						      "a header field contains a control character");
 	}

@@ -41,6 +41,9 @@ bool gate_check(struct gate_pass *ret, const struct gate_request *req, enum call
 /* Case-insensitive lookup among a request's headers; NULL when absent. */
 const struct gate_header *gate_find(const struct gate_request *req, const char *name);
 
+bool gate_is_token(const char *s, size_t n); /* the name of a field (RFC 9110, 5.6.2) */
+bool gate_is_text(char ch);		     /* may occur in the value of a field */
+
 /* ---- router.c ----
  * Maps the address of a request to its route, path variables and query arguments. The one place that decodes
  * percent-encoding, once. Pure but for the arena; any thread. */

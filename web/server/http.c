@@ -27,17 +27,18 @@ enum {
 static void track_connection(void *cls, struct MHD_Connection *conn, void **context,
 			     enum MHD_ConnectionNotificationCode what)
 {
-	const union MHD_ConnectionInfo *info, *from;
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(conn, MHD_CONNECTION_INFO_CONNECTION_FD);
+	const union MHD_ConnectionInfo *from;
+	int fd = info ? info->connect_fd : -1;
 	struct server *s = cls;
 
 	if (what == MHD_CONNECTION_NOTIFY_STARTED) {
-		info = MHD_get_connection_info(conn, MHD_CONNECTION_INFO_CONNECTION_FD);
+		framing_begin(fd, s->listen.cert != NULL);
 		from = MHD_get_connection_info(conn, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-		*context = info ? conns_add(s->conns, info->connect_fd,
-					    access_from(&s->access, NULL, from ? from->client_addr : NULL))
-				: NULL;
+		*context = conns_add(s->conns, fd, access_from(&s->access, NULL, from ? from->client_addr : NULL));
 		atomic_fetch_add(&s->counters.connections, 1);
 	} else {
+		framing_end(fd);
 		conns_remove(s->conns, *context);
 		*context = NULL;
 		atomic_fetch_sub(&s->counters.connections, 1);
