@@ -337,6 +337,20 @@ def guesses():
         lib.equal(server.request("GET", "/api/v1/runs", headers=good)[0], 200, "after a moment the right token is accepted")
 
 
+def forwarded_guesses():
+    """Behind a proxy guesses count for the forwarded client: of IPv6 its network, however the address is written."""
+    def guess(client):
+        return server.request("GET", "/version", headers={"Authorization": "Bearer barley", "X-Forwarded-For": client})[0]
+
+    with lib.fresh("--behind-proxy", env={"DPTRACK_TOKEN": SECRET}) as server:
+        for many, same, other in ((lambda i: f"2001:db8:1:2::{i:x}", "[2001:DB8:1:2:ffff::1]:443", "2001:db8:1:3::1"),
+                                  (lambda i: f"192.0.2.1:{1000 + i}", "::ffff:192.0.2.1", "192.0.2.2"),
+                                  (lambda i: f"198.51.100.{i}, 203.0.113.1", "203.0.113.1", "198.51.100.1")):
+            seen = [guess(many(i)) for i in range(1, 21)]
+            lib.equal((seen[0], seen[-1]), (401, 429), f"20 guesses of {many(1)} and its neighbours")
+            lib.equal((guess(same), guess(other)), (429, 401), f"{same} is the same client, {other} is not")
+
+
 def main():
     with lib.fresh() as server:
         ask = Asker(server)
@@ -352,6 +366,7 @@ def main():
         host_and_origin(server)
     fixed_token()
     guesses()
+    forwarded_guesses()
     commands()
     lib.finish("access")
 

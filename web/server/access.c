@@ -2,7 +2,8 @@
 /* access.c: checks Host and Origin, credentials and scopes. Of a route it knows only the scope. */
 #include "web/server/access.h"
 
-#include <netinet/in.h>
+#include <arpa/inet.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -71,18 +72,39 @@ static uint64_t hash_client_address(const void *bytes, size_t n)
 	return h ? h : 1;
 }
 
+/* An IPv6 client may use any address of its network, of 64 bits. */
+static uint64_t hash_v6_address(const struct in6_addr *v6)
+{
+	return IN6_IS_ADDR_V4MAPPED(v6) ? hash_client_address(v6->s6_addr + 12, 4) : hash_client_address(v6, 8);
+}
+
+/* The address in 192.0.2.1, 192.0.2.1:80, 2001:db8::1 or [2001:db8::1]:80; other texts count as they are. */
+static uint64_t hash_forwarded_address(const char *said)
+{
+	char text[INET6_ADDRSTRLEN];
+	size_t bracket = said[0] == '[', n = strcspn(said + bracket, "] \t");
+	const char *colon = memchr(said, ':', n);
+	struct in6_addr v6;
+	struct in_addr v4;
+
+	if (!bracket && colon && !memchr(colon + 1, ':', n - (size_t)(colon + 1 - said)))
+		n = (size_t)(colon - said);
+	snprintf(text, sizeof text, "%.*s", (int)(n < sizeof text ? n : 0), said + bracket);
+	if (inet_pton(AF_INET, text, &v4) == 1)
+		return hash_client_address(&v4, 4);
+	return inet_pton(AF_INET6, text, &v6) == 1 ? hash_v6_address(&v6) : hash_client_address(said, strlen(said));
+}
+
 uint64_t access_from(const struct access *a, const struct gate_request *req, const struct sockaddr *peer)
 {
 	const char *said = req && a->behind_proxy ? last_header_item(req, "X-Forwarded-For") : "";
-	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)peer;
 
 	if (*said)
-		return hash_client_address(said, strlen(said));
+		return hash_forwarded_address(said);
 	if (peer && peer->sa_family == AF_INET)
 		return hash_client_address(&((const struct sockaddr_in *)peer)->sin_addr, 4);
 	if (peer && peer->sa_family == AF_INET6)
-		return IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr) ? hash_client_address(v6->sin6_addr.s6_addr + 12, 4)
-							    : hash_client_address(&v6->sin6_addr, 8);
+		return hash_v6_address(&((const struct sockaddr_in6 *)peer)->sin6_addr);
 	return 1;
 }
 

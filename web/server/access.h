@@ -36,7 +36,7 @@ bool access_check(const struct access *a, const struct access_query *q, struct a
 
 struct sockaddr;
 
-/* Identifies a client by a hash of its address (of IPv6 the first half): the peer's, or what a trusted proxy
+/* Identifies a client by a hash of its address (of IPv6 the network of 64 bits): the peer's, or what a trusted proxy
  * reports in the request, which may be NULL. */
 uint64_t access_from(const struct access *a, const struct gate_request *req, const struct sockaddr *peer);
 
