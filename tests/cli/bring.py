@@ -15,6 +15,7 @@ import socket
 import subprocess
 import tempfile
 import threading
+import time
 from urllib.parse import quote
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "api"))
 import lib
@@ -81,6 +82,64 @@ def tensorboard_hparams(folder):
     got = [[{k: v for k, v in r.items() if k.startswith(("params.", "metrics."))} for r in t] for t in tables]
     lib.equal(got[1], got[0], "the runs, their params and metrics")
     lib.check(len(got[0]) == 1 and any(k.startswith("params.") for k in got[0][0]), f"one run with params: {got[0]}")
+
+
+def hparams_alone(folder):
+    """add_hparams and nothing else is one run, with params and metric, by both doors (pytorch#184078, tensorboard#5596,
+    tensorboardX#670); several sessions of one writer are runs, and the first is not swallowed (pytorch#39250)."""
+    source, made = os.path.join(folder, "alone"), os.path.join(folder, "foreign", "sweep")
+    silent = next(os.path.join(made, n) for n in os.listdir(made) if "tfevents" in n)
+    for path, trials in (("exp/run1", ("1795160303.5",)), ("exp/search", ("trial0", "trial1", "trial2"))):
+        for trial in trials:
+            shutil.copytree(os.path.join(made, "trial"), os.path.join(source, path, trial))
+        shutil.copy(silent, os.path.join(source, path))
+    shutil.copytree(os.path.join(folder, "foreign", "vision", "torch"), os.path.join(source, "exp", "data"))
+    for trial in ("trial0", "trial1", "trial2"):
+        shutil.copytree(os.path.join(made, "trial"), os.path.join(source, "exp", "data", trial))
+    said = run("import", source, "--logdir", source + "-into")
+    lib.check(said.startswith("8 runs, 8 files,") and "skipped: 2 files without data" in said, said)
+    want = sorted(["run1"] + [f"{p}/trial{i}" for p in ("search", "data") for i in range(3)] + ["data"])
+    for where in (source + "-into", source):
+        table = json.loads(run("export", "--json", "--logdir", where))
+        lib.equal(sorted(r["run_name"] for r in table), want, f"{where}: runs")
+        for r in table:
+            lib.check(r["run_name"] == "data" or (r["params.lr"] and any(k == "metrics.hparam/acc.last" and v is not None for k, v in r.items()) and r["status"] == "finished"), f"{where}: {r}")
+    server = lib.Server(source)
+    got, end = [], time.monotonic() + 20
+    while len(got) < 8 and time.monotonic() < end:
+        got = sorted(r["name"] for r in server.json("GET", "/api/v1/runs")[1]["runs"])
+        time.sleep(.1)
+    lib.equal(got, want, "served while they are new")
+    lib.equal(server.stop(), 0, "exit code")
+
+
+def unreadable(folder):
+    """A file and a folder that must not be read are named, and the rest is imported or served (tensorboard#1680)."""
+    source = os.path.join(folder, "closed")
+    for name in ("a", "b", "c"):
+        shutil.copytree(os.path.join(folder, "foreign", "vision", "torch"), os.path.join(source, "e", name))
+    os.chmod(os.path.join(source, "e", "b", os.listdir(os.path.join(source, "e", "b"))[0]), 0)
+    os.chmod(os.path.join(source, "e", "c"), 0)
+    for at in (folder, source, os.path.join(source, "e")):
+        os.chmod(at, 0o777)
+    root = os.geteuid() == 0
+    if root and not os.stat(lib.PROGRAM).st_mode & 1:
+        return
+    if root:
+        os.seteuid(65534)  # a program that it starts has no capabilities
+    try:
+        said = run("import", source, "--logdir", source + "-into")
+        server = lib.Server(source)
+        health = server.json("GET", "/health?verbose=1")[1]
+        lib.equal(len(server.json("GET", "/api/v1/runs")[1]["runs"]), 1, "the other run is served")
+        server.stop()
+    finally:
+        if root:
+            os.seteuid(0)
+    lib.check(said.startswith("1 run, 1 file,") and "2 files that cannot be read" in said and "Permission denied" in said, said)
+    lib.check(health["folder"]["files_bad"] == 2, f"health: {health}")
+    for name in ("closed/e/b/", "closed/e/c: Permission denied"):
+        lib.check(name in server.stderr(), f"the log names {name}: {server.stderr()}")
 
 
 def deep(folder):
@@ -229,6 +288,8 @@ def main():
     with tempfile.TemporaryDirectory(prefix="dptrack-test.") as folder:
         into, want = imported(folder)
         tensorboard_hparams(folder)
+        hparams_alone(folder)
+        unreadable(folder)
         deep(folder)
         interrupted_import(folder)
         exported(folder, into, want)

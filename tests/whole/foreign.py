@@ -59,7 +59,7 @@ def add_hparams_is_no_run(folder, logdir):
 
 def check_neighbours(server):
     runs = {f"{r['experiment']}/{r['name']}": r for r in server.json("/runs")["runs"]}
-    assert sorted(runs) == ["search/host/1795160401.1", "search/host/1795160402.2", "sweep/trial", "vision/torch",
+    assert sorted(runs) == ["Default/sweep", "search/host/1795160401.1", "search/host/1795160402.2", "vision/torch",
                             "vision/x/seed1"], sorted(runs)
     run = runs["vision/torch"]
     assert str(run["params"]["lr"]) == "0.1" and run["params"]["opt"] == "sgd", run["params"]

@@ -55,7 +55,7 @@ def main():
     writer = SummaryWriter(os.path.join(RUNS, "sweep"))
     writer.add_hparams({"lr": 0.1, "opt": "sgd", "nesterov": True}, {"hparam/acc": 0.5}, run_name="trial")
     writer.close()
-    expected["sweep/trial"] = {"hparam/acc": [[0, 0.5]], "params": {"lr": "0.1", "opt": "sgd"}}
+    expected["Default/sweep"] = {"hparam/acc": [[0, 0.5]], "params": {"lr": "0.1", "opt": "sgd"}}
     with open(os.path.join(HERE, "expected.json"), "w", encoding="utf-8") as out:
         json.dump({"torch": torch.__version__, "tensorboardX": tensorboardX.__version__, "runs": expected}, out, indent=1)
         out.write("\n")

@@ -18,9 +18,15 @@
 
 #define FILE_MAX ((size_t)8 << 30)
 
-/* An exported run that the input contains. */
-struct exported_run {
+/* A run that the input contains. */
+struct known_run {
 	bool asked, here; /* here: the target has it */
+};
+
+/* Files that are skipped, in whole or in part. */
+struct left_files {
+	uint64_t count;
+	char first[600];
 };
 
 struct events_import_state {
@@ -28,9 +34,9 @@ struct events_import_state {
 	const char *from;
 	struct map *writers; /* id -> struct known_writer */
 	struct source *source; /* of the target; NULL: not asked yet */
-	struct map *exported;  /* id -> struct exported_run */
-	uint64_t files, scalars, media, ours, damaged, malformed, cut, runs, runs_here, files_here;
-	char first_damaged[600], first_cut[600];
+	struct map *known;     /* id -> struct known_run, of the input */
+	uint64_t files, scalars, media, ours, malformed, runs_here, files_here;
+	struct left_files damaged, cut, empty, unreadable;
 	/* of the current folder */
 	char folder[4096];
 	int segment;
@@ -49,6 +55,12 @@ struct event_run {
 struct known_writer {
 	char path[4096];
 };
+
+static void leave_file_out(struct left_files *l, const char *path)
+{
+	if (!l->count++)
+		cli_copy_plain(l->first, sizeof(l->first), path);
+}
 
 /* Compares the records of a file with those of another one with the same first records: one begins with the other. */
 static bool is_same_content(const struct events_import_state *im, const char *other, const struct buf *records)
@@ -121,7 +133,7 @@ struct event_file_content {
 	int64_t restart_step; /* first step of a restart as its writer reports it; 0: from the beginning */
 	double first_time;
 	uint64_t scalars, media, records;
-	bool ours;
+	bool ours, version; /* version: has the version of event files, as the first record of most writers */
 	json_t *exported; /* EVENT_EXPORT_TAG of a file of `dptrack export --events`, or NULL */
 };
 
@@ -143,6 +155,7 @@ static void scan_event_item(struct events_import_state *im, struct event_file_co
 	const char *wrong = item->kind == EVENT_SCALAR ? key_check(item->key.at, item->key.len) : NULL;
 
 	c->ours = c->ours || item->kind == EVENT_HEADER;
+	c->version = c->version || item->kind == EVENT_FILE_VERSION;
 	if (item->kind == EVENT_TAG && event_text_equal(item->key, EVENT_EXPORT_TAG) && !c->exported)
 		c->exported = json_loadb(item->text.at, item->text.len, 0, NULL);
 	c->scalars += item->kind == EVENT_SCALAR && !wrong;
@@ -197,8 +210,8 @@ static void remove_damaged_records(struct events_import_state *im, const char *p
 		}
 		from = at;
 	}
-	if (state == RECORD_BAD_LENGTH && kept && !im->cut++)
-		cli_copy_plain(im->first_cut, sizeof(im->first_cut), path);
+	if (state == RECORD_BAD_LENGTH && kept)
+		leave_file_out(&im->cut, path);
 	bytes->len = kept;
 }
 
@@ -250,10 +263,9 @@ static void assign_segment(struct events_import_state *im, const char *path, con
 	char folder[4096];
 
 	snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - path) : 0, path);
-	if (strcmp(folder, im->folder) != 0 || !im->runs) {
+	if (strcmp(folder, im->folder) != 0) {
 		snprintf(im->folder, sizeof(im->folder), "%s", folder);
 		im->segment = 0;
-		im->runs++;
 	} else if (c->restart_step > 0) {
 		im->segment++;
 	}
@@ -289,14 +301,13 @@ static int find_run_in_target(struct events_import_state *im, const char *run, c
 /* Returns 1 for an exported file whose run the target has. The first file of a run decides for all. */
 static int find_exported_run(struct events_import_state *im, const struct event_run *run, struct err *err)
 {
-	struct exported_run *r = map_put(im->exported, run->id, 32);
+	struct known_run *r = map_put(im->known, run->id, 32);
 	int rc = 0;
 
 	if (!r)
 		return err_nomem(err, NULL);
 	if (!r->asked) {
 		rc = find_run_in_target(im, run->id, run->writer, err);
-		im->runs += !rc;
 		im->runs_here += rc > 0;
 	}
 	r->asked = true;
@@ -351,6 +362,8 @@ static int import_event_records(struct events_import_state *im, const char *path
 		derive_event_run(im, path, records, &run);
 		if (!run.in_parent)
 			assign_segment(im, path, c);
+		if (!map_put(im->known, run.id, 32))
+			return err_nomem(err, NULL);
 		run.part = (struct event_header){ .rank = EVENT_RANK_RUN, .world_size = 1,
 						  .segment = run.in_parent ? 0 : im->segment,
 						  .first_step = c->restart_step, .first_epoch = c->restart_step };
@@ -367,26 +380,39 @@ static int import_event_file(void *user, const char *path, struct err *err)
 	struct events_import_state *im = user;
 	struct event_file_content c = { 0 };
 	struct buf records;
+	struct err why = ERR_INIT;
 	char whole[4096];
 	int rc;
 
 	snprintf(whole, sizeof(whole), "%s/%s", im->from, path);
-	if (!importer_allows(im->b, whole))
-		return 0;
 	buf_init(&records, FILE_MAX);
-	rc = read_event_file(whole, &records, err);
-	if (!rc) {
-		remove_damaged_records(im, path, &records);
-		scan_event_file(im, &records, &c);
+	rc = read_event_file(whole, &records, &why);
+	if (rc) {
+		leave_file_out(&im->unreadable, why.text);
+		rc = rc == ERR_NOMEM ? err_set(err, rc, "%s", why.text) : 0;
+		buf_done(&records);
+		return rc;
 	}
+	remove_damaged_records(im, path, &records);
+	scan_event_file(im, &records, &c);
 	im->ours += c.ours;
-	if (!rc && !c.records && !im->damaged++)
-		cli_copy_plain(im->first_damaged, sizeof(im->first_damaged), path);
-	if (!rc && c.records && !c.ours)
+	if (!c.records)
+		leave_file_out(&im->damaged, path);
+	else if (c.records == 1 && c.version)
+		leave_file_out(&im->empty, path);
+	else if (!c.ours)
 		rc = import_event_records(im, path, &records, &c, err);
 	json_decref(c.exported);
 	buf_done(&records);
 	return rc;
+}
+
+static void print_left_files(const struct left_files *l, const char *before, const char *after)
+{
+	char f[64];
+
+	if (l->count)
+		printf("skipped: %s%s%s (%s)\n", before, cli_count(f, l->count, "file"), after, l->first);
 }
 
 static void print_damage(const struct events_import_state *im)
@@ -401,36 +427,36 @@ static void print_damage(const struct events_import_state *im)
 	if (im->malformed)
 		printf("skipped: %s damaged, malformed inside, or not an event with a time\n",
 		       cli_count(a, im->malformed, "record"));
-	if (im->cut)
-		printf("skipped: the end of %s, after a damaged length (%s)\n", cli_count(a, im->cut, "file"),
-		       im->first_cut);
-	if (im->damaged)
-		printf("skipped: %s without a complete record (%s)\n", cli_count(a, im->damaged, "file"),
-		       im->first_damaged);
+	print_left_files(&im->cut, "the end of ", ", after a damaged length");
+	print_left_files(&im->damaged, "", " without a complete record");
+	print_left_files(&im->empty, "", " without data");
+	print_left_files(&im->unreadable, "", " that cannot be read");
 }
 
 int events_import(struct importer *b, const char *from, struct err *err)
 {
-	struct events_import_state im = { .b = b, .from = from };
+	struct events_import_state im = { .b = b, .from = from, .folder = "/" };
 	char x[64], y[64], z[64];
 	struct stat st;
+	uint64_t runs;
 	int rc;
 
 	if (stat(from, &st))
 		return err_set_errno(err, errno, "cannot read %s", from);
 	im.writers = map_new(sizeof(struct known_writer));
-	im.exported = map_new(sizeof(struct exported_run));
-	rc = im.writers && im.exported ? journals_each(from, import_event_file, &im, err) : err_nomem(err, NULL);
+	im.known = map_new(sizeof(struct known_run));
+	rc = im.writers && im.known ? journals_each(from, import_event_file, &im, err) : err_nomem(err, NULL);
+	runs = im.known ? map_count(im.known) - im.runs_here : 0;
 	map_free(im.writers);
-	map_free(im.exported);
+	map_free(im.known);
 	source_close(im.source);
-	b->runs += im.runs;
+	b->runs += runs;
 	rc = rc ? rc : importer_finish(b, err);
 	if (rc)
 		return rc;
-	if (!im.files && !im.ours && !im.damaged && !im.files_here)
+	if (!im.files && !im.ours && !im.damaged.count && !im.unreadable.count && !im.files_here)
 		return err_set(err, ERR_USAGE, "%s contains no event files (events.out.tfevents.…)", from);
-	printf("%s, %s, %s", cli_count(x, im.runs, "run"), cli_count(y, im.files, "file"),
+	printf("%s, %s, %s", cli_count(x, runs, "run"), cli_count(y, im.files, "file"),
 	       cli_count(z, im.scalars, "scalar"));
 	if (im.media)
 		printf(", %" PRIu64 " images, histograms, texts and audio clips", im.media);
@@ -439,5 +465,6 @@ int events_import(struct importer *b, const char *from, struct err *err)
 	print_damage(&im);
 	return im.files || im.files_here ? 0
 			: err_set(err, ERR_USAGE,
-				  "%s contains no event files (events.out.tfevents.…) of other programs", from);
+				  "%s contains no event files (events.out.tfevents.…) of other programs with data",
+				  from);
 }

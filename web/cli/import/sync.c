@@ -162,7 +162,7 @@ struct sync_state {
 	int patience_s;
 	uint64_t files, bytes, foreign, damaged;
 	uint64_t outside; /* journals that a link leads out of root to */
-	char first_outside[600];
+	char first_outside[600], first_damaged[600];
 	struct map *folders; /* folders of the sent journals → id of their run */
 	struct run_files_result kept;
 };
@@ -194,6 +194,7 @@ static bool is_outside(struct sync_state *s, const char *path)
 static int send_folder_journal(void *user, const char *path, struct err *err)
 {
 	struct sync_state *s = user;
+	struct err why = ERR_INIT;
 	struct journal_id id;
 	char whole[4096];
 	uint64_t bytes = 0;
@@ -202,8 +203,9 @@ static int send_folder_journal(void *user, const char *path, struct err *err)
 	snprintf(whole, sizeof(whole), "%s/%s", s->root, path);
 	if (is_outside(s, whole))
 		return 0;
-	if (journal_identify(whole, &id, NULL)) {
-		s->damaged++;
+	if (journal_identify(whole, &id, &why)) {
+		if (!s->damaged++)
+			cli_copy_plain(s->first_damaged, sizeof(s->first_damaged), why.text);
 		return 0;
 	}
 	if (!id.ours) {
@@ -265,7 +267,8 @@ static int sync_folder_runs(struct sync_state *s, struct err *err)
 		printf("skipped: %s outside the folder, where links lead (%s): use --logdir with their folder\n",
 		       cli_count(a, s->outside, "journal"), s->first_outside);
 	if (s->damaged)
-		printf("skipped: %s without a complete record\n", cli_count(a, s->damaged, "file"));
+		printf("skipped: %s without a complete record, or that cannot be read (%s)\n",
+		       cli_count(a, s->damaged, "file"), s->first_damaged);
 	return 0;
 }
 

@@ -262,6 +262,8 @@ static void open_walk_folder(struct tree *t, struct follow_walk *w, const struct
 	w->dir = full_path(t, p->path, full) ? NULL : opendir(full);
 	if (!w->dir && !*p->path)
 		t->root_errno = errno;
+	else if (!w->dir && errno != ENOENT)
+		t->fn(t->arg, &(struct tree_file){ .path = p->path, .bytes = -1, .denied = errno });
 	if (!w->dir)
 		return;
 	t->folder_count += w == &t->scan;

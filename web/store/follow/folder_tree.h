@@ -15,6 +15,7 @@ struct tree_file {
 	bool linked;	  /* a symbolic link, whose growth is not watched */
 	bool scanned;	  /* found by a scan; else it is new, or was just written */
 	bool gone;	  /* nothing has this name any more: a file, or a folder with all below it */
+	int denied;	  /* a folder that cannot be listed: the errno; its other members are unknown */
 	uint64_t inode;	  /* if bytes is known, like time_ns */
 	int64_t time_ns;
 };

@@ -59,6 +59,10 @@ static void note_found_file(void *arg, const struct tree_file *found)
 	file = follow_file_of(f, found->path);
 	if (!file)
 		return;
+	if (found->denied) {
+		follow_denied(f, file, found->denied);
+		return;
+	}
 	file->seen = f->scan.number;
 	f->scan.recognised = f->scan.recognised || (file->source && file->asked && found->scanned);
 	if (found->linked)

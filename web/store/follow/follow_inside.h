@@ -44,6 +44,7 @@ struct follow_file {
 	bool under_way;
 	size_t sent; /* bytes in transfer */
 	bool dead;
+	int denied; /* errno with which it, or a folder, could not be opened */
 	/* 0: its growth is noticed; else it is polled until then */
 	double glance_until_s;
 	struct follow_file *next_glance;
@@ -228,6 +229,9 @@ void follow_submit_source(struct follow *f, const struct ingest_op *op);
 void follow_sweep(struct follow *f);
 
 /* --- follow_read.c: reading ----------------------------------------------------------------------------------- */
+
+/* Reports once that a file or folder cannot be opened. */
+void follow_denied(struct follow *f, struct follow_file *file, int why);
 
 void follow_read(struct follow *f, struct follow_file *file); /* reads what is new */
 void follow_collect(struct follow *f);			      /* handles the writer's answers */

@@ -19,24 +19,44 @@
 #define RETRY_S 2.0
 #define BAD_FILES_LOGGED 20
 
+static void count_bad_file(struct follow *f)
+{
+	pthread_mutex_lock(&f->shared.lock);
+	f->shared.stats.files_bad++;
+	pthread_mutex_unlock(&f->shared.lock);
+}
+
 /* Ignores the file until it changes. */
 static void mark_file_dead(struct follow *f, struct follow_file *file)
 {
 	file->dead = true;
 	file->dead_size = file->size;
-	pthread_mutex_lock(&f->shared.lock);
-	f->shared.stats.files_bad++;
-	pthread_mutex_unlock(&f->shared.lock);
+	count_bad_file(f);
 	follow_first_done(f, file);
 }
 
-static void give_up_file(struct follow *f, struct follow_file *file, const char *why)
+/* Notes and logs what is left out. */
+static void report_bad_file(struct follow *f, const struct follow_file *file, const char *why)
 {
 	follow_note(f, file->path, why);
 	if (f->shared.stats.files_bad < BAD_FILES_LOGGED)
 		log_warn("%s/%s: %s: left out%s", f->root, file->path, why,
 			 f->shared.stats.files_bad + 1 == BAD_FILES_LOGGED ? "; further ones: dptrack doctor" : "");
+}
+
+static void give_up_file(struct follow *f, struct follow_file *file, const char *why)
+{
+	report_bad_file(f, file, why);
 	mark_file_dead(f, file);
+}
+
+void follow_denied(struct follow *f, struct follow_file *file, int why)
+{
+	if (file->denied == why)
+		return;
+	file->denied = why;
+	report_bad_file(f, file, strerror(why));
+	count_bad_file(f);
 }
 
 /* Retries later: the error may be temporary. */
@@ -251,10 +271,11 @@ void follow_read(struct follow *f, struct follow_file *file)
 	file->dead = file->gone = false;
 	fd = open(full, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0) {
-		follow_note(f, file->path, strerror(errno));
+		follow_denied(f, file, errno);
 		follow_first_done(f, file);
 		return;
 	}
+	file->denied = 0;
 	if (learn_origin(f, file, fd, &sb) && learn_offset(f, file) && file->size > file->offset)
 		while (send_some(f, file, fd))
 			;

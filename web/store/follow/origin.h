@@ -50,12 +50,13 @@ void origin_names(const struct origin *o, const char *path, const char *root, st
 /* ---- tb_hparams.c ----
  * TensorBoard hparams folders. `add_hparams` of PyTorch and tensorboardX writes the hparams and metrics of a run to a
  * folder of its own below the run's. That is not a run, but a note on the run above. Trials of a search look alike and
- * are runs; there are several of them, or the folder above has no run. Used for followed and for imported folders. */
+ * are runs; there are several of them, or the folder above has no event files. Used for followed and for imported
+ * folders. */
 
 enum tb_hparams {
 	TB_HPARAMS_NO,	 /* a run */
 	TB_HPARAMS_YES,	 /* a note on the run in the parent folder */
-	TB_HPARAMS_LATER /* unknown yet: the parent folder has no data so far */
+	TB_HPARAMS_LATER /* unknown yet: the session is not over, or has just been written */
 };
 
 /* path: a foreign event file below root. wait: TB_HPARAMS_LATER is allowed. */

@@ -15,6 +15,7 @@
 
 #define HEAD_BYTES ((size_t)64 << 10) /* longer hparams are taken for a run */
 #define SILENT_S 150		      /* PyTorch's writer buffers its first points for up to 120 s */
+#define SETTLE_S 2		      /* a search writes its sessions one after the other */
 
 /* What a file begins with; for a folder the largest value of its files counts. */
 enum head {
@@ -93,8 +94,8 @@ static int classify_folder(int at_fd, const char *name)
 	return head;
 }
 
-/* Looks for notes in siblings of this folder; earlier: only those before it by name, which usually is also by time. */
-static bool has_sibling_note(int above_fd, const char *name, bool earlier)
+/* Returns true if another folder next to this one has a note. */
+static bool has_sibling_note(int above_fd, const char *name)
 {
 	int fd = openat(above_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -102,8 +103,7 @@ static bool has_sibling_note(int above_fd, const char *name, bool earlier)
 	bool found = false;
 
 	while (dir && !found && (e = readdir(dir)))
-		found = e->d_name[0] != '.' && e->d_type != DT_REG &&
-			(earlier ? strcmp(e->d_name, name) < 0 : strcmp(e->d_name, name) != 0) &&
+		found = e->d_name[0] != '.' && e->d_type != DT_REG && strcmp(e->d_name, name) != 0 &&
 			classify_folder(fd, e->d_name) == HEAD_NOTE;
 	if (dir)
 		closedir(dir);
@@ -112,24 +112,24 @@ static bool has_sibling_note(int above_fd, const char *name, bool earlier)
 	return found;
 }
 
-static bool is_young_folder(int above_fd, const char *name)
+static bool is_young_folder(int above_fd, const char *name, double most_s)
 {
 	struct stat sb;
 
-	return !fstatat(above_fd, name, &sb, 0) && clock_wall_s() - (double)sb.st_mtim.tv_sec < SILENT_S;
+	return !fstatat(above_fd, name, &sb, 0) && clock_wall_s() - (double)sb.st_mtim.tv_sec < most_s;
 }
 
-/* name: the folder of the file, inside above_fd. */
+/* name: the folder of the file, inside above_fd. The one note below a folder with event files is about their run, also
+ * if they have no data; the notes of several folders are runs. */
 static enum tb_hparams look_in_parent(int above_fd, const char *name, enum head head, bool wait)
 {
 	int above = classify_folder(above_fd, ".");
-	bool later;
 
-	if (above == HEAD_RUN && head == HEAD_NOTE)
-		return has_sibling_note(above_fd, name, true) ? TB_HPARAMS_NO : TB_HPARAMS_YES;
-	later = wait && above == HEAD_RUN;
-	later |= wait && above == HEAD_NOTHING && !has_sibling_note(above_fd, name, false);
-	return later && is_young_folder(above_fd, name) ? TB_HPARAMS_LATER : TB_HPARAMS_NO;
+	if ((above != HEAD_RUN && above != HEAD_NOTHING) || has_sibling_note(above_fd, name))
+		return TB_HPARAMS_NO;
+	if (wait && is_young_folder(above_fd, name, head == HEAD_NOTE ? SETTLE_S : SILENT_S))
+		return TB_HPARAMS_LATER;
+	return head == HEAD_NOTE ? TB_HPARAMS_YES : TB_HPARAMS_NO;
 }
 
 enum tb_hparams tb_hparams_find(const char *root, const char *path, bool wait)
