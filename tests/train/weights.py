@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Weights in and out: the file that a run writes describes itself; --init-from reads it, --reset-head and --freeze
-change only what they should; files of other programs need flags or are refused."""
+change only what they should; files of other programs need flags or are refused. An evaluation takes what it needs of
+the training set from the file: sizes, and classes by their names (ultralytics/ultralytics#13936,
+huggingface/pytorch-image-models#957)."""
 import json
 import os
+import re
+import shutil
 import struct
 
-from helper import Folder, check, dptrain, fast, finish, make_set, read_run, safetensors
+from helper import Folder, check, dptrain, fast, finish, make_pictures, make_set, read_run, safetensors
 
 FAST = fast()
 
@@ -95,6 +99,55 @@ def fine_tunes(tmp, path):
         check(safetensors(out)["fc.weight"][0] == [5, 64], "the new head has 5 classes")
 
 
+def evaluate(name, data, *flags, code=0, says=""):
+    """Returns count, loss and top-1 of an evaluation."""
+    p = train(name, "--data-path", data, "--test-only", *flags, code=code, says=says)
+    found = re.search(r"evaluation of (\d+) samples: loss ([\d.]+), top-1 ([\d.]+)", p.stdout)
+    check(bool(found) == (code == 0), "%s: %s" % (name, p.stdout))
+    return tuple(map(float, found.groups())) if found else (0, 0, 0)
+
+
+def classes_by_name(tmp):
+    data, runs = make_pictures(os.path.join(tmp, "abc")), os.path.join(tmp, "by-name")
+    train("pictures", "--data-path", data, "--model", "resnet20", "--image-size", 24, "--eval-resize", 30, "-b", 8, "--lr", 0.02, "--epochs", 3,
+          "--runs-dir", runs)
+    run = read_run(runs)
+    path, want = os.path.join(run["folder"], "model.safetensors"), run["series"]
+    meta = raw(path)[0]["__metadata__"]
+    check(json.loads(meta["class_names"]) == ["a", "b", "c"] and meta["image_size"] == "24x24", "metadata: %s" % meta)
+    for source in (("--init-from", path), ("--init-from", run["folder"]), ("--resume", run["folder"])):
+        n, loss, top1 = evaluate("the same set", data, *source)
+        check(n == 15 and abs(loss - want["epoch/val_loss", -1][3]) < 1e-6 and abs(top1 - want["epoch/top1", -1][3]) < 0.01,
+              "evaluation by %s: %g, %g instead of %s" % (source[0], loss, top1, want["epoch/val_loss", -1]))
+    parts = {}
+    for names in ("a", "bc", "cd"):
+        parts[names] = os.path.join(tmp, names)
+        for split in ("train", "val"):
+            for name in names:
+                shutil.copytree(os.path.join(data, split, "c" if name == "d" else name), os.path.join(parts[names], split, name))
+    for source in (("--init-from", path), ("--resume", run["folder"])):
+        a, bc = evaluate("class a", parts["a"], *source), evaluate("classes b, c", parts["bc"], *source)
+        for i in (1, 2):  # the mean over 5 and 10 samples is that over all
+            check(abs((5 * a[i] + 10 * bc[i]) / 15 - evaluate("all", data, *source)[i]) < (1e-5, 0.01)[i - 1], "parts by %s: %s, %s" % (source[0], a, bc))
+    check(evaluate("the count is given", parts["bc"], "--init-from", path, "--classes", 3) == bc, "--classes 3 counts labels anew")
+    evaluate("another count", parts["bc"], "--init-from", path, "--classes", 5, code=2, says="--classes 5")
+    evaluate("a class that is unknown", parts["cd"], "--init-from", path, code=2, says="class 'd' is unknown")
+    evaluate("a random classifier", data, "--init-from", path, "--reset-head", code=2, says="--reset-head")
+    copy = os.path.join(tmp, "copy.safetensors")
+    evaluate("a copy", parts["bc"], "--init-from", path, "--save-weights", copy)
+    check(raw(copy)[0]["__metadata__"] == meta, "metadata of a copy: %s" % raw(copy)[0]["__metadata__"])
+    rewrite(path, copy, lambda head: [head["__metadata__"].pop(k) for k in ("class_names", "classes")])
+    evaluate("weights without names", parts["bc"], "--init-from", copy, code=2, says="use --classes 3")
+
+
+def sizes_of_arrays(tmp, data, path):
+    """Images that are not resized: another size is evaluated on request alone."""
+    os.mkdir(os.path.join(tmp, "small"))
+    small = make_set(os.path.join(tmp, "small"), 20, 10, size=20, classes=7)
+    evaluate("another size", small, "--init-from", path, code=2, says="add --image-size 20")
+    check(evaluate("fewer labels", small, "--init-from", path, "--image-size", 20)[0] == 10, "an evaluation without the largest labels")
+
+
 def first_gains(tmp, data):
     """A step of length 0 leaves the initial weights: every gain is 1, the last of each block 0 on request. A run
     continues with either, because the flag only affects the start."""
@@ -120,6 +173,8 @@ def main():
         foreign(tmp, data, path)
         normalises_alike(tmp, path)
         fine_tunes(tmp, path)
+        classes_by_name(tmp)
+        sizes_of_arrays(tmp, data, path)
     finish("weights")
 
 

@@ -60,6 +60,11 @@ def own_folders(tmp):
             continue
         run = read_run(runs)["folder"]
         check("weights.safetensors" not in os.listdir(run), "the run's folder: %s" % os.listdir(run))
+        evaluation = ["--test-only", "--data-path", texts, "--init-from", run, *fast()]
+        other = dptrain(*evaluation, *(["--tokenizer", bpe] if end is None else []))
+        check(other.returncode == 2 and "another tokenizer" in other.stderr, "another tokenizer: %s" % other.stderr)
+        p = dptrain(*evaluation, "--tokenizer", tokenizer)
+        check(p.returncode == 0 and "perplexity" in p.stdout, "the same tokenizer: exit %d: %s" % (p.returncode, p.stderr))
         for folder in (run, os.path.join(run, "checkpoints", "step-1")):
             weights = os.path.join(folder, "model.safetensors")
             got = {name: shape for name, (shape, _) in safetensors(weights).items()}

@@ -86,6 +86,13 @@ struct run_config {
 #include "trainer/config/flags.def"
 #undef FLAG
 
+	/* What is known of the weights that --test-only evaluates, in arena. NULL, 0: unknown. */
+	struct config_trained {
+		const char *path;
+		const char *class_names; /* JSON list */
+		const char *tokenizer;	 /* "bytes", or the SHA-256 of a BPE's files */
+		int64_t classes;
+	} trained;
 	bool plain_casts;	/* a run that began before levels had tables: O1 to O3 cast as --precision fp16 does */
 	const char *word;	/* operand after the command, which is not a flag (sweep, find); NULL: none */
 	int world, local_world; /* as given to config_resolve */

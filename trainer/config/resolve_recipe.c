@@ -215,6 +215,9 @@ int resolve_weights(struct run_config *cfg, struct err *err)
 {
 	struct label l;
 
+	if (cfg->reset_head && cfg->test_only)
+		return err_set(err, ERR_USAGE, "%s: --test-only would evaluate an untrained classifier: omit it",
+			       label_flag(cfg, FLAG_reset_head, &l));
 	if (cfg->reset_head && !cfg->init_from)
 		return err_set(err, ERR_USAGE, "%s: needs weights for the other layers: add --init-from FILE",
 			       label_flag(cfg, FLAG_reset_head, &l));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dataset.c: dispatches to the format's operations, checks what every read must return, and hashes the content of a
  * split. Knows no format by name. */
-#include "trainer/data/dataset.h"
+#include "trainer/data/class_names.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,8 +27,10 @@ const char *sample_kind_name(enum sample_kind k)
 
 void dataset_close(struct dataset *d)
 {
-	if (d)
-		d->ops->close(d);
+	if (!d)
+		return;
+	free(d->relabel);
+	d->ops->close(d);
 }
 
 static int check_tokens(const struct dataset *d, const struct dataset_read *r, struct err *err)
@@ -68,6 +70,8 @@ int dataset_read(const struct dataset *d, const struct dataset_read *r, struct e
 	rc = d->ops->read(d, r, err);
 	if (d->kind == SAMPLE_TOKENS)
 		return rc ? rc : check_tokens(d, r, err);
+	if (!rc && *r->label >= 0 && *r->label < d->n_relabel)
+		*r->label = d->relabel[*r->label];
 	if (!rc && (*r->label < 0 || *r->label >= d->classes))
 		return err_set(err, ERR_USAGE, "%.200s: label %d of %s sample %lld: must be below %d classes", d->path,
 			       *r->label, split_name(r->split), (long long)r->index, d->classes);
@@ -231,20 +235,6 @@ void dataset_tell(struct dataset *d, int most, void (*line)(void *user, bool war
 		line(user, true, notice);
 }
 
-/* A JSON string. Bytes of a file's name that are not UTF-8 become question marks. */
-static json_t *make_json_text(const char *text)
-{
-	json_t *s = json_string(text);
-	char copy[1024];
-
-	if (s)
-		return s;
-	snprintf(copy, sizeof(copy), "%s", text);
-	for (char *at = copy; *at; at++)
-		*at = (unsigned char)*at < 0x80 ? *at : '?';
-	return json_string(copy);
-}
-
 static json_t *list_used_kinds(const struct data_account *a)
 {
 	json_t *files = json_object();
@@ -263,19 +253,10 @@ static json_t *list_left_out(const struct data_account *a)
 
 		json_array_append_new(list, json_pack("{s:s, s:I, s:o, s:o}", "unit",
 						      r->unit == DATA_ACCOUNT_FILES ? "files" : "samples", "count",
-						      (json_int_t)r->n, "why", make_json_text(r->why), "example",
-						      make_json_text(r->example)));
+						      (json_int_t)r->n, "why", class_names_json_text(r->why), "example",
+						      class_names_json_text(r->example)));
 	}
 	return list;
-}
-
-static json_t *name_classes(const struct dataset *d, int most)
-{
-	json_t *names = json_array();
-
-	for (int i = 0; i < d->n_class_names && i < most; i++)
-		json_array_append_new(names, make_json_text(d->class_names[i]));
-	return names;
 }
 
 int dataset_account_json(const struct dataset *d, int names, struct buf *out, struct err *err)
@@ -284,10 +265,10 @@ int dataset_account_json(const struct dataset *d, int names, struct buf *out, st
 	struct buf doubts;
 	json_t *o =
 		json_pack("{s:o, s:s, s:s, s:o, s:{s:I, s:I}, s:i, s:o, s:o, s:I, s:I, s:I}", "path",
-			  make_json_text(d->path), "format", dataset_facts(d, SPLIT_TRAIN).format, "kind",
+			  class_names_json_text(d->path), "format", dataset_facts(d, SPLIT_TRAIN).format, "kind",
 			  sample_kind_name(d->kind), "files", list_used_kinds(a), "samples", "train",
 			  (json_int_t)d->n_samples[SPLIT_TRAIN], "val", (json_int_t)d->n_samples[SPLIT_VAL], "classes",
-			  d->classes, "class_names", name_classes(d, names), "left_out", list_left_out(a),
+			  d->classes, "class_names", class_names_json(d, names), "left_out", list_left_out(a),
 			  "files_left_out", (json_int_t)data_account_left(a, DATA_ACCOUNT_FILES), "samples_left_out",
 			  (json_int_t)data_account_left(a, DATA_ACCOUNT_SAMPLES), "hidden", (json_int_t)a->hidden);
 	char *text;
@@ -295,7 +276,7 @@ int dataset_account_json(const struct dataset *d, int names, struct buf *out, st
 	buf_init(&doubts, 4096);
 	dataset_say_doubts(d, &doubts);
 	if (doubts.len)
-		json_object_set_new(o, "doubts", make_json_text(doubts.data));
+		json_object_set_new(o, "doubts", class_names_json_text(doubts.data));
 	buf_done(&doubts);
 	text = o ? json_dumps(o, JSON_COMPACT) : NULL;
 	json_decref(o);

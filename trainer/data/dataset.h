@@ -52,6 +52,8 @@ struct dataset { /* must be the first member of each format's struct */
 	const char *const *class_names; /* n_class_names of them, by label; NULL: classes have numbers only */
 	int n_class_names;
 	bool classes_stated; /* their number is not that of the labels found: by the user or an index */
+	int32_t *relabel; /* by the set's own labels: those to deliver (class_names.h); owned; NULL: the same */
+	int n_relabel;
 	int64_t seq_len, vocab; /* token sets: tokens per sample; tokens are in [0, vocab) */
 	/* Index of the first sample of each piece (shard) of a split, ascending from 0; the entry after the last of
 	 * the n_pieces is n_samples. NULL: the set has no pieces. */

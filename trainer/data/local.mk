@@ -2,6 +2,7 @@
 # Data sets: the interface, pictures, tokenizers, stores, formats and the loader.
 # The data set interface.
 libtrainer_la_SOURCES += trainer/data/data_account.c trainer/data/data_account.h trainer/data/dataset.c trainer/data/dataset.h
+libtrainer_la_SOURCES += trainer/data/class_names.c trainer/data/class_names.h
 # Pixels and pictures.
 libtrainer_la_SOURCES += trainer/data/pictures/npy.c trainer/data/pictures/npy.h
 libtrainer_la_SOURCES += trainer/data/pictures/bitmap.c trainer/data/pictures/codec.h

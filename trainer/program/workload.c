@@ -3,9 +3,11 @@
 #include "trainer/program/workload.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tracker/base/log.h"
+#include "trainer/data/class_names.h"
 #include "trainer/data/formats/formats.h"
 #include "trainer/data/formats/synthetic.h"
 #include "trainer/data/tokenizer/tokenizer.h"
@@ -114,7 +116,7 @@ static int open_data_folder(struct subject_opening *opening, struct err *err)
 	const struct model *m = opening->s->model;
 	struct dataset **data = &opening->s->data;
 	struct dataset_opts o = { .path = cfg->data_path,
-				  .classes = (int)cfg->classes,
+				  .classes = cfg->trained.class_names ? 0 : (int)cfg->classes,
 				  .seq_len = m->reads_tokens ? sample_length(cfg, m) : 0,
 				  .image_size = (int)value_or_default(cfg->image_size, m->defaults.image_h),
 				  .train_side = (int)cfg->train_crop_size,
@@ -248,6 +250,20 @@ static int refuse_other_family(const struct run_config *cfg, const struct model 
 	return 0;
 }
 
+/* Gives labels the meaning that they have in the weights that are evaluated, and refuses images of another size. */
+static int follow_trained(const struct run_config *cfg, struct dataset *d, struct err *err)
+{
+	const struct class_names_trained w = { cfg->trained.path, cfg->trained.class_names, (int)cfg->trained.classes };
+	const bool sized = cfg->trained.path && cfg->origin[FLAG_image_size] == ORIGIN_DERIVED;
+
+	if (sized && (d->height != cfg->image_size || d->width != cfg->image_size))
+		return err_set(err, ERR_USAGE, "%.200s has images of %dx%d, but %.200s was trained on %lldx%lld: add "
+					       "--image-size %d to evaluate nevertheless",
+			       d->path, d->height, d->width, cfg->trained.path, (long long)cfg->image_size,
+			       (long long)cfg->image_size, d->height);
+	return cfg->trained.path ? class_names_match(d, &w, err) : 0;
+}
+
 static int settle_image_flags(struct run_config *cfg, const struct dataset *d, struct err *err)
 {
 	char source[240];
@@ -262,13 +278,19 @@ static int settle_image_flags(struct run_config *cfg, const struct dataset *d, s
 	return rc;
 }
 
-/* Tokens on disk keep the tokenizer that made them. */
+/* Tokens on disk keep the tokenizer that made them; weights know tokens of one tokenizer. */
 static int check_tokenizer(const struct run_config *cfg, const struct dataset *d, struct err *err)
 {
+	const char *trained = cfg->trained.tokenizer;
 	struct tokenizer *t;
 	bool same;
 	int rc;
 
+	if (trained && d->tokenizer[0] && strcmp(trained, d->tokenizer))
+		return err_set(err, ERR_USAGE,
+			       "%.200s: the tokens of %.200s were made with another tokenizer (%s) than those of "
+			       "training (%s): use that --tokenizer",
+			       cfg->trained.path, d->path, d->tokenizer, trained);
 	if (!cfg->tokenizer || !d->tokenizer[0])
 		return 0;
 	rc = tokenizer_open(&t, cfg->tokenizer, err);
@@ -296,8 +318,10 @@ static int settle_token_flags(struct run_config *cfg, const struct workload *s, 
 		      { FLAG_block_size, cfg->block_size, d->context },
 		      { FLAG_vocab_size, cfg->vocab_size, data->vocab } };
 	char source[240];
-	int rc;
+	int rc = check_tokenizer(cfg, data, err);
 
+	if (rc)
+		return rc;
 	if (cfg->vocab_size && cfg->vocab_size < data->vocab)
 		return err_set(err, ERR_USAGE, "--vocab-size %lld: the tokens of %.200s reach up to %lld",
 			       (long long)cfg->vocab_size, data->path, (long long)data->vocab);
@@ -312,8 +336,6 @@ static int settle_token_flags(struct run_config *cfg, const struct workload *s, 
 			"samples of %lld tokens are longer than the context of %lld; raise --block-size or lower "
 			"--seq-len",
 			(long long)cfg->seq_len, (long long)cfg->block_size);
-	if (!rc)
-		rc = check_tokenizer(cfg, data, err);
 	if (cfg->origin[FLAG_tie_weights] == ORIGIN_DEFAULT) {
 		cfg->tie_weights = d->tied;
 		cfg->origin[FLAG_tie_weights] = ORIGIN_DERIVED;
@@ -379,6 +401,17 @@ static struct model_config make_model_config(const struct run_config *cfg, const
 	return c;
 }
 
+static int name_classes(struct workload *s, const struct run_config *cfg, struct err *err)
+{
+	if (cfg->trained.class_names)
+		s->class_names = strdup(cfg->trained.class_names);
+	else if (s->data->n_class_names)
+		s->class_names = class_names_text(s->data);
+	else
+		return 0;
+	return s->class_names ? 0 : err_nomem(err, "names of classes");
+}
+
 int workload_open(struct workload *ret, struct run_config *cfg, const struct batch_file *batch, struct peers *peers,
 		  struct err *err)
 {
@@ -388,8 +421,12 @@ int workload_open(struct workload *ret, struct run_config *cfg, const struct bat
 
 	if (!rc)
 		rc = check_amount(cfg, s.data, err);
+	if (!rc && s.data->kind == SAMPLE_IMAGE)
+		rc = follow_trained(cfg, s.data, err);
 	if (!rc)
 		rc = settle_config(cfg, &s, err);
+	if (!rc)
+		rc = name_classes(&s, cfg, err);
 	if (rc) {
 		workload_close(&s);
 		return rc;
@@ -403,7 +440,9 @@ int workload_open(struct workload *ret, struct run_config *cfg, const struct bat
 void workload_close(struct workload *s)
 {
 	dataset_close(s->data);
+	free(s->class_names);
 	s->data = NULL;
+	s->class_names = NULL;
 }
 
 static void log_warning(void *user, bool warns, const char *text)

@@ -13,6 +13,7 @@ struct workload {
 	const struct model *model;
 	struct model_config config;
 	struct dataset *data;
+	char *class_names; /* JSON list, by the model's labels; owned; NULL: unknown */
 	struct dataset_norm norm; /* used by this run: the set's, unless flags or the weights' file set another */
 };
 

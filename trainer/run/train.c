@@ -94,8 +94,12 @@ static int exit_code_of_signal(int signal_number, bool saved)
 static int run_test_only(struct training *t)
 {
 	struct epoch_summary s = { .epoch = 1, .evaluated = true };
+	const struct config_trained *trained = &t->e->rank.cfg->trained;
 	int rc = evaluate_run(t->e, NULL, &s.val, t->err);
 
+	if (t->console && trained->class_names && !t->e->subject.data->n_class_names)
+		log_warn("%s has no names of classes: its labels are read as those of %s", t->e->subject.data->path,
+			 trained->path);
 	t->stopped = s.val.stopped;
 	t->stop_code = exit_code_of_signal(rank_context_stop(t->e->rank.seat), false);
 	if (rc || t->stopped)

@@ -155,9 +155,12 @@ int initial_locate(struct run_config *cfg, struct err *err)
 	return verify_found(found, err);
 }
 
-/* Flags that a file's metadata may set. */
-static const enum flag_id in_metadata[] = { FLAG_model,	 FLAG_act,	  FLAG_n_layer,	   FLAG_n_head,
-					    FLAG_n_embd, FLAG_block_size, FLAG_vocab_size, FLAG_tie_weights };
+/* Flags that a file's metadata may set; the last ones for an evaluation alone: training may use another size. */
+static const enum flag_id in_metadata[] = { FLAG_model,	     FLAG_act,	      FLAG_n_layer,    FLAG_n_head,
+					    FLAG_n_embd,     FLAG_block_size, FLAG_vocab_size, FLAG_tie_weights,
+					    FLAG_image_size, FLAG_eval_resize, FLAG_eval_transform, FLAG_seq_len };
+#define IN_METADATA (sizeof(in_metadata) / sizeof(in_metadata[0]))
+#define IN_METADATA_ALWAYS (IN_METADATA - 4)
 
 struct settling {
 	const struct safetensors *file;
@@ -167,14 +170,28 @@ struct settling {
 	int rc;
 };
 
+/* Returns the text that the flag is set from; NULL: none. */
+static const char *metadata_value(const struct settling *t, const struct config_item *item, char side[16])
+{
+	const char *value = safetensors_meta(t->file, item->id == FLAG_n_head ? "heads" : item->name);
+	int height, width;
+
+	if (!value || item->id != FLAG_image_size)
+		return value;
+	if (sscanf(value, "%dx%d", &height, &width) != 2 || height != width)
+		return NULL;
+	snprintf(side, 16, "%d", height);
+	return side;
+}
+
 static void settle_from_metadata(void *user, const struct config_item *item)
 {
 	struct settling *t = user;
-	const char *value = safetensors_meta(t->file, item->id == FLAG_n_head ? "heads" : item->name);
+	char label[400], side[16];
+	const char *value = metadata_value(t, item, side);
 	bool has = false;
-	char label[400];
 
-	for (size_t i = 0; i < sizeof(in_metadata) / sizeof(in_metadata[0]); i++)
+	for (size_t i = 0; i < (t->cfg->test_only ? IN_METADATA : IN_METADATA_ALWAYS); i++)
 		has |= in_metadata[i] == item->id;
 	if (t->rc || !has || !value || config_given(t->cfg, item->id))
 		return;
@@ -183,15 +200,15 @@ static void settle_from_metadata(void *user, const struct config_item *item)
 }
 
 /* Takes the sizes of a GPT-2 from the config.json next to weights of other programs, which have no metadata of ours. */
-static int settle_from_config_json(struct run_config *cfg, struct err *err)
+static int settle_from_config_json(struct run_config *cfg, const char *path, struct err *err)
 {
 	char source[400], label[300];
 	struct hf_config c;
-	int rc = hf_config_read(&c, cfg->init_from, err);
+	int rc = hf_config_read(&c, path, err);
 
 	if (rc <= 0)
 		return rc;
-	snprintf(source, sizeof(source), "the config.json of %.300s", cfg->init_from);
+	snprintf(source, sizeof(source), "the config.json of %.300s", path);
 	const struct {
 		enum flag_id id;
 		int64_t value;
@@ -211,27 +228,46 @@ static int settle_from_config_json(struct run_config *cfg, struct err *err)
 	return rc;
 }
 
+/* Notes what an evaluation must know of the data that the model was trained on. */
+static int note_trained(const struct settling *t)
+{
+	const char *names = safetensors_meta(t->file, "class_names");
+	const char *tokenizer = safetensors_meta(t->file, "tokenizer");
+	const char *classes = safetensors_meta(t->file, "classes");
+	struct run_config *cfg = t->cfg;
+
+	cfg->trained = (struct config_trained){ .path = arena_strdup(cfg->arena, t->path),
+						.class_names = names ? arena_strdup(cfg->arena, names) : NULL,
+						.tokenizer = tokenizer ? arena_strdup(cfg->arena, tokenizer) : NULL,
+						.classes = classes ? strtoll(classes, NULL, 10) : 0 };
+	if (!cfg->trained.path || (names && !cfg->trained.class_names) || (tokenizer && !cfg->trained.tokenizer))
+		return err_nomem(t->err, "--test-only");
+	return 0;
+}
+
 int initial_settle(struct run_config *cfg, struct err *err)
 {
 	struct settling t = { .cfg = cfg, .err = err };
 	struct safetensors *s;
 	int rc = initial_locate(cfg, err);
 
-	if (rc || !cfg->init_from)
+	t.path = cfg->init_from ? cfg->init_from : cfg->trained.path; /* resume_settle names a checkpoint's weights */
+	if (rc || !t.path)
 		return rc;
-	t.path = cfg->init_from;
-	rc = safetensors_open(&s, cfg->init_from, err);
+	cfg->trained.path = NULL;
+	rc = safetensors_open(&s, t.path, cfg->init_from ? err : NULL);
 	if (rc)
-		return rc;
+		return cfg->init_from ? rc : 0; /* resume_open may find another checkpoint */
 	t.file = s;
 	rc = config_each(cfg, settle_from_metadata, &t);
 	if (!rc)
 		rc = t.rc;
+	if (!rc && cfg->test_only)
+		rc = note_trained(&t);
 	if (!rc && !safetensors_meta(s, "model"))
-		rc = settle_from_config_json(cfg, err);
+		rc = settle_from_config_json(cfg, t.path, err);
 	if (!rc && !config_given(cfg, FLAG_model) && !safetensors_meta(s, "model"))
-		rc = err_set(err, ERR_USAGE, "%.300s has no model name in its metadata: add --model NAME",
-			     cfg->init_from);
+		rc = err_set(err, ERR_USAGE, "%.300s has no model name in its metadata: add --model NAME", t.path);
 	safetensors_close(s);
 	return rc;
 }
@@ -349,7 +385,8 @@ int initial_load(const struct tensors *s, const struct run_config *cfg, struct w
 		return err_set(err, ERR_USAGE, "--reset-head: %s has no separate classifier", subject->model->name);
 	rc = files_load_weights(s,
 				&(struct weights_load_opts){
-					.path = cfg->init_from, .head = head, .skip = cfg->reset_head ? head : NULL },
+					.path = cfg->init_from, .head = head, .skip = cfg->reset_head ? head : NULL,
+					.evaluates = cfg->test_only },
 				err);
 	return rc ? rc : initial_normalize(subject, cfg, cfg->init_from, err);
 }

@@ -333,7 +333,7 @@ static int settle_runs_dir(struct run_config *cfg, struct err *err)
  * order `table`. */
 static int settle_order(struct run_config *cfg, struct err *err)
 {
-	struct checkpoint *c = config_given(cfg, FLAG_shuffle) || cfg->test_only ? NULL : open_newest_checkpoint(cfg);
+	struct checkpoint *c = config_given(cfg, FLAG_shuffle) ? NULL : open_newest_checkpoint(cfg);
 	const char *was = c ? checkpoint_config(c, "shuffle") : NULL;
 	int rc = c ? config_put(cfg, FLAG_shuffle, "--resume", was && *was ? was : "table", err) : 0;
 
@@ -359,6 +359,20 @@ static void settle_casts(struct run_config *cfg)
 	checkpoint_close(c);
 }
 
+/* An evaluation follows the metadata of the weights, as with --init-from. */
+static int settle_trained(struct run_config *cfg, struct err *err)
+{
+	struct checkpoint *c = open_newest_checkpoint(cfg);
+	int rc = 0;
+
+	if (c) {
+		cfg->trained.path = arena_printf(cfg->arena, "%s/" CHECKPOINT_MODEL, checkpoint_folder(c));
+		rc = cfg->trained.path ? 0 : err_nomem(err, "--resume");
+	}
+	checkpoint_close(c);
+	return rc;
+}
+
 int resume_settle(struct run_config *cfg, struct err *err)
 {
 	int rc = cfg->resume ? settle_runs_dir(cfg, err) : 0;
@@ -366,7 +380,7 @@ int resume_settle(struct run_config *cfg, struct err *err)
 	if (rc || !cfg->resume)
 		return rc;
 	settle_casts(cfg);
-	return settle_order(cfg, err);
+	return cfg->test_only ? settle_trained(cfg, err) : settle_order(cfg, err);
 }
 
 /* ---- kernels ---- */

@@ -83,7 +83,7 @@ static void add_meta_channels(struct files_meta *ret, size_t *used, const char *
 	add_meta_text(ret, used, key, "%s", text);
 }
 
-static void add_image_meta(const struct workload *s, struct files_meta *ret, size_t *used)
+static void add_image_meta(const struct workload *s, const struct run_config *cfg, struct files_meta *ret, size_t *used)
 {
 	const struct dataset *d = s->data;
 
@@ -91,6 +91,12 @@ static void add_image_meta(const struct workload *s, struct files_meta *ret, siz
 	add_meta_text(ret, used, "classes", "%d", d->classes);
 	add_meta_text(ret, used, "in_channels", "%d", d->channels);
 	add_meta_text(ret, used, "image_size", "%dx%d", d->height, d->width);
+	if (s->class_names)
+		ret->entry[ret->n++] = (struct st_meta){ "class_names", s->class_names };
+	if (d->ops->hand_new && cfg->eval_resize)
+		add_meta_text(ret, used, "eval_resize", "%lld", (long long)cfg->eval_resize);
+	if (d->ops->hand_new && cfg->eval_transform == CONFIG_EVAL_RESIZE)
+		add_meta_text(ret, used, "eval_transform", "resize");
 	if (d->dtype == DTYPE_U8) {
 		add_meta_channels(ret, used, "mean", s->norm.mean, d->channels);
 		add_meta_channels(ret, used, "std", s->norm.std, d->channels);
@@ -105,6 +111,7 @@ static void add_token_meta(const struct workload *s, struct files_meta *ret, siz
 	add_meta_text(ret, used, "heads", "%lld", (long long)c->heads);
 	add_meta_text(ret, used, "n_embd", "%lld", (long long)c->width);
 	add_meta_text(ret, used, "block_size", "%lld", (long long)c->context);
+	add_meta_text(ret, used, "seq_len", "%lld", (long long)c->seq_len);
 	add_meta_text(ret, used, "vocab_size", "%lld", (long long)c->vocab);
 	add_meta_text(ret, used, "tie_weights", "%s", c->tied ? "yes" : "no");
 	if (s->data->tokenizer[0])
@@ -125,7 +132,7 @@ void files_meta(const struct workload *subject, const struct run_config *cfg, bo
 	if (workload_reads_words(subject))
 		add_token_meta(subject, ret, &used);
 	else
-		add_image_meta(subject, ret, &used);
+		add_image_meta(subject, cfg, ret, &used);
 }
 
 bool files_gpt(const struct workload *subject, struct hf_config *ret)

@@ -8,7 +8,7 @@
 #include "trainer/weights/gpt_file.h"
 #include "trainer/weights/weights.h"
 
-/* Metadata of a weights file. Texts live as long as the struct. */
+/* Metadata of a weights file. Texts live as long as the struct and the workload. */
 struct files_meta {
 	struct st_meta entry[16];
 	size_t n;

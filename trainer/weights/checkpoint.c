@@ -248,6 +248,11 @@ void checkpoint_close(struct checkpoint *c)
 	free(c);
 }
 
+const char *checkpoint_folder(const struct checkpoint *c)
+{
+	return c->path;
+}
+
 const struct checkpoint_state *checkpoint_state(const struct checkpoint *c)
 {
 	return &c->file.state;

@@ -72,6 +72,7 @@ struct checkpoint; /* an opened one */
 /* Reads state.json. ERR_USAGE with path and reason if it is missing, damaged or of another format. */
 int checkpoint_open(struct checkpoint **ret, const char *path, struct err *err);
 void checkpoint_close(struct checkpoint *c); /* NULL is fine */
+const char *checkpoint_folder(const struct checkpoint *c); /* as opened */
 const struct checkpoint_state *checkpoint_state(const struct checkpoint *c);
 const char *checkpoint_config(const struct checkpoint *c, const char *name); /* NULL: not recorded */
 /* Calls fn for each recorded kernel. */

@@ -2,6 +2,7 @@
 /* weights.c: loads and saves parameters and statistics of a graph, in the layout of other programs' files. */
 #include "trainer/weights/weights.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -96,6 +97,7 @@ static int check_names(const struct graph *g, const struct safetensors *s, const
 		       struct err *err)
 {
 	struct name_findings f = compare_names(g, s, o);
+	char advice[100] = "";
 	struct buf b;
 	int rc = 0;
 
@@ -111,11 +113,13 @@ static int check_names(const struct graph *g, const struct safetensors *s, const
 	for (size_t i = 0; i < b.len; i++)
 		if ((unsigned char)b.data[i] < 32)
 			b.data[i] = '?';
+	if (f.n_shape && name_begins_with(f.shape, o->head))
+		snprintf(advice, sizeof(advice),
+			 o->evaluates ? ": use --classes %lld, and labels as in training"
+				      : ": use --reset-head to initialise the classifier again",
+			 (long long)layout_find(s, f.shape)->dim[0]);
 	rc = err_set(err, ERR_USAGE, "%.100s: tensors do not fit the %s: %.*s%s", safetensors_path(s),
-		     o->part == WEIGHTS_MODEL ? "model" : "optimiser", NAMES_SHOWN_BYTES, b.data ? b.data : "",
-		     f.n_shape && name_begins_with(f.shape, o->head)
-			     ? ": use --reset-head to initialise the classifier again"
-			     : "");
+		     o->part == WEIGHTS_MODEL ? "model" : "optimiser", NAMES_SHOWN_BYTES, b.data ? b.data : "", advice);
 	buf_done(&b);
 	return rc;
 }

@@ -36,6 +36,7 @@ struct weights_load_opts {
 	enum weights_part part;
 	const char *skip; /* tensors whose names have this prefix stay unchanged; NULL: none */
 	const char *head; /* prefix of the tensors that --reset-head skips, for the message; NULL: none */
+	bool evaluates;	  /* --test-only, for the message */
 };
 
 /* Loads every tensor of the part. Converts F64, F32, F16 and BF16; ignores names of layout_ignorable. Missing or
