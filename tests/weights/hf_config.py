@@ -13,7 +13,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from helper import SOURCE, Folder, check, dptrain, fast, finish, read_run, safetensors, write_safetensors
 
 SIZES = ["--n-layer", 2, "--n-head", 3, "--n-embd", 24, "--block-size", 16, "--vocab-size", 61]
-DATA = ["--model", "gpt2-124m", "--synthetic", "-b", 2, "--max-steps", 1, "--lr", 0, "--report-to", "none", "--threads", 1]
+DATA = ["--synthetic", "-b", 2, "--max-steps", 1, "--lr", 0, "--report-to", "none", "--threads", 1]
 
 
 def folder_of(tmp):
@@ -21,7 +21,7 @@ def folder_of(tmp):
     folder = os.path.join(tmp, "hf")
     os.mkdir(folder)
     path = os.path.join(folder, "model.safetensors")
-    p = dptrain(*DATA, *SIZES, *fast(), "--runs-dir", os.path.join(tmp, "first"), "--save-weights", path)
+    p = dptrain(*DATA, "--model", "gpt2-124m", *SIZES, *fast(), "--runs-dir", os.path.join(tmp, "first"), "--save-weights", path)
     check(p.returncode == 0, "the weights: exit %d: %s" % (p.returncode, p.stderr))
     write_safetensors(path, [(name, "F32", shape, values.tobytes()) for name, (shape, values) in safetensors(path).items()])
     return folder
@@ -106,10 +106,15 @@ def main():
     with Folder() as tmp:
         own_folders(tmp)
         c = Cases(tmp)
-        same = c.works("sizes as flags", {}, *SIZES)
+        same = c.works("sizes as flags", {}, "--model", "gpt2-124m", *SIZES)
         check(c.works("sizes of config.json", {}) == same, "sizes of config.json give the same loss as flags: %s" % same)
         check(c.works("another name of the activation", {"activation_function": "gelu_pytorch_tanh", "n_inner": 96, "layer_norm_epsilon": 1e-05}) == same,
               "the same model by other words")
+        check(c.works("a file in the folder", {}, "--init-from", os.path.join(c.folder, "model.safetensors")) == same, "--init-from FILE")
+        c.refused("a model of images", ["tensors do not fit"], {}, "--model", "resnet20")
+        os.rename(os.path.join(c.folder, "config.json"), os.path.join(tmp, "config.json"))
+        p = dptrain(*DATA, *fast(), "--init-from", c.folder, "--runs-dir", os.path.join(tmp, "runs", "none"))
+        check(p.returncode == 2 and "add --model NAME" in p.stderr, "without config.json: exit %d: %s" % (p.returncode, p.stderr))
         c.refused("an activation", ["config.json", "activation_function", "relu", "gelu_new"], {"activation_function": "relu"})
         c.refused("a relative", ["config.json", 'model_type "gpt_bigcode"', "gpt2"], {"model_type": "gpt_bigcode"})
         c.refused("an activation in an old file", ["config.json", "relu"], {"model_type": None, "activation_function": "relu"})

@@ -199,7 +199,21 @@ static void settle_from_metadata(void *user, const struct config_item *item)
 	t->rc = config_put(t->cfg, item->id, label, value, t->err);
 }
 
-/* Takes the sizes of a GPT-2 from the config.json next to weights of other programs, which have no metadata of ours. */
+/* Returns the model of these sizes; without one a GPT whose sizes all come from flags. */
+static const char *name_gpt(const struct hf_config *c)
+{
+	for (int i = 0; i < MODEL_COUNT; i++) {
+		const struct model_config *d = &models_table[i]->defaults;
+
+		if (models_table[i]->reads_tokens && d->layers == c->layers && d->heads == c->heads &&
+		    d->width == c->width)
+			return models_table[i]->name;
+	}
+	return model_gpt2_124m.name;
+}
+
+/* Takes the model and the sizes of a GPT-2 from the config.json next to weights of other programs, which have no
+ * metadata of ours. */
 static int settle_from_config_json(struct run_config *cfg, const char *path, struct err *err)
 {
 	char source[400], label[300];
@@ -215,7 +229,7 @@ static int settle_from_config_json(struct run_config *cfg, const char *path, str
 	} sizes[] = { { FLAG_n_layer, c.layers }, { FLAG_n_head, c.heads }, { FLAG_n_embd, c.width },
 		      { FLAG_block_size, c.context }, { FLAG_vocab_size, c.vocab } };
 
-	rc = 0;
+	rc = config_given(cfg, FLAG_model) ? 0 : config_put(cfg, FLAG_model, source, name_gpt(&c), err);
 	for (size_t i = 0; !rc && i < sizeof(sizes) / sizeof(sizes[0]); i++)
 		if (sizes[i].value > 0)
 			rc = config_settle(cfg, sizes[i].id, sizes[i].value, source, err);
@@ -266,7 +280,7 @@ int initial_settle(struct run_config *cfg, struct err *err)
 		rc = note_trained(&t);
 	if (!rc && !safetensors_meta(s, "model"))
 		rc = settle_from_config_json(cfg, t.path, err);
-	if (!rc && !config_given(cfg, FLAG_model) && !safetensors_meta(s, "model"))
+	if (!rc && cfg->origin[FLAG_model] == ORIGIN_DEFAULT)
 		rc = err_set(err, ERR_USAGE, "%.300s has no model name in its metadata: add --model NAME", t.path);
 	safetensors_close(s);
 	return rc;
