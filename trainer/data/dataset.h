@@ -163,6 +163,7 @@ struct dataset_opts {
 	bool squeeze;	  /* evaluation resizes the whole picture to image_size instead of cropping the centre */
 	int eval_resize;  /* evaluation: shorter side before the centre crop; 0: 256/224 of image_size */
 	double val_share; /* share of the files (or of each text) for validation, if the set has no validation files */
+	bool inspected;	  /* a set that max_unreadable would refuse is opened, with a notice */
 	bool strict;	  /* a file or sample that is left out or unreadable is fatal (ERR_USAGE) */
 	double data_timeout_s; /* remote stores: longest time without progress; 0: 300 */
 	int read_ahead;	       /* requests in flight; 0: automatic */

@@ -36,6 +36,7 @@ struct inspected_sample {
 	struct err why; /* it is unreadable */
 };
 
+/* Opens the set of any kind as a training would, but for what is only refused there. */
 static int open_inspected_set(struct inspection *i, struct err *err)
 {
 	const struct run_config *cfg = i->cfg;
@@ -43,11 +44,13 @@ static int open_inspected_set(struct inspection *i, struct err *err)
 				  .classes = (int)cfg->classes,
 				  .seq_len = cfg->seq_len ? cfg->seq_len : SEQ_LEN,
 				  .any_kind = true,
+				  .inspected = true,
 				  .image_size = cfg->image_size ? (int)cfg->image_size : IMAGE_SIZE,
 				  .val_share = cfg->val_split,
 				  .tokenizer = cfg->tokenizer,
 				  .pack_documents = cfg->pack == CONFIG_PACK_DOCUMENTS,
 				  .strict = cfg->strict,
+				  .max_unreadable = cfg->max_unreadable,
 				  .data_timeout_s = cfg->data_timeout,
 				  .val_path = cfg->val_path,
 				  .image_field = cfg->image_field,

@@ -121,6 +121,19 @@ def texts():
         assert deliver(two, val=1)[0] == [3, 4]
 
 
+def limit():
+    """A hidden test set marks its labels by -1: the refusal names the reason, and `dptrain inspect` says the same."""
+    path = f"{tmp}/hidden"
+    os.mkdir(path)
+    archive(f"{path}/train-0.tar", [{"cls": b"%d" % (i % 3)} for i in range(30)])
+    archive(f"{path}/val-0.tar", [{"cls": b"%d" % (i % 3 if i % 2 else -1)} for i in range(30)])
+    said = deliver(path, code=1, max_unreadable=0.01)
+    assert "15 samples cannot be read, more than 10" in said and "val-0.tar: sample 0000: its label is not an integer >= 0" in said, said
+    done = subprocess.run([os.path.join(BUILD, "dptrain"), "inspect", "--data-path", path], capture_output=True, text=True, timeout=60, check=True)
+    assert "left out 15 samples: val-0.tar: sample 0000: its label is not an integer >= 0" in done.stdout, done
+    assert done.stdout.count("a training refuses this set: ") == 1 and "15 samples cannot be read, more than 10" in done.stdout, done
+
+
 def records():
     def example(**features):
         entries = b""
@@ -144,5 +157,6 @@ def records():
 with tempfile.TemporaryDirectory(prefix="dptrain-labels-") as tmp:
     columns()
     texts()
+    limit()
     records()
 print("labels: of every type, in every container")

@@ -112,6 +112,7 @@ int image_set_describe(struct image_set *s, const struct dataset_opts *o, int cl
 		return rc;
 	s->strict = o->strict;
 	s->max_unreadable = o->max_unreadable;
+	s->inspected = o->inspected;
 	if (o->classes && o->classes < classes)
 		return err_set(err, ERR_USAGE, "%.300s: has %d %s, more than --classes %d", b->path, classes, what,
 			       o->classes);
@@ -235,15 +236,23 @@ int image_set_lost(struct image_set *s, int64_t n, const char *why, struct err *
 	int64_t broken = atomic_fetch_add(&s->n_broken, n) + n;
 	double all = (double)(s->base.n_samples[SPLIT_TRAIN] + s->base.n_samples[SPLIT_VAL]);
 	double most = s->max_unreadable * all;
+	struct err found = ERR_INIT;
+	int rc;
 
 	if (broken <= BROKEN_LEAST || !s->max_unreadable || (double)broken <= most)
 		return 0;
-	return err_set(
-		err, ERR_LIMIT,
+	rc = err_set(
+		s->inspected ? &found : err, ERR_LIMIT,
 		"%.200s: %lld samples cannot be read, more than %.0f (--max-unreadable %g of %.0f, at least %d): "
 		"one of them: %.*s",
 		s->base.path, (long long)broken, most > BROKEN_LEAST ? most : BROKEN_LEAST, s->max_unreadable, all,
 		BROKEN_LEAST, (int)strcspn(why, "\n"), why);
+	if (!s->inspected)
+		return rc;
+	s->max_unreadable = 0; /* said once */
+	err_prefix(&found, "a training refuses this set");
+	image_set_note(s, found.text);
+	return 0;
 }
 
 int image_set_failed(struct image_set *s, const struct dataset_read *r, const struct err *why, struct err *err)

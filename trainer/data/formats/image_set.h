@@ -13,7 +13,7 @@
 struct image_set {
 	struct dataset base;
 	int resize; /* shorter side before the centre crop, for evaluation */
-	bool strict, squeeze;
+	bool strict, squeeze, inspected; /* inspected: the limit is a notice */
 	double max_unreadable;		      /* share of the set; 10 samples are always tolerated */
 	_Atomic uint8_t *broken[SPLIT_COUNT]; /* [sample]: counted as unreadable */
 	_Atomic int64_t n_broken;

@@ -18,6 +18,7 @@
 #define IMAGE_FIELDS_DEFAULT "jpg;jpeg;png;npy"
 #define IMAGE_FIELDS "jpg;jpeg;png;webp;gif;tif;tiff;bmp;npy"
 #define LABEL_FIELDS "cls"
+#define NOTES_MOST (IMAGE_SET_NOTICES - 2) /* and two lines about all of them */
 #define KEY_BYTES_MAX ((size_t)1 << 28)
 
 /* Adds single pictures at an address, the training pictures first. */
@@ -437,11 +438,11 @@ static int note_lost_samples(struct shards *d, struct err *err)
 	char text[512];
 	size_t n;
 
-	for (int i = 0; i < IMAGE_SET_NOTICES - 1 && (n = strcspn(line, "\n")) && line[n]; i++, line += n + 1) {
+	for (int i = 0; i < NOTES_MOST && (n = strcspn(line, "\n")) && line[n]; i++, line += n + 1) {
 		snprintf(text, sizeof(text), "%.*s", (int)n, line);
 		image_set_note(&d->set, text);
 	}
-	if (d->samples.lost > IMAGE_SET_NOTICES - 1) {
+	if (d->samples.lost > NOTES_MOST) {
 		snprintf(text, sizeof(text), "%.300s: %lld samples or stretches are unusable in total",
 			 d->set.base.path, (long long)d->samples.lost);
 		image_set_note(&d->set, text);
