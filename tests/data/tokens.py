@@ -250,6 +250,42 @@ def several(tmp):
     check("train-*.tokens: has no document ends" in p.stderr, "a file without document ends: %s" % p.stderr)
 
 
+def foreign(tmp):
+    """Token files of nanoGPT (nanoGPT#202, #422), llm.c and NumPy are known by their content, also where their size fits
+    CIFAR-100 (allamo#17)."""
+    draw = random.Random(6)
+    llmc = lambda magic, version, kind, tokens: struct.pack("<256i", magic, version, len(tokens), *[0] * 253) + struct.pack("<%d%s" % (len(tokens), kind), *tokens)
+    def numpy(tokens):
+        head = "{'descr': '<u2', 'fortran_order': False, 'shape': (%d,), }" % len(tokens)
+        return b"\x93NUMPY\1\0" + struct.pack("<H", 118) + head.encode().ljust(117) + b"\n" + struct.pack("<%dH" % len(tokens), *tokens)
+    plain = lambda tokens: struct.pack("<%dH" % len(tokens), *tokens)
+    chars, words = [draw.randrange(65) for _ in range(1537 * 40)], [draw.randrange(50257) for _ in range(3000)]
+    for what, files, tokens, vocab in (
+            ("nanoGPT", {"train.bin": plain(words), "val.bin": plain(words[:99])}, words, 50257),
+            ("characters", {"train.bin": plain(chars), "val.bin": plain(chars[:99]),
+                            "meta.pkl": b"\x80\x04\x95\x1e\0\0\0\0\0\0\0}\x94(\x8c\nvocab_size\x94KA\x8c\x04itos\x94}\x94u."}, chars, 65),
+            ("llm.c", {"tiny_shakespeare_train.bin": llmc(20240520, 1, "H", words), "tiny_shakespeare_val.bin": llmc(20240520, 1, "H", words[:99])}, words, 50257),
+            ("Llama 3", {"fineweb_train_000001.bin": llmc(20240801, 7, "I", [t + 70000 for t in words]), "fineweb_val_000000.bin": llmc(20240801, 7, "I", words[:99])},
+             [t + 70000 for t in words], 128256),
+            ("NumPy", {"edufineweb_train_000001.npy": numpy(words), "edufineweb_val_000000.npy": numpy(words[:99])}, words, 50257)):
+        folder = os.path.join(tmp, "foreign-%s" % what.replace(" ", "-"))
+        os.mkdir(folder)
+        for name, data in files.items():
+            with open(os.path.join(folder, name), "wb") as f:
+                f.write(data)
+        p = dptrain("inspect", "--data-path", folder, "--seq-len", "8", "--json", "--strict", cwd=tmp)
+        said = json.loads(p.stdout) if check(p.returncode == 0, "%s: %s" % (what, p.stderr)) else {}
+        first = [s["tokens"] for s in said.get("first", []) if s["split"] == "train"]
+        check(sum(first, []) == tokens[:32] and said["format"] == "tokens", "%s: %s" % (what, first))
+        check(said["samples"] == {"train": -(-(len(tokens) - 1) // 8), "val": 13}, "%s: %s" % (what, said["samples"]))
+        p = dptrain("inspect", "--data-path", folder, cwd=tmp)
+        check("vocabulary of %d" % vocab in p.stdout, "%s: %s" % (what, p.stdout))
+        p = dptrain("--data-path", folder, "--model", "resnet20", "-b", "2", "--max-steps", "1", cwd=tmp)
+        check(p.returncode == 2 and "has tokens, but resnet20 is a model of images" in p.stderr, "%s: %s" % (what, p.stderr))
+    p = dptrain(*SMALL, "--data-path", "foreign-characters", "-b", "4", "--max-steps", "2", "--threads", "1", "--runs-dir", os.path.join(tmp, "runs-foreign"), cwd=tmp)
+    check(p.returncode == 0 and "vocabulary of 65" in p.stdout, "a training on characters: %s" % p)
+
+
 def main():
     with tempfile.TemporaryDirectory(prefix="dptrain-tokens-") as tmp:
         as_bytes(tmp)
@@ -261,6 +297,7 @@ def main():
         no_waiting(tmp)
         killed(tmp)
         several(tmp)
+        foreign(tmp)
     print("tokens: %s" % ("%d checks failed" % len(failures) if failures else "passed"))
     sys.exit(1 if failures else 0)
 

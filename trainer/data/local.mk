@@ -13,7 +13,8 @@ libtrainer_la_SOURCES += trainer/data/pictures/restart.c
 libtrainer_la_SOURCES += trainer/data/pictures/resize.c trainer/data/pictures/resize.h
 # Texts and tokens.
 libtrainer_la_SOURCES += trainer/data/tokenizer/bpe.c
-libtrainer_la_SOURCES += trainer/data/tokenizer/bpe.h trainer/data/tokenizer/token_file.c trainer/data/tokenizer/token_file.h
+libtrainer_la_SOURCES += trainer/data/tokenizer/bpe.h trainer/data/tokenizer/foreign_tokens.c trainer/data/tokenizer/foreign_tokens.h
+libtrainer_la_SOURCES += trainer/data/tokenizer/token_file.c trainer/data/tokenizer/token_file.h
 libtrainer_la_SOURCES += trainer/data/tokenizer/tokenizer.c trainer/data/tokenizer/tokenizer.h trainer/data/tokenizer/unicode.def
 # Stores of bytes, and containers of samples.
 libtrainer_la_SOURCES += trainer/data/store/cache.c trainer/data/store/cache.h

@@ -13,6 +13,7 @@
 #include "trainer/data/container/tar_walk.h"
 #include "trainer/data/formats/formats.h"
 #include "trainer/data/pictures/pixels.h"
+#include "trainer/data/tokenizer/token_file.h"
 
 /* ---- a tar archive, plain or gzip, read from front to back (POSIX ustar; GNU long names are skipped) ---- */
 
@@ -193,7 +194,10 @@ static const struct cifar_kind *find_cifar_kind(const char *path)
 
 static bool cifar_probe(const char *path)
 {
-	return find_cifar_kind(path) != NULL;
+	const struct cifar_kind *kind = find_cifar_kind(path);
+
+	/* a train.bin may also hold tokens */
+	return kind && !(kind == &kinds[1] && token_set_probe(path, split_name(SPLIT_TRAIN)));
 }
 
 static void cifar_close(struct dataset *base)

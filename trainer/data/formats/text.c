@@ -179,7 +179,7 @@ static enum data_account_fate decide_token_fate(void *user, const char *name, ch
 		for (int i = 0; i < d->set[s].n; i++)
 			if (!strcmp(name, d->set[s].name[i]))
 				return DATA_ACCOUNT_USED;
-	return DATA_ACCOUNT_LEFT;
+	return !strcmp(name, "meta.pkl") && !d->base.tokenizer[0] ? DATA_ACCOUNT_USED : DATA_ACCOUNT_LEFT;
 }
 
 static int tokens_open_folder(struct dataset **ret, const struct dataset_opts *o, struct err *err)
@@ -194,7 +194,7 @@ static int tokens_open_folder(struct dataset **ret, const struct dataset_opts *o
 const struct dataset_ops dataset_tokens = {
 	.name = "tokens",
 	.kind = SAMPLE_TOKENS,
-	.expects = TOKENS_TRAIN " or train-*.tokens (dptrain tokenize)",
+	.expects = TOKENS_TRAIN " or train-*.tokens (dptrain tokenize), *train*.bin (nanoGPT, llm.c)",
 	.probe = tokens_probe,
 	.open = tokens_open_folder,
 	.read = tokens_read,

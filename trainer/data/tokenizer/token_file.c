@@ -13,6 +13,7 @@
 #include "tracker/base/array.h"
 #include "tracker/base/crc32c.h"
 #include "tracker/base/round.h"
+#include "trainer/data/tokenizer/foreign_tokens.h"
 
 #define MAGIC "DPTOKENS"
 #define VERSION 1
@@ -104,6 +105,10 @@ int token_file_open(struct token_file *ret, const char *path, struct err *err)
 
 	if (!rc)
 		rc = file_refuse_pointer(path, f.map.bytes, f.map.n, err);
+	if (!rc && foreign_tokens_parse(&f, path)) {
+		*ret = f;
+		return 0;
+	}
 	if (!rc)
 		rc = read_token_header(&f, path, err);
 	if (rc) {
@@ -133,7 +138,7 @@ uint32_t token_file_sum(const struct token_file *f)
 {
 	const unsigned char *bytes = f->map.bytes;
 	size_t n = f->map.n, step = n / SAMPLES;
-	uint32_t sum = crc32c(0, bytes, HEADER_BYTES);
+	uint32_t sum = crc32c(0, bytes, n < HEADER_BYTES ? n : HEADER_BYTES);
 
 	if (step <= SAMPLE_BYTES)
 		return crc32c(sum, bytes, n);
@@ -319,7 +324,7 @@ bool token_set_probe(const char *folder, const char *name)
 	struct dirent *e;
 
 	while (d && !found && (e = readdir(d)))
-		found = is_split_file(e->d_name, name, &alone);
+		found = is_split_file(e->d_name, name, &alone) || foreign_tokens_probe(folder, e->d_name, name);
 	if (d)
 		closedir(d);
 	return found;
@@ -339,18 +344,24 @@ static int compare_split_file_names(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Collects the file names of a split, sorted. Refuses NAME.tokens next to NAME-*.tokens. */
+/* Collects the file names of a split, sorted: our own, else those of other programs. Refuses NAME.tokens
+ * next to NAME-*.tokens. */
 static int find_split_files(struct token_set *s, const char *folder, const char *name, struct err *err)
 {
 	DIR *d = opendir(folder);
-	bool any_alone = false, alone;
+	bool any_alone = false;
 	struct dirent *e;
 	int rc = 0;
 
 	if (!d)
 		return err_set(err, ERR_USAGE, "%.300s: %s", folder, strerror(errno));
-	while (!rc && (e = readdir(d)))
-		if (is_split_file(e->d_name, name, &alone)) {
+	for (int foreign = 0; foreign < 2 && !s->n; foreign++, rewinddir(d))
+		while (!rc && (e = readdir(d))) {
+			bool alone = false;
+
+			if (foreign ? !foreign_tokens_probe(folder, e->d_name, name) :
+				      !is_split_file(e->d_name, name, &alone))
+				continue;
 			any_alone |= alone;
 			rc = add_split_file_name(s, e->d_name, err);
 		}
