@@ -286,6 +286,32 @@ def foreign(tmp):
     check(p.returncode == 0 and "vocabulary of 65" in p.stdout, "a training on characters: %s" % p)
 
 
+def fields(tmp):
+    """The member with the text is named to training and inspection, too; one that is missing is answered with those that there are.
+    Nulls are counted in the account of the texts, of a second opening, and of the token files."""
+    folder = os.path.join(tmp, "fields")
+    os.mkdir(folder)
+    with open(os.path.join(folder, "train.jsonl"), "w", encoding="utf-8") as f:
+        for i in range(50):
+            f.write(json.dumps({"id": i, "content": None if i % 5 == 2 else "the quick brown fox %d" % i, "meta": {"note": "x"}}) + "\n")
+    run = [*SMALL, "-b", "4", "--max-steps", "1", "--threads", "1", "--runs-dir", os.path.join(tmp, "runs-fields")]
+    for command in (["train", *run], ["inspect"], ["plan", *SMALL, "-b", "4"]):
+        p = dptrain(*command, "--data-path", folder, cwd=tmp)
+        check(p.returncode == 2 and "train.jsonl:1: has no string member text: use --text-field with one of: content, meta.note" in p.stderr,
+              "%s: %s" % (command[0], p.stderr))
+        for _ in range(2):
+            p = dptrain(*command, "--data-path", folder, "--text-field", "content", cwd=tmp)
+            check(p.returncode == 0 and "left out 10 samples: content is null (train.jsonl:3)" in p.stdout + p.stderr, "%s: %s" % (command[0], p))
+    p = dptrain("inspect", "--data-path", folder, "--text-field", "content", "--strict", cwd=tmp)
+    check(p.returncode == 2 and "left out 10 samples" in p.stderr, "strict: %s" % p)
+    p = dptrain("tokenize", "--data-path", folder, "--text-field", "content", "--out", "fields.tokens", cwd=tmp)
+    check("of 40 documents" in p.stdout and "left out 10 samples: content is null" in p.stdout, "tokenize: %s" % p)
+    p = dptrain("inspect", "--data-path", "fields.tokens", cwd=tmp)
+    check(p.returncode == 0 and "left out 10 samples: content is null" in p.stdout, "token files: %s" % p)
+    p = dptrain("train", *run, "--data-path", "fields.tokens", "--text-field", "content", cwd=tmp)
+    check(p.returncode == 2 and "--text-field: fields.tokens has tokens already: omit it" in p.stderr, "tokens with the flag: %s" % p.stderr)
+
+
 def main():
     with tempfile.TemporaryDirectory(prefix="dptrain-tokens-") as tmp:
         as_bytes(tmp)
@@ -298,6 +324,7 @@ def main():
         killed(tmp)
         several(tmp)
         foreign(tmp)
+        fields(tmp)
     print("tokens: %s" % ("%d checks failed" % len(failures) if failures else "passed"))
     sys.exit(1 if failures else 0)
 

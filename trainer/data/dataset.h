@@ -152,6 +152,7 @@ struct dataset_opts {
 	int64_t seq_len;       /* token sets; 0: sets of images are preferred */
 	bool any_kind;	       /* … or of any kind, in the order of the formats, to inspect it */
 	const char *tokenizer; /* texts: "bytes" (NULL), or a folder (tokenizer.h) */
+	const char *text_field; /* texts: member or column with the text; NULL: the usual one */
 	const uint32_t *mix;   /* weights of the n_mix token sets that path joins by "::"; NULL: one set */
 	int n_mix;
 	int64_t epoch_samples; /* mixed set; 0: the sum over its sets */

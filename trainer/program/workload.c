@@ -124,6 +124,7 @@ static int open_data_folder(struct subject_opening *opening, struct err *err)
 				  .squeeze = cfg->eval_transform == CONFIG_EVAL_RESIZE,
 				  .val_share = cfg->val_split,
 				  .tokenizer = cfg->tokenizer,
+				  .text_field = config_given(cfg, FLAG_text_field) ? cfg->text_field : NULL,
 				  .epoch_samples = cfg->epoch_samples,
 				  .pack_documents = cfg->pack == CONFIG_PACK_DOCUMENTS,
 				  .strict = cfg->strict,
@@ -231,7 +232,7 @@ static int refuse_other_family(const struct run_config *cfg, const struct model 
 	static const enum flag_id words[] = { FLAG_n_layer,    FLAG_n_head,	FLAG_n_embd,
 					      FLAG_block_size, FLAG_vocab_size, FLAG_tie_weights,
 					      FLAG_dropout,    FLAG_seq_len,	FLAG_tokenizer,
-					      FLAG_pack,       FLAG_mix };
+					      FLAG_pack,       FLAG_mix,	FLAG_text_field };
 	static const enum flag_id images[] = {
 		FLAG_classes,	      FLAG_in_channels,	   FLAG_image_size,  FLAG_act,	  FLAG_augment,
 		FLAG_label_smoothing, FLAG_eval_transform, FLAG_eval_resize, FLAG_zero_init_residual,

@@ -285,6 +285,21 @@ static void add_token_counts(const struct run_config *cfg, const struct texts *t
 		 texts->n != 1 ? "s" : "", (long long)tokenizer_vocab(tokenizer), tokenizer_name(tokenizer));
 }
 
+/* Files and documents that are not in the tokens. */
+static void add_left_texts(const struct run_config *cfg, const struct texts *texts, const struct tokenize_made *made,
+			   struct buf *out)
+{
+	struct data_account all = texts->account;
+	size_t from = out->len;
+
+	data_account_add(&all, &made->left, "");
+	if (!all.n_left)
+		return;
+	buf_addf(out, "%s: ", cfg->data_path);
+	data_account_say_left(&all, DATA_ACCOUNT_REASONS, out);
+	dataset_end_line(out, from);
+}
+
 static void report_reading(void *user, uint64_t bytes)
 {
 	terminal_progress_show(user, bytes >> 20);
@@ -317,8 +332,10 @@ int describe_tokenize(const struct run_config *cfg, struct buf *out, struct err 
 						       .user = &reading },
 			      &made, err);
 	terminal_progress_clear(&reading);
-	if (!rc)
+	if (!rc) {
 		add_token_counts(cfg, &texts, tokenizer, &made, out);
+		add_left_texts(cfg, &texts, &made, out);
+	}
 	tokenizer_close(tokenizer);
 	texts_done(&texts);
 	return rc;

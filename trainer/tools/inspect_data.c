@@ -48,6 +48,7 @@ static int open_inspected_set(struct inspection *i, struct err *err)
 				  .image_size = cfg->image_size ? (int)cfg->image_size : IMAGE_SIZE,
 				  .val_share = cfg->val_split,
 				  .tokenizer = cfg->tokenizer,
+				  .text_field = config_given(cfg, FLAG_text_field) ? cfg->text_field : NULL,
 				  .pack_documents = cfg->pack == CONFIG_PACK_DOCUMENTS,
 				  .strict = cfg->strict,
 				  .max_unreadable = cfg->max_unreadable,

@@ -3,9 +3,12 @@
  * Parquet rows. */
 #include "trainer/data/corpus/documents.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
+
+#include <jansson.h>
 
 #include "config.h"
 #include "tracker/base/file.h"
@@ -228,6 +231,7 @@ struct document_walk {
 	struct buf line, text; /* JSON: unparsed input; the document */
 	size_t searched;       /* leading bytes of the input without a newline */
 	int64_t number;	       /* line from 1, or row from 0 */
+	bool any_null;
 };
 
 static int emit_whole_document(const struct document_walk *w, const char *text, size_t n, struct err *err)
@@ -284,6 +288,50 @@ static int walk_plain_text(struct document_walk *w, enum text_packing packing, s
 
 /* ---- lines of JSON ---- */
 
+/* Counts a document that is null; where: its line from 1, or its row from 0. */
+static void skip_null(struct document_walk *w, const char *where, int64_t number)
+{
+	char example[DATA_ACCOUNT_TEXT_BYTES];
+
+	snprintf(example, sizeof(example), "%.200s:%s%lld", objects_name(w->o->store, w->o->object), where,
+		 (long long)number);
+	data_account_leave_samples(w->o->account, 1, w->any_null ? NULL : example, "%.60s is null", w->field);
+	w->any_null = true;
+}
+
+/* The members of a JSON line that are strings, also those of its members. */
+static void list_text_members(const json_t *object, const char *above, struct buf *to)
+{
+	const char *name;
+	json_t *value;
+
+	json_object_foreach((json_t *)object, name, value) {
+		if (json_is_string(value) && to->len < 200)
+			buf_addf(to, "%s%s%.60s", to->len ? ", " : "", above, name);
+		if (json_is_object(value) && !*above) {
+			char path[80];
+
+			snprintf(path, sizeof(path), "%.60s.", name);
+			list_text_members(value, path, to);
+		}
+	}
+}
+
+static int refuse_json_line(const struct document_walk *w, const char *line, size_t n, struct err *err)
+{
+	json_t *object = json_loadb(line, n, 0, NULL);
+	struct buf names;
+	int rc;
+
+	buf_init(&names, 4096);
+	list_text_members(object, "", &names);
+	rc = err_set(err, ERR_USAGE, "%.250s:%lld: has no string member %.60s: use --text-field with one of: %.200s",
+		     w->name, (long long)w->number, w->field, names.len ? names.data : "(no string member)");
+	buf_done(&names);
+	json_decref(object);
+	return rc;
+}
+
 /* Emits the text member of one line; skips an empty line or a null. */
 static int emit_json_line(struct document_walk *w, const char *line, size_t n, struct err *err)
 {
@@ -295,10 +343,10 @@ static int emit_json_line(struct document_walk *w, const char *line, size_t n, s
 	case JSON_MEMBER_FOUND:
 		return emit_whole_document(w, w->text.data, w->text.len, err);
 	case JSON_MEMBER_NULL:
+		skip_null(w, "", w->number);
 		return 0;
 	case JSON_MEMBER_NONE:
-		return err_set(err, ERR_USAGE, "%.300s:%lld: has no string member %.60s (--text-field)", w->name,
-			       (long long)w->number, w->field);
+		return refuse_json_line(w, line, n, err);
 	case JSON_MEMBER_WRONG:
 		return err_set(err, ERR_USAGE, "%.300s:%lld: is not a JSON object", w->name, (long long)w->number);
 	case JSON_MEMBER_NOMEM:
@@ -356,7 +404,8 @@ static int emit_table_row(void *user, int64_t row, const struct parquet_cell *ce
 {
 	struct document_walk *w = user;
 
-	(void)row;
+	if (cell->null)
+		skip_null(w, " row ", row);
 	return cell->null ? 0 : emit_whole_document(w, (const char *)cell->bytes, cell->n, err);
 }
 

@@ -4,6 +4,7 @@
 #ifndef DPT_DATA_DOCUMENTS_H
 #define DPT_DATA_DOCUMENTS_H
 
+#include "trainer/data/data_account.h"
 #include "trainer/data/store/data_objects.h"
 
 #define DOCUMENTS_FIELD "text"
@@ -21,11 +22,13 @@ struct documents_sink {
 struct documents_opts {
 	struct objects *store;
 	int object;
-	const char *field; /* member or column with the text; NULL: DOCUMENTS_FIELD */
-	bool sizes;	   /* begin needs the size: a compressed text is decompressed twice */
+	const char *field;	      /* member or column with the text; NULL: DOCUMENTS_FIELD */
+	struct data_account *account; /* counts documents that are null */
+	bool sizes; /* begin needs the size: a compressed text is decompressed twice */
 };
 
-/* Walks the documents and skips empty ones. ERR_USAGE names the file, the line or row, and the cause. */
+/* Walks the documents and skips those that are empty or null. ERR_USAGE names the file, the line or row, and the
+ * cause. */
 int documents_walk(const struct documents_opts *o, const struct documents_sink *to, struct err *err);
 
 /* ---- json_member.c ----

@@ -5,6 +5,7 @@
 #include "trainer/data/corpus/tokenize.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -250,6 +251,7 @@ struct tokenize_job {
 	struct encode *encode;
 	bool in_val;   /* the file is for validation */
 	uint64_t read; /* bytes of text so far */
+	struct data_account left;
 	/* Of the current document: */
 	struct buf text;  /* read, not submitted */
 	enum split split; /* split that the text belongs to */
@@ -379,6 +381,7 @@ static int tokenize_file(struct tokenize_job *j, int i, struct err *err)
 	return documents_walk(&(struct documents_opts){ .store = j->store,
 							.object = i,
 							.field = o->field,
+							.account = &j->left,
 							.sizes = !o->texts->has_val && o->val_share > 0 },
 			      &sink, err);
 }
@@ -426,6 +429,48 @@ static int open_tokenize_job(struct tokenize_job *j, struct err *err)
 	return rc;
 }
 
+/* Writes the file of what was left out, or removes that of an earlier call. */
+static int write_left_out(const struct tokenize_job *j, struct err *err)
+{
+	char path[PATH_MAX];
+	FILE *f;
+	bool bad;
+
+	snprintf(path, sizeof(path), "%.4000s/" TOKENIZE_LEFT_OUT, j->o->out);
+	if (!j->left.n_left) {
+		unlink(path);
+		return 0;
+	}
+	f = fopen(path, "we");
+	if (!f)
+		return err_set_errno(err, errno, "cannot write %.300s", path);
+	for (int i = 0; i < j->left.n_left; i++)
+		fprintf(f, "%lld\t%s\t%s\n", (long long)j->left.left[i].n, j->left.left[i].why,
+			j->left.left[i].example);
+	bad = ferror(f);
+	return fclose(f) || bad ? err_set_errno(err, errno, "cannot write %.300s", path) : 0;
+}
+
+void tokenize_read_left_out(const char *folder, struct data_account *a)
+{
+	char path[PATH_MAX], line[2 * DATA_ACCOUNT_TEXT_BYTES + 32], *why, *example;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%.4000s/" TOKENIZE_LEFT_OUT, folder);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f)) {
+		line[strcspn(line, "\n")] = '\0';
+		why = strchr(line, '\t');
+		example = why ? strchr(why + 1, '\t') : NULL;
+		if (!example)
+			continue;
+		*example = '\0';
+		data_account_leave_samples(a, strtoll(line, NULL, 10), example + 1, "%s", why + 1);
+	}
+	if (f)
+		fclose(f);
+}
+
 static int commit_token_files(struct tokenize_job *j, struct tokenize_made *ret, struct err *err)
 {
 	int rc = 0;
@@ -434,6 +479,8 @@ static int commit_token_files(struct tokenize_job *j, struct tokenize_made *ret,
 		return err_set(err, ERR_USAGE, "%.300s%s: too short to learn from: %lld tokens",
 			       j->o->texts->file[0].name, j->o->texts->n > 1 ? " and the other texts" : "",
 			       (long long)token_writer_count(j->to[SPLIT_TRAIN]));
+	rc = write_left_out(j, err);
+	ret->left = j->left;
 	for (int s = SPLIT_COUNT - 1; !rc && s >= 0; s--) { /* train.tokens last: it marks the set as complete */
 		ret->tokens[s] = token_writer_count(j->to[s]);
 		ret->documents[s] = token_writer_documents(j->to[s]);

@@ -21,12 +21,18 @@ struct tokenize_opts {
 	void *user;
 };
 
+#define TOKENIZE_LEFT_OUT "left-out.tsv" /* next to the token files: what their documents lack */
+
 struct tokenize_made {
 	int64_t tokens[SPLIT_COUNT], documents[SPLIT_COUNT];
+	struct data_account left; /* documents that are null */
 };
 
 /* Writes the token files of both splits; *ret: their sizes. ERR_USAGE: a text is unreadable or too short; ERR_IO: a
  * write failed. */
 int tokenize(const struct tokenize_opts *o, struct tokenize_made *ret, struct err *err);
+
+/* Adds what was left out when the token files of the folder were made. */
+void tokenize_read_left_out(const char *folder, struct data_account *a);
 
 #endif

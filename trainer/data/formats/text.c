@@ -160,6 +160,7 @@ static int tokens_open(struct dataset **ret, const char *folder, const struct da
 		tokens_close(&d->base);
 		return rc;
 	}
+	tokenize_read_left_out(folder, &d->base.account);
 	d->unseen = !d->set[SPLIT_VAL].n && o->val_share > 0;
 	d->base.vocab = d->set[SPLIT_TRAIN].vocab;
 	d->base.separator = d->set[SPLIT_TRAIN].separator;
@@ -179,12 +180,15 @@ static enum data_account_fate decide_token_fate(void *user, const char *name, ch
 		for (int i = 0; i < d->set[s].n; i++)
 			if (!strcmp(name, d->set[s].name[i]))
 				return DATA_ACCOUNT_USED;
-	return !strcmp(name, "meta.pkl") && !d->base.tokenizer[0] ? DATA_ACCOUNT_USED : DATA_ACCOUNT_LEFT;
+	if (!strcmp(name, TOKENIZE_LEFT_OUT) || (!strcmp(name, "meta.pkl") && !d->base.tokenizer[0]))
+		return DATA_ACCOUNT_USED;
+	return DATA_ACCOUNT_LEFT;
 }
 
 static int tokens_open_folder(struct dataset **ret, const struct dataset_opts *o, struct err *err)
 {
-	int rc = tokens_open(ret, o->path, o, err);
+	int rc = o->text_field ? err_set(err, ERR_USAGE, "--text-field: %.300s has tokens already: omit it", o->path)
+			       : tokens_open(ret, o->path, o, err);
 
 	if (!rc)
 		data_account_walk(&(*ret)->account, o->path, &(struct data_account_rule){ decide_token_fate, *ret });
@@ -227,6 +231,8 @@ static int make_token_cache_key(const struct texts *t, const struct tokenizer *t
 	buf_init(&b, (size_t)1 << 26);
 	/* Key version 1 is for token files that may lack document ends; only --pack documents needs version 2. */
 	buf_addf(&b, "%d %s %g", o->pack_documents ? 2 : 1, tokenizer_name(tokenizer), t->has_val ? 0 : o->val_share);
+	if (o->text_field)
+		buf_addf(&b, " field %s", o->text_field);
 	for (int i = 0; !rc && i < t->n; i++) {
 		struct stat st;
 
@@ -295,7 +301,8 @@ static int prepare_text_tokens(const struct dataset_opts *o, const struct texts 
 		goto out;
 	}
 	rc = fill_token_cache(
-		&(struct tokenize_opts){ .texts = t, .tokenizer = tokenizer, .out = ret, .val_share = o->val_share },
+		&(struct tokenize_opts){ .texts = t, .tokenizer = tokenizer, .out = ret, .val_share = o->val_share,
+					 .field = o->text_field },
 		parent, err);
 out:
 	tokenizer_close(tokenizer);
@@ -314,7 +321,7 @@ static int text_open(struct dataset **ret, const struct dataset_opts *o, struct 
 	if (!rc)
 		rc = tokens_open(ret, folder, o, err);
 	if (!rc)
-		(*ret)->account = t.account;
+		data_account_add(&(*ret)->account, &t.account, "");
 	texts_done(&t);
 	return rc;
 }
