@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # image.sh BUILD: makes BUILD/release/image/dptrack-VERSION.oci.tar from the Debian packages in BUILD/release/deb: an OCI
-# archive with a Debian by debootstrap as its only layer. Needs root, debootstrap, umoci and a Debian mirror ($MIRROR).
+# archive with a Debian by debootstrap as its only layer. Needs a Debian mirror ($MIRROR) and what needs.sh names.
 # The process runs as user 10001; /var/lib/dptrack is the volume.
 set -e
 here=$(dirname "$(realpath "$0")")
@@ -13,10 +13,6 @@ fail() {
 	exit 1
 }
 
-[ "$(id -u)" = 0 ] || fail "making a Debian root needs root: run it with sudo"
-for tool in debootstrap umoci; do
-	command -v $tool >/dev/null || fail "$tool is not installed (Debian: $tool)"
-done
 deb=$(ls "$build"/release/deb/dptrack_*_amd64.deb 2>/dev/null) || fail "no package in $build/release/deb: run make deb"
 version=$(dpkg-deb -f "$deb" Version)
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(PYTHONPATH=$here/release PYTHONDONTWRITEBYTECODE=1 python3 -c 'import project; print(project.epoch())')}

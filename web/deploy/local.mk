@@ -3,7 +3,8 @@
 # and with flags of their own.
 EXTRA_DIST += web/deploy/release/project.py web/deploy/release/programs.py web/deploy/release/wheel_file.py \
 	web/deploy/release/curl_library.py web/deploy/release/wheels.py web/deploy/release/deb.py \
-	web/deploy/release/sbom.py web/deploy/release/release.py web/deploy/release/health_check.py web/deploy/image.sh web/deploy/health.sh
+	web/deploy/release/sbom.py web/deploy/release/release.py web/deploy/release/health_check.py web/deploy/image.sh web/deploy/health.sh \
+	web/deploy/needs.sh
 EXTRA_DIST += web/deploy/debian/control web/deploy/debian/copyright web/deploy/debian/rules web/deploy/debian/source/format \
 	web/deploy/debian/dptrack.default web/deploy/debian/dptrack.docs web/deploy/debian/dptrack.examples \
 	web/deploy/debian/dptrack.install web/deploy/debian/dptrack.manpages web/deploy/debian/dptrack.postinst \
@@ -16,7 +17,9 @@ grafanadir = $(pkgdatadir)/grafana
 dist_grafana_DATA = web/deploy/grafana-dashboard.json
 
 wheels deb release:
+	@sh $(srcdir)/web/deploy/needs.sh $@ $(builddir)
 	python3 $(srcdir)/web/deploy/release/$@.py $(builddir)
 image:
+	@sh $(srcdir)/web/deploy/needs.sh $@ $(builddir)
 	sh $(srcdir)/web/deploy/image.sh $(builddir)
 .PHONY: wheels deb release image

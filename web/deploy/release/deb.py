@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes the Debian packages for the Debian on which it runs: deb.py BUILD. Their files are in BUILD/release/deb.
 
-dpkg-buildpackage works in a copy of web/deploy/debian, with the programs of programs.py next to it. Needs debhelper,
-dh-python and, for the check at the end, lintian."""
+dpkg-buildpackage works in a copy of web/deploy/debian, with the programs of programs.py next to it; lintian checks the result.
+web/deploy/needs.sh names what is missing."""
 import email.utils
 import glob
 import os
@@ -21,7 +21,6 @@ import build_dptrack
 
 DEBIAN = os.path.join(project.TOP, "web", "deploy", "debian")
 EXAMPLES = ["dptrack@.service", "haproxy.cfg", "compose.yaml", "kubernetes.yaml"]
-TOOLS = {"dpkg-buildpackage": "dpkg-dev", "dh": "debhelper", "dh_python3": "dh-python", "lintian": "lintian"}
 
 
 def changelog(version):
@@ -85,9 +84,6 @@ def check(packages):
 
 def make_packages(build, version=None):
     """Returns the paths of the packages."""
-    missing = [f"{tool} (Debian: {package})" for tool, package in TOOLS.items() if not shutil.which(tool)]
-    if missing:
-        raise project.Failure("not installed: " + ", ".join(missing))
     root, absent = programs.build(os.path.join(build, "release"), build)
     out, version = os.path.join(build, "release", "deb"), version or project.version()
     work = f"{out}/dptrack-{version}"
