@@ -193,6 +193,9 @@ def layers(server, place):
             kept = [i for i, name in enumerate(every[0]) if not re.match(r"metrics\.(grad_norm|dead_units)/", name)]
             lib.equal(some, [[row[i] for i in kept] for row in every], "columns of export")
             lib.equal(len(every[0]) - len(kept), 6 * 8, "columns that are left out")
+            for more, wanted in (("", some), ("&all=1", every)):
+                text = server.request("GET", "/api/v1/export/runs.csv?experiment=deep" + more)[2].decode()
+                lib.equal(list(csv.reader(io.StringIO(text))), wanted, f"runs.csv{more}, the same over REST")
         else:
             lib.equal(some, [row for row in every if not re.match("(grad_norm|dead_units)/", row[column])], "rows of export --series")
             lib.equal(len(every) - len(some), 6 * 3, "rows that are left out")

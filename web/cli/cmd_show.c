@@ -189,7 +189,7 @@ static void print_goal(json_t *metrics)
 /* Adds a line to a table of metrics for the group of per-layer series that ends with this key. */
 static void add_folded_group(struct table *t, const char *key, size_t n)
 {
-	table_cellf(t, "%.*s/… (%zu series: --all)", (int)layer_series_group(key), key, n);
+	table_cellf(t, "%.*s/… (%zu series: --all)", (int)query_layer_group(key), key, n);
 	for (int i = 0; i < 6; i++)
 		table_cell(t, NULL);
 }
@@ -213,7 +213,7 @@ static void print_metric_table(json_t *metrics, bool all)
 	for (i = 0; i < 6; i++)
 		table_column(t, columns[i], true);
 	json_object_foreach(metrics, key, m) {
-		const size_t group = all ? 0 : layer_series_group(key);
+		const size_t group = all ? 0 : query_layer_group(key);
 
 		if (folded && (!group || strncmp(key, last, group + 1) != 0)) {
 			add_folded_group(t, last, folded);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* layer_series.c: recognises per-layer series, and removes them from CSV as it passes. */
+/* layer_series.c: removes per-layer series from CSV as it passes. */
 #include "web/cli/layer_series.h"
 
 #include <stdlib.h>
@@ -8,16 +8,6 @@
 #include "tracker/base/array.h"
 
 enum { RECORD_BYTES_MAX = 1 << 26 };
-
-size_t layer_series_group(const char *key)
-{
-	static const char *const groups[] = { "grad_norm/", "update_ratio/", "dead_units/" };
-
-	for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++)
-		if (!strncmp(key, groups[i], strlen(groups[i])))
-			return strlen(groups[i]) - 1;
-	return 0;
-}
 
 struct csv_field {
 	size_t from, bytes; /* in record, with quotes */
@@ -103,7 +93,7 @@ static int read_csv_head(struct layer_filter *f, struct err *err)
 		const char *text = field_text(f, i);
 
 		f->hidden[i] =
-			!strncmp(text, metrics, sizeof(metrics) - 1) && layer_series_group(text + sizeof(metrics) - 1);
+			!strncmp(text, metrics, sizeof(metrics) - 1) && query_layer_group(text + sizeof(metrics) - 1);
 		f->left_out += f->hidden[i];
 		if (f->field[i].bytes == 3 && !strncmp(text, "key", 3))
 			f->key_column = i;
@@ -124,7 +114,7 @@ static int pass_record(struct layer_filter *f, struct err *err)
 		rc = read_csv_head(f, err);
 	if (rc)
 		return rc;
-	if (f->key_column < f->fields && layer_series_group(field_text(f, f->key_column))) {
+	if (f->key_column < f->fields && query_layer_group(field_text(f, f->key_column))) {
 		f->left_out++;
 		return 0;
 	}

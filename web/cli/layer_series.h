@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* layer_series.h: the series that dptrain writes for each parameter or layer. Tables and CSV leave them out unless
- * --all is given. */
+/* layer_series.h: tables and CSV leave out the series of each layer (query_layer_group) unless --all is given. */
 #ifndef DPT_CLI_LAYER_SERIES_H
 #define DPT_CLI_LAYER_SERIES_H
 
 #include "web/server/local.h"
-
-/* Returns the length of the group's name ("grad_norm/conv1.weight": 9); 0: the series is of the run as a whole. */
-size_t layer_series_group(const char *key);
+#include "web/store/read/query.h"
 
 /* A sink that passes CSV on to another one without per-layer series: columns metrics.KEY.… of the table of runs, or
  * rows whose column "key" has such a KEY. One thread. */

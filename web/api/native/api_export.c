@@ -309,7 +309,7 @@ struct export_runs {
 	struct query_runs_opts opts;
 	struct query_keys keys;
 	char token[1024]; /* "": the first page */
-	bool any;
+	bool any, layers; /* layers: with the series of each layer */
 };
 
 static void free_runs_export(void *state)
@@ -397,11 +397,14 @@ static void export_metric_columns(struct export_row *r, const struct query_metri
 	}
 }
 
-static void export_run_metrics(struct export_row *r, const struct query_keys *keys, const struct query_run *run)
+static void export_run_metrics(struct export_row *r, const struct export_runs *e, const struct query_run *run)
 {
+	const struct query_keys *keys = &e->keys;
 	size_t i, k, at = 0;
 
 	for (i = 0; i < keys->metric_count; i++) {
+		while (!e->layers && at < run->metric_count && query_layer_group(run->metrics[at].key))
+			at++;
 		if (at < run->metric_count && !strcmp(run->metrics[at].key, keys->metrics[i])) {
 			export_metric_columns(r, &run->metrics[at++]);
 			continue;
@@ -430,7 +433,7 @@ static bool export_run_row(struct export_runs *e, struct arena *a, struct buf *o
 	export_row_time(&r, "start_time", run->start_ms);
 	export_row_time(&r, "end_time", run->end_ms);
 	export_sorted_pairs(&r, "params", e->keys.params, e->keys.param_count, params);
-	export_run_metrics(&r, &e->keys, run);
+	export_run_metrics(&r, e, run);
 	export_sorted_pairs(&r, "tags", e->keys.tags, e->keys.tag_count, tags);
 	export_row_text(&r, "experiment", run->experiment);
 	export_row_close(&r);
@@ -475,9 +478,11 @@ static bool read_runs_export_args(struct call *c, struct export_runs *e)
 	const char **names;
 	size_t n = call_arg_all(c, "experiment", &values), i;
 	const char *filter = call_arg(c, "filter"), *order = call_arg(c, "order_by");
+	int64_t all = e->format != EXPORT_CSV;
 
-	if (!call_args_done(c))
+	if ((e->format == EXPORT_CSV && !call_arg_int(c, "all", &all, 0, 1)) || !call_args_done(c))
 		return false;
+	e->layers = all;
 	names = arena_array(e->arena, n + 1, sizeof(*names));
 	for (i = 0; names && i < n; i++)
 		names[i] = arena_strdup(e->arena, values[i]);
@@ -489,6 +494,16 @@ static bool read_runs_export_args(struct call *c, struct export_runs *e)
 		.limit = EXPORT_RUNS_BATCH,
 	};
 	return true;
+}
+
+static void drop_layer_columns(struct query_keys *keys)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < keys->metric_count; i++)
+		if (!query_layer_group(keys->metrics[i]))
+			keys->metrics[n++] = keys->metrics[i];
+	keys->metric_count = n;
 }
 
 /* Sets the entity tag from the state of the store, and reads the columns. An invalid filter fails here. */
@@ -504,8 +519,11 @@ static int probe_runs_export(struct call *c, struct export_runs *e, struct err *
 	if (rc)
 		return rc;
 	export_tag(c, NULL, 0, runs.rev);
-	return query_keys(e->store, e->opts.experiment_count == 1 ? e->opts.experiments[0] : NULL, e->arena, &e->keys,
-			  err);
+	rc = query_keys(e->store, e->opts.experiment_count == 1 ? e->opts.experiments[0] : NULL, e->arena, &e->keys,
+			err);
+	if (!rc && !e->layers)
+		drop_layer_columns(&e->keys);
+	return rc;
 }
 
 /* Starts the stream; the head of a CSV file is written at once. */

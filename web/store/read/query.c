@@ -329,6 +329,16 @@ static int load_key_names(struct db *d, enum db_query which, int64_t experiment,
 	return rc;
 }
 
+size_t query_layer_group(const char *key)
+{
+	static const char *const groups[] = { "grad_norm/", "update_ratio/", "dead_units/" };
+
+	for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++)
+		if (!strncmp(key, groups[i], strlen(groups[i])))
+			return strlen(groups[i]) - 1;
+	return 0;
+}
+
 int query_keys(struct store *s, const char *experiment, struct arena *a, struct query_keys *ret, struct err *err)
 {
 	struct key_list params = { 0 }, tags = { 0 }, metrics = { 0 };

@@ -219,6 +219,10 @@ struct query_keys {
 
 int query_keys(struct store *s, const char *experiment, struct arena *a, struct query_keys *ret, struct err *err);
 
+/* The series that dptrain writes for each parameter or layer: returns the length of the group's name
+ * ("grad_norm/conv1.weight": 9). 0: the series is of the run as a whole. */
+size_t query_layer_group(const char *key);
+
 /* The address of `below` ("<run>/artifacts") for MLflow's clients, in the arena. location: of the experiment, "" for
  * artifacts in the store. A query part of location stays at the end. NULL: out of memory. */
 const char *location_of(struct arena *a, const char *location, int64_t experiment, const char *below);
