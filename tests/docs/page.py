@@ -73,7 +73,7 @@ def commands(text):
 
 def replaced(command, changes, used):
     """The command with each (pattern, text) applied; adds the patterns that matched to `used`."""
-    command = re.sub(r"^(?:export )?ADDRESS=http://127.0.0.1:6007.*$", ":", re.sub(r"\bdptrack serve\b", "serve", command), flags=re.M)
+    command = re.sub(r"^(?:export )?ADDRESS=https?://127.0.0.1:6007.*$", ":", re.sub(r"\bdptrack serve\b", "serve", command), flags=re.M)
     for old, new in changes:
         command, n = re.subn(old, new if callable(new) else lambda _, new=new: new, command, flags=re.M)
         used.update([old] if n else [])
