@@ -104,8 +104,10 @@ class Server(Serving):
     def __init__(self, logdir, *args, env=None, wait=60, alone=False):
         environment = {k: v for k, v in os.environ.items() if k != "DPTRACK_TOKEN"}
         environment.update(env or {})
-        environment.update({} if alone else in_database(logdir))
-        super().__init__(PROGRAM, "--logdir", logdir, "--port", "0", *args, env=environment, wait=wait)
+        database = {} if alone else in_database(logdir)
+        environment.update(database)
+        backups = ["--backup-dir", os.path.dirname(os.path.abspath(logdir))] if database else []  # a database has no owner's token
+        super().__init__(PROGRAM, "--logdir", logdir, "--port", "0", *backups, *args, env=environment, wait=wait)
         self.tls = None  # an ssl context, for https
         self.logdir, self.token = logdir, None
 
@@ -135,6 +137,10 @@ class Server(Serving):
             return text
         with open(os.path.join(self.logdir, "dptrack.db.lock"), encoding="utf-8") as f:
             return re.search(r"^token (\S+)$", f.read(), re.M)[1]
+
+    def as_owner(self):
+        """Headers with the token of the lock file; without one, those of everybody."""
+        return {} if IN_DATABASE else {"Authorization": f"Bearer {self.owner_token()}"}
 
     def knows(self, token):
         """Whether the server requires tokens by now, after one was added to its database."""

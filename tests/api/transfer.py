@@ -212,7 +212,7 @@ def errors(server, run):
     error("POST", "/api/v1/runs", {"tags": {"Größe": "x" * 9000}}, 400, "tags.Größe")
     error("POST", "/api/v1/runs", {"experiment": "x" * 600}, 400, "experiment")
     error("PATCH", f"/api/v1/runs/{run}", {"status": "done"}, 400, "status")
-    error("POST", "/api/v1/backup", {"path": "elsewhere"}, 400, "path")
+    error("POST", "/api/v1/backup", {"path": "../elsewhere"}, 400, "path")
     error("POST", "/api/v1/experiments", {"name": 1}, 400, "name")
     error("GET", "/api/v1/runs?limit=0", None, 400, "limit")
     error("GET", "/api/v1/runs?limit=1&limit=2", None, 400, "limit")

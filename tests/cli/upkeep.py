@@ -104,8 +104,8 @@ def backups(folder):
         lib.check(not os.path.exists(os.path.join(runs, place)), f"{place} was not created")
     run("backup", os.path.join(folder, "none", "x"), "--logdir", runs, code=2)
     os.mkdir(os.path.join(folder, "single"))
-    lib.equal(server.json("POST", "/api/v1/backup", {"path": single})[0], 200, "POST /backup")
-    lib.equal(server.json("POST", "/api/v1/backup", {"path": "x"})[0], 400, "a relative path")
+    lib.equal(server.json("POST", "/api/v1/backup", {"path": single}, headers=server.as_owner())[0], 200, "POST /backup")
+    lib.equal(server.json("POST", "/api/v1/backup", {"path": "../x"})[0], 400, "a relative path")
     no_restore = "migrate" if lib.IN_DATABASE else "held by process"
     lib.check(no_restore in run("backup", "--restore", copy, "--logdir", runs, code=2 if lib.IN_DATABASE else 1), "restore while the store is served")
     lib.equal(server.json("DELETE", f"/api/v1/runs/{ids[0]}")[0], 200, "DELETE")

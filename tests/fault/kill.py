@@ -52,7 +52,7 @@ def upkeep(server, round_number, runs, stop):
             server.json("DELETE", f"/api/v1/runs/{run}")
             server.json("POST", "/api/v1/gc", {})
         else:
-            server.json("POST", "/api/v1/backup", {"path": os.path.join(runs, f"../copy{round_number}")})
+            server.json("POST", "/api/v1/backup", {"path": os.path.join(runs, f"../copy{round_number}")}, headers=server.as_owner())
     except (OSError, http.client.HTTPException, ValueError, KeyError, TypeError):
         pass
     stop.wait(0)

@@ -32,7 +32,8 @@ def commands(python, environment):
         run = lib.make_run(server, "told", "by hand", {"lr": 0.5})
         lib.equal(server.request("PUT", f"/api/v1/runs/{run}/artifacts/a/b.txt", b"words")[0], 200, "PUT")
         experiment = server.json("GET", f"/api/v1/runs/{run}")[1]["experiment_id"]
-        token = server.json("POST", "/api/v1/tokens", {"name": "reader", "scope": "read"})[1]["token"]
+        owner = {"Authorization": f"Bearer {server.owner_token()}"}
+        token = server.json("POST", "/api/v1/tokens", {"name": "reader", "scope": "read"}, headers=owner)[1]["token"]
         bearer, basic = {"MLFLOW_TRACKING_TOKEN": token}, {"MLFLOW_TRACKING_USERNAME": "any", "MLFLOW_TRACKING_PASSWORD": token}
         with tempfile.TemporaryDirectory() as folder:
             for secret, code, word, *args in (

@@ -158,7 +158,7 @@ def backed_up(db, folder):
     """`dptrack backup` of a database makes a folder that can be served: from one snapshot, complete batches, during
     writes."""
     address, files = db.address("moved"), os.path.join(folder, "moved.files")
-    team = [lib.Process(address, files) for _ in range(2)]
+    team = [lib.Process(address, files, "--backup-dir", folder) for _ in range(2)]
     run_id = made(team[0], "new", "busy", [{"key": "k0", "step": -1, "value": 1.0}])
     stop, acknowledged = threading.Event(), [0]
 

@@ -112,9 +112,11 @@ def streams_wake(team):
     c.close()
 
 
-def tokens_are_shared(team):
-    """A token added through one process is valid on another; after its revocation there, it is refused here."""
-    made = team[0].json("POST", "/api/v1/tokens", {"name": "boss", "scope": "admin"})[1]["token"]
+def tokens_are_shared(team, address):
+    """The first token is made by the command; a token added through one process is valid on another; after its revocation there, it is refused here."""
+    check(team[0].request("POST", "/api/v1/tokens", {"name": "boss", "scope": "admin"})[0] == 403, "a first token of anybody")
+    made = subprocess.run([cluster.PROGRAM, "token", "add", "boss", "--scope", "admin"], env=dict(os.environ, DPTRACK_DB=address),
+                          capture_output=True, text=True, timeout=60, check=True).stdout.strip()
     boss = {"Authorization": f"Bearer {made}"}
     check(until(5, lambda: team[1].request("GET", "/api/v1/runs")[0] == 401), "without a token: not refused")
     check(team[1].request("GET", "/api/v1/runs", headers=boss)[0] == 200, "the token of another process is not known")
@@ -314,7 +316,7 @@ def main():
         one_run_through_all_processes(team, db)
         changes_miss_nothing(team)
         streams_wake(team)
-        administrator = tokens_are_shared(team)
+        administrator = tokens_are_shared(team, address)
         revoked_everywhere(team, administrator)
         uploads_outlive_a_start(team, administrator)
         ready_or_not(team, db)

@@ -4,6 +4,11 @@
 
 #include <string.h>
 
+bool api_owner(const struct call *c)
+{
+	return c->client.owner || !c->client.from;
+}
+
 struct api_pending {
 	struct call *call;
 	struct ingest_result res;

@@ -53,7 +53,11 @@ struct api {
 	const struct docs_site *docs;  /* NULL: not installed, or outside a server */
 	struct api_counters *counters; /* NULL outside a server */
 	double started_s;	       /* clock_wall_s */
+	const char *backup_dir;	       /* where backups of clients are made; NULL: next to the store */
 };
+
+/* Returns true if the server's own user asks, or a command of this process. */
+bool api_owner(const struct call *c);
 
 /* Submits one change and calls then on the call's own thread when the change is durable. A failed change fails the call
  * (field names the cause, or NULL; fail, if set, writes the error) unless keep_errors is set. op is copied. */

@@ -95,6 +95,7 @@ struct call_host {
 struct call_client {
 	uint64_t from;	      /* hash of the client's address; 0: a command of this process */
 	enum token_scope has; /* scope of the token or session; TOKEN_NONE: no token was required */
+	bool owner;	      /* the request has the token of the lock file, which the server's user alone can read */
 	bool secure;	      /* encrypted, on this connection or up to a trusted proxy */
 	bool accepts_gzip, accepts_brotli;
 };

@@ -33,13 +33,13 @@
 
 struct serve_options {
 	const char *logdir, *host, *db, *artifacts, *token_file, *tls_cert, *tls_key, *docs;
-	const char *archive_after;
+	const char *archive_after, *backup_dir;
 	struct webhook_opts webhook;
 	int64_t archive_after_ms;
 	int port, max_connections, cache_mib, artifact_mib, drain_s;
 	bool help, behind_proxy;
 	char token[200]; /* "": no fixed token */
-	char owner_token[TOKEN_TEXT_MAX];
+	char owner_token[TOKEN_TEXT_MAX], backup_room[PATH_MAX];
 	struct store_paths paths;
 	struct store *store;
 	struct follow *follow;
@@ -268,6 +268,19 @@ static int load_docs(struct serve_options *o, struct err *err)
 	return 0;
 }
 
+static int resolve_backup_dir(struct serve_options *o, struct err *err)
+{
+	const char *given = o->backup_dir;
+	struct stat st;
+
+	if (!given)
+		return 0;
+	if (!realpath(given, o->backup_room) || stat(o->backup_room, &st) || !S_ISDIR(st.st_mode))
+		return err_set(err, ERR_USAGE, "--backup-dir %s: no such folder: create it, or mount its disk", given);
+	o->backup_dir = o->backup_room;
+	return 0;
+}
+
 /* Opens the store, binds the address and starts the server, then waits for the first scan. */
 static int start_serving(struct serve_options *o, bool *ret_stop, struct err *err)
 {
@@ -278,6 +291,8 @@ static int start_serving(struct serve_options *o, bool *ret_stop, struct err *er
 	struct api api = { .started_s = clock_wall_s() };
 	int rc = read_fixed_token(o, err);
 
+	if (!rc)
+		rc = resolve_backup_dir(o, err);
 	if (!rc)
 		rc = load_docs(o, err);
 	if (!rc)
@@ -296,6 +311,7 @@ static int start_serving(struct serve_options *o, bool *ret_stop, struct err *er
 						       .network = o->paths.poll }, err);
 	if (rc)
 		return rc;
+	api.backup_dir = o->backup_dir;
 	api.store = o->store;
 	api.follow = o->follow;
 	api.docs = o->site;
@@ -438,6 +454,9 @@ static int run_serve_command(int argc, char **argv, struct err *err)
 		  "artifacts (default: next to the store); s3://BUCKET/PREFIX or gs://BUCKET/PREFIX: in an object "
 		  "store, with AWS's or Google's variables",
 		  &o.artifacts, 0, 0 },
+		{ "backup-dir", FLAG_PATH, "DIR",
+		  "where clients may make backups (default: next to the store, as dptrack.db.NAME)", &o.backup_dir, 0,
+		  0 },
 		{ "archive-after", FLAG_TEXT, "SPAN",
 		  "with artifacts in an object store: also move the points of runs there that ended SPAN ago, "
 		  "for example 30m, 12h, 7d (default: 1d; 0: never)",
@@ -462,13 +481,11 @@ static int run_serve_command(int argc, char **argv, struct err *err)
 		  4, 100000 },
 		{ "docs", FLAG_PATH, "DIR",
 		  "serve the documents in this folder at /docs (default: those that are installed)", &o.docs, 0, 0 },
-		{ "token-file", FLAG_PATH, "FILE", "its first line is the token that requests need", &o.token_file, 0,
-		  0 },
+		{ "token-file", FLAG_PATH, "FILE", "its first line is the token of requests", &o.token_file, 0, 0 },
 		{ "webhook", FLAG_TEXT, "URL", "post alerts there (default: DPTRACK_WEBHOOK, or no posts)",
 		  &o.webhook.url, 0, 0 },
 		{ "webhook-format", FLAG_TEXT, "json|slack|discord|teams",
-		  "the form of posts (default: by the host of the URL, json for other hosts)", &o.webhook.format, 0,
-		  0 },
+		  "the form of posts (default: by the host of the URL, or json)", &o.webhook.format, 0, 0 },
 		{ "webhook-secret-file", FLAG_PATH, "FILE",
 		  "its first line is the key that signs posts, which json requires: X-Dptrack-Signature: "
 		  "sha256=HMAC of the body",

@@ -10,6 +10,8 @@
 #include "tracker/base/hash.h"
 #include "web/api/api.h"
 
+#define BASIC_MAX 512
+
 /* Length of the name in "name[:port]" or "[v6][:port]"; 0 when it is not of that form. */
 static size_t host_name_length(const char *host)
 {
@@ -171,27 +173,26 @@ static size_t decode_base64(const char *text, char *out, size_t out_max)
 	return n;
 }
 
-/* The scope of the token in an Authorization header: Bearer, or Basic with any user. */
-static enum token_scope find_header_scope(const struct access *a, const char *value, struct token_try *t)
+/* The token in an Authorization header: Bearer, or Basic with any user, which is decoded into basic. */
+static bool find_header_token(const char *value, char basic[BASIC_MAX], struct token_try *t)
 {
-	char basic[512];
 	const char *colon;
 	size_t n;
 
 	if (!strncasecmp(value, "Bearer ", 7)) {
 		t->text = value + 7;
 		t->len = strlen(t->text);
-		return token_check(a->store, t);
+		return true;
 	}
 	if (strncasecmp(value, "Basic ", 6))
-		return TOKEN_NONE;
-	n = decode_base64(value + 6, basic, sizeof(basic));
+		return false;
+	n = decode_base64(value + 6, basic, BASIC_MAX);
 	colon = memchr(basic, ':', n);
 	if (!colon)
-		return TOKEN_NONE;
+		return false;
 	t->text = colon + 1;
 	t->len = n - (size_t)(colon + 1 - basic);
-	return token_check(a->store, t);
+	return true;
 }
 
 /* A browser sends the cookie with every request to this server, whichever page caused it. A change therefore needs a
@@ -239,6 +240,8 @@ bool access_check(const struct access *a, const struct access_query *q, struct a
 {
 	const struct gate_header *auth = gate_find(q->req, "Authorization");
 	struct token_try t = { .from = q->from };
+	char basic[BASIC_MAX];
+	bool given = auth && find_header_token(auth->value, basic, &t);
 	int needed = 0;
 
 	*ret = (struct access_answer){ .code = CALL_forbidden };
@@ -252,10 +255,15 @@ bool access_check(const struct access *a, const struct access_query *q, struct a
 	}
 	if (q->scope != SCOPE_OPEN)
 		needed = token_needed(a->store);
+	ret->lock_file = given && token_of_lock_file(a->store, &t);
 	if (!needed)
 		return true;
-	ret->has = needed < 0 ? TOKEN_UNKNOWN : auth ? find_header_scope(a, auth->value, &t)
-								   : find_cookie_scope(a, q, &t.owner);
+	if (needed < 0)
+		ret->has = TOKEN_UNKNOWN;
+	else if (auth)
+		ret->has = given ? token_check(a->store, &t) : TOKEN_NONE;
+	else
+		ret->has = find_cookie_scope(a, q, &t.owner);
 	ret->owner = ret->has > TOKEN_NONE ? t.owner : 0;
 	if ((int)ret->has >= (int)q->scope)
 		return true;

@@ -25,6 +25,7 @@ struct access_query {
 /* code, why and retry_s are set when access_check returns false. */
 struct access_answer {
 	enum token_scope has; /* scope of the request's token or session; TOKEN_NONE: no token was required */
+	bool lock_file; /* the request has the token of the lock file */
 	enum call_error code;
 	const char *why;
 	int retry_s;	/* 0: a retry does not help */

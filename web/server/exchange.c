@@ -169,6 +169,7 @@ static bool check_exchange_access(struct exchange *x)
 	}
 	if (allowed) {
 		x->call.client.has = answer.has;
+		x->call.client.owner = answer.lock_file;
 		return true;
 	}
 	x->call.reply.retry_after_s = answer.retry_s;

@@ -106,7 +106,11 @@ enum call_next on_tokens_post(struct call *c)
 		json_decref(body);
 		return CALL_DONE;
 	}
-	if (!m || !(name = arena_strdup(c->arena, name)))
+	if (!api_owner(c) && !token_needed(c->api->store))
+		next = call_fail(c, CALL_forbidden, NULL,
+				 "the first token is the owner's, who runs on the server's machine: dptrack token add "
+				 "NAME --scope admin");
+	else if (!m || !(name = arena_strdup(c->arena, name)))
 		next = call_fail(c, CALL_busy, NULL, "out of memory");
 	else if (!token_scope_read(scope, &m->row.scope))
 		next = call_fail(c, CALL_bad_value, "scope", "scope: expected read, write or admin");

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* meta.c: the server itself: health, versions, metrics for Prometheus, openapi.json; and the maintenance of its store:
  * /gc, /backup, /doctor. */
+#include <fcntl.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "config.h"
 #include "web/api/api.h"
 #include "web/assets/asset.h"
+#include "web/store/base/beneath.h"
 #include "web/store/maintenance/maintenance.h"
 
 /* Writes the members worst, checked_time and findings; without texts for callers who may only see the levels. */
@@ -149,16 +152,34 @@ enum call_next on_gc_post(struct call *c)
 struct upkeep_backup {
 	struct call *call;
 	const char *path;
+	const char *below; /* the part of path below the folder for backups; NULL: not in there */
 	struct store_backup_result res;
 	struct err err;
 	int rc;
 };
 
+/* No folder of the path may be a link, or lead out of the folder for backups. */
+static int check_backup_folders(struct upkeep_backup *b)
+{
+	const char *dir = b->call->api->backup_dir, *name;
+	int top = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int folder = top < 0 ? -1 : beneath_parent(top, b->below, false, &name);
+	bool good = folder >= 0 && *name && strcmp(name, ".") && strcmp(name, "..");
+
+	if (folder >= 0)
+		close(folder);
+	if (top >= 0)
+		close(top);
+	return good ? 0 : err_set(&b->err, ERR_USAGE, "path: expected a new name in a folder below %s", dir);
+}
+
 static void run_backup_work(void *arg)
 {
 	struct upkeep_backup *b = arg;
 
-	b->rc = store_backup(b->call->api->store, b->path, &b->res, &b->err);
+	b->rc = b->below ? check_backup_folders(b) : 0;
+	if (!b->rc)
+		b->rc = store_backup(b->call->api->store, b->path, &b->res, &b->err);
 }
 
 static enum call_next reply_backup(struct call *c)
@@ -179,6 +200,30 @@ static enum call_next reply_backup(struct call *c)
 	return CALL_DONE;
 }
 
+/* Makes the path absolute: of clients below the folder for backups, of the owner anywhere. */
+static enum call_next read_backup_path(struct call *c, struct upkeep_backup *b, const char *path)
+{
+	const char *dir = c->api->backup_dir;
+	size_t n = dir ? strlen(dir) : 0;
+
+	b->path = arena_strdup(c->arena, path);
+	if (api_owner(c) && *path == '/')
+		return CALL_WAIT;
+	if (dir && !strncmp(path, dir, n) && path[n] == '/')
+		path += n + 1;
+	if (*path == '/')
+		return call_fail(c, CALL_forbidden, "path",
+				 "path: only the owner of the server may choose any folder, with dptrack backup on its "
+				 "machine: expected a name %s%s",
+				 dir ? "below " : "that begins with dptrack.db., or start the server with --backup-dir",
+				 dir ? dir : "");
+	if (dir) {
+		b->below = arena_strdup(c->arena, path);
+		b->path = arena_printf(c->arena, "%s/%s", dir, path);
+	}
+	return CALL_WAIT;
+}
+
 enum call_next on_backup_post(struct call *c)
 {
 	struct upkeep_backup *b = arena_alloc(c->arena, sizeof(*b));
@@ -190,8 +235,10 @@ enum call_next on_backup_post(struct call *c)
 	if (!body)
 		return CALL_DONE;
 	good = json_read(c, body, "", fields);
-	if (good && b)
-		*b = (struct upkeep_backup){ .call = c, .path = arena_strdup(c->arena, path) };
+	if (good && b) {
+		*b = (struct upkeep_backup){ .call = c };
+		good = read_backup_path(c, b, path) == CALL_WAIT;
+	}
 	json_decref(body);
 	if (!good)
 		return CALL_DONE;

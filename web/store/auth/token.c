@@ -70,7 +70,7 @@ struct token_entry {
 	char hash[TOKEN_HASH_MAX];
 	enum token_scope scope;
 	int64_t expires_ms; /* INT64_MIN: never */
-	bool revoked;
+	bool revoked, lock_file;
 };
 
 struct token_cache {
@@ -304,9 +304,21 @@ int token_fix(struct store *s, const char *text, enum token_scope scope, bool ne
 	sha256_hex(text, strlen(text), e->hash);
 	e->scope = scope;
 	e->expires_ms = INT64_MIN;
+	e->lock_file = !needed;
 	t->fixed_count++;
 	t->needed = t->needed || needed;
 	return 0;
+}
+
+bool token_of_lock_file(struct store *s, const struct token_try *t)
+{
+	char hash[TOKEN_HASH_MAX];
+	bool is = false;
+
+	sha256_hex(t->text, t->len, hash);
+	for (size_t i = 0; i < s->tokens->fixed_count; i++) /* this one never changes */
+		is = is || (s->tokens->fixed[i].lock_file && is_same_hash(s->tokens->fixed[i].hash, hash));
+	return is;
 }
 
 int token_refix(struct store *s, const char *old, const char *text, struct err *err)

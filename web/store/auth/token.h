@@ -51,7 +51,8 @@ void token_changed(struct store *s);
 int token_tell(struct db *d, struct err *err);
 void token_heard(struct store *s); /* no other writer has changed the tokens until now */
 
-/* Adds a token without a row; needed: all requests need a token from now on. Call before threads start. */
+/* Adds a token without a row; needed: all requests need a token from now on; else it is that of the lock file.
+ * Call before threads start. */
 int token_fix(struct store *s, const char *text, enum token_scope scope, bool needed, struct err *err);
 /* Replaces a fixed token by another. ERR_NOENT: there is no such token. */
 int token_refix(struct store *s, const char *old, const char *text, struct err *err);
@@ -73,6 +74,9 @@ struct token_try {
 
 /* The scope of a token; TOKEN_NONE: no such row, revoked or expired. */
 enum token_scope token_check(struct store *s, struct token_try *t);
+
+/* Returns true for the token of the lock file, which only the server's user can read. */
+bool token_of_lock_file(struct store *s, const struct token_try *t);
 
 /* Creates a session of 12 hours with the token's scope at each moment: its cookie text, and the row for
  * session_change_new. This process accepts it at once, even if the disk is full. ERR_USAGE: the token is not valid;

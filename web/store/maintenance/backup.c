@@ -149,8 +149,8 @@ static int name_files(struct store_backup *b, const char *path, struct err *err)
 	int n;
 
 	if (*path != '/' || strlen(path) > PATH_MAX - 64) {
-		err_set(err, ERR_USAGE, "path: expected an absolute path%s",
-			b->s->live ? "" : ", or a name next to the store that begins with dptrack.db.");
+		err_set(err, ERR_USAGE, "path: expected an absolute path (the owner), or a name below --backup-dir%s",
+			b->s->live ? "" : ", or one next to the store that begins with dptrack.db.");
 		return err_field(err, "path");
 	}
 	if (among_artifacts(b->s, path))
