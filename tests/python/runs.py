@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs recorded from Python: logged data read back from the journal, every way a process can end gives its status,
 forks and children record nothing twice, and a killed process loses at most a second."""
+import http.server
 import math
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -431,11 +433,57 @@ def what_was_recorded_reads_back_by_queries(folder):
     assert local == remote and 'absent' in local, (local, remote)
 
 
+class Redirecting(http.server.BaseHTTPRequestHandler):
+    """/elsewhere redirects to another server, /self to its own address; other addresses are an empty list."""
+    heard, other = [], ''
+
+    def do_GET(self):
+        Redirecting.heard.append((self.server.server_port, self.path.partition('?')[0], self.headers.get('Authorization')))
+        to = self.path.startswith('/elsewhere') and self.other + self.path or self.path.startswith('/self') and self.path[5:]
+        self.send_response(302 if to else 200)
+        if to:
+            self.send_header('Location', to)
+        body = b'' if to else b'{"runs": []}'
+        self.send_header('Content-Length', str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+def a_token_stays_with_its_server(folder):
+    """No redirect carries it to another one (requests' CVE-2018-18074), and the message names both."""
+    servers = [http.server.ThreadingHTTPServer(('127.0.0.1', 0), Redirecting) for _ in range(2)]
+    for server in servers:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+    here, there = ('http://127.0.0.1:%d' % server.server_port for server in servers)
+    Redirecting.other = there
+    asking = """
+        import dptrack
+        try:
+            print(dptrack.runs())
+        except dptrack.Error as error:
+            print(error)
+        """
+    said, _ = lib.run(folder + '/none', asking, DPTRACK_URL=here + '/self', DPTRACK_TOKEN='dpt_secret')
+    assert said == '[]\n' and [h[1:] for h in Redirecting.heard] == [('/self/api/v1/runs', 'Bearer dpt_secret'), ('/api/v1/runs', 'Bearer dpt_secret')], (said, Redirecting.heard)
+    said, _ = lib.run(folder + '/none', asking, DPTRACK_URL=here + '/elsewhere', DPTRACK_TOKEN='dpt_secret')
+    assert here in said and there in said and 'another server' in said and 'secret' not in said, said
+    command = subprocess.run([os.path.join(lib.BUILD, 'dptrack'), 'ls', '--url', here + '/elsewhere'], capture_output=True, text=True, timeout=60,
+                             env=lib.environment(folder + '/none', DPTRACK_TOKEN='dpt_secret'))
+    assert command.returncode == 1 and '302' in command.stderr, command
+    assert {h[0] for h in Redirecting.heard} == {servers[0].server_port}, Redirecting.heard
+    for server in servers:
+        server.shutdown()
+
+
 def main():
     sys.exit(parallel.run([everything_reads_back, steps_counted_by_another_key, every_end_has_its_status, forks_record_nothing_twice,
                            children_of_multiprocessing, a_pool_of_workers, a_killed_process_loses_a_second_at_most,
                            a_killed_process_leaves_a_child, disabled_and_refused, odd_steps, odd_values, texts_with_nul, odd_params, options_out_of_range,
-                           secrets_are_not_recorded, what_was_recorded_reads_back_by_queries]))
+                           secrets_are_not_recorded, what_was_recorded_reads_back_by_queries,
+                           a_token_stays_with_its_server]))
 
 
 if __name__ == '__main__':

@@ -10,7 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, urlencode, urlsplit
 
 from dptrack._run import Error, Run, say
 
@@ -74,11 +74,9 @@ class _Server:
         import urllib.error
         import urllib.request
         request = urllib.request.Request('%s/api/v1/%s?%s' % (self.url, path, urlencode(pairs, doseq=True)))
-        if os.environ.get('DPTRACK_TOKEN'):
-            request.add_header('Authorization', 'Bearer ' + os.environ['DPTRACK_TOKEN'])
         trusted = ssl.create_default_context(cafile=os.environ.get('DPTRACK_CA')) if self.url.startswith('https') else None
         try:
-            with urllib.request.urlopen(request, timeout=120, context=trusted) as reply:
+            with _opener(trusted).open(_with_token(request), timeout=120) as reply:
                 yield from reply
         except urllib.error.HTTPError as error:
             raise Error(_refusal(error)) from None
@@ -101,6 +99,29 @@ class _Server:
 
     def points(self, run_id: str, pairs: Sequence[tuple[str, str]]) -> Iterator[dict[str, Any]]:
         return _parsed(self.lines('export/series.jsonl', [('run', run_id), *pairs]))
+
+
+def _with_token(request: Any) -> Any:
+    """Adds the token, which a redirect does not carry on."""
+    if os.environ.get('DPTRACK_TOKEN'):
+        request.add_unredirected_header('Authorization', 'Bearer ' + os.environ['DPTRACK_TOKEN'])
+    return request
+
+
+def _opener(trusted: Any) -> Any:
+    """Follows redirects of a server to itself alone: any other would get the token, and answer in its name."""
+    import urllib.request
+
+    class Redirects(urllib.request.HTTPRedirectHandler):
+        def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
+            old, new = (urlsplit(url) for url in (req.full_url, newurl))
+            if (old.scheme, old.netloc) != (new.scheme, new.netloc):
+                raise Error('%s://%s redirects to %s://%s, which is another server: set DPTRACK_URL to that address if it is right'
+                            % (old.scheme, old.netloc.rpartition('@')[2], new.scheme, new.netloc.rpartition('@')[2]))
+            request = super().redirect_request(req, fp, code, msg, headers, newurl)
+            return _with_token(request) if request else None
+
+    return urllib.request.build_opener(Redirects, urllib.request.HTTPSHandler(context=trusted))
 
 
 def _parsed(lines: Iterable[bytes]) -> Iterator[dict[str, Any]]:
