@@ -269,6 +269,30 @@ def tool(*args, env=None):
     return subprocess.run([lib.PROGRAM, *args], capture_output=True, text=True, timeout=60, env=environment)
 
 
+def chosen_tokens():
+    """One rule for tokens that people choose, in the environment and in a file: 16 to 199 visible ASCII characters (MLflow's
+    CVE-2025-11200: weak passwords were accepted). Nothing is cut, and a file that others can read is named."""
+    with tempfile.TemporaryDirectory(prefix="dptrack-test.") as folder:
+        place, path = ("--logdir", os.path.join(folder, "runs"), "--port", "0"), os.path.join(folder, "token")
+        for text in ("a", "x" * 15, " " * 20, "correct horse battery staple", SECRET + " ", "\t" + SECRET, "x" * 200, "x" * 300, "pässwörter-pässwörter",
+                     "\x7f" + SECRET, "\ufeff" + SECRET):
+            with open(path, "w", encoding="utf-8") as f:
+                f.write(text + "\n")
+            for r in (tool("serve", *place, env={"DPTRACK_TOKEN": text}), tool("serve", *place, "--token-file", path)):
+                lib.equal((r.returncode, r.stderr.count("\n")), (2, 1 + r.stderr.count("warning")), f"{text!r}: {r.stderr}")
+                lib.check("not ASCII" in r.stderr or "expected 16 to 199, as openssl" in r.stderr, f"{text!r}: {r.stderr}")
+                lib.check(text == "a" or text not in r.stderr, f"the token is printed: {r.stderr}")
+        for text, mode in (("x" * 16, 0o644), ("y" * 199, 0o600)):
+            with open(path, "w", encoding="utf-8") as f:
+                f.write(text + "\r\nanother line\n")
+            os.chmod(path, mode)
+            server = lib.Server(os.path.join(folder, "runs"), "--token-file", path)
+            lib.equal([server.request("GET", "/api/v1/runs", headers={"Authorization": "Bearer " + t})[0] for t in (text, text[:-1], text + text[0])],
+                      [200, 401, 401], "the whole token")
+            lib.equal(server.stop(), 0, "exit code")
+            lib.equal("all users of this machine can open it" in server.stderr(), mode == 0o644, f"mode {mode:o}: {server.stderr()}")
+
+
 def commands():
     """token add|list|revoke on an unserved and a served folder; when a server may start on a public address."""
     with tempfile.TemporaryDirectory(prefix="dptrack-test.") as folder:
@@ -317,9 +341,9 @@ def commands():
 def guesses():
     """Tokens that people choose can be guessed, so guesses are limited. A generated token is never limited; others are
     only during the attack."""
-    with lib.fresh(env={"DPTRACK_TOKEN": "sesame"}) as server:
+    with lib.fresh(env={"DPTRACK_TOKEN": "open-sesame-open"}) as server:
         owner = {"Authorization": "Bearer " + server.owner_token()}
-        good, bad = {"Authorization": "Bearer sesame"}, {"Authorization": "Bearer barley"}
+        good, bad = {"Authorization": "Bearer open-sesame-open"}, {"Authorization": "Bearer barley"}
         drawn = {"Authorization": "Bearer dpt_" + 64 * "1"}
         lib.equal(server.request("GET", "/api/v1/runs", headers=good)[0], 200, "the token of the environment")
         seen = [server.request("GET", "/api/v1/runs", headers=bad) for _ in range(15)]
@@ -365,6 +389,7 @@ def main():
         foreign(server)
         host_and_origin(server)
     fixed_token()
+    chosen_tokens()
     guesses()
     forwarded_guesses()
     commands()

@@ -171,7 +171,7 @@ class Receiver(Webhook):
 def posted(folder):
     """Posts are signed and sent once each, to a receiver that is busy or down, by a server that is killed."""
     logdir, secret = os.path.join(folder, "runs"), os.path.join(folder, "secret")
-    with open(secret, "w", encoding="utf-8") as f:
+    with open(secret, "w", encoding="utf-8", opener=lambda path, flags: os.open(path, flags, 0o600)) as f:
         f.write(SECRET + "\n")
     receiver = Receiver()
     flags = ("--webhook", f"http://127.0.0.1:{receiver.port}/hook", "--webhook-secret-file", secret)
@@ -283,7 +283,7 @@ def flags_are_checked(folder):
     with open(short, "w", encoding="utf-8") as f:
         f.write("short\n")
     for flags, word in ((("--webhook", "http://127.0.0.1:1/"), "--webhook-secret-file"), (("--webhook-format", "slack"), "--webhook URL"),
-                        (("--webhook", "http://127.0.0.1:1/", "--webhook-format", "fax"), "expected json, slack, discord or teams"), (("--webhook", "ftp://x/", "--webhook-secret-file", short), "16 characters"),
+                        (("--webhook", "http://127.0.0.1:1/", "--webhook-format", "fax"), "expected json, slack, discord or teams"), (("--webhook", "ftp://x/", "--webhook-secret-file", short), "expected 16 to 255"),
                         (("--webhook", "http://127.0.0.1:1/", "--webhook-secret-file", folder + "/none"), "none")):
         done = subprocess.run([lib.PROGRAM, "serve", "--logdir", os.path.join(folder, "other"), "--port", "0", *flags], capture_output=True,
                               text=True, timeout=WAIT_S, env={**os.environ, **lib.in_database(folder)})

@@ -110,7 +110,7 @@ static int setup(void **state)
 	assert_non_null(mkdtemp(t->folder));
 	snprintf(t->secret, sizeof t->secret, "%s/secret", t->folder);
 	f = fopen(t->secret, "w");
-	fputs("a secret of some length\n", f);
+	fputs("a-secret-of-some-length\n", f);
 	fclose(f);
 	t->now_ms = clock_wall_ms();
 	reserve(t);

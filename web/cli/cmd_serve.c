@@ -55,27 +55,13 @@ struct serve_options {
 /* Reads the fixed token from --token-file, else from DPTRACK_TOKEN. */
 static int read_fixed_token(struct serve_options *o, struct err *err)
 {
+	const struct token_chosen chosen = { o->token, sizeof(o->token),
+					     o->token_file ? "--token-file" : "DPTRACK_TOKEN" };
 	const char *env = getenv("DPTRACK_TOKEN");
-	FILE *f;
 
-	if (!o->token_file) {
-		if (env && strlen(env) >= sizeof(o->token))
-			return err_set(err, ERR_USAGE, "DPTRACK_TOKEN: at most %zu characters", sizeof(o->token) - 1);
-		snprintf(o->token, sizeof(o->token), "%s", env ? env : "");
-		return 0;
-	}
-	f = fopen(o->token_file, "r");
-	if (!f)
-		return err_set_errno(err, errno, "--token-file %s", o->token_file);
-	if (!fgets(o->token, sizeof(o->token), f))
-		o->token[0] = '\0';
-	fclose(f);
-	o->token[strcspn(o->token, "\r\n")] = '\0';
-	if (strlen(o->token) < 16)
-		return err_set(err, ERR_USAGE,
-			       "--token-file %s: the first line must contain a token of 16 characters or more",
-			       o->token_file);
-	return 0;
+	if (o->token_file)
+		return token_chosen_file(&chosen, o->token_file, err);
+	return env && *env ? token_chosen_take(&chosen, env, strlen(env), err) : 0;
 }
 
 /* The token in the lock file is for commands of this user on this machine, the fixed one for other people. */

@@ -103,7 +103,7 @@ libwebstore_la_SOURCES = \
 	web/store/state/state_inside.h web/store/state/state_run.c web/store/state/state_series.c web/store/state/state_sets.c \
 	web/store/store.c web/store/store.h \
 	web/store/points/series_summary.c web/store/points/series_summary.h \
-	web/store/auth/token.c web/store/auth/token.h \
+	web/store/auth/token.c web/store/auth/chosen_token.c web/store/auth/token.h \
 	web/store/auth/token_change.c web/store/auth/changes.def \
 	web/store/mlflow/mlflow.c web/store/mlflow/mlflow.h web/store/mlflow/changes.def \
 	web/store/mlflow/mlflow_inside.h \

@@ -20,6 +20,7 @@
 #include "tracker/sink/http_client.h"
 #include "web/api/api.h"
 #include "web/store/alert/alert.h"
+#include "web/store/auth/token.h"
 
 /* ---- the bodies ----
  * The bodies of posted alerts: dptrack's own JSON, and the messages that incoming webhooks of Slack, Discord and
@@ -186,7 +187,6 @@ static int webhook_format_choose(const struct webhook_format **ret, const char *
 #define RETRY_MAX_MS 300000
 #define GIVE_UP_AFTER_MS INT64_C(604800000) /* a week after the alert fired */
 #define PAUSE_S 1.0
-#define SECRET_MIN 16
 
 struct webhook {
 	struct store *s;
@@ -201,23 +201,6 @@ struct webhook {
 	bool stop;
 };
 
-static int read_webhook_secret(struct webhook *w, const char *path, struct err *err)
-{
-	FILE *f = fopen(path, "re");
-
-	if (!f)
-		return err_set_errno(err, errno, "--webhook-secret-file %s", path);
-	if (!fgets(w->secret, sizeof w->secret, f))
-		w->secret[0] = '\0';
-	fclose(f);
-	w->secret[strcspn(w->secret, "\r\n")] = '\0';
-	if (strlen(w->secret) >= SECRET_MIN)
-		return 0;
-	return err_set(err, ERR_USAGE,
-		       "--webhook-secret-file %s: the first line must hold a secret of %d characters or more", path,
-		       SECRET_MIN);
-}
-
 int webhook_new(struct webhook **ret, struct store *s, const struct webhook_opts *opts, struct err *err)
 {
 	struct webhook *w = calloc(1, sizeof *w);
@@ -230,7 +213,8 @@ int webhook_new(struct webhook **ret, struct store *s, const struct webhook_opts
 	cond_init(&w->wake);
 	rc = webhook_format_choose(&w->format, opts->format, opts->url, err);
 	if (!rc && opts->secret_file)
-		rc = read_webhook_secret(w, opts->secret_file, err);
+		rc = token_chosen_file(&(struct token_chosen){ w->secret, sizeof(w->secret), "--webhook-secret-file" },
+				       opts->secret_file, err);
 	else if (!rc && !webhook_format_is_chat(w->format))
 		rc = err_set(err, ERR_USAGE,
 			     "--webhook: posts of JSON are signed: add --webhook-secret-file, or the "

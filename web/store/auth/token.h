@@ -95,6 +95,20 @@ void token_hash(const char *text, size_t n, char ret[TOKEN_HASH_MAX]); /* as in 
 /* Grows with every change of the rows. */
 unsigned token_generation(struct store *s);
 
+/* --- chosen_token.c: the one rule for tokens and secrets that people choose ------------------------------------- */
+
+/* At least 16 visible ASCII characters, which cannot be guessed soon and fit into a header; at most room - 1. */
+struct token_chosen {
+	char *ret;
+	size_t room;
+	const char *from; /* the flag or variable, for messages */
+};
+
+/* ERR_USAGE; the text is never part of the message. */
+int token_chosen_take(const struct token_chosen *c, const char *text, size_t n, struct err *err);
+/* Takes the first line of a file, and warns if other users can open it. */
+int token_chosen_file(const struct token_chosen *c, const char *path, struct err *err);
+
 bool token_scope_read(const char *word, enum token_scope *ret); /* read, write, admin */
 const char *token_scope_name(enum token_scope scope);
 
