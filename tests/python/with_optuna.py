@@ -25,6 +25,8 @@ def objective(trial):
         raise optuna.TrialPruned()
     if trial.number == 5:
         raise ValueError('planted')
+    if trial.number in (7, 8, 9):
+        return {7: float('nan'), 8: None, 9: (1.0, 2.0)}[trial.number]
     return x * x
 
 study.optimize(objective, n_trials=12, n_jobs=4, catch=(ValueError,))
@@ -35,6 +37,9 @@ for t in study.trials:
 
 # status of a run, by the state of its trial
 ENDS = {'COMPLETE': (1, ''), 'PRUNED': (3, 'pruned after step 3'), 'FAIL': (2, 'ValueError: planted')}
+# of trials that Optuna fails for what they return (optuna PR 3524, #2727): the reason and the values that are recorded
+REFUSED = {'7': ('the objective returned NaN', [4]), '8': ('the objective returned None: expected a number', []),
+           '9': ('the objective returned 2 values for 1 objectives', [])}
 
 
 def optuna(folder):
@@ -47,6 +52,11 @@ def optuna(folder):
         params = {k: str(v) for k, v in j.params.items()}
         assert params == {'x': x, 'kind': kind}, (number, params)
         assert j.series('train/loss') == [(s, float(x) * s) for s in (1, 2, 3)], j.path
+        if number in REFUSED:
+            reason, steps = REFUSED[number]
+            assert state == 'FAIL' and (2, reason) in j.statuses and j.statuses[-1][0] == 2, (number, state, j.statuses)
+            assert [s for s, _ in j.series('value')] == [1, 2, 3] + steps, (number, j.series('value'))
+            continue
         want = [(s, float(x) / s) for s in (1, 2, 3)] + ([(4, float(value))] if state == 'COMPLETE' else [])
         assert j.series('value') == want, (number, j.series('value'), want)
         assert ENDS[state] in j.statuses and j.statuses[-1][0] == ENDS[state][0], (number, state, j.statuses)

@@ -13,7 +13,8 @@
     study.optimize(objective, n_trials=100, n_jobs=4)
 
 The trial's params are the run's. Values reported for pruning and the returned value are the series "value" ("value/0", ... if
-several are returned). A pruned trial has the status killed, and its reason contains the step."""
+several are returned). A pruned trial has the status killed, and its reason contains the step; a trial that Optuna fails has the
+status failed."""
 from __future__ import annotations
 
 import functools
@@ -103,8 +104,7 @@ def track(experiment: str | None = None, run_name: str | None = None, config: Co
             try:
                 value = objective(trial, *more, **named)
                 _record_trial(run, trial)
-                _tell_result(run, value)
-                run.finish()
+                run.finish(*_tell_result(run, value, len(trial.study.directions)))
                 return value
             except BaseException as error:
                 _record_trial(run, trial)
@@ -128,11 +128,23 @@ def _record_trial(run: Run, trial: Any) -> None:
         run.log({'value': value}, step=step)
 
 
-def _tell_result(run: Run, value: Any) -> None:
+def _tell_result(run: Run, value: Any, objectives: int) -> tuple[str, str | None]:
+    """Records what the objective returned. Returns (status, reason): Optuna fails a trial whose values are no numbers, or not
+    one for each objective."""
     several = isinstance(value, (tuple, list))
-    for n, one in enumerate(value if several else [value]):
-        if one is not None:
-            run.log({'value/%d' % n if several else 'value': float(one)}, step=run._step + (n == 0))
+    values, wrong = list(value) if several else [value], None
+    for n, one in enumerate(values):
+        try:
+            number = float(one)
+        except (TypeError, ValueError):
+            wrong = 'the objective returned %.100r: expected a number' % (one,)
+            continue
+        run.log({'value/%d' % n if several else 'value': number}, step=run._step + (n == 0))
+        if number != number:
+            wrong = 'the objective returned NaN'
+    if len(values) != objectives:
+        wrong = 'the objective returned %d values for %d objectives' % (len(values), objectives)
+    return ('failed', wrong) if wrong else ('finished', None)
 
 
 def _judge(run: Run, error: BaseException) -> tuple[str, str]:
