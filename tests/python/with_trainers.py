@@ -26,6 +26,10 @@ trainer.train()
 trainer.evaluate()
 for entry in trainer.state.log_history:
     print(entry['step'], repr(entry.get('loss')), repr(entry.get('eval_loss')))
+for fold in range(2):
+    arguments.max_steps = 2
+    transformers.Trainer(model=model, args=arguments, train_dataset=data,
+                         callbacks=[dptrack.transformers.Callback(experiment='trainers', run_name='fold%d' % fold)]).train()
 '''
 
 LIGHTNING = '''
@@ -72,6 +76,8 @@ history = model.fit(x, x[:, :1], epochs=3, batch_size=2, verbose=0, validation_s
 for epoch in range(3):
     print(epoch + 1, repr(history['loss'][epoch]), repr(history['val_loss'][epoch]))
 print('test', repr(model.evaluate(x, x[:, :1], verbose=0, callbacks=[callback])))
+for fold in range(2):
+    model.fit(x, x[:, :1], epochs=2, verbose=0, callbacks=[dptrack.keras.Callback(experiment='trainers', run_name='fold%d' % fold)])
 '''
 
 ACCELERATE = '''
@@ -122,6 +128,13 @@ def lines(out, words):
     return [line.split() for line in out.splitlines() if len(line.split()) == words and line[0].isdigit()]
 
 
+def folds(folder, key, steps):
+    """Each callback of a k-fold loop starts a run (Lightning#8614, #8574)."""
+    for name in ('fold0', 'fold1'):
+        j = lib.only(folder + '/runs', name, 'trainers')
+        assert [step for step, _ in j.series(key)] == steps and j.statuses[-1][0] == 1, (name, j.series(key), j.statuses)
+
+
 def hugging_face(folder):
     out, err = lib.run(folder + '/runs', HUGGING_FACE, folder + '/out')
     j = lib.only(folder + '/runs', 'hf', 'trainers')
@@ -130,6 +143,7 @@ def hugging_face(folder):
     assert len(train) == 3 and j.series('train/loss') == train, (train, j.series('train/loss'), err)
     assert j.series('eval/loss') == [(int(step), float(loss)) for step, _, loss in logged if loss != 'None'], out
     assert (j.params['max_steps'], j.params['n_embd'], j.statuses[-1][0]) == (6, 16, 1), (j.params, j.statuses)
+    folds(folder, 'train/loss', [2])
 
 
 def lightning(folder):
@@ -150,6 +164,7 @@ def keras(folder):
     assert [step for step, _ in j.series('train/loss')] == [4, 8, 12, 16], j.series('train/loss')
     recorded = [j.params.get(name) for name in ('parameters', 'epochs', 'optimizer.name', 'optimizer.learning_rate')]
     assert (recorded, j.statuses[-1][0]) == ([5, 3, 'sgd', 0.01], 1), (j.params, j.statuses)
+    folds(folder, 'epoch/train_loss', [1, 2])
 
 
 def accelerate(folder):

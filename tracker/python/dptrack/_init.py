@@ -6,7 +6,7 @@ import os
 import sys
 
 from dptrack import _atexit, _job
-from dptrack._run import Error, Run, library, utf8
+from dptrack._run import Error, Run, active, library, utf8
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,6 +22,20 @@ SYSTEM_LEAST_S = 0.1  # the minimum of dptrack_system
 def given(**options: Any) -> dict[str, Any]:
     """The options that are not None."""
     return {name: value for name, value in options.items() if value is not None}
+
+
+def of_trainer(mine: Run | None, options: dict[str, Any], again: bool = True) -> Run:
+    """The run of a trainer's callback at the start of a training: the active one, or a new one. A run that a callback started
+    is finished first, if another training begins: `again`, or another callback (its own run is `mine`) with another run_name."""
+    import dptrack
+    run = active()
+    if run is not None and run._of_trainer and (again or (run is not mine and options.get('run_name') not in (None, run.name))):
+        run.finish()
+        run = active()
+    if run is None:
+        run = dptrack.init(**options)
+        run._of_trainer = True
+    return run
 
 
 def begin(make: Callable[[int, int], Run], experiment: str | None = None, run_name: str | None = None, config: ConfigLike = None,

@@ -229,6 +229,7 @@ class Run:
         self._step, self._process = 0, os.getpid()
         self._rules: dict[str, dict[str, str | None]] = {}
         self._said: set[str] = set()
+        self._of_trainer = False  # a trainer's callback started it (_init.of_trainer)
         self._system_s = 0.0
         self._scrubber = Scrubber()
         self._pieces = {stream: Pieces(self._scrubber) for stream in (1, 2)}

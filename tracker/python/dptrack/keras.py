@@ -8,7 +8,6 @@ settings, the model's name and its size. The run stays open after fit, so that i
 the next fit or the end of the process."""
 from __future__ import annotations
 
-import dptrack
 from dptrack import _init, _missing
 from dptrack._run import active
 
@@ -67,12 +66,8 @@ class Callback(_Base):  # type: ignore[misc]
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
         """Starts the run. Called by fit."""
-        if self._mine is not None and self._mine is active():
-            dptrack.finish()
-        run = active()
-        if run is None:
-            run = self._mine = dptrack.init(**dict({'run_name': self.model.name}, **self._options))
-        run.config.update(self._settings())
+        self._mine = _init.of_trainer(self._mine, dict({'run_name': self.model.name}, **self._options))
+        self._mine.config.update(self._settings())
         self._fits = True
 
     def on_train_end(self, logs: dict[str, Any] | None = None) -> None:

@@ -14,7 +14,6 @@ params; what the Trainer logs (train/loss, eval/loss, ...) are its series. The r
 belongs to it, until dptrack.finish, the next training or the end of the process."""
 from __future__ import annotations
 
-import dptrack
 from dptrack import _init, _missing
 from dptrack._run import active
 
@@ -74,13 +73,9 @@ class Callback(TrainerCallback):  # type: ignore[misc]
 
     def on_train_begin(self, args: Any, state: Any, control: Any, model: Any = None, **named: Any) -> None:
         """Starts the run. Called by the Trainer."""
-        if self._mine is not None and self._mine is active() and state.global_step == 0:
-            dptrack.finish()
         config = dict(model.config.to_dict() if hasattr(model, 'config') else {}, **args.to_sanitized_dict())
-        run = active()
-        if run is None:
-            run = self._mine = dptrack.init(**dict({'run_name': args.run_name}, **self._options))
-        run.config.update(config)
+        self._mine = _init.of_trainer(self._mine, dict({'run_name': args.run_name}, **self._options), state.global_step == 0)
+        self._mine.config.update(config)
 
     def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **named: Any) -> None:
         """Records what the Trainer logs. Called by the Trainer."""
