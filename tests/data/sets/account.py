@@ -3,12 +3,14 @@
 """The account of a data set: for 40 folders (formats × faults) and some more, the files that `dptrain inspect` counts as used
 and as left out are those of the folder; --strict refuses all with something left out; and the cases of public reports:
 pictures without class folders, at any depth below their class, of kinds that cannot be read, texts at any depth."""
+import io
 import json
 import os
 import shutil
 import struct
 import subprocess
 import sys
+import tarfile
 import tempfile
 
 SRC = os.environ.get("srcdir", ".")
@@ -318,6 +320,44 @@ def check_training():
     assert "all samples have one class, a: there is nothing to learn" in dptrain("inspect", "--data-path", path).stdout
 
 
+def check_arrays():
+    """IDX and CIFAR without a file for evaluation are split as other formats are. Labels that begin at 1, gaps among them and a stray
+    one are said in every format; not if --classes states their number."""
+    def write_idx(path, labels):
+        write(f"{path}/train-images-idx3-ubyte", struct.pack(">HBBIII", 0, 8, 3, len(labels), 8, 8) + bytes(range(64)) * len(labels))
+        write(f"{path}/train-labels-idx1-ubyte", struct.pack(">HBBI", 0, 8, 1, len(labels)) + bytes(labels))
+    def write_cifar(path, labels):
+        for i in range(5):
+            write(f"{path}/data_batch_{i + 1}.bin", b"".join(bytes([label]) + bytes(3072) for label in labels[i::5]))
+    def write_tar(path, labels):
+        os.makedirs(path)
+        png = open(f"{tmp}/reported/train/a/000.png", "rb").read()
+        with tarfile.open(f"{path}/train-0.tar", "w") as tar:
+            for i, label in enumerate(labels):
+                for name, data in (("png", png), ("cls", b"%d" % label)):
+                    info = tarfile.TarInfo(f"{i:04d}.{name}")
+                    info.size = len(data)
+                    tar.addfile(info, io.BytesIO(data))
+    begins, gap = "labels begin at 1 and are used unchanged: class 0 is empty", "1 of the 10 labels from 0 to 9 do not occur (the first is 5)"
+    for make, name in ((write_idx, "letters"), (write_cifar, "cifar"), (write_tar, "tar")):
+        for i, (labels, said) in enumerate((([k % 9 + 1 for k in range(90)], begins), ([k for k in range(10) if k != 5] * 10, gap),
+                                            ([k % 3 for k in range(89)] + [255], "label 255 is far above the others, which end at 2"))):
+            if name == "cifar" and i == 2:
+                continue  # a label above its 9 is refused
+            path = f"{tmp}/{name}-{i}"
+            make(path, labels)
+            done = dptrain("inspect", "--data-path", path, "--val-split", "0.5")
+            assert f"{path}: {said}" in done.stdout, (path, done)
+            stated = dptrain("inspect", "--data-path", path, "--val-split", "0.5", "--classes", "256" if i == 2 else "10")
+            assert said not in stated.stdout, stated
+            found = inspect(path, "--val-split", "0.5")
+            train, val = found["samples"]["train"], found["samples"]["val"]
+            assert train + val == 90 and min(train, val) > 25 and said in found["doubts"], found
+            assert inspect(path, "--val-split", "0")["samples"]["val"] == 0
+            for s in found["first"] if name == "letters" else ():
+                assert s["label"] in labels, s
+
+
 def check_evaluation():
     """An evaluation says what it leaves out, as a training does, and of how many samples it speaks: darknet#7817, yolov5#916."""
     path = f"{tmp}/evaluated"
@@ -404,6 +444,7 @@ with tempfile.TemporaryDirectory() as tmp:
     check_bucket()
     check_hdf5()
     check_training()
+    check_arrays()
     check_evaluation()
     check_control_characters()
     check_shard()

@@ -168,6 +168,7 @@ struct cifar {
 	const struct cifar_kind *kind;
 	uint8_t *images[SPLIT_COUNT]; /* HWC */
 	uint8_t *labels[SPLIT_COUNT];
+	struct held_out held;
 };
 
 static bool has_regular_file(const char *dir, const char *name)
@@ -204,6 +205,7 @@ static void cifar_close(struct dataset *base)
 {
 	struct cifar *d = (struct cifar *)base;
 
+	held_out_done(&d->held);
 	for (int s = 0; s < SPLIT_COUNT; s++) {
 		free(d->images[s]);
 		free(d->labels[s]);
@@ -419,11 +421,14 @@ static int cifar_open(struct dataset **ret, const struct dataset_opts *o, struct
 	d->base.channels = 3;
 	rc = d->kind ? read_cifar_set(d, o, err)
 		     : err_set(err, ERR_USAGE, "%.300s: the files have disappeared", o->path);
+	if (!rc)
+		describe_cifar(d);
+	if (!rc)
+		rc = held_out_make(&d->held, &d->base, o->val_share, err);
 	if (rc) {
 		cifar_close(&d->base);
 		return rc;
 	}
-	describe_cifar(d);
 	data_account_walk(&d->base.account, o->path, &(struct data_account_rule){ decide_cifar_fate, d });
 	*ret = &d->base;
 	return 0;
@@ -431,7 +436,18 @@ static int cifar_open(struct dataset **ret, const struct dataset_opts *o, struct
 
 static const void *cifar_peek(const struct dataset *base, enum split s, int64_t index)
 {
-	return ((const struct cifar *)base)->images[s] + (size_t)index * IMAGE;
+	const struct cifar *d = (const struct cifar *)base;
+
+	s = held_out_find(&d->held, s, &index);
+	return d->images[s] + (size_t)index * IMAGE;
+}
+
+static int32_t cifar_label(const struct dataset *base, enum split split, int64_t index)
+{
+	const struct cifar *d = (const struct cifar *)base;
+
+	split = held_out_find(&d->held, split, &index);
+	return d->labels[split][index];
 }
 
 static int cifar_read(const struct dataset *base, const struct dataset_read *r, struct err *err)
@@ -439,13 +455,8 @@ static int cifar_read(const struct dataset *base, const struct dataset_read *r, 
 	(void)err;
 	if (r->pixels)
 		memcpy(r->pixels, cifar_peek(base, r->split, r->index), IMAGE);
-	*r->label = ((const struct cifar *)base)->labels[r->split][r->index];
+	*r->label = cifar_label(base, r->split, r->index);
 	return 0;
-}
-
-static int32_t cifar_label(const struct dataset *base, enum split split, int64_t index)
-{
-	return ((const struct cifar *)base)->labels[split][index];
 }
 
 const struct dataset_ops dataset_cifar = {

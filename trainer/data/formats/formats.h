@@ -25,6 +25,24 @@ int token_mix_open(struct dataset **ret, const struct dataset_opts *o,
 /* Opens o->path with the first format that recognises it. */
 int formats_open(struct dataset **ret, const struct dataset_opts *o, struct err *err);
 
+/* Rows of the training array that each split has, for sets in arrays that lack one for evaluation; zeroed: none. */
+struct held_out {
+	uint32_t *row[SPLIT_COUNT];
+};
+
+/* Holds out a share of the training rows for evaluation, if there are no others: the same ones for any share above. */
+int held_out_make(struct held_out *h, struct dataset *d, double share, struct err *err);
+void held_out_done(struct held_out *h);
+
+/* Returns the array of a sample, and in *index its row. */
+static inline enum split held_out_find(const struct held_out *h, enum split split, int64_t *index)
+{
+	if (!h->row[split])
+		return split;
+	*index = h->row[split][*index];
+	return SPLIT_TRAIN;
+}
+
 /* The cache folder for what was derived from a data set: the set's .dptrain, or a folder in the user's
  * cache if the set's folder is read-only. */
 #define CACHE_DIR_PATH_BYTES 4200

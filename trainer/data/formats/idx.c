@@ -240,6 +240,7 @@ static int idx_file_open(struct idx_file *ret, const char *path, bool header_onl
 struct idx {
 	struct dataset base;
 	struct idx_file images[SPLIT_COUNT], labels[SPLIT_COUNT];
+	struct held_out held;
 	bool planned; /* as in struct dataset_opts */
 };
 
@@ -404,6 +405,7 @@ static void idx_close(struct dataset *base)
 {
 	struct idx *d = (struct idx *)base;
 
+	held_out_done(&d->held);
 	for (int s = 0; s < SPLIT_COUNT; s++) {
 		idx_file_close(&d->images[s]);
 		idx_file_close(&d->labels[s]);
@@ -445,12 +447,14 @@ static int idx_open(struct dataset **ret, const struct dataset_opts *o, struct e
 	rc = find_idx_names(o->path, &names, err);
 	for (int s = 0; s < SPLIT_COUNT && !rc; s++)
 		rc = open_idx_split(d, (enum split)s, &names, o->classes, err);
+	if (!rc && !d->planned)
+		describe_idx(d);
+	if (!rc)
+		rc = held_out_make(&d->held, &d->base, o->val_share, err);
 	if (rc) {
 		idx_close(&d->base);
 		return rc;
 	}
-	if (!d->planned)
-		describe_idx(d);
 	data_account_walk(&d->base.account, o->path, &(struct data_account_rule){ decide_idx_fate, &names });
 	*ret = &d->base;
 	return 0;
@@ -460,23 +464,25 @@ static const void *idx_peek(const struct dataset *base, enum split s, int64_t in
 {
 	const struct idx *d = (const struct idx *)base;
 
+	s = held_out_find(&d->held, s, &index);
 	return d->images[s].data + (size_t)index * pixels_count(base);
-}
-
-static int idx_read(const struct dataset *base, const struct dataset_read *r, struct err *err)
-{
-	const struct idx *d = (const struct idx *)base;
-
-	(void)err;
-	if (r->pixels)
-		memcpy(r->pixels, idx_peek(base, r->split, r->index), pixels_count(base));
-	*r->label = d->labels[r->split].data[r->index];
-	return 0;
 }
 
 static int32_t idx_label(const struct dataset *base, enum split split, int64_t index)
 {
-	return ((const struct idx *)base)->labels[split].data[index];
+	const struct idx *d = (const struct idx *)base;
+
+	split = held_out_find(&d->held, split, &index);
+	return d->labels[split].data[index];
+}
+
+static int idx_read(const struct dataset *base, const struct dataset_read *r, struct err *err)
+{
+	(void)err;
+	if (r->pixels)
+		memcpy(r->pixels, idx_peek(base, r->split, r->index), pixels_count(base));
+	*r->label = idx_label(base, r->split, r->index);
+	return 0;
 }
 
 const struct dataset_ops dataset_idx = {
