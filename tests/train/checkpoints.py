@@ -2,6 +2,7 @@
 """--resume as a user sees it: other numbers of ranks continue with the same losses; damaged, foreign and incompatible
 checkpoints are skipped or refused; a full disk causes a warning; which checkpoints are kept; a run that is being
 written cannot be resumed."""
+import glob
 import json
 import math
 import os
@@ -10,8 +11,8 @@ import shutil
 import signal
 import subprocess
 
-from helper import (DPTRAIN, Folder, check, dptrain, environment, fast, finish, make_set, read_run, records, safetensors, sanitized, start,
-                    write_safetensors)
+from helper import (DPTRAIN, Folder, check, dptrain, environment, fast, finish, make_pictures, make_set, read_run, records, safetensors,
+                    sanitized, start, write_safetensors)
 
 FAST = fast()
 
@@ -258,6 +259,36 @@ def same_kernels(tmp, data, common):
         check(open(files[0], "rb").read() == open(files[1], "rb").read(), "different bits in %s" % name)
 
 
+def exchange(folder, one, two):
+    for a, b in ((one, "exchanged"), (two, one), ("exchanged", two)):
+        os.rename(os.path.join(folder, a), os.path.join(folder, b))
+
+
+def another_set(tmp):
+    """Pictures with the same names: exchanged classes, replaced files, a class by another name; also where the evaluation's part
+    alone changed, and with equal sizes where the content is compared (OpenTau#502, NVIDIA-NeMo/RL#2519)."""
+    data, hashed, runs = (os.path.join(tmp, n) for n in ("pictures", "hashed", "pictures-runs"))
+    for folder in (data, hashed):
+        make_pictures(folder, "ab", train=6, val=2)
+    for k, file in enumerate(glob.glob(os.path.join(data, "*", "*", "*.png"))):
+        os.truncate(file, 1000 + k)
+    changes = {"classes": lambda d: [exchange(os.path.join(d, s), "a", "b") for s in ("train", "val")],
+               "evaluation alone": lambda d: exchange(os.path.join(d, "val"), "a/000.png", "b/001.png"),
+               "a picture": lambda d: shutil.copy(os.path.join(d, "train", "a", "001.png"), os.path.join(d, "train", "a", "000.png")),
+               "a name": lambda d: [os.rename(os.path.join(d, s, "b"), os.path.join(d, s, "c")) for s in ("train", "val")]}
+    for source, flags in ((data, []), (hashed, ["--hash-content"])):
+        common = ["--model", "resnet20", "--image-size", 16, "-b", 4, "--run-name", os.path.basename(source), "--runs-dir", runs, *flags, *FAST]
+        run("pictures", "--data-path", source, *common, "--epochs", 1)
+        for name, change in changes.items():
+            other = os.path.join(tmp, "other")
+            shutil.copytree(source, other)
+            change(other)
+            run("another set: %s %s" % (name, flags), "--data-path", other, *common, "--epochs", 2, "--resume", "auto", code=2, says=("with other data",))
+            shutil.rmtree(other)
+        moved = shutil.move(source, source + "-moved")
+        run("a moved set", "--data-path", moved, *common, "--epochs", 2, "--resume", "auto", says=("continuing after step 3",))
+
+
 def where_from(tmp, data, common):
     """--init-from takes folders and files; --mean and --std override the file."""
     runs = os.path.join(tmp, "source")
@@ -291,6 +322,7 @@ def main():
         being_written(tmp, data, common)
         during_evaluation(tmp)
         same_kernels(tmp, data, common)
+        another_set(tmp)
         where_from(tmp, data, common)
         best_without_its_series(tmp, common)
         shutil.rmtree(tmp)

@@ -433,6 +433,7 @@ int workload_open(struct workload *ret, struct run_config *cfg, const struct bat
 		return rc;
 	}
 	s.norm = dataset_norm(s.data);
+	snprintf(s.identity, sizeof(s.identity), "%s", s.data->hash);
 	s.config = make_model_config(cfg, &s);
 	*ret = s;
 	return 0;
@@ -456,6 +457,28 @@ static void log_warning(void *user, bool warns, const char *text)
 void workload_warn(struct dataset *d)
 {
 	dataset_tell(d, REASONS_SAID, log_warning, NULL);
+}
+
+int workload_identify(struct workload *s, const struct run_config *cfg, struct err *err)
+{
+	const struct dataset *d = s->data;
+	struct sha256 sum;
+	char hex[65];
+	int rc = 0;
+
+	if (d->endless)
+		return 0;
+	sha256_init(&sum);
+	for (int i = 0; !rc && i < SPLIT_COUNT; i++) {
+		rc = dataset_digest(d, (enum split)i, cfg->hash_content, s->digest[i], err);
+		sha256_add(&sum, s->digest[i], strlen(s->digest[i]));
+	}
+	if (s->class_names)
+		sha256_add(&sum, s->class_names, strlen(s->class_names));
+	sha256_end(&sum, hex);
+	if (d->ops->sum || cfg->hash_content)
+		snprintf(s->identity, sizeof(s->identity), "%.20s-%.40s", d->ops->name, hex);
+	return rc;
 }
 
 bool workload_reads_words(const struct workload *s)

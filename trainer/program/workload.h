@@ -14,6 +14,9 @@ struct workload {
 	struct model_config config;
 	struct dataset *data;
 	char *class_names; /* JSON list, by the model's labels; owned; NULL: unknown */
+	/* What names the data: of each split, for records, and of all, for --resume. From workload_identify; before it
+	 * identity is the set's hash and digest is "". */
+	char digest[SPLIT_COUNT][65], identity[64];
 	struct dataset_norm norm; /* used by this run: the set's, unless flags or the weights' file set another */
 };
 
@@ -26,6 +29,9 @@ void workload_close(struct workload *s); /* accepts a zeroed struct */
 
 /* Logs the warnings of the data's account (dataset_tell). One rank of a job does it. */
 void workload_warn(struct dataset *d);
+
+/* Names the content of the data, from every sample with --hash-content. Slow, so one rank calls it. */
+int workload_identify(struct workload *s, const struct run_config *cfg, struct err *err);
 
 bool workload_reads_words(const struct workload *s); /* true: a language model */
 

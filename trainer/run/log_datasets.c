@@ -55,12 +55,9 @@ static int record_split(struct dptrack_run *run, const struct engine *e, enum sp
 	const struct run_config *cfg = e->rank.cfg;
 	const struct dataset_facts f = dataset_facts(d, split);
 	const char *source = split == SPLIT_VAL && cfg->val_path ? cfg->val_path : d->path;
-	char digest[65], type[32], name[300];
+	char type[32], name[300];
 	struct buf profile;
-	int rc = dataset_digest(d, split, cfg->hash_content, digest, err);
 
-	if (rc)
-		return rc;
 	copy_source_type(source, type);
 	copy_dataset_name(source, name);
 	buf_init(&profile, PROFILE_BYTES);
@@ -74,7 +71,7 @@ static int record_split(struct dptrack_run *run, const struct engine *e, enum sp
 		return err_set(err, ERR_NOMEM, "out of memory: the description of %.200s", source);
 	}
 	dptrack_input(run, &(struct dptrack_input_opts){ .name = name,
-							 .digest = digest,
+							 .digest = e->subject.digest[split],
 							 .context = split == SPLIT_TRAIN ? "training" : "validation",
 							 .source_type = type,
 							 .source = source,

@@ -105,8 +105,8 @@ static void record_run_params(struct report *r)
 	if (e->course.steps_per_epoch != INT64_MAX)
 		record_number(r, "steps_per_epoch", e->course.steps_per_epoch);
 	record_number(r, "parameters", model_parameter_count(e->prepared.model));
-	if (e->subject.data->hash[0])
-		dptrack_param(r->run, "data_hash", e->subject.data->hash);
+	if (e->subject.identity[0])
+		dptrack_param(r->run, "data_hash", e->subject.identity);
 	dptrack_param(r->run, "backend_used", e->rank.backend->name);
 }
 

@@ -246,7 +246,7 @@ static int open_record(struct training *t)
 		t->at = t->resume.at;
 	snprintf(t->at.run_id, sizeof(t->at.run_id), "%s", report_run_id(t->report));
 	snprintf(t->at.model, sizeof(t->at.model), "%s", e->rank.cfg->model);
-	snprintf(t->at.data_hash, sizeof(t->at.data_hash), "%s", e->subject.data->hash);
+	snprintf(t->at.data_hash, sizeof(t->at.data_hash), "%s", e->subject.identity);
 	t->at.segment = report_segment(t->report);
 	t->at.world = e->rank.seat->world;
 	t->at.global_batch = e->rank.cfg->global_batch_size;
@@ -261,10 +261,13 @@ static int open_record(struct training *t)
 static int restore_state(struct training *t)
 {
 	struct engine *e = t->e;
-	int rc = resume_open(&t->resume, &e->rank, &e->subject, &e->tensors, t->err);
+	const struct run_config *cfg = e->rank.cfg;
+	int rc = engine_is_root(e) && !cfg->test_only ? workload_identify(&e->subject, cfg, t->err) : 0;
 
-	if (!rc && e->rank.cfg->resume && !t->resume.loads)
-		rc = draw_values(&e->tensors, e->rank.cfg, e->subject.model, t->err);
+	if (!rc)
+		rc = resume_open(&t->resume, &e->rank, &e->subject, &e->tensors, t->err);
+	if (!rc && cfg->resume && !t->resume.loads)
+		rc = draw_values(&e->tensors, cfg, e->subject.model, t->err);
 	if (!rc)
 		e->step = t->resume.at.step;
 	return rc;

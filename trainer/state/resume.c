@@ -23,7 +23,7 @@
 
 struct resume_search {
 	const struct run_config *cfg;
-	const struct dataset *data;
+	const struct workload *subject;
 	const struct graph *graph; /* graph with the wanted tensors */
 	struct resume *r;
 	struct err *err;
@@ -93,9 +93,12 @@ static int check_fits(struct resume_search *s, const struct checkpoint *c, const
 		return err_nomem(s->err, "configuration");
 	if (k.rc)
 		return k.rc;
-	if (strcmp(at->data_hash, s->data->hash))
-		return err_set(s->err, ERR_USAGE, "%.200s: the run was begun with other data than that of %.200s", path,
-			       s->data->path);
+	if (strcmp(at->data_hash, s->subject->identity) && strcmp(at->data_hash, s->subject->data->hash))
+		return err_set(s->err, ERR_USAGE,
+			       "%.200s: the run was begun with other data than that of %.200s, for training or "
+			       "evaluation; give the same, or begin a new run with --init-from %.100s/"
+			       CHECKPOINT_MODEL,
+			       path, s->subject->data->path, path);
 	return 0;
 }
 
@@ -454,7 +457,7 @@ static int find_on_all_ranks(struct resume_finding *f, const struct rank *r, str
 			     const struct tensors *s, struct err *err)
 {
 	const struct board *board = r->seat->board;
-	struct resume_search search = { r->cfg,	    subject->data, files_graph(s),
+	struct resume_search search = { r->cfg,	    subject, files_graph(s),
 					&f->resume, &f->err,	   r->seat->attempt && board->run_open ? board : NULL };
 	int rc, lock_fd;
 
