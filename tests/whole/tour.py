@@ -21,7 +21,7 @@ def small(script, data, other):
     """Substitutes smaller data and a death at a known step, and nothing else."""
     return readme.replaced(script, (r"^DATA=.*$", "DATA=" + data), (r"^OTHER=.*$", "OTHER=" + other),
                            (r"^timeout ", "DPTRAIN_TEST_DIE=launcher:5 timeout "), (r"--save-steps \d+", "--save-steps 2"),
-                           (r"--max-steps \d+", "--max-steps 5"))
+                           (r"--epochs 4", "--max-steps 5"))
 
 
 def without_torch(script):
@@ -38,6 +38,7 @@ def main():
         os.mkdir(data)
         os.mkdir(other)
         shutil.copy(os.path.join(SRC, "README.md"), tmp)
+        os.symlink(os.path.join(SRC, "docs"), os.path.join(tmp, "docs"))
         helper.make_set(data, 512, 64)
         helper.make_set(other, 256, 64, classes=5)
         script = without_torch(small(readme.commands("docs/tutorial.md", "\n## A training day\n", "\n## "), data, other))
