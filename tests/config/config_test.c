@@ -225,6 +225,12 @@ static void flags_without_effect_are_refused(void **state)
 		{ "--synthetic --max-steps 1 --stop-epoch 1", "--stop-epoch: needs --data-path" },
 		{ "doctor --run d --try", "--try: needs training without --run" },
 		{ "--synthetic --max-steps 1 --cache ram", "--cache: needs --data-path" },
+		{ "--synthetic --max-steps 1 --val-split 0.3", "--val-split: needs --data-path" },
+		{ "--synthetic --max-steps 1 --shuffle window", "--shuffle: needs --data-path" },
+		{ "--data-path d --lr-scheduler step --min-lr 0.05", "--min-lr: needs --lr-scheduler cosine" },
+		{ "--data-path d --lr-scheduler constant --lr-gamma 0.5", "--lr-gamma: needs --lr-scheduler step" },
+		{ "--data-path d --lr-step-size 1", "--lr-step-size: needs --lr-scheduler step" },
+		{ "--data-path d --lr-scheduler linear --lr-power 2", "--lr-power: needs --lr-scheduler poly" },
 	};
 	struct run_config *c = good("bench --no-strict --no-drop-last", 1);
 

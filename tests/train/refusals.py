@@ -76,6 +76,26 @@ def without_effect(tmp):
     refused("a device of the CPU", ["--device 0", "has no devices"], *one, "--device", 0, code=0)
 
 
+def few_classes(tmp):
+    """With 5 classes or fewer top-5 is always 100 %: it is neither printed nor recorded, and chooses no checkpoint."""
+    os.mkdir(os.path.join(tmp, "three"))
+    data = ["--data-path", make_set(os.path.join(tmp, "three"), 24, 6, classes=3), "--model", "resnet20", "-b", 8, "--epochs", 1]
+    runs = os.path.join(tmp, "three", "runs")
+    refused("--save-best of top-5", ["epoch/top5", "100 %", "epoch/top1"], *data, "--save-best", "epoch/top5", "--runs-dir", runs)
+    p = dptrain(*data, "--runs-dir", runs, "--run-name", "three", *fast())
+    check(p.returncode == 0 and "top-1 " in p.stdout and "%, top-5" not in p.stdout, "three classes: exit %d: %s%s" % (p.returncode, p.stdout, p.stderr))
+    check(("epoch/top1", -1) in read_run(runs)["series"] and ("epoch/top5", -1) not in read_run(runs)["series"], "series of three classes")
+
+
+def learning_rates(tmp, data):
+    """A schedule whose end moves (Lightning#18618 and others lost it), and a warm-up that does not end (prime-rl#968)."""
+    base = ["--data-path", data, "--model", "resnet20", "-b", 8, "--runs-dir", os.path.join(tmp, "rates"), "--run-name", "r", "--resume", "auto"]
+    said = [dptrain(*base, "--epochs", n, *fast()).stderr for n in (1, 2, 2)]
+    check(["follows the new end of training: step 4 has 0.05\n" in s for s in said] == [False, True, False], "a moved end: %s" % said)
+    p = dptrain("--synthetic", "--model", "resnet20", "-b", 2, "--max-steps", 3, "--warmup-steps", 9, "--runs-dir", tmp, *fast())
+    check(p.returncode == 0 and "the learning rate reaches 0.03 of --lr 0.1" in p.stderr, "a long warm-up: exit %d: %s" % (p.returncode, p.stderr))
+
+
 def unwritable(tmp, data):
     """Files that cannot be written at the end are reported before the first step, and a device is never replaced by a
     file."""
@@ -165,6 +185,8 @@ def main():
         refused("no evaluation set", ["eval"], "--synthetic", "--model", "resnet20", "--max-steps", 1, "--eval-steps", 1)
         refused("loss", ["the loss is ", "at step ", "in the samples of rank ", "of epoch 1"], *train, "-b", 8, "--nproc-per-node", 2, "--lr", 1e6, "--act", "gelu",
                 "--lr-scheduler", "constant", "--global-batch-size", 8, "--opt", "sgd", "--wd", 1e6, "--max-steps", 40, code=1)
+        few_classes(tmp)
+        learning_rates(tmp, data)
         unwritable(tmp, data)
         evaluation(tmp, data)
         series(tmp, data)

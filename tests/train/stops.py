@@ -115,7 +115,8 @@ def main():
             flags += ["--precision", "fp16", "--init-from", steep(tmp, words, common)]
         for opt in choices("opt"):
             for schedule in choices("lr_scheduler"):
-                shape = ["--opt", opt, "--lr-scheduler", schedule, "--warmup-steps", 2, "--min-lr", 1e-4, "--lr-step-size", 0.3]
+                shape = ["--opt", opt, "--lr-scheduler", schedule, "--warmup-steps", 2]
+                shape += {"step": ["--lr-step-size", 0.3], "constant": []}.get(schedule, ["--min-lr", 1e-4])
                 for more in ([], EXTRA.get(opt)) if EXTRA.get(opt) and schedule == "cosine" else ([],):
                     name = " ".join([opt, schedule, *more])
                     points = disturbed(name, [*flags, *shape, *more])

@@ -92,6 +92,9 @@ int train_schedule_check_best(const struct train_schedule *c, const struct run_c
 	if (strstr(series, d->kind == SAMPLE_TOKENS ? "/top" : "/perplexity"))
 		return err_set(err, ERR_USAGE, "--save-best %s: not a series of a model of %s: use epoch/val_loss",
 			       series, d->kind == SAMPLE_TOKENS ? "tokens" : "images");
+	if (!strcmp(series, "epoch/top5") && d->classes <= 5)
+		return err_set(err, ERR_USAGE, "--save-best epoch/top5: always 100 %% with %d classes: use epoch/top1",
+			       d->classes);
 	if (!strncmp(series, "val/", 4) && !cfg->eval_steps)
 		return err_set(err, ERR_USAGE, "--save-best %s: is recorded every --eval-steps only: add --eval-steps "
 			       "N, or use epoch/val_loss", series);

@@ -283,13 +283,22 @@ static bool console_shows_tokens(const struct console *c)
 	return c->e->subject.data->kind == SAMPLE_TOKENS;
 }
 
+static void print_accuracy(const struct evaluation *v)
+{
+	printf(", top-1 %.2f %%", v->top1);
+	if (!isnan(v->top5))
+		printf(", top-5 %.2f %%", v->top5);
+}
+
 static void print_summary(const struct console *c, const struct epoch_summary *s)
 {
 	printf("epoch %lld: train loss %.4f", (long long)s->epoch, s->train_loss);
 	if (s->evaluated && console_shows_tokens(c))
 		printf(", val loss %.4f, perplexity %.2f", s->val.loss, exp(s->val.loss));
-	else if (s->evaluated)
-		printf(", val loss %.4f, top-1 %.2f %%, top-5 %.2f %%", s->val.loss, s->val.top1, s->val.top5);
+	else if (s->evaluated) {
+		printf(", val loss %.4f", s->val.loss);
+		print_accuracy(&s->val);
+	}
 	printf(", %.1f s", s->seconds);
 	if (s->evaluated)
 		printf(" + %.1f s evaluation", s->val.seconds);
@@ -334,7 +343,9 @@ static void print_image_evaluation(const struct dataset *d, const struct evaluat
 	printf("evaluation of %lld%s samples", (long long)v->count, of);
 	if (unreadable)
 		printf(" (%lld cannot be read)", (long long)unreadable);
-	printf(": loss %.6f, top-1 %.2f %%, top-5 %.2f %%, %.1f s\n", v->loss, v->top1, v->top5, v->seconds);
+	printf(": loss %.6f", v->loss);
+	print_accuracy(v);
+	printf(", %.1f s\n", v->seconds);
 }
 
 void console_evaluation(struct console *c, const struct evaluation *v)
@@ -377,10 +388,13 @@ void console_table(struct console *c)
 	       "train s", "eval s", "images/s");
 	for (size_t i = 0; i < c->n_rows; i++) {
 		const struct epoch_summary *s = &c->rows[i];
+		char top5[32] = "-";
 
 		printf("%6lld %12.4f ", (long long)s->epoch, s->train_loss);
+		if (!isnan(s->val.top5))
+			snprintf(top5, sizeof(top5), "%.2f", s->val.top5);
 		if (s->evaluated)
-			printf("%10.4f %8.2f %8.2f %10.1f %10.1f", s->val.loss, s->val.top1, s->val.top5, s->seconds,
+			printf("%10.4f %8.2f %8s %10.1f %10.1f", s->val.loss, s->val.top1, top5, s->seconds,
 			       s->val.seconds);
 		else
 			printf("%10s %8s %8s %10.1f %10s", "-", "-", "-", s->seconds, "-");

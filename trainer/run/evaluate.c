@@ -170,7 +170,7 @@ int evaluate_run(struct engine *e, double *outputs, struct evaluation *ret, stru
 	*ret = (struct evaluation){
 		.loss = isnan(sums[XENT_LOSS_SUM]) ? (double)NAN : sums[XENT_LOSS_SUM] / sums[XENT_COUNT],
 		.top1 = 100 * sums[XENT_TOP1] / sums[XENT_COUNT],
-		.top5 = 100 * sums[XENT_TOP5] / sums[XENT_COUNT],
+		.top5 = e->subject.data->classes > 5 ? 100 * sums[XENT_TOP5] / sums[XENT_COUNT] : (double)NAN,
 		.count = (int64_t)sums[XENT_COUNT],
 		.stopped = sums[SUM_STOPPED] > 0,
 	};
@@ -231,7 +231,8 @@ struct eval_metrics eval_metrics_of_epoch(const struct epoch_summary *s, bool wo
 	if (words)
 		return p;
 	add_series_point(&p, SERIES_epoch_top1, s->val.top1);
-	add_series_point(&p, SERIES_epoch_top5, s->val.top5);
+	if (!isnan(s->val.top5))
+		add_series_point(&p, SERIES_epoch_top5, s->val.top5);
 	return p;
 }
 

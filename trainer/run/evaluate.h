@@ -7,7 +7,7 @@
 #include "trainer/run/engine.h"
 
 struct evaluation {
-	double loss, top1, top5; /* top1, top5 in percent */
+	double loss, top1, top5; /* top1, top5 in percent; top5 is NaN with 5 classes or fewer */
 	int64_t count;
 	double seconds;
 	bool stopped; /* the job was asked to end: the results are not of the whole set */

@@ -257,6 +257,21 @@ static int open_record(struct training *t)
 	return rc;
 }
 
+/* Says what of the learning rate may surprise. */
+static void describe_learning_rate(const struct training *t)
+{
+	const struct train_schedule *c = &t->e->course;
+	const bool decays = c->lr.kind != CONFIG_LR_STEP && c->lr.kind != CONFIG_LR_CONSTANT;
+
+	if (t->resume.moved_end && decays)
+		log_info("the learning rate follows the new end of training: step %lld has %g",
+			 (long long)t->resume.at.step + 1, lr_schedule_at(&c->lr, t->resume.at.step + 1));
+	if (c->lr.steps_warmup >= c->steps_total)
+		log_warn("the warm-up takes %lld steps, but training has %lld: the learning rate reaches %g of --lr %g",
+			 (long long)c->lr.steps_warmup, (long long)c->steps_total,
+			 lr_schedule_at(&c->lr, c->steps_total), c->lr.lr);
+}
+
 /* Loads the checkpoint that --resume selects; draws initial values where there is none. */
 static int restore_state(struct training *t)
 {
@@ -270,6 +285,8 @@ static int restore_state(struct training *t)
 		rc = draw_values(&e->tensors, cfg, e->subject.model, t->err);
 	if (!rc)
 		e->step = t->resume.at.step;
+	if (!rc && engine_is_root(e) && !cfg->test_only)
+		describe_learning_rate(t);
 	return rc;
 }
 

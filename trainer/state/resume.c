@@ -63,6 +63,7 @@ int resume_lock(int *ret_fd, const char *run_dir, double wait_s, struct err *err
 struct comparison {
 	const struct checkpoint *c;
 	const char *path;
+	bool moved_end;
 	struct err *err;
 	int rc;
 };
@@ -73,7 +74,10 @@ static void compare_item(void *user, const struct config_item *item)
 	const char *was = checkpoint_config(k->c, item->name);
 	char flag[64];
 
-	if (k->rc || !was || !strcmp(was, item->value) || item->traits & (CONFIG_SEGMENT | CONFIG_CHANGES))
+	if (k->rc || !was || !strcmp(was, item->value))
+		return;
+	k->moved_end |= item->id == FLAG_epochs || item->id == FLAG_max_steps;
+	if (item->traits & (CONFIG_SEGMENT | CONFIG_CHANGES))
 		return;
 	snprintf(flag, sizeof(flag), "--%s", item->name);
 	for (char *p = flag; *p; p++)
@@ -93,6 +97,7 @@ static int check_fits(struct resume_search *s, const struct checkpoint *c, const
 		return err_nomem(s->err, "configuration");
 	if (k.rc)
 		return k.rc;
+	s->r->moved_end = k.moved_end;
 	if (strcmp(at->data_hash, s->subject->identity) && strcmp(at->data_hash, s->subject->data->hash))
 		return err_set(s->err, ERR_USAGE,
 			       "%.200s: the run was begun with other data than that of %.200s, for training or "

@@ -10,6 +10,7 @@
 struct resume {	      /* no pointers: rank 0 sends it to the others */
 	bool reopens; /* the run run_id continues in a new segment */
 	bool loads;   /* there is a checkpoint; else the run begins at step 1 */
+	bool moved_end; /* --epochs or --max-steps differs from the checkpoint's */
 	char run_id[33];
 	char path[4096]; /* path of the checkpoint */
 	struct checkpoint_state at;
