@@ -149,7 +149,7 @@ class Handler(Quiet):
             self.send_header(k, v)
         self.send_header("Content-Length", str(len(body)))
         if ranged and fault != "ignored":
-            self.send_header("Content-Range", f"bytes {begin}-{end - 1}/{len(data)}")
+            self.send_header("Content-Range", f"bytes {begin}-{end - 1}/{'*' if fault == 'star' else len(data)}")
         self.end_headers()
         if fault == "cork":
             self.wfile.flush()

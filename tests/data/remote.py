@@ -68,6 +68,14 @@ def faulty(shards, local):
         assert server.failed > 2, server.failed
         assert got == local[kind], (faults, got)
         server.stop()
+    # The length is in the answer to the first request of an object; later ones need not repeat it (RFC 9110).
+    server = Server(shards, faults=["star"], every=1)
+    server.spares_probes = True
+    assert deliver(server.url + "/train.json", shuffle=2, window=30, batch=8, epochs=2, workers=3, fresh="star") == local[2] and server.failed > 2
+    server.spares_probes = False
+    said = deliver(server.url + "/train.json", code=1, shuffle=2, window=30, batch=8, fresh="no length")
+    assert "the server does not state the length" in said, said
+    server.stop()
     server = Server(shards, faults=["flip"], every=1)
     server.spares_probes = server.once = True
     assert deliver(server.url + "/train.json", shuffle=3, window=30, batch=8, epochs=2, workers=3) == local[3]
@@ -115,11 +123,21 @@ def s3(shards, local):
     assert deliver(spec, env=server.environment(), shuffle=3, window=30, batch=8, epochs=2, workers=3, fresh="s3 faults") == local[3]
     assert server.failed > 3
     server.faults = []
+    for name in ("corpus/a.txt", "corpus/b.jsonl"):
+        os.makedirs(os.path.dirname(f"{shards}/../{name}"), exist_ok=True)
+        with open(f"{shards}/../{name}", "w", encoding="utf-8") as f:
+            f.write("{}\n")
+    around = os.path.dirname(f"s3://{bucket}/{folder}")
+    said = deliver(f"{around}/no-such-prefix", code=1, env=server.environment())
+    assert f"{around}/no-such-prefix: nothing is there" in said, said
+    for how in ({}, {"text": 1}):
+        said = deliver(f"{around}/corpus", code=1, env=server.environment(), **how)
+        assert f"{around}/corpus: holds 2 texts and no shards: dptrain tokenize --data-path {around}/corpus --out DIR" in said, said
     for more, words in (({"AWS_SECRET_ACCESS_KEY": "planted"}, "SignatureDoesNotMatch"), ({"AWS_ACCESS_KEY_ID": ""}, "AWS_ACCESS_KEY_ID is not set")):
         for where in (spec, spec + "/train.json"):
             said = deliver(where, code=1, env=server.environment(**more))
             assert words in said and "planted" not in said, said
-    assert "no shards" in deliver(f"s3://{bucket}/none", code=1, env=server.environment())
+    assert "nothing is there" in deliver(f"s3://{bucket}/none", code=1, env=server.environment())
     assert "unsupported URL" in deliver("hdfs://bucket/train.tar", code=1)
     for cached in (0, 1):
         trained(server, spec, os.path.join(tmp, f"s3runs{cached}"), cached)
@@ -246,7 +264,7 @@ def pictures(folder):
     assert "broken 1" in done.stdout and f"{spec}/train/" in done.stdout, done.stdout
     indexed(folder, f"{tmp}/odd")
     said = deliver(f"s3://{bucket}/none", code=1, env=server.environment())
-    assert "no shards to train on and no pictures in class folders" in said, said
+    assert "nothing is there" in said, said
     server.stop()
 
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "tracker/base/array.h"
+#include "trainer/data/corpus/texts.h"
 #include "trainer/data/formats/folder.h"
 #include "trainer/data/pictures/picture.h"
 
@@ -24,6 +25,7 @@ struct remote_listing {
 	struct buf files;      /* struct file */
 	size_t root;	       /* bytes of the address in front of the names */
 	struct objects *store; /* receives the pictures */
+	int64_t texts;	       /* files that dptrain tokenize reads */
 	bool escapes;	       /* names are escaped, because they become parts of a URL */
 	const struct folder_remote_opts *o;
 };
@@ -38,10 +40,12 @@ static bool is_hidden_path(const char *name)
 	return name[0] == '.' || strstr(name, "/.");
 }
 
-static void leave_remote_file(const struct remote_listing *l, const char *name)
+static void leave_remote_file(struct remote_listing *l, const char *name)
 {
 	char why[DATA_ACCOUNT_TEXT_BYTES];
+	enum text_packing packing;
 
+	l->texts += texts_kind(name, &packing) != TEXT_NONE;
 	if (picture_unsupported(name, why))
 		data_account_leave_file(l->o->account, name, "%s", why);
 	else
@@ -235,6 +239,25 @@ static void count_remote_picture(const struct remote_listing *l, const char *nam
 	data_account_leave_file(l->o->account, name, "images outside of the class folders");
 }
 
+/* Says what is at an address without pictures to train on. */
+static int refuse_address(const struct remote_listing *l, struct err *err)
+{
+	const struct data_account *a = l->o->account;
+
+	if (!data_account_used(a) && !data_account_left(a, DATA_ACCOUNT_FILES) && !a->hidden)
+		return err_set(err, ERR_USAGE, "%.200s: nothing is there: compare the address with that of the set",
+			       l->o->address);
+	if (l->texts)
+		return err_set(err, ERR_USAGE,
+			       "%.150s: holds %lld texts and no shards: dptrain tokenize --data-path %.150s --out DIR "
+			       "makes a set of them, DIR",
+			       l->o->address, (long long)l->texts, l->o->address);
+	return err_set(err, ERR_USAGE,
+		       "%.200s: no shards to train on and no pictures in class folders: expected CLASS/*.jpg or "
+		       "train/CLASS/*.jpg",
+		       l->o->address);
+}
+
 /* Sorts the files, then adds those of training and those of validation. */
 static int split_remote_files(struct folder_remote *f, struct remote_listing *l, struct err *err)
 {
@@ -262,10 +285,7 @@ static int split_remote_files(struct folder_remote *f, struct remote_listing *l,
 	for (size_t i = 0; !rc && i < n; i++)
 		count_remote_picture(l, get_listed_name(l, i), &train, &val);
 	if (!rc && !f->n_train)
-		rc = err_set(err, ERR_USAGE,
-			     "%.200s: no shards to train on and no pictures in class folders: expected CLASS/*.jpg or "
-			     "train/CLASS/*.jpg",
-			     l->o->address);
+		rc = refuse_address(l, err);
 	return rc ? rc : samples_end(&f->samples, err);
 }
 

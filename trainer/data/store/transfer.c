@@ -36,12 +36,14 @@ static size_t receive_transfer_body(char *bytes, size_t size, size_t n, void *us
 	return n;
 }
 
-/* Parses "bytes 0-7/1234". */
+/* Parses "bytes 0-7/1234", or "bytes 0-7/" and a star: total 0. */
 static void parse_content_range(struct transfer *t, const char *value)
 {
-	unsigned long long begin, end, total;
+	unsigned long long begin, end, total = 0;
+	char rest[2] = "";
+	const int n = sscanf(value, "bytes %llu-%llu/%1[*]", &begin, &end, rest);
 
-	t->has_range = sscanf(value, "bytes %llu-%llu/%llu", &begin, &end, &total) == 3;
+	t->has_range = n == 3 || sscanf(value, "bytes %llu-%llu/%llu", &begin, &end, &total) == 3;
 	t->begin = t->has_range ? begin : 0;
 	t->total = t->has_range ? total : 0;
 }
@@ -151,7 +153,12 @@ static enum transfer_end judge_response_body(struct transfer *t, char why[200])
 		snprintf(why, 200, "the server ignored the requested range (status 200)");
 		return TRANSFER_WRONG;
 	}
-	if (t->status != 200 && (!t->has_range || t->begin != w->begin || (w->total && t->total != w->total))) {
+	if (t->status != 200 && t->has_range && !t->total && !w->total) {
+		snprintf(why, 200, "the server does not state the length (Content-Range: bytes …/*)");
+		return TRANSFER_REFUSED;
+	}
+	if (t->status != 200 &&
+	    (!t->has_range || t->begin != w->begin || (w->total && t->total && t->total != w->total))) {
 		snprintf(why, 200, "the server returned another range than requested");
 		return TRANSFER_WRONG;
 	}
