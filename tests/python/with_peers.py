@@ -103,6 +103,7 @@ run.close()
 other = aim.Run(repo=repo, experiment='vision', system_tracking_interval=None, capture_terminal_logs=False)
 other.name = 'second'
 other.track(1.5, name='loss', step=0)
+other.archived = True  # an archived run keeps its points (aim#3105, #198)
 other.close()
 print(run.hash)
 '''

@@ -49,7 +49,9 @@ def whole_step(out: RunWriter, key: str, step: int) -> Any:
 
 def write_metrics(out: RunWriter, run: Any) -> None:
     taken: dict[Any, Any] = {}
-    for metric in run.metrics():
+    # run.metrics() has none of an archived run
+    found = run.collect_sequence_info(sequence_types=('metric',)).get('metric') or ()
+    for metric in (run.get_metric(known['name'], Context(known['context'])) for known in found):
         key = key_of(metric.name, metric.context.to_dict())
         if taken.setdefault(key, metric) is not metric:
             key += ' (%s)' % metric.name
