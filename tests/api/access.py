@@ -6,6 +6,7 @@ sys.dont_write_bytecode = True
 import base64
 import hashlib
 import http.client
+import itertools
 import json
 import os
 import re
@@ -212,9 +213,13 @@ def foreign(server):
             lib.check(ask(verb, target, body, dict(lib.JSON, **own))[0] not in (401, 403), f"{verb} {path} from the page")
 
 
+USES = (None, ("navigate", "document"), ("navigate", "iframe"), ("no-cors", "image"), ("cors", "empty"))  # Sec-Fetch-Mode and -Dest
+
+
 def host_and_origin(server):
-    """Every Host with every Origin, Sec-Fetch-Site and verb, compared with the rule: the Host is a loopback name with
-    any port; the Origin equals this Host; only our own page, or a client without a page, may change anything."""
+    """Every Host with every Origin, Sec-Fetch-Site, use and verb, compared with the rule: the Host is a loopback name with
+    any port; the Origin equals this Host; a foreign page may only open an address, not load it as a part of itself; only
+    our own page, or a client without a page, may change anything."""
     port, ask, cells = server.port, Asker(server), 0
     hosts = [(f"127.0.0.1:{port}", True), (f"localhost:{port}", True), ("localhost", True), ("LocalHost:1", True), (f"[::1]:{port}", True),
              ("[::1]", True), ("evil.example", False), (f"evil.example:{port}", False), ("localhost.evil.example", False), ("127.0.0.1.nip.io", False),
@@ -224,11 +229,12 @@ def host_and_origin(server):
         origins = [(None, True), (f"http://{host}", True), (f"https://{host.upper()}", True), ("null", False), ("http://evil.example", False),
                    ("http://localhost:9", host.lower() == "localhost:9"), (f"http://{host}.evil.example", False), (f"ftp://{host}", False), ("", False)]
         for origin, own in origins:
-            for site in (None, "same-origin", "none", "same-site", "cross-site"):
+            for site, use in ((None, None), ("same-origin", None), ("none", None), *itertools.product(("same-site", "cross-site"), USES)):
                 for verb, body in (("GET", None), ("POST", b'{"runs":[]}')):
                     headers = dict({"Host": host} | ({} if origin is None else {"Origin": origin}) | ({} if site is None else {"Sec-Fetch-Site": site}))
+                    headers |= dict(zip(("Sec-Fetch-Mode", "Sec-Fetch-Dest"), use or ()))
                     status, got, _ = ask(verb, "/api/v1/version" if verb == "GET" else "/api/v1/compare", body, dict(headers, **lib.JSON))
-                    good = known and own and (verb == "GET" or site not in ("same-site", "cross-site"))
+                    good = known and own and (site not in ("same-site", "cross-site") or (verb == "GET" and use == ("navigate", "document")))
                     lib.equal(status, (200 if verb == "GET" else 400) if good else 403, f"{verb} with {headers}")
                     lib.check(not any(h.lower().startswith("access-control-") for h in got), f"{verb} with {headers}: CORS")
                     cells += 1

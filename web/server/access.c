@@ -123,6 +123,15 @@ static bool is_server_name(const struct access *a, const struct access_query *q,
 	return a->behind_proxy && is_last_header_item(q->req, "X-Forwarded-Host", name);
 }
 
+static bool has_header_value(const struct gate_request *req, const char *name, const char *value)
+{
+	const struct gate_header *h = gate_find(req, name);
+
+	return h && !strcasecmp(h->value, value);
+}
+
+/* A foreign page may link to this server; it may not load anything from it into itself, such as an image, nor send
+ * anything (https://www.w3.org/TR/fetch-metadata/). */
 static bool is_origin_allowed(const struct access *a, const struct access_query *q)
 {
 	const struct gate_header *origin = gate_find(q->req, "Origin");
@@ -139,10 +148,10 @@ static bool is_origin_allowed(const struct access *a, const struct access_query 
 		if (!is_server_name(a, q, name))
 			return false;
 	}
-	if (site && q->pass->method != METHOD_GET && strcasecmp(site->value, "same-origin") &&
-	    strcasecmp(site->value, "none"))
-		return false;
-	return true;
+	if (!site || !strcasecmp(site->value, "same-origin") || !strcasecmp(site->value, "none"))
+		return true;
+	return q->pass->method == METHOD_GET && has_header_value(q->req, "Sec-Fetch-Mode", "navigate") &&
+	       has_header_value(q->req, "Sec-Fetch-Dest", "document");
 }
 
 static int base64_digit_value(char ch)
