@@ -43,6 +43,7 @@ def reports_changes(server):
     s = Stream(server)
     lib.equal(s.status, 200, "GET /events")
     lib.check("text/event-stream" in s.head, "type of /events")
+    lib.check("\r\nX-Accel-Buffering: no" in s.head, "nginx passes events on at once (nginx#1505)")
     first = s.event()
     run = lib.make_run(server)
     changed = s.event()

@@ -51,6 +51,8 @@ static void add_reply_headers(struct exchange *x, struct MHD_Response *r)
 		MHD_add_response_header(r, "Content-Type", c->type);
 	if (is_compressible(c->type))
 		MHD_add_response_header(r, "Vary", "Accept-Encoding");
+	if (!strcmp(c->type, "text/event-stream"))
+		MHD_add_response_header(r, "X-Accel-Buffering", "no"); /* nginx: each event at once */
 	if (c->reply.etag)
 		MHD_add_response_header(r, "ETag", c->reply.etag);
 	if (c->reply.disposition)
