@@ -28,7 +28,7 @@ def refused(words, *args):
         lib.check(word in r.stderr, f"serve {args}: {word!r} is not in {r.stderr!r}")
 
 
-def handshake(server, version):
+def handshake(server, version, ciphers=None):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.load_verify_locations(cadata=ssl.DER_cert_to_PEM_cert(server.tls.get_ca_certs(True)[0]))
     with warnings.catch_warnings():
@@ -36,6 +36,8 @@ def handshake(server, version):
         context.minimum_version = context.maximum_version = version
         if version < ssl.TLSVersion.TLSv1_2:
             context.set_ciphers("ALL:@SECLEVEL=0")
+        elif ciphers:
+            context.set_ciphers(ciphers)
     try:
         with context.wrap_socket(server.socket(timeout=60), server_hostname="localhost") as s:
             return s.version()
@@ -63,7 +65,8 @@ def encrypted(folder, cert, key):
     server = lib.Server(runs, "--tls-cert", cert, "--tls-key", key)
     server.tls = ssl.create_default_context(cafile=cert)
     lib.check(server.url.startswith("https://"), f"the printed address: {server.url}")
-    lib.equal(server.request("GET", "/health")[0], 200, "GET /health")
+    status, headers, _ = server.request("GET", "/health")
+    lib.equal((status, headers["Strict-Transport-Security"]), (200, None), "GET /health")
     big = lib.make_run(server, params={f"p{i}": "x" * 400 for i in range(1500)})
     lib.check(len(server.request("GET", f"/api/v1/runs/{big}")[2]) > 600000, "a long body both ways")
     lib.equal(handshake(server, ssl.TLSVersion.TLSv1_3), "TLSv1.3", "TLS 1.3")
@@ -118,6 +121,34 @@ def refused_early(server):
     c.close()
 
 
+def dates_and_ciphers(folder):
+    """A certificate that has expired, or is not valid yet, is named with its date at the start (crossbar#1133); key exchange
+    without forward secrecy and ciphers without authentication are refused."""
+    for name, start, end, want in (("late", "20200101000000Z", "20200201000000Z", "expired on 2020-02-01"),
+                                   ("early", "20900101000000Z", "20910101000000Z", "not valid before 2090-01-01"), ("good", "20200101000000Z", "20900101000000Z", None)):
+        cert, key = certificate.issue(folder, name, start, end)
+        server = lib.Server(os.path.join(folder, "dates"), "--tls-cert", cert, "--tls-key", key, *([] if want else ["--hsts"]))
+        server.tls = ssl.create_default_context(cafile=cert)
+        r = tool("ls", "--url", server.url, env={"DPTRACK_CA": cert})
+        lib.check(("renew" in r.stderr) == bool(want) and "DPTRACK_CA" not in r.stderr, f"ls, {name}: {r.stderr}")
+        if not want:
+            lib.equal(handshake(server, ssl.TLSVersion.TLSv1_2, "ECDHE-RSA-AES128-GCM-SHA256"), "TLSv1.2", "forward secrecy")
+            for weak in ("kRSA", "ECDHE-RSA-AES256-SHA384", "ECDHE-RSA-AES128-SHA"):
+                lib.equal(handshake(server, ssl.TLSVersion.TLSv1_2, weak), None, weak)
+            lib.equal(server.request("GET", "/health")[1]["Strict-Transport-Security"], "max-age=31536000", "--hsts")
+        lib.equal(server.stop(), 0, "exit code")
+        lib.check((want or "") in server.stderr() and ("--tls-cert" in server.stderr()) == bool(want), f"{name}: {server.stderr()}")
+    with open(os.path.join(folder, "upside.pem"), "w", encoding="utf-8") as f:
+        for name in ("late", "good"):
+            with open(os.path.join(folder, name + ".pem"), encoding="utf-8") as g:
+                f.write(g.read())
+    locked = os.path.join(folder, "locked.key")
+    subprocess.run(["openssl", "pkey", "-in", key, "-aes256", "-passout", "pass:x", "-out", locked], check=True)
+    refused(["certificate 2", "put it first"], "--logdir", folder, "--tls-cert", f.name, "--tls-key", key)
+    refused(["password", "openssl pkey"], "--logdir", folder, "--tls-cert", cert, "--tls-key", locked)
+    refused(["--hsts", "--tls-cert"], "--logdir", folder, "--hsts")
+
+
 def behind_proxy(folder):
     token = {"Authorization": "Bearer 0123456789abcdef"}
     seen = dict(lib.JSON, Origin="https://tracker.lab", **{"X-Forwarded-Host": "evil, tracker.lab", "X-Forwarded-Proto": "https"}, **token)
@@ -158,6 +189,7 @@ def main():
         refused(["PEM"], *place, "--tls-cert", __file__, "--tls-key", key)
         refused(["must match"], *place, "--tls-cert", cert, "--tls-key", other)
         encrypted(folder, cert, key)
+        dates_and_ciphers(folder)
         behind_proxy(folder)
     lib.finish("tls")
 

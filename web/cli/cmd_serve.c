@@ -37,7 +37,7 @@ struct serve_options {
 	struct webhook_opts webhook;
 	int64_t archive_after_ms;
 	int port, max_connections, cache_mib, artifact_mib, drain_s;
-	bool help, behind_proxy;
+	bool help, behind_proxy, hsts;
 	char token[200]; /* "": no fixed token */
 	char owner_token[TOKEN_TEXT_MAX], backup_room[PATH_MAX];
 	struct store_paths paths;
@@ -272,7 +272,8 @@ static int start_serving(struct serve_options *o, bool *ret_stop, struct err *er
 {
 	struct server_opts so = {
 		.host = o->host, .port = o->port, .max_connections = o->max_connections,
-		.tls_cert = o->tls_cert, .tls_key = o->tls_key, .behind_proxy = o->behind_proxy, .db_path = o->paths.db
+		.tls_cert = o->tls_cert, .tls_key = o->tls_key, .behind_proxy = o->behind_proxy, .hsts = o->hsts,
+		.db_path = o->paths.db
 	};
 	struct api api = { .started_s = clock_wall_s() };
 	int rc = read_fixed_token(o, err);
@@ -325,6 +326,15 @@ static int count_other_people(void)
 	return n;
 }
 
+static void log_certificate_note(void)
+{
+	char note[200];
+
+	server_tls_note(note, sizeof note);
+	if (note[0])
+		log_warn("%s", note);
+}
+
 static void log_access_rules(const struct serve_options *o)
 {
 	int others;
@@ -367,6 +377,7 @@ static void reload_files(struct serve_options *o)
 		log_error("SIGHUP: %s: the last certificate stays in use", err.text);
 	else if (o->tls_cert)
 		log_info("SIGHUP: new connections use the certificate in %s", o->tls_cert);
+	log_certificate_note();
 	if (!o->token_file)
 		return;
 	memcpy(old, o->token, sizeof old);
@@ -389,6 +400,7 @@ static int serve_requests(struct serve_options *o, struct err *err)
 	if (rc)
 		return rc;
 	log_access_rules(o);
+	log_certificate_note();
 	if (o->fresh)
 		log_fresh_folder(o->logdir);
 	while (!sigwait(&o->signals, &sig) && !end_signal(sig))
@@ -417,6 +429,22 @@ static int serve_until_signal(struct serve_options *o, struct err *err)
 	webhook_free(o->poster);
 	docs_site_free(o->site);
 	store_close(o->store);
+	return rc;
+}
+
+/* Refuses options without effect, and completes the places of store and folder. */
+static int check_serve_options(struct serve_options *o, struct err *err)
+{
+	int rc;
+
+	if (o->hsts && !o->tls_cert && !o->behind_proxy)
+		return err_set(err, ERR_USAGE, "--hsts: needs TLS: also give --tls-cert, or let a proxy encrypt");
+	if (!cli_span(o->archive_after, &o->archive_after_ms))
+		return err_set(err, ERR_USAGE, "--archive-after %s: expected a span such as 30m, 12h or 7d, or 0",
+			       o->archive_after);
+	rc = source_place(&o->db, err);
+	if (!o->logdir && !store_is_address(o->db))
+		o->logdir = run_folders_dir(NULL);
 	return rc;
 }
 
@@ -459,6 +487,9 @@ static int run_serve_command(int argc, char **argv, struct err *err)
 		{ "behind-proxy", FLAG_SWITCH, "",
 		  "the server is behind a reverse proxy: trust its X-Forwarded-Host, -Proto and -For", &o.behind_proxy,
 		  0, 0 },
+		{ "hsts", FLAG_SWITCH, "",
+		  "browsers use only HTTPS for this host for a year, on all of its ports",
+		  &o.hsts, 0, 0 },
 		{ "drain", FLAG_NUMBER, "S",
 		  "seconds between a signal and the end, while /ready replies 503 and requests are still answered "
 		  "(default: 0)",
@@ -482,13 +513,8 @@ static int run_serve_command(int argc, char **argv, struct err *err)
 	struct cli_line line = { .cmd = &cli_serve, .table = table, .help = &o.help };
 	int rc = cli_line_read(&line, argc, argv, err);
 
-	if (!rc && !cli_span(o.archive_after, &o.archive_after_ms))
-		rc = err_set(err, ERR_USAGE, "--archive-after %s: expected a span such as 30m, 12h or 7d, or 0",
-			     o.archive_after);
 	if (!rc)
-		rc = source_place(&o.db, err);
-	if (!o.logdir && !store_is_address(o.db))
-		o.logdir = run_folders_dir(NULL);
+		rc = check_serve_options(&o, err);
 	if (!rc)
 		rc = serve_until_signal(&o, err);
 	cli_line_done(&line);

@@ -212,6 +212,8 @@ static int fail_with_reply(const struct http_reply *reply, struct err *err)
 /* A hint for a failed connection, chosen by curl's message. */
 static const char *connection_advice(const char *why)
 {
+	if (strstr(why, "expired") || strstr(why, "not yet valid"))
+		return ": renew the server's certificate, or check this machine's clock";
 	if (strstr(why, "certificate"))
 		return ": set DPTRACK_CA to a file of certificates to trust";
 	return is_unreachable(why) ? ": is dptrack serve running there?" : "";

@@ -67,6 +67,7 @@ bool framing_good(int fd, bool complete);
 struct listen {
 	int fd;		   /* -1: closed */
 	char address[300]; /* http://HOST:PORT or https:// */
+	bool hsts;	   /* replies over TLS bind browsers to it */
 	bool public;	   /* reachable from other machines */
 	bool wildcard;	   /* bound to every address of this machine, whose names are unknown */
 	char *cert, *key;  /* in PEM format, owned; NULL: no TLS */
@@ -84,6 +85,9 @@ void listen_close(struct listen *l);
 /* Uses a certificate chain and its key, PEM texts, for new connections; those before keep theirs. On failure the last
  * pair stays. ERR_USAGE: they cannot be read or do not match; ERR_UNSUPPORTED: built without GnuTLS. One thread. */
 int tls_use(const char *cert, const char *key, struct err *err);
+
+/* Writes one line if a certificate in use has expired or is not valid yet; "" otherwise. */
+void tls_note(char *ret, size_t n);
 
 /* The library's callback (MHD_OPTION_HTTPS_CERT_CALLBACK) after a successful tls_use; NULL: built without GnuTLS. */
 void *tls_callback(void);

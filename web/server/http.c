@@ -134,10 +134,13 @@ int server_bind(struct server **ret, const struct server_opts *o, struct err *er
 			     "use --behind-proxy");
 	else
 		rc = listen_open(&s->listen, o, err);
+	if (!rc && s->listen.cert && tls_callback())
+		rc = tls_use(s->listen.cert, s->listen.key, err);
 	if (rc) {
 		server_stop(s);
 		return rc;
 	}
+	s->listen.hsts = o->hsts;
 	s->access.behind_proxy = o->behind_proxy;
 	s->access.any_host = s->listen.wildcard || o->behind_proxy;
 	*ret = s;
@@ -167,6 +170,10 @@ static enum MHD_Result accept_connection(void *user, const struct sockaddr *from
 	return atomic_load(&((struct server *)user)->stopping) ? MHD_NO : MHD_YES;
 }
 
+/* Forward secrecy and authenticated encryption alone. */
+static const char tls_priorities[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:-RSA:"
+				     "-CIPHER-ALL:+AES-256-GCM:+CHACHA20-POLY1305:+AES-128-GCM";
+
 /* Starts libmicrohttpd with enough workers for max_connections; s->daemon stays NULL on failure. */
 static void start_http_daemon(struct server *s)
 {
@@ -176,7 +183,7 @@ static void start_http_daemon(struct server *s)
 	struct MHD_OptionItem tls[] = {
 		{ MHD_OPTION_HTTPS_MEM_CERT, 0, s->listen.cert },
 		{ MHD_OPTION_HTTPS_MEM_KEY, 0, s->listen.key },
-		{ MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(uintptr_t) "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2" },
+		{ MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(uintptr_t)tls_priorities },
 		{ MHD_OPTION_HTTPS_CERT_CALLBACK, 0, tls_callback() },
 		{ MHD_OPTION_END, 0, NULL },
 	};
@@ -185,7 +192,7 @@ static void start_http_daemon(struct server *s)
 		flags |= MHD_USE_TLS;
 	else
 		tls[0].option = MHD_OPTION_END;
-	if (!tls_callback() || (s->listen.cert && tls_use(s->listen.cert, s->listen.key, NULL)))
+	if (!tls_callback())
 		tls[3].option = MHD_OPTION_END;
 	if (workers < HTTP_WORKERS_MIN)
 		workers = n < HTTP_WORKERS_MIN ? (unsigned)n : HTTP_WORKERS_MIN;
@@ -271,6 +278,11 @@ static void drain_requests(struct server *s)
 	until = clock_mono_s() + HTTP_HURRY_S;
 	while (atomic_load(&s->in_flight) > 0 && clock_mono_s() < until)
 		clock_sleep_s(0.01);
+}
+
+void server_tls_note(char *ret, size_t n)
+{
+	tls_note(ret, n);
 }
 
 int server_reload(const struct server_opts *o, struct err *err)

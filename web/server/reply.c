@@ -41,6 +41,8 @@ static void add_reply_headers(struct exchange *x, struct MHD_Response *r)
 
 	MHD_add_response_header(r, "X-Content-Type-Options", "nosniff");
 	MHD_add_response_header(r, "Referrer-Policy", "no-referrer");
+	if (x->srv->listen.hsts && c->client.secure)
+		MHD_add_response_header(r, "Strict-Transport-Security", "max-age=31536000");
 	MHD_add_response_header(r, "Cross-Origin-Resource-Policy", "same-origin");
 	MHD_add_response_header(r, "Cross-Origin-Opener-Policy", "same-origin");
 	MHD_add_response_header(r, "X-Frame-Options", c->reply.framed ? "SAMEORIGIN" : "DENY");

@@ -17,6 +17,7 @@ struct server_opts {
 	const char *logdir;		      /* a folder in which they may see file names; NULL: none */
 	const char *tls_cert, *tls_key;	      /* PEM files; NULL: plain HTTP */
 	bool behind_proxy;		      /* trust X-Forwarded-For, X-Forwarded-Host and X-Forwarded-Proto */
+	bool hsts;			      /* Strict-Transport-Security in replies over TLS */
 	bool has_token;			      /* a token exists: addresses beyond loopback may be served */
 };
 
@@ -33,6 +34,9 @@ int server_run(struct server *s, const struct api *api, struct err *err);
 
 /* Reads the certificate's files of o again, for connections that begin later. On failure the last one stays in use. */
 int server_reload(const struct server_opts *o, struct err *err);
+
+/* Writes one line if a certificate in use has expired or is not valid yet; "" otherwise. */
+void server_tls_note(char *ret, size_t n);
 
 /* Refuses new requests, lets running ones end (at most 10 s), ends event streams, then stops. NULL is fine. */
 void server_stop(struct server *s);

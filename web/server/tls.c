@@ -4,8 +4,10 @@
 
 #include "web/server/exchange.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #ifdef HAVE_GNUTLS
 
@@ -33,8 +35,8 @@ static void free_tls_pair(struct tls_pair *p)
 	free(p);
 }
 
-/* Returns true if the key is that of the first certificate. */
-static bool is_matching_pair(const struct tls_pair *p)
+/* Returns true if the key is that of the certificate with this index. */
+static bool is_matching_pair(const struct tls_pair *p, unsigned at)
 {
 	unsigned char a[KEY_ID_BYTES], b[KEY_ID_BYTES];
 	size_t a_bytes = sizeof a, b_bytes = sizeof b;
@@ -45,36 +47,92 @@ static bool is_matching_pair(const struct tls_pair *p)
 		return false;
 	same = gnutls_pubkey_import_privkey(public, p->key, 0, 0) >= 0 &&
 	       gnutls_pubkey_get_key_id(public, 0, a, &a_bytes) >= 0 &&
-	       gnutls_pubkey_get_key_id(p->chain[0].pubkey, 0, b, &b_bytes) >= 0 && a_bytes == b_bytes &&
+	       gnutls_pubkey_get_key_id(p->chain[at].pubkey, 0, b, &b_bytes) >= 0 && a_bytes == b_bytes &&
 	       !memcmp(a, b, a_bytes);
 	gnutls_pubkey_deinit(public);
 	return same;
 }
 
-int tls_use(const char *cert, const char *key, struct err *err)
+static int import_tls_key(struct tls_pair *p, const char *key, struct err *err)
+{
+	const gnutls_datum_t secret = { (unsigned char *)(uintptr_t)key, (unsigned)strlen(key) };
+	int rc = gnutls_privkey_init(&p->key);
+
+	if (rc >= 0)
+		rc = gnutls_privkey_import_x509_raw(p->key, &secret, GNUTLS_X509_FMT_PEM, NULL, 0);
+	if (rc >= 0)
+		return 0;
+	if (strstr(key, "ENCRYPTED"))
+		return err_set(err, ERR_USAGE, "--tls-key: the key has a password: remove it (openssl pkey -in FILE "
+			       "-out NEW)");
+	return err_set(err, ERR_USAGE, "--tls-key: cannot read the key: %s", gnutls_strerror(rc));
+}
+
+static int import_tls_pair(struct tls_pair *p, const char *cert, const char *key, struct err *err)
 {
 	const gnutls_datum_t chain = { (unsigned char *)(uintptr_t)cert, (unsigned)strlen(cert) };
-	const gnutls_datum_t secret = { (unsigned char *)(uintptr_t)key, (unsigned)strlen(key) };
+	unsigned n = CHAIN_MAX, i;
+	int rc = gnutls_pcert_list_import_x509_raw(p->chain, &n, &chain, GNUTLS_X509_FMT_PEM, 0);
+
+	if (rc < 0)
+		return err_set(err, ERR_USAGE, "--tls-cert: cannot read the certificate: %s", gnutls_strerror(rc));
+	p->count = n;
+	rc = import_tls_key(p, key, err);
+	if (rc || is_matching_pair(p, 0))
+		return rc;
+	for (i = 1; i < n && !is_matching_pair(p, i); i++)
+		;
+	if (i < n)
+		return err_set(err, ERR_USAGE, "--tls-cert: certificate %u of the file is the server's: put it first, "
+			       "before its issuers", i + 1);
+	return err_set(err, ERR_USAGE, "--tls-key: not the key of the certificate in --tls-cert: they must match");
+}
+
+int tls_use(const char *cert, const char *key, struct err *err)
+{
 	struct tls_pair *p = calloc(1, sizeof *p);
-	unsigned n = CHAIN_MAX;
 	int rc;
 
 	if (!p)
 		return err_nomem(err, NULL);
-	rc = gnutls_pcert_list_import_x509_raw(p->chain, &n, &chain, GNUTLS_X509_FMT_PEM, 0);
-	p->count = rc < 0 ? 0 : n;
-	if (rc >= 0)
-		rc = gnutls_privkey_init(&p->key);
-	if (rc >= 0)
-		rc = gnutls_privkey_import_x509_raw(p->key, &secret, GNUTLS_X509_FMT_PEM, NULL, 0);
-	if (rc < 0 || !is_matching_pair(p)) {
+	rc = import_tls_pair(p, cert, key, err);
+	if (rc) {
 		free_tls_pair(p);
-		return err_set(err, ERR_USAGE, "--tls-cert and --tls-key: %s: they must match, and the key must have "
-			       "no password", rc < 0 ? gnutls_strerror(rc) : "not the key of this certificate");
+		return rc;
 	}
 	p->older = atomic_load(&tls_now);
 	atomic_store(&tls_now, p);
 	return 0;
+}
+
+static void note_certificate_dates(const gnutls_pcert_st *cert, char *ret, size_t n)
+{
+	gnutls_x509_crt_t crt;
+	time_t from, until, now = time(NULL);
+	char day[32];
+	struct tm tm;
+
+	if (gnutls_pcert_export_x509((gnutls_pcert_st *)(uintptr_t)cert, &crt) < 0)
+		return;
+	from = gnutls_x509_crt_get_activation_time(crt);
+	until = gnutls_x509_crt_get_expiration_time(crt);
+	gnutls_x509_crt_deinit(crt);
+	if (now >= from && now <= until)
+		return;
+	gmtime_r(now < from ? &from : &until, &tm);
+	strftime(day, sizeof day, "%Y-%m-%d %H:%M UTC", &tm);
+	snprintf(ret, n, now < from ? "--tls-cert: not valid before %s: clients refuse it until then; check the clock" :
+		 "--tls-cert: expired on %s: clients refuse it: renew it", day);
+}
+
+void tls_note(char *ret, size_t n)
+{
+	const struct tls_pair *p = atomic_load(&tls_now);
+	unsigned i;
+
+	ret[0] = '\0';
+	for (i = 0; p && i < p->count && !ret[0]; i++)
+		note_certificate_dates(&p->chain[i], ret, n);
 }
 
 static int give_tls_pair(gnutls_session_t session, const gnutls_datum_t *authorities, int authority_count,
@@ -120,6 +178,12 @@ int tls_use(const char *cert, const char *key, struct err *err)
 	(void)cert;
 	(void)key;
 	return err_set(err, ERR_UNSUPPORTED, "built without GnuTLS: restart the server to use another certificate");
+}
+
+void tls_note(char *ret, size_t n)
+{
+	(void)n;
+	ret[0] = '\0';
 }
 
 void *tls_callback(void)
