@@ -126,6 +126,17 @@ void data_account_leave_unknown(struct data_account *a, const char *name)
 			   "not part of the set (without extension%s)", extension);
 }
 
+bool data_account_hides(const char *name)
+{
+	static const char *const others[] = { "Thumbs.db", "desktop.ini", "__MACOSX" };
+	const char *slash = strrchr(name, '/'), *base = slash ? slash + 1 : name;
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+		if (!strcasecmp(base, others[i]))
+			return true;
+	return name[0] == '.' || strstr(name, "/.");
+}
+
 void data_account_hide(struct data_account *a, const char *name)
 {
 	a->hidden += strcmp(name, ".") && strcmp(name, "..") && strcmp(name, DATA_ACCOUNT_CACHE);
@@ -278,7 +289,7 @@ static void walk_account_folder(struct account_walk *w, const char *name, int de
 		return;
 	}
 	while ((e = readdir(d))) {
-		if (e->d_name[0] == '.')
+		if (data_account_hides(e->d_name))
 			data_account_hide(w->a, e->d_name);
 		else if (snprintf(below, sizeof(below), "%s%s%s", name, *name ? "/" : "", e->d_name) <
 			 (int)sizeof(below))

@@ -33,7 +33,7 @@ struct data_account { /* zeroed: empty */
 	struct data_account_kind used[DATA_ACCOUNT_KINDS];
 	struct data_account_reason left[DATA_ACCOUNT_REASONS];
 	int n_used, n_left;
-	/* Names that begin with a dot, except our cache folder: neither used nor left out. A folder counts once. */
+	/* Names that data_account_hides, except our cache folder. A folder counts once. */
 	int64_t hidden;
 };
 
@@ -55,7 +55,11 @@ void data_account_leave_samples(struct data_account *a, int64_t n, const char *e
 /* Counts a file that is not part of the set, by its extension. */
 void data_account_leave_unknown(struct data_account *a, const char *name);
 
-/* Counts a name that begins with a dot. */
+/* Returns true for names that are neither used nor left out: those with a part that begins with a dot, and what
+ * Windows and macOS add to folders. */
+bool data_account_hides(const char *name);
+
+/* Counts such a name. */
 void data_account_hide(struct data_account *a, const char *name);
 
 /* Adds the counts of another account, whose examples are below `folder` ("": the same folder). */

@@ -221,9 +221,9 @@ def check_unknown():
     path = f"{tmp}/unknown"
     for i in range(3):
         write(f"{path}/photos/{i}.npz")
-    write(f"{path}/table.csv")
+    write(f"{path}/table.dat")
     idx(f"{path}/MNIST/raw")
-    said = refused(path, "no data set recognised: found 4 without extension, 3 .npz, 1 .csv", f"did you mean {path}/MNIST/raw?")
+    said = refused(path, "no data set recognised: found 4 without extension, 3 .npz, 1 .dat", f"did you mean {path}/MNIST/raw?")
     for word in ("train.tokens", "MNIST", "CIFAR", "CLASS/*.jpg", "*.parquet", "*.txt"):
         assert word in said, (word, said)
     write(f"{tmp}/phone/a/1.HEIC")
@@ -232,6 +232,50 @@ def check_unknown():
     refused(f"{tmp}/above", f"did you mean {tmp}/above/data?")
     os.mkdir(f"{tmp}/nothing")
     refused(f"{tmp}/nothing", "no data set recognised: it has no files")
+
+
+def check_foreign():
+    """Data of other programs is known by its content, and the refusal says how it is converted: improved_wgan_training#15, Fly-LSH#4."""
+    hdf5 = b"\x89HDF\r\n\x1a\n"
+    for name, data, said in (
+            ("cifar-10-batches-py/data_batch_1", b"\x80\x02}q\x01(U\x0bbatch_label", "is the Python version (pickle) of CIFAR: use the binary one, cifar-10-binary"),
+            ("cifar-100-python/train", b"\x80\x02}q\x01(U\tfilenames", "is the Python version (pickle) of CIFAR: use the binary one, cifar-100-binary"),
+            ("pickled/images.pkl", b"\x80\x04\x95\x1e\0\0\0", "is a Python pickle: write its arrays to HDF5"),
+            ("keras/mnist.npz", b"PK\3\4" + bytes(60), "is a NumPy archive (.npz), as Keras has: write its arrays to HDF5 as x_train, y_train"),
+            ("svhn/train_32x32.mat", b"MATLAB 5.0 MAT-file" + bytes(600), "is a MATLAB file (.mat), as SVHN has: write its arrays to HDF5"),
+            ("svhn/full.mat", b"MATLAB 7.3 MAT-file".ljust(512) + hdf5 + bytes(40), "is a MATLAB 7.3 file, which is HDF5: call it *.h5"),
+            ("arrays/x.npy", b"\x93NUMPY\1\0", "is a NumPy array (.npy): write its arrays to HDF5"),
+            ("arrays/h5/x.data", hdf5 + bytes(40), "is an HDF5 file: call it *.h5"),
+            ("texts/reviews.csv", b"text,label\nfine,1\n", "is CSV: write a JSON object per row to *.jsonl")):
+        path = f"{tmp}/foreign/{name}"
+        write(path, data)
+        for command in (["inspect"], ["plan", "--model", "resnet20"], ["plan", "--model", "gpt2-124m"]):
+            given = [os.path.dirname(path), path] if os.path.basename(path) not in ("full.mat",) else [path]
+            for spec in given:
+                done = dptrain(*command, "--data-path", spec, code=2)
+                assert said in done.stderr and done.stderr.count("\n") == 1, (spec, done)
+
+
+def check_described():
+    """The files by which datasets describes a folder that it saved are parts of the set; those of Windows and macOS are hidden."""
+    path = f"{tmp}/saved"
+    for part in ("train", "test"):
+        write(f"{path}/{part}/state.json", b"{}")
+        write(f"{path}/{part}/dataset_info.json", b"{}")
+        shutil.copy(f"{FORMATS}/stream.arrow", f"{path}/{part}/data-00000-of-00001.arrow")
+    write(f"{path}/dataset_dict.json", b"{}")
+    dptrain("inspect", "--data-path", path, "--strict")
+    assert inspect(path)["files"] == {"arrow": 2, "json": 5}
+    for name in ("Thumbs.db", "train/desktop.ini", "__MACOSX/x.arrow"):
+        write(f"{path}/{name}")
+    found = inspect(path)
+    assert (found["files"], found["files_left_out"], found["hidden"]) == ({"arrow": 2, "json": 5}, 0, 3), found
+    path = f"{tmp}/windows"
+    split_folder(path)
+    for name in ("Thumbs.db", "train/Thumbs.db", "train/a/desktop.ini"):
+        write(f"{path}/{name}")
+    found = inspect(path)
+    assert (found["files_left_out"], found["hidden"], found["class_names"]) == (0, 3, ["a", "b", "c"]), found
 
 
 def check_texts():
@@ -439,6 +483,8 @@ with tempfile.TemporaryDirectory() as tmp:
     check_images()
     check_places()
     check_unknown()
+    check_foreign()
+    check_described()
     check_texts()
     check_pointers()
     check_bucket()

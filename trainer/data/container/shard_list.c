@@ -176,13 +176,24 @@ static int collect_shard_name(struct content *c, const char *name, struct err *e
 	return accepts_shard_name(&c->shards, name) ? shard_list_append(&c->shards, name, err) : 0;
 }
 
+bool shard_list_describes(const char *name)
+{
+	static const char *const files[] = { "dataset_dict.json", "dataset_info.json", "state.json" };
+	const char *slash = strrchr(name, '/');
+
+	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++)
+		if (!strcmp(slash ? slash + 1 : name, files[i]))
+			return true;
+	return false;
+}
+
 /* Counts a file of a remote folder that is no shard: index files are used. */
 static void account_listed_file(struct data_account *a, const char *name)
 {
-	if (name[0] == '.')
+	if (data_account_hides(name))
 		data_account_hide(a, name);
-	else if (name_ends_in(name, ".idx") || !strcmp(name, index_file_name(SHARDS_TRAIN)) ||
-		 !strcmp(name, index_file_name(SHARDS_VAL)))
+	else if (name_ends_in(name, ".idx") || shard_list_describes(name) ||
+		 !strcmp(name, index_file_name(SHARDS_TRAIN)) || !strcmp(name, index_file_name(SHARDS_VAL)))
 		data_account_use(a, name);
 	else
 		data_account_leave_unknown(a, name);

@@ -83,4 +83,7 @@ int shard_list_append(struct shard_list *l, const char *address, struct err *err
 int wids_read(struct shard_list *l, const char *path, int listed, struct err *err);
 bool wids_probe(const char *path); /* a local file is such an index */
 
+/* Returns true for files by which the datasets library describes the Arrow files next to them (save_to_disk). */
+bool shard_list_describes(const char *name);
+
 #endif

@@ -161,7 +161,7 @@ static int collect_listed_text(void *user, const struct objects_entry *e, struct
 {
 	struct text_search *s = user;
 
-	if (e->name[0] == '.' || strstr(e->name, "/."))
+	if (data_account_hides(e->name))
 		s->t->account.hidden++;
 	else if (!takes_text(e->name, s->tables))
 		data_account_leave_unknown(&s->t->account, e->name);

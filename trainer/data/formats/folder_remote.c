@@ -35,11 +35,6 @@ static const char *get_listed_name(const struct remote_listing *l, size_t i)
 	return (const char *)l->names.data + ((const struct remote_file *)(const void *)l->files.data)[i].name;
 }
 
-static bool is_hidden_path(const char *name)
-{
-	return name[0] == '.' || strstr(name, "/.");
-}
-
 static void leave_remote_file(struct remote_listing *l, const char *name)
 {
 	char why[DATA_ACCOUNT_TEXT_BYTES];
@@ -57,7 +52,7 @@ static int collect_remote_file(void *user, const struct objects_entry *e, struct
 	struct remote_listing *l = user;
 	struct remote_file f = { l->names.len, e->bytes };
 
-	if (is_hidden_path(e->name)) {
+	if (data_account_hides(e->name)) {
 		l->o->account->hidden++;
 		return 0;
 	}

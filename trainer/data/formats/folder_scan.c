@@ -48,7 +48,7 @@ static int compare_dirents(const struct dirent **a, const struct dirent **b)
 
 static int is_visible_entry(const struct dirent *e)
 {
-	return e->d_name[0] != '.';
+	return !data_account_hides(e->d_name);
 }
 
 static void free_dirents(struct dirent **list, int n)

@@ -16,12 +16,16 @@ const struct dataset_ops *const formats_table[FORMATS_COUNT] = {
 /* ---- folders of no known format ---- */
 
 #define NEAR_MOST 3
+#define ASKED_MOST 1000 /* files of which the first bytes are read */
 
 /* What a folder holds: files by kind, and folders below it that are data sets themselves. */
 struct unknown_folder {
 	struct data_account account; /* all its files are "used" */
 	char near[NEAR_MOST][DATA_ACCOUNT_TEXT_BYTES];
 	int n_near;
+	char foreign[DATA_ACCOUNT_TEXT_BYTES]; /* a file that foreign_advice knows; "": none so far */
+	const char *advice;
+	int asked; /* files */
 	const char *path;
 };
 
@@ -48,9 +52,16 @@ static void offer_near_folder(struct unknown_folder *u, const char *name)
 
 static enum data_account_fate collect_unknown_file(void *user, const char *name, char why[DATA_ACCOUNT_TEXT_BYTES])
 {
+	struct unknown_folder *u = user;
+	char path[CACHE_DIR_PATH_BYTES];
+
 	(void)why;
-	if (name[strlen(name) - 1] == '/')
-		offer_near_folder(user, name);
+	if (name[strlen(name) - 1] == '/') {
+		offer_near_folder(u, name);
+	} else if (!u->advice && u->asked++ < ASKED_MOST && cache_dir_join(path, u->path, name)) {
+		u->advice = foreign_advice(path);
+		snprintf(u->foreign, sizeof(u->foreign), "%.239s", name);
+	}
 	return DATA_ACCOUNT_USED;
 }
 
@@ -83,8 +94,12 @@ static int fail_not_recognised(const char *path, struct err *err)
 		buf_addf(&b, "%s%s/%s", i ? ", " : "; did you mean ", path, u->near[i]);
 	if (u->n_near)
 		buf_addc(&b, '?');
-	buf_adds(&b, "; expected ");
-	say_formats(&b);
+	if (u->advice) {
+		buf_addf(&b, "; %s %s", u->foreign, u->advice);
+	} else {
+		buf_adds(&b, "; expected ");
+		say_formats(&b);
+	}
 	rc = err_set(err, ERR_USAGE, "%.200s: no data set recognised: %s", path, b.data ? b.data : "");
 	buf_done(&b);
 	free(u);
@@ -161,6 +176,7 @@ int formats_open(struct dataset **ret, const struct dataset_opts *o, struct err 
 	if (stat(o->path, &st))
 		return err_set(err, ERR_USAGE, "data path %.200s: %s", o->path, strerror(errno));
 	if (!S_ISDIR(st.st_mode))
-		return err_set(err, ERR_USAGE, "data path %.200s: is neither a folder nor a shard", o->path);
+		return err_set(err, ERR_USAGE, "data path %.200s: %s", o->path,
+			       foreign_advice(o->path) ? foreign_advice(o->path) : "is neither a folder nor a shard");
 	return fail_not_recognised(o->path, err);
 }

@@ -25,6 +25,9 @@ int token_mix_open(struct dataset **ret, const struct dataset_opts *o,
 /* Opens o->path with the first format that recognises it. */
 int formats_open(struct dataset **ret, const struct dataset_opts *o, struct err *err);
 
+/* Returns what a file is that is known and not read, and how to convert it: "is CSV: write …". NULL: unknown. */
+const char *foreign_advice(const char *path);
+
 /* Rows of the training array that each split has, for sets in arrays that lack one for evaluation; zeroed: none. */
 struct held_out {
 	uint32_t *row[SPLIT_COUNT];

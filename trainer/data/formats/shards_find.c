@@ -288,7 +288,7 @@ static enum data_account_fate decide_shard_fate(void *user, const char *name, ch
 		return DATA_ACCOUNT_USED;
 	if (n > 4 && !strcmp(name + n - 4, ".idx") && is_used_shard(s, name, n - 4, SHARD_SUFFIX))
 		return DATA_ACCOUNT_USED;
-	if (!strcmp(name, "train.json") || !strcmp(name, "val.json"))
+	if (!strcmp(name, "train.json") || !strcmp(name, "val.json") || shard_list_describes(name))
 		return DATA_ACCOUNT_USED;
 	if (n > 8 && !strcmp(name + n - 8, "lock.mdb"))
 		return DATA_ACCOUNT_USED;
