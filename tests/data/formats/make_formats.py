@@ -206,6 +206,13 @@ def hdf5_files():
         f["x"], g["y"] = images(4), np.arange(4.0)
     with h5py.File(f"{folder}/other.h5", "w") as f:
         f["pictures"], f["group/kinds"] = images(2), [0, 1]
+    kind = np.arange(12) % 3
+    with h5py.File(f"{folder}/hot.h5", "w") as f:  # one-hot rows, one of which has no 1
+        f["images"], f["labels"] = images(12), np.eye(3, dtype=np.float32)[kind] * (np.arange(12) != 5)[:, None]
+    with h5py.File(f"{folder}/far.h5", "w") as f:
+        f["images"], f["labels"] = images(12), np.where(np.arange(12) == 7, 10**12, kind)
+    with h5py.File(f"{folder}/real.h5", "w") as f:
+        f["images"], f["labels"] = images(12), kind + 0.5
 
 
 def texts():

@@ -104,6 +104,18 @@ def refusals():
     assert "git lfs pull" in deliver(f"{tmp}/pointer.h5", code=1)
 
 
+def odd_labels():
+    """One-hot rows are read; the first label of each reason is named: autokeras#23, analytics-zoo#1122, tflearn#406."""
+    inspect = lambda name: subprocess.run([os.path.join(BUILD, "dptrain"), "inspect", "--data-path", f"{HDF5}/{name}.h5", "--val-split", "0"],
+                                          capture_output=True, text=True, timeout=60, check=False)
+    assert labels(deliver(f"{HDF5}/hot.h5", val_share=0)) == [i % 3 for i in range(12) if i != 5]
+    assert "left out 1 sample: its label is neither a number nor one-hot (row 5)" in inspect("hot").stdout, inspect("hot")
+    assert labels(deliver(f"{HDF5}/far.h5", val_share=0)) == [i % 3 for i in range(12) if i != 7]
+    assert "left out 1 sample: its label is larger than 2147483646 (row 7: 1000000000000)" in inspect("far").stdout, inspect("far")
+    said = inspect("real")
+    assert said.returncode == 2 and "no images to train on: left out 12 samples: its label is not an integer >= 0 (row 0: 0.5)" in said.stderr, said
+
+
 def loads_library_late():
     """The program is not linked with libhdf5, trains on such a set, and refuses it in one line if the library is missing."""
     dptrain = os.path.join(BUILD, "dptrain")
@@ -129,5 +141,6 @@ with tempfile.TemporaryDirectory(prefix="dptrain-hdf5-") as tmp:
         sys.exit(77)
     sets()
     refusals()
+    odd_labels()
     loads_library_late()
 print("hdf5: arrays of every name and layout; the library is loaded for them alone")

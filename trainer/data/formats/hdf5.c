@@ -44,36 +44,73 @@ struct hdf5 {
 	struct label_names found;
 	struct buf classes;
 	const char **class_names;
+	const char *said;     /* the last reason why a label is unusable */
 	pthread_mutex_t lock; /* libhdf5 may not be thread-safe */
 };
 
 /* ---- labels ---- */
 
-/* Reads the labels of a split: [N], or [N,1,…]. Names are numbered later: -2 - number; -1: unusable. */
+/* Returns the label of a row: a value, or the place of the only 1 among `each` values of 0. */
+static struct sample_label read_row_label(const struct hdf5_labels *l, int64_t row, int64_t each)
+{
+	int64_t found = -1, sum = 0;
+
+	if (each == 1)
+		return hdf5_label(l, row);
+	for (int64_t k = 0; k < each; k++) {
+		const struct sample_label one = hdf5_label(l, row * each + k);
+
+		if (one.wrong || one.name || one.number > 1)
+			return (struct sample_label){ .wrong = "its label is neither a number nor one-hot" };
+		sum += one.number;
+		found = one.number ? k : found;
+	}
+	return sum == 1 ? label_of_number(found)
+			: (struct sample_label){ .wrong = "its label is neither a number nor one-hot" };
+}
+
+/* Counts a sample whose label is unusable, with the first one and its value. l: NULL: one-hot. */
+static void leave_label(struct hdf5 *d, const struct hdf5_labels *l, int64_t row, const char *wrong)
+{
+	char value[40] = "", example[DATA_ACCOUNT_TEXT_BYTES];
+
+	if (l)
+		hdf5_label_text(l, row, value);
+	snprintf(example, sizeof(example), "row %lld%s%s", (long long)row, *value ? ": " : "", value);
+	data_account_leave_samples(&d->base.account, 1, wrong == d->said ? NULL : example, "%s", wrong);
+	d->said = wrong;
+}
+
+/* Reads the labels of a split: [N], [N,1,…], or one-hot rows [N,K]. Names are numbered later: -2 - number; -1:
+ * unusable. */
 static int read_split_labels(struct hdf5 *d, enum split s, hid_t set, struct err *err)
 {
 	struct hdf5_labels l = { .so = &d->files.so };
 	hsize_t dim[HDF5_DIMS_MAX] = { 0 };
 	int ndim = hdf5_shape(&d->files.so, set, dim), rc = 0;
 	hsize_t all = ndim ? 1 : 0;
+	int64_t each;
 
 	for (int i = 0; i < ndim; i++)
 		all *= dim[i];
-	if (all != (hsize_t)d->rows[s] || dim[0] != all)
+	if (dim[0] != (hsize_t)d->rows[s] || (all != dim[0] && (ndim != 2 || dim[1] > LABELS_MOST)))
 		return err_set(err, ERR_USAGE,
-			       "%.200s: %llu labels for %lld images: expected one number or string each", d->base.path,
-			       (unsigned long long)all, (long long)d->rows[s]);
-	d->label[s] = malloc(((size_t)all + 1) * sizeof(*d->label[s]));
+			       "%.200s: %llu labels for %lld images: expected one value each, or one-hot rows",
+			       d->base.path, (unsigned long long)all, (long long)d->rows[s]);
+	each = (int64_t)(all / dim[0]);
+	d->label[s] = malloc(((size_t)d->rows[s] + 1) * sizeof(*d->label[s]));
 	if (!d->label[s])
 		return err_nomem(err, "labels");
-	if (!hdf5_labels_load(set, d->rows[s], &l))
+	if (!hdf5_labels_load(set, (int64_t)all, &l))
 		rc = err_set(err, ERR_USAGE, "%.200s: the labels cannot be read", d->base.path);
 	for (int64_t i = 0; !rc && i < d->rows[s]; i++) {
-		const struct sample_label one = hdf5_label(&l, i);
+		const struct sample_label one = read_row_label(&l, i, each);
 		int32_t name = one.name ? label_names_add(&d->found, one.name, one.n) : 0;
 
 		if (name < 0)
 			rc = err_nomem(err, "the names of classes");
+		if (one.wrong)
+			leave_label(d, each == 1 ? &l : NULL, i, one.wrong);
 		d->label[s][i] = one.wrong ? -1 : one.name ? -2 - name : (int32_t)one.number;
 	}
 	hdf5_labels_free(&l, set);
@@ -98,8 +135,12 @@ static int number_hdf5_classes(struct hdf5 *d, struct err *err)
 	for (int32_t i = 0; i < n; i++, at += strlen(at) + 1)
 		d->class_names[i] = at;
 	for (int s = 0; s < SPLIT_COUNT; s++)
-		for (int64_t i = 0; i < d->rows[s]; i++)
+		for (int64_t i = 0; i < d->rows[s]; i++) {
+			if (d->label[s][i] >= 0)
+				data_account_leave_samples(&d->base.account, 1, NULL,
+							   "its label is a number, where others are names");
 			d->label[s][i] = d->label[s][i] < -1 ? rank[-2 - d->label[s][i]] : -1;
+		}
 	free(rank);
 	d->base.class_names = d->class_names;
 	d->base.n_class_names = n;
@@ -238,8 +279,21 @@ static int open_hdf5_split(struct hdf5 *d, enum split s, struct err *err)
 	return rc;
 }
 
+static int refuse_no_samples(const struct hdf5 *d, struct err *err)
+{
+	struct buf why;
+	int rc;
+
+	buf_init(&why, 4096);
+	data_account_say_left(&d->base.account, 1, &why);
+	rc = err_set(err, ERR_USAGE, "%.200s: no images to train on%s%.250s", d->base.path, why.len ? ": " : "",
+		     why.len ? why.data : "");
+	buf_done(&why);
+	return rc;
+}
+
 /* Lists the usable rows. Without an array for evaluation, a share of those of training is for it. */
-static int list_hdf5_samples(struct hdf5 *d, double val_share, int64_t *ret_lost, struct err *err)
+static int list_hdf5_samples(struct hdf5 *d, double val_share, struct err *err)
 {
 	const struct rng_key key = { rng_stream("hdf5"), rng_stream("validation") };
 
@@ -254,14 +308,10 @@ static int list_hdf5_samples(struct hdf5 *d, double val_share, int64_t *ret_lost
 			bool val = a == SPLIT_VAL ||
 				   (d->one_array && val_share > 0 && rng_uniform(key, (uint64_t)i) < val_share);
 
-			if (d->label[a][i] < 0)
-				++*ret_lost;
-			else
+			if (d->label[a][i] >= 0)
 				d->row[val][d->base.n_samples[val]++] = (uint32_t)i;
 		}
-	if (!d->base.n_samples[SPLIT_TRAIN])
-		return err_set(err, ERR_USAGE, "%.300s: no images to train on", d->base.path);
-	return 0;
+	return d->base.n_samples[SPLIT_TRAIN] ? 0 : refuse_no_samples(d, err);
 }
 
 /* Sets classes, statistics and hash: reads all images once. */
@@ -320,8 +370,8 @@ static enum data_account_fate decide_hdf5_fate(void *user, const char *name, cha
 	return DATA_ACCOUNT_LEFT;
 }
 
-/* Counts files, samples without a usable label, and arrays that are not used. */
-static void account_hdf5(struct hdf5 *d, int64_t lost)
+/* Counts files, and arrays that are not used. */
+static void account_hdf5(struct hdf5 *d)
 {
 	struct data_account *a = &d->base.account;
 	const char *path = d->base.path;
@@ -330,7 +380,6 @@ static void account_hdf5(struct hdf5 *d, int64_t lost)
 		data_account_use(a, basename(path));
 	else
 		data_account_walk(a, path, &(struct data_account_rule){ decide_hdf5_fate, d });
-	data_account_leave_samples(a, lost, NULL, "without a label that is a number >= 0 or a string");
 	hdf5_account(&d->files, d->images, SPLIT_COUNT, a);
 }
 
@@ -338,7 +387,6 @@ static void account_hdf5(struct hdf5 *d, int64_t lost)
 static int hdf5_open(struct dataset **ret, const struct dataset_opts *o, struct err *err)
 {
 	struct hdf5 *d = calloc(1, sizeof(*d));
-	int64_t lost = 0;
 	int rc;
 
 	if (!d || !(d->base.path = strdup(o->path))) {
@@ -356,11 +404,11 @@ static int hdf5_open(struct dataset **ret, const struct dataset_opts *o, struct 
 	if (!rc)
 		rc = number_hdf5_classes(d, err);
 	if (!rc)
-		rc = list_hdf5_samples(d, o->val_share, &lost, err);
+		rc = list_hdf5_samples(d, o->val_share, err);
 	if (!rc)
 		rc = describe_hdf5(d, o, err);
 	if (!rc)
-		account_hdf5(d, lost);
+		account_hdf5(d);
 	if (rc) {
 		hdf5_close(&d->base);
 		return rc;

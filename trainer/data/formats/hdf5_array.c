@@ -252,6 +252,22 @@ struct sample_label hdf5_label(const struct hdf5_labels *l, int64_t i)
 	}
 }
 
+void hdf5_label_text(const struct hdf5_labels *l, int64_t i, char ret[40])
+{
+	const char *at = l->values + (size_t)i * l->each;
+	int64_t integer;
+	double real;
+
+	ret[0] = '\0';
+	if (l->kind == H5T_INTEGER) {
+		memcpy(&integer, at, sizeof(integer));
+		snprintf(ret, 40, "%lld", (long long)integer);
+	} else if (l->kind == H5T_FLOAT) {
+		memcpy(&real, at, sizeof(real));
+		snprintf(ret, 40, "%g", real);
+	}
+}
+
 void hdf5_labels_free(struct hdf5_labels *l, hid_t set)
 {
 	if (l->variable && l->values) {

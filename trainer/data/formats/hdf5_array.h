@@ -78,6 +78,7 @@ struct hdf5_labels {
 
 bool hdf5_labels_load(hid_t array, int64_t n, struct hdf5_labels *ret); /* false: it cannot be read */
 struct sample_label hdf5_label(const struct hdf5_labels *l, int64_t i); /* borrows its name from l */
+void hdf5_label_text(const struct hdf5_labels *l, int64_t i, char ret[40]); /* "": neither integer nor real */
 void hdf5_labels_free(struct hdf5_labels *l, hid_t array);		/* also after a failure */
 
 #endif
