@@ -7,11 +7,15 @@ import pty
 import resource
 import signal
 import subprocess
+import sys
 import termios
 import time
 
 from helper import (DPTRAIN, FAILED, FINISHED, KILLED, LAUNCHER, PREEMPTED, Folder, alive, check, children, dptrain, environment, fast,
                     finish, make_set, read_run, shared_objects, start)
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from ports import free_port
 
 FAST = fast()
 
@@ -339,6 +343,28 @@ def bad_input():
         refused("damaged weights", [*on_set, "--init-from", tmp + "/not.safetensors"], ["not.safetensors"])
 
 
+def two_agents():
+    """Two agents of torchrun on one machine, each the only task of Slurm on its machine: one job of four ranks, whose losses are
+    those of one agent's."""
+    losses = []
+    for agents in (1, 2):
+        with Folder() as tmp:
+            data, port = make_set(tmp, 40, 10), free_port()
+            procs = []
+            for r in range(4):
+                group, local = divmod(r, 4 // agents)
+                place = {"RANK": r, "WORLD_SIZE": 4, "LOCAL_RANK": local, "LOCAL_WORLD_SIZE": 4 // agents, "GROUP_RANK": group,
+                         "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "SLURM_JOB_ID": os.getpid(), "SLURM_STEP_ID": 0, "SLURM_PROCID": group,
+                         "SLURM_LOCALID": 0, "SLURM_NODEID": group, "SLURM_NTASKS": agents, "SLURM_STEP_NUM_TASKS": agents}
+                procs.append(start("--data-path", data, "--model", "resnet20", "--backend", "ref", "-b", 5, "--max-steps", 2,
+                                   "--runs-dir", os.path.join(tmp, "runs"), *FAST, env={k: str(v) for k, v in place.items()}))
+            for r, p in enumerate(procs):
+                _, err = p.communicate(timeout=60)
+                check(p.returncode == 0, "rank %d of %d agents: exit %d: %s" % (r, agents, p.returncode, err))
+            losses.append(read_run(os.path.join(tmp, "runs"))["series"].get(("train/loss", -1), {}))
+    check(sorted(losses[0]) == [1, 2] and all(abs(losses[0][s] - losses[1].get(s, 0)) < 1e-6 for s in losses[0]), "losses by agents: %s" % losses)
+
+
 def alone_in_a_step():
     """Slurm's step has one task, its job four: the step's number wins. Where the job's number is all there is, the wait names
     what it believed."""
@@ -391,6 +417,7 @@ def main():
     placed("Open MPI", lambda r: {"OMPI_COMM_WORLD_RANK": str(r), "OMPI_COMM_WORLD_SIZE": "2", "OMPI_COMM_WORLD_LOCAL_RANK": str(r),
                                   "OMPI_COMM_WORLD_LOCAL_SIZE": "2", "PMIX_NAMESPACE": "test-%d" % os.getpid()})
     alone_in_a_step()
+    two_agents()
     placed("Slurm", lambda r: {"SLURM_PROCID": str(r), "SLURM_NTASKS": "2", "SLURM_LOCALID": str(r), "SLURM_JOB_ID": str(os.getpid()),
                                "SLURM_STEP_ID": "0"})
     closed_output()

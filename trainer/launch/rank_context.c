@@ -4,7 +4,9 @@
 
 #include <errno.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
@@ -14,6 +16,7 @@
 #include "trainer/launch/machine.h"
 #include "trainer/launch/rank_env.h"
 
+#define JOB_BYTES 112
 #define REFUSE_WAIT_S 3.0 /* longest wait for rank 0 while reporting a failure */
 
 void rank_context_bind(const struct rank_context *s, int threads)
@@ -106,12 +109,22 @@ static int map_board(struct rank_context *s, int fd, struct err *err)
 	return 0;
 }
 
+/* Names the ranks of the job that share memory. */
+static const char *local_job(const struct rank_env *p, char ret[JOB_BYTES])
+{
+	if (p->group < 0)
+		return p->job;
+	snprintf(ret, JOB_BYTES, "%s-%d", p->job, p->group);
+	return ret;
+}
+
 /* The machine's first rank makes the memory. When it cannot, or has failed already, the other ranks here receive the
  * reason. The status is shared, because a request to end may be sent to one rank only. */
 static int share_memory(struct rank_context *s, const struct rank_env *p, double wait_s, const struct err *before,
 			struct err *err)
 {
-	const struct rendezvous_opts o = { .job = p->job, .rank = s->local_rank, .world = s->local_world,
+	char job[JOB_BYTES];
+	const struct rendezvous_opts o = { .job = local_job(p, job), .rank = s->local_rank, .world = s->local_world,
 					   .first = s->rank - s->local_rank, .wait_s = wait_s, .origin = p->origin,
 					   .waits = warn_waiting };
 	struct err failure = *before;
@@ -159,8 +172,10 @@ static int open_rank_bootstrap(struct rank_context *s, const struct rank_env *p,
 
 void rank_context_refuse(const struct rank_env *p, const struct err *why)
 {
+	char job[JOB_BYTES];
 	const struct rendezvous_opts o = {
-		.job = p->job, .rank = p->local_rank, .world = p->local_world, .first = p->rank - p->local_rank,
+		.job = local_job(p, job), .rank = p->local_rank,
+		.world = p->local_world, .first = p->rank - p->local_rank,
 		.wait_s = REFUSE_WAIT_S
 	};
 	struct err ignored = ERR_INIT;
@@ -195,6 +210,8 @@ int rank_context_open(struct rank_context *ret, const struct rank_env *p, const 
 	int rc;
 
 	machine_node(s.node, sizeof(s.node));
+	if (p->group >= 0)
+		snprintf(s.node + strlen(s.node), sizeof(s.node) - strlen(s.node), " %d", p->group);
 	open_rank_bootstrap(&s, p, o, &failure);
 	/* signals still end the process at once: no work has begun */
 	rc = share_memory(&s, p, o->wait_s, &failure, err);

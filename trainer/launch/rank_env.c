@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rank_env.c: one table row per kind of launcher. A launcher whose variables tell of a single rank is ignored. Slurm's
- * compressed lists are expanded without its tools, which containers often lack. */
+/* rank_env.c: one table row per kind of launcher. A launcher whose variables tell of a single rank is ignored, unless
+ * it started this process itself. Slurm's compressed lists are expanded without its tools, which containers often
+ * lack. */
 #include "trainer/launch/rank_env.h"
 
 #include <errno.h>
@@ -143,6 +144,7 @@ struct launcher_env {
 	const char *job[JOB_VARIABLES]; /* variables that distinguish two jobs */
 };
 
+/* Each may be started by those after it. */
 static const struct launcher_env launcher_envs[] = {
 	{ "torchrun",
 	  "RANK",
@@ -215,8 +217,9 @@ static void hash_job_name(const struct launcher_env *s, struct rank_env *p)
 /* Reads the variables of one launcher into *ret, whose found is false when they are not set. */
 static int read_launcher_env(const struct launcher_env *s, struct rank_env *ret, struct err *err)
 {
-	struct rank_env p = { .source = s->name };
+	struct rank_env p = { .source = s->name, .group = -1 };
 	const char *world;
+	int n_local;
 	int rc = read_env_number(s->rank, &p.rank, err);
 
 	if (rc <= 0 || in_batch_script(s))
@@ -231,11 +234,12 @@ static int read_launcher_env(const struct launcher_env *s, struct rank_env *ret,
 		return err_set(err, ERR_USAGE, "%s is set but %s is not; set both, or neither", s->rank, s->world);
 	p.local_rank = p.rank;
 	p.local_world = p.world;
-	rc = read_env_number(s->local_rank, &p.local_rank, err);
+	rc = n_local = read_env_number(s->local_rank, &p.local_rank, err);
 	if (rc >= 0)
 		rc = read_env_number(s->local_world, &p.local_world, err);
 	if (rc < 0)
 		return rc;
+	p.complete = n_local > 0 && rc > 0;
 	if (p.rank >= p.world || p.local_rank >= p.local_world)
 		return err_set(err, ERR_USAGE, "%s=%d is not below %s=%d", s->rank, p.rank, world, p.world);
 	snprintf(p.origin, sizeof(p.origin), "%s announces %d ranks (%s=%d, %s=%d)", s->name, p.world, s->rank, p.rank,
@@ -294,6 +298,9 @@ static int find_torch_nodes(struct rank_env *p, struct err *err)
 	p->nodes = p->local_world < p->world ? (p->world + p->local_world - 1) / p->local_world : 1;
 	if (p->nodes == 1)
 		return 0;
+	rc = read_env_number("GROUP_RANK", &p->group, err);
+	if (rc < 0)
+		return rc;
 	snprintf(p->master, sizeof(p->master), "%s", master ? master : "");
 	rc = read_env_number("MASTER_PORT", &p->port, err);
 	p->port += rc > 0 && agent && !strcmp(agent, "True");
@@ -312,9 +319,17 @@ static int find_node_count(struct rank_env *p, struct err *err)
 	return 0;
 }
 
+/* Returns true if this launcher started a job of one rank, inside of the job of another one. mpirun and torchrun say
+ * so; RANK and its kin may also be left over in a shell. */
+static bool started_alone(const struct rank_env *p)
+{
+	return p->complete && p->world == 1 && (strcmp(p->source, "torchrun") || getenv("TORCHELASTIC_RUN_ID"));
+}
+
 int rank_env_find(struct rank_env *ret, struct err *err)
 {
-	struct rank_env best = { .found = false, .source = "alone", .world = 1, .local_world = 1, .nodes = 1 };
+	struct rank_env best = { .found = false, .source = "alone", .group = -1,
+				 .world = 1, .local_world = 1, .nodes = 1 };
 
 	for (size_t i = 0; i < sizeof(launcher_envs) / sizeof(launcher_envs[0]); i++) {
 		struct rank_env p = { .found = false };
@@ -322,6 +337,8 @@ int rank_env_find(struct rank_env *ret, struct err *err)
 
 		if (rc)
 			return rc;
+		if (best.complete || started_alone(&p))
+			break;
 		if (!p.found)
 			continue;
 		if (best.found && (best.rank != p.rank || best.world != p.world))

@@ -8,6 +8,7 @@
 
 struct rank_env {
 	bool found;	    /* false: no launcher found */
+	bool complete;	    /* all variables of its launcher are set, as by the launcher itself */
 	const char *source; /* "torchrun", "Open MPI", … */
 	char origin[160];   /* "Slurm announces 4 ranks (SLURM_PROCID=0, SLURM_NTASKS=4)" */
 	int rank, world;
@@ -15,12 +16,14 @@ struct rank_env {
 	int nodes; /* machines; 1: all ranks are on this one */
 	/* the same for all ranks of the job, different from every other job of this user on this machine */
 	char job[96];
+	int group; /* torchrun's agent, whose ranks share memory; a machine may run several; -1: all of the machine */
 	/* With several machines: the address of rank 0; "", 0: unknown. */
 	char master[256];
 	int port;
 };
 
-/* Fails with ERR_USAGE when two launchers' variables contradict each other or a variable is damaged. */
+/* Where launchers are nested, as in `srun torchrun`, the innermost one counts. Fails with ERR_USAGE when variables
+ * contradict each other that no launcher sets like this, or when one is damaged. */
 int rank_env_find(struct rank_env *ret, struct err *err);
 
 /* ---- Slurm's compressed lists (srun(1), "SLURM_TASKS_PER_NODE", "SLURM_NODELIST") ---- */
