@@ -289,6 +289,19 @@ def another_set(tmp):
         run("a moved set", "--data-path", moved, *common, "--epochs", 2, "--resume", "auto", says=("continuing after step 3",))
 
 
+def a_copied_run(tmp, data, common):
+    """A copy of a run's folder anywhere: the new run is in the folder of runs, not next to the copy."""
+    runs, other, copy = (os.path.join(tmp, n) for n in ("copied-from", "copied-to", os.path.join("copies", "backup", "run7")))
+    run("the run", *common, "--max-steps", 1, "--runs-dir", runs)
+    shutil.copytree(folder_of(runs), copy)
+    for path in (copy, os.path.join(copy, "checkpoints", "step-1")):
+        run("its copy", *common, "--max-steps", 2, "--resume", path, env={"DPTRACK_RUNS_DIR": other}, says=("is not in " + other,))
+        check(os.listdir(os.path.join(tmp, "copies")) == ["backup"] and sorted(losses(other)) == [2], "a run from a copy: steps %s" % sorted(losses(other)))
+        shutil.rmtree(other)
+    run("the run itself", *common, "--max-steps", 2, "--resume", folder_of(runs), env={"DPTRACK_RUNS_DIR": other})
+    check(sorted(losses(runs)) == [1, 2] and not os.path.exists(other), "the run goes on in its folder of runs: steps %s" % sorted(losses(runs)))
+
+
 def where_from(tmp, data, common):
     """--init-from takes folders and files; --mean and --std override the file."""
     runs = os.path.join(tmp, "source")
@@ -323,6 +336,7 @@ def main():
         during_evaluation(tmp)
         same_kernels(tmp, data, common)
         another_set(tmp)
+        a_copied_run(tmp, data, common)
         where_from(tmp, data, common)
         best_without_its_series(tmp, common)
         shutil.rmtree(tmp)

@@ -309,6 +309,21 @@ static struct checkpoint *open_newest_checkpoint(const struct run_config *cfg)
 	return c;
 }
 
+/* Returns true if the run of the checkpoint is below this folder of runs: a copy elsewhere is not. */
+static bool holds_resumed_run(const char *runs_dir, const struct run_config *cfg)
+{
+	struct checkpoint *c = open_newest_checkpoint(cfg);
+	struct dptrack_error ignored = { 0, "" };
+	struct dptrack_found found;
+	bool holds = c && !dptrack_find(&found,
+					&(struct dptrack_run_opts){ .runs_dir = runs_dir,
+								    .run_id = checkpoint_state(c)->run_id },
+					&ignored);
+
+	checkpoint_close(c);
+	return holds;
+}
+
 /* Sets --runs-dir from "…/<experiment>/<run>/checkpoints/step-5", or from the run's folder. */
 static int settle_runs_dir(struct run_config *cfg, struct err *err)
 {
@@ -334,6 +349,8 @@ static int settle_runs_dir(struct run_config *cfg, struct err *err)
 			return 0;
 		*slash = '\0';
 	}
+	if (!holds_resumed_run(path, cfg))
+		return 0;
 	return config_put(cfg, FLAG_runs_dir, "--resume", path, err);
 }
 
