@@ -84,10 +84,12 @@ def routes():
     lines = {}
     for dialect, method, pattern, _, scope, _ in all_routes():
         found = paths.get(re.sub(r"\*$", "{path}", pattern), paths.get(pattern, {})).get(method.lower(), {})
-        lines.setdefault(dialect, []).append((method, f"`{pattern}`", scope.lower(), found.get("summary", "")))
-    body = "`/api/v1/openapi.json` has arguments, replies and examples.\n"
+        known = ", ".join(p["name"] for p in found.get("parameters", []) if p["in"] == "query")
+        lines.setdefault(dialect, []).append((method, f"`{pattern}`", scope.lower(), known, found.get("summary", "")))
+    body = "`/api/v1/openapi.json` has what arguments mean, replies and examples. A run is named by its id or the beginning of it; names\n"
+    body += "are for `filter` and the command line.\n"
     for dialect, of in lines.items():
-        body += f"\n## {'REST v1' if dialect == 'V1' else 'MLflow'}\n\n" + table(("method", "path", "scope", "summary"), of)
+        body += f"\n## {'REST v1' if dialect == 'V1' else 'MLflow'}\n\n" + table(("method", "path", "scope", "arguments", "summary"), of)
     return page("Routes of the server", "`schema/api/routes.def` and `schema/api/openapi.json`", body)
 
 

@@ -159,6 +159,9 @@ def refuses_unknown_arguments(server, schema, doc):
             problems = schema.errors({"$ref": "#/components/schemas/Error"}, json.loads(data))
             lib.check(not problems, f"{method} {target}: {problems}")
             lib.equal(json.loads(data)["error"]["field"], "no_such", f"{method} {target}: field")
+            known = [p["name"] for p in op.get("parameters", []) if p["in"] == "query"]
+            said = json.loads(data)["error"]["message"].rpartition("expected ")[2].split(", ")
+            lib.check(set(known) <= set(said), f"{method} {target}: the message lists {said}, the document {known}")
 
 
 TEXT = field(8, field(1, 7) + field(2, field(2, field(1, 1))) + field(8, b"hello")) + field(9, field(1, field(1, b"text")))

@@ -182,7 +182,7 @@ def layers(server, place):
     shown = good("show", "layered", *place)
     lib.check("grad_norm/… (5 series: --all)" in shown and "dead_units/… (1 series: --all)" in shown and "l3.weight" not in shown, shown)
     lib.check(re.search(r"\ntokens +1234567890123 +1234567890123 +9007199254740993 ", shown), f"a step has all its digits: {shown}")
-    order = [shown.index(word) for word in ("status", "goal        epoch/top1 3, best 3 at step 3", "metric ", "train/loss", "param ")]
+    order = [shown.index(word) for word in ("status", "goal        epoch/top1 3, best 3 at epoch 3", "metric ", "train/loss", "param ")]
     lib.equal(order, sorted(order), f"order of show: {shown}")
     lib.check(all(key in good("show", "layered", "--all", *place) for key in keys), "show --all")
     for args, column in ((("--experiment", "deep"), None), (("--series", "layered"), 2)):

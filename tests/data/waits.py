@@ -93,7 +93,7 @@ def resumes(server, spec, stuck, name, layout):
     run = started(server, flags(spec, cut, *layout))
     await_that(lambda: len(losses(cut)) == STEPS, run, name)
     said = interrupted(run, name)
-    assert f"step {STEPS + 1} was still waiting for data and is skipped" in said, (name, said)
+    assert "waiting" not in said, (name, said)
     before = read_run(cut)
     assert before["status"][LAUNCHER] == KILLED and len(losses(cut)) == STEPS, (name, before)
     assert os.listdir(os.path.join(before["folder"], "checkpoints")) == [f"step-{STEPS}"], name

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 static const char *log_program = "dptrack";
+static const char *log_line_start = ""; /* on a terminal: replaces a line of progress, or the ^C after it */
 
 /* If the parent closed a standard descriptor, the next file that is opened (a journal, a database) would get its
  * number. */
@@ -27,6 +28,7 @@ void log_init(const char *program)
 {
 	open_standard_files();
 	log_program = program;
+	log_line_start = isatty(STDERR_FILENO) ? "\r\033[K" : "";
 }
 
 /* A message may quote a file's name: it must neither begin a line nor move a terminal's cursor. */
@@ -43,7 +45,7 @@ static void log_line(const char *kind, const char *fmt, va_list ap)
 	int n;
 	size_t used;
 
-	n = snprintf(line, sizeof(line), "%s: %s", log_program, kind);
+	n = snprintf(line, sizeof(line), "%s%s: %s", log_line_start, log_program, kind);
 	used = n < 0 ? 0 : (size_t)n;
 	vsnprintf(line + used, sizeof(line) - used - 1, fmt, ap);
 	hide_control_bytes(line + used);

@@ -389,7 +389,7 @@ int observers_after_step(struct training *t, const struct step_result *r)
 	int rc = 0;
 
 	if (r->blank) {
-		observers_skip_step(t, r->step);
+		observers_skip_step(t);
 		return 0;
 	}
 	for (size_t i = 0; !rc && i < OBSERVERS; i++)
@@ -397,10 +397,8 @@ int observers_after_step(struct training *t, const struct step_result *r)
 	return rc;
 }
 
-void observers_skip_step(struct training *t, int64_t step)
+void observers_skip_step(struct training *t)
 {
-	if (!t->stopped && engine_is_root(t->e))
-		log_info("step %lld was still waiting for data and is skipped", (long long)step);
 	t->stopped = true;
 }
 

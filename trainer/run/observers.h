@@ -32,7 +32,7 @@ struct training {
 int observers_after_step(struct training *t, const struct step_result *r);
 
 /* Skips a step that had no data when an end was requested. */
-void observers_skip_step(struct training *t, int64_t step);
+void observers_skip_step(struct training *t);
 
 /* Runs what was due after the last step of a resumed run when it was stopped. */
 int observers_catch_up(struct training *t);

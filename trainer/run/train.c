@@ -53,7 +53,7 @@ static int run_training_steps(struct training *t)
 	while (!rc && begun && e->step < e->course.steps_end && !t->stopped) {
 		begun = begin_step(t);
 		if (!begun)
-			observers_skip_step(t, e->step + 1);
+			observers_skip_step(t);
 		rc = begun < 0 ? begun : finish_steps(t, observers_due(t, e->step));
 	}
 	return rc ? rc : finish_steps(t, true);

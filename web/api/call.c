@@ -138,11 +138,21 @@ int call_stream(struct call *c, const struct call_stream *s, struct err *err)
 	return next < 0 ? next : 0;
 }
 
+static void note_asked(struct call *c, const char *name)
+{
+	for (size_t i = 0; i < c->asked_count; i++)
+		if (!strcmp(c->asked[i], name))
+			return;
+	if (c->asked_count < sizeof(c->asked) / sizeof(c->asked[0]))
+		c->asked[c->asked_count++] = name;
+}
+
 const char *call_arg(struct call *c, const char *name)
 {
 	const char *found = NULL;
 	size_t i;
 
+	note_asked(c, name);
 	for (i = 0; i < c->address.arg_count; i++)
 		if (!c->address.args[i].used && !strcmp(c->address.args[i].name, name)) {
 			/* a second one stays unused; call_args_done reports it */
@@ -158,6 +168,7 @@ size_t call_arg_all(struct call *c, const char *name, const char *const **ret)
 	const char **all = arena_array(c->arena, c->address.arg_count + 1, sizeof(*all));
 	size_t i, n = 0;
 
+	note_asked(c, name);
 	*ret = all;
 	for (i = 0; all && i < c->address.arg_count; i++)
 		if (!strcmp(c->address.args[i].name, name)) {
@@ -225,6 +236,18 @@ bool call_arg_word(struct call *c, const char *name, const char *const *words, i
 	return false;
 }
 
+static void fail_unknown_argument(struct call *c, const char *name)
+{
+	struct buf known;
+
+	buf_init(&known, 4096);
+	for (size_t i = 0; i < c->asked_count; i++)
+		buf_addf(&known, "%s%s", i ? ", " : "", c->asked[i]);
+	call_fail(c, CALL_unknown_argument, name, "%s: no such argument: expected %s", name,
+		  known.len ? known.data : "none");
+	buf_done(&known);
+}
+
 bool call_args_done(struct call *c)
 {
 	size_t i, k;
@@ -238,8 +261,7 @@ bool call_args_done(struct call *c)
 					  c->address.args[i].name);
 				return false;
 			}
-		call_fail(c, CALL_unknown_argument, c->address.args[i].name, "%s: no such argument",
-			  c->address.args[i].name);
+		fail_unknown_argument(c, c->address.args[i].name);
 		return false;
 	}
 	return true;

@@ -155,6 +155,8 @@ struct call {
 	/* For CALL_BODY. Negative: the call has failed. CALL_LATER: nothing was consumed; call_wake announces room. */
 	int (*take)(struct call *c, const void *bytes, size_t n);
 	struct call_cleanup *cleanups;
+	const char *asked[24]; /* the arguments that the handler knows, for the message about another one */
+	size_t asked_count;
 };
 
 /* Adds a header to the reply; the value must live as long as the call. */

@@ -180,9 +180,10 @@ static void print_goal(json_t *metrics)
 	if (!goal)
 		return;
 	m = json_object_get(metrics, goal->key);
-	printf("  goal        %s %s, best %s at step %lld\n", goal->key,
+	printf("  goal        %s %s, best %s at %s %lld\n", goal->key,
 	       format_json_value(json_object_get(m, "last"), last),
 	       format_json_value(json_object_get(m, goal->more ? "max" : "min"), best),
+	       strncmp(goal->key, "epoch/", 6) ? "step" : "epoch",
 	       (long long)json_integer_value(json_object_get(m, goal->more ? "max_step" : "min_step")));
 }
 

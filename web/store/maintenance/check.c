@@ -94,8 +94,8 @@ static int check_sqlite(struct check *c)
 	if (flaw == DB_FLAWLESS)
 		return add_finding(c, CHECK_OK, "sqlite", "SQLite %s", version);
 	return add_finding(c, CHECK_NOTE, "sqlite",
-			   "SQLite %s can damage a file that two connections write at once; dptrack has one. Do "
-			   "not write to the file with other programs while it is served",
+			   "SQLite %s: dptrack writes through one connection, as this version needs: let no other "
+			   "program write to the file while it is served",
 			   version);
 }
 
