@@ -293,7 +293,7 @@ def fields(tmp):
     os.mkdir(folder)
     with open(os.path.join(folder, "train.jsonl"), "w", encoding="utf-8") as f:
         for i in range(50):
-            f.write(json.dumps({"id": i, "content": None if i % 5 == 2 else "the quick brown fox %d" % i, "meta": {"note": "x"}}) + "\n")
+            f.write(json.dumps({"id": i, "content": None if i % 5 == 2 else "the quick brown fox %d" % i, "meta": {"note": "x"}, "score": (1, float("nan"), float("-inf"))[i % 3]}) + "\n")
     run = [*SMALL, "-b", "4", "--max-steps", "1", "--threads", "1", "--runs-dir", os.path.join(tmp, "runs-fields")]
     for command in (["train", *run], ["inspect"], ["plan", *SMALL, "-b", "4"]):
         p = dptrain(*command, "--data-path", folder, cwd=tmp)

@@ -552,6 +552,11 @@ def requests(m, server):
     lib.equal(raw("POST", API + "/runs/search", b"[1]", **lib.JSON)[0], 400, "no object")
     lib.equal(raw("POST", API + "/runs/search", b"[" * 100000, **lib.JSON)[0], 400, "very deep")
     lib.equal(raw("POST", API + "/runs/search", b'{"experiment_ids":null,"runViewType":"ALL"}', **lib.JSON)[0], 200, "null and camelCase")
+    create = API + "/runs/create"
+    lib.equal(raw("POST", create, b'\xef\xbb\xbf{"experiment_id":"0"}', **lib.JSON)[0], 200, "a byte order mark")
+    for odd in ('{"experiment_id":"0"}'.encode("utf-16"), '{"experiment_id":"0"}'.encode("utf-16-be"), '{"experiment_id":"ü"}'.encode("latin-1")):
+        status, reply = raw("POST", create, odd, **lib.JSON)
+        lib.check(status == 400 and "UTF-8" in reply["message"], f"the reason is the encoding: {reply}")
     run = make(m)
     for value, want in (("NaN", "NaN"), ("Infinity", "Infinity"), ("-Infinity", "-Infinity")):
         body = '{"run_id":"%s","key":"bare NaN","value":%s,"timestamp":1}' % (run, value)

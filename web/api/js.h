@@ -51,6 +51,9 @@ struct json_field {
 
 /* Parses the body as one JSON object, which the caller owns (json_decref). Returns NULL after failing the call. */
 json_t *json_body(struct call *c);
+/* As json_loadb; also accepts a byte order mark, and bare NaN and Infinity as Python writes them, which become strings.
+ * e may be NULL. */
+json_t *json_lenient(const char *text, size_t n, size_t flags, json_error_t *e);
 const char *json_error_reason(const json_error_t *e); /* for the client, without the parser's terms */
 
 /* Returns NULL, or why n bytes of JSON must not be parsed. Jansson uses up to 72 bytes of heap for a byte of text, so

@@ -3,6 +3,7 @@
 #include "web/api/js.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -14,6 +15,8 @@ const char *json_too_much(const char *text, size_t n)
 	int depth = 0;
 	bool quoted = false;
 
+	if (n > 1 && (!text[0] || !text[1] || (unsigned char)text[0] >= 0xfe))
+		return "UTF-16 or UTF-32: encode the text as UTF-8";
 	for (i = 0; i < n; i++) {
 		char ch = text[i];
 
@@ -65,10 +68,67 @@ const char *json_error_reason(const json_error_t *e)
 	return e->text;
 }
 
+/* Returns the text with quotes around bare NaN and Infinity, for the caller to free; NULL: it has none. */
+static char *quote_nonfinite_words(const char *text, size_t size)
+{
+	static const char *const words[] = { "NaN", "-Infinity", "Infinity" };
+	char *out = malloc(2 * size + 1), *to = out;
+	const char *at = text, *end = at + size;
+	bool inside = false, any = false;
+	size_t i, n;
+
+	for (; out && at < end; at += n) {
+		for (i = 0, n = 0; !inside && !n && i < 3; i++)
+			if ((size_t)(end - at) >= strlen(words[i]) && !memcmp(at, words[i], strlen(words[i])))
+				n = strlen(words[i]);
+		any |= n > 0;
+		if (n) {
+			*to++ = '"';
+			to = mempcpy(to, at, n);
+			*to++ = '"';
+			continue;
+		}
+		inside ^= *at == '"';
+		n = inside && *at == '\\' && end - at > 1 ? 2 : 1;
+		to = mempcpy(to, at, n);
+	}
+	if (out)
+		*to = '\0';
+	if (any)
+		return out;
+	free(out);
+	return NULL;
+}
+
+/* Returns the text without a byte order mark. */
+static const char *skip_byte_order_mark(const char *text, size_t *size)
+{
+	bool mark = *size >= 3 && !memcmp(text, "\xef\xbb\xbf", 3);
+
+	*size -= mark ? 3 : 0;
+	return mark ? text + 3 : text;
+}
+
+json_t *json_lenient(const char *text, size_t n, size_t flags, json_error_t *e)
+{
+	const char *from = skip_byte_order_mark(text, &n);
+	json_error_t none, *why = e ? e : &none;
+	json_t *root = json_loadb(from, n, flags, why);
+	char *quoted = NULL;
+
+	if (!root && json_error_code(why) == json_error_invalid_syntax)
+		quoted = quote_nonfinite_words(from, n);
+	if (quoted)
+		root = json_loads(quoted, flags, why);
+	free(quoted);
+	return root;
+}
+
 json_t *json_body(struct call *c)
 {
 	json_error_t jerr;
-	const char *why;
+	size_t n = c->body_len;
+	const char *why, *text = skip_byte_order_mark(c->body ? c->body : "", &n);
 	json_t *root;
 
 	if (!has_json_media_type(c)) {
@@ -80,7 +140,7 @@ json_t *json_body(struct call *c)
 		call_fail(c, CALL_bad_json, NULL, "body: %s", why);
 		return NULL;
 	}
-	root = json_loadb(c->body ? c->body : "", c->body_len, JSON_REJECT_DUPLICATES, &jerr);
+	root = json_loadb(text, n, JSON_REJECT_DUPLICATES, &jerr);
 	if (!root) {
 		call_fail(c, CALL_bad_json, NULL, "body, line %d, column %d: %s", jerr.line, jerr.column,
 			  json_error_reason(&jerr));

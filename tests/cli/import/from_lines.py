@@ -100,12 +100,22 @@ def imports_every_kind(folder):
     lib.equal(server.stop(), 0, "exit code")
 
 
+def marked(folder):
+    """A byte order mark, which editors and PowerShell write, is no part of the text; Python's bare NaN is a number."""
+    path = os.path.join(folder, "marked.jsonl")
+    with open(path, "w", encoding="utf-8-sig") as f:
+        f.write("\n".join([json.dumps({"dptrack_runs": 1}), json.dumps(BEGIN), '{"points": [["loss", 1, 5, NaN], ["loss", 2, 6, -Infinity]]}',
+                           '{"param": ["top", Infinity]}', '{"end": ["finished", 7]}', ""]))
+    r = subprocess.run([lib.PROGRAM, "import", path, "--logdir", path + "-into"], capture_output=True, text=True, timeout=60)
+    lib.check("1 run, 2 points" in r.stdout, f"a file with a mark: {r}")
+
+
 def refused(folder):
     into = os.path.join(folder, "refused")
     cases = [(["{}"], 2, "the first line is not"), ([HEAD, BEGIN], 1, "has no \"end\""), ([HEAD, BEGIN, BEGIN], 1, "line 3: the previous run"),
              ([HEAD, {"tag": ["a", "b"]}], 1, "line 2: \"tag\" needs a run"), ([HEAD, BEGIN, "{torn"], 1, "line 3: JSON, column 5: string or '}' expected"),
              ([HEAD, {"note": "a\0b"}], 1, r"line 2: JSON, column 19: a string with a NUL character (\u0000) is not accepted: remove the character"),
-             ([HEAD, '{"note\\u0000": 1}'], 1, "a string with a NUL character"), ([HEAD, '{"final": ["k", 0, 0, NaN]}'], 1, 'are the strings "NaN"'),
+             ([HEAD, '{"note\\u0000": 1}'], 1, "a string with a NUL character"), ([HEAD, '{"final": ["k", 0, 0, NaN]}'], 1, '"final" needs a run'),
              ([HEAD, BEGIN, {"what": 1}], 1, "\"what\": unknown kind of line"), ([HEAD, BEGIN, {"a": 1, "b": 2}], 1, "one member"),
              ([HEAD, {"run": {"id": "x", "experiment": "", "name": "", "start": 0}}], 1, "not a run id"), ([HEAD, {"run": {}}], 1, "expected {"),
              ([HEAD, BEGIN, {"points": [["k", "s", 0, 0]]}], 1, "expected [key, step, time, number]"), ([HEAD, BEGIN, {"points": 1}], 1, "a list of points"),
@@ -167,6 +177,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="dptrack-test.") as folder:
         imports_every_kind(folder)
         refused(folder)
+        marked(folder)
         odd_names(folder)
         shows_progress(folder)
     lib.finish("import/lines")

@@ -235,7 +235,9 @@ static bool scan_json_value(struct json_scan *s, const char *name)
 			s->result = JSON_MEMBER_NULL;
 		return true;
 	}
-	return match_json_word(s, "true") || match_json_word(s, "false") || skip_json_number(s);
+	/* Python writes the last three, which RFC 8259 does not have. */
+	return match_json_word(s, "true") || match_json_word(s, "false") || match_json_word(s, "NaN") ||
+	       match_json_word(s, "Infinity") || match_json_word(s, "-Infinity") || skip_json_number(s);
 }
 
 enum json_member_result json_member(const char *text, size_t n, const char *name, struct buf *ret)

@@ -139,43 +139,13 @@ static bool check_ml_media_type(struct call *c)
 	return false;
 }
 
-/* Python writes bare NaN and Infinity, which MLflow's server accepts. Returns the body with quotes around them, or NULL
- * when it has none. */
-static char *quote_nonfinite_words(struct call *c)
-{
-	static const char *const words[] = { "NaN", "-Infinity", "Infinity" };
-	char *out = arena_alloc(c->arena, 2 * c->body_len + 1), *to = out;
-	const char *at = c->body, *end = at + c->body_len;
-	bool inside = false, any = false;
-	size_t i, n;
-
-	for (; out && at < end; at += n) {
-		for (i = 0, n = 0; !inside && !n && i < 3; i++)
-			if ((size_t)(end - at) >= strlen(words[i]) && !memcmp(at, words[i], strlen(words[i])))
-				n = strlen(words[i]);
-		any |= n > 0;
-		if (n) {
-			*to++ = '"';
-			to = mempcpy(to, at, n);
-			*to++ = '"';
-			continue;
-		}
-		inside ^= *at == '"';
-		n = inside && *at == '\\' && end - at > 1 ? 2 : 1;
-		to = mempcpy(to, at, n);
-	}
-	if (out)
-		*to = '\0';
-	return any ? out : NULL;
-}
-
 /* Returns true for valid JSON that contains a value which this program cannot store. */
 static bool is_unstorable_json(const json_error_t *problem)
 {
 	enum json_error_code code = json_error_code(problem);
 
 	return code == json_error_numeric_overflow || code == json_error_null_character ||
-	       code == json_error_null_byte_in_key;
+	       code == json_error_null_byte_in_key || code == json_error_invalid_utf8;
 }
 
 /* Parses the body. A body that is not JSON counts as empty. Very old clients send the JSON inside a JSON string. */
@@ -184,14 +154,10 @@ static json_t *parse_ml_body(struct call *c)
 	const char *why = json_too_much(c->body, c->body_len);
 	json_error_t problem = { 0 };
 	json_t *root, *inner;
-	char *quoted;
 
 	if (why)
 		return ml_fail(c, ML_INVALID_PARAMETER_VALUE, "the request body: %s", why), NULL;
-	root = json_loadb(c->body, c->body_len, JSON_DECODE_ANY, &problem);
-	quoted = root || json_error_code(&problem) != json_error_invalid_syntax ? NULL : quote_nonfinite_words(c);
-	if (quoted)
-		root = json_loads(quoted, JSON_DECODE_ANY, &problem);
+	root = json_lenient(c->body, c->body_len, JSON_DECODE_ANY, &problem);
 	if (!root && is_unstorable_json(&problem))
 		return ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Invalid value in the request body: %s",
 			       json_error_reason(&problem)), NULL;

@@ -311,7 +311,7 @@ static int read_line_object(struct line_reader *l, json_t *object, struct err *e
 static int read_run_line(struct line_reader *l, const char *text, size_t n, struct err *err)
 {
 	json_error_t why;
-	json_t *object = json_loadb(text, n, JSON_REJECT_DUPLICATES, &why);
+	json_t *object = json_lenient(text, n, JSON_REJECT_DUPLICATES, &why);
 	int rc = object ? read_line_object(l, object, err)
 			: err_set(err, ERR_CORRUPT, "JSON, column %d: %s", why.column, json_error_reason(&why));
 
@@ -321,7 +321,7 @@ static int read_run_line(struct line_reader *l, const char *text, size_t n, stru
 
 static bool is_head_line(const char *line, size_t n)
 {
-	json_t *head = json_loadb(line, n, 0, NULL);
+	json_t *head = json_lenient(line, n, 0, NULL);
 	bool is = json_integer_value(json_object_get(head, HEAD)) == 1;
 
 	json_decref(head);
