@@ -216,6 +216,33 @@ def killed(folder):
         server.stop()
 
 
+def odd_times(folder):
+    """A time after the file's last change is no sign of life (tensorboardX#205: milliseconds), nor does one before 1970 make a
+    run start now; NaN as a time is the reason for what it leaves out."""
+    logdir, now = os.path.join(folder, "times"), time.time()
+    for name, times in (("ms", [now * 1000]), ("ahead", [now - 7300, now + 86400]), ("zero", [0.0]), ("minus", [-1.0]), ("nan", [now - 7300, float("nan")])):
+        path = os.path.join(logdir, "e", name, NAME)
+        os.makedirs(os.path.dirname(path))
+        with open(path, "wb") as f:
+            f.write(wire.record(b"\x09" + struct.pack("<d", times[0]) + b"\x1a\x0dbrain.Event:2"))
+            for step, at in enumerate(times):
+                f.write(wire.record(b"\x09" + struct.pack("<d", at) + b"\x10" + bytes([step]) + b"\x2a\x0d\x0a\x0b\x0a\x04loss\x15\0\0\0\0"))
+        os.utime(path, (now - 7200, now - 7200))
+    server = lib.Server(logdir)
+    server.json("GET", "/api/v1/runs")
+    runs, end = [], time.monotonic() + 20
+    while len(runs) < 5 and time.monotonic() < end:
+        runs = server.json("GET", "/api/v1/runs")[1]["runs"]
+        time.sleep(.1)
+    for r in runs:
+        lib.equal(r["status"], "finished", f"{r['name']}: status")
+        lib.check(now - 7400 < r["start_time"] / 1000 < now - 7100, f"{r['name']}: starts at {r['start_time']}")
+        problems = str(server.json("GET", f"/api/v1/runs/{r['id']}")[1].get("problems"))
+        lib.equal("wall time" in problems, r["name"] == "nan", f"{r['name']}: {problems}")
+    lib.equal(len(runs), 5, "runs")
+    lib.equal(server.stop(), 0, "exit code")
+
+
 def main():
     with tempfile.TemporaryDirectory(prefix="dptrack-test.") as folder:
         with lib.fresh() as server:
@@ -225,6 +252,7 @@ def main():
         while_stopped(folder)
         exported(folder)
         killed(folder)
+        odd_times(folder)
     lib.finish("event_files")
 
 

@@ -101,7 +101,8 @@ static int send_range(struct follow *f, struct follow_file *file, const void *by
 		.kind = &change_journal,
 		.run = file->origin.run,
 		.journal = { .writer = file->origin.writer, .offset = file->offset, .bytes = bytes, .len = n,
-			     .path = file->path, .backlog = file->first },
+			     .path = file->path, .backlog = file->first,
+			     .changed_ms = file->time_ns / 1000000 },
 	};
 	struct ingest_done done = { on_range_stored, file };
 	int rc;

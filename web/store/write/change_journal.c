@@ -52,6 +52,23 @@ static int starts_beyond_end(struct change *c, uint64_t durable)
 	return 0;
 }
 
+static int64_t latest_record_ms(const struct change *c)
+{
+	return c->op.journal.changed_ms ? c->op.journal.changed_ms : clock_wall_ms();
+}
+
+/* A time after the file's last change (milliseconds taken for seconds, a wrong clock) tells nothing of when the run
+ * lived. */
+static void clamp_record_times(struct change *c)
+{
+	const int64_t latest = latest_record_ms(c) + LIVE_MS;
+
+	if (c->in.first_ms > latest)
+		c->in.first_ms = INT64_MIN;
+	if (c->in.last_ms > latest)
+		c->in.last_ms = INT64_MIN;
+}
+
 static int make_journal_run(struct state *st, const struct change *c, struct state_run **ret, struct err *err)
 {
 	const struct intake_header *h = c->in.header;
@@ -61,7 +78,7 @@ static int make_journal_run(struct state *st, const struct change *c, struct sta
 		.experiment = h ? h->experiment : f->experiment,
 		.name = h ? h->name : f->name,
 		.status = "running",
-		.start_ms = c->in.first_ms == INT64_MIN ? clock_wall_ms() : c->in.first_ms,
+		.start_ms = c->in.first_ms == INT64_MIN ? latest_record_ms(c) : c->in.first_ms,
 		.beats = true,
 	};
 
@@ -338,7 +355,9 @@ static int put_journal_items(struct state *st, struct state_run *r, struct state
 	int rc = 0;
 
 	if (in->spoke) {
-		if (heard == INT64_MIN || (!c->op.journal.backlog && llabs(now - heard) < LIVE_MS))
+		if (heard == INT64_MIN)
+			heard = latest_record_ms(c);
+		if (!c->op.journal.backlog && llabs(now - heard) < LIVE_MS)
 			heard = now;
 		r->last_ms = heard > r->last_ms ? heard : r->last_ms;
 		state_mark(st, r, false);
@@ -431,7 +450,10 @@ static int apply_journal(struct state *st, struct change *c, struct err *err)
 {
 	struct state_run *r = NULL;
 	struct state_writer *w = NULL;
-	int rc = find_writer(st, c, &r, &w, err);
+	int rc;
+
+	clamp_record_times(c);
+	rc = find_writer(st, c, &r, &w, err);
 
 	if (!rc && !w && !c->res.code)
 		report_damage(c);

@@ -81,7 +81,8 @@ struct ingest_journal {
 	size_t len;
 	const char *path;		      /* below the followed folder; NULL: not from a file */
 	const struct ingest_foreign *foreign; /* NULL: our own journal */
-	bool backlog; /* bytes that were there before: only their times tell whether their writer lives */
+	int64_t changed_ms; /* of the file's last change: its records are not later; 0: they are not later than now */
+	bool backlog;	    /* bytes that were there before: only their times tell whether their writer lives */
 };
 
 struct ingest_op {

@@ -2,6 +2,7 @@
 /* intake.c: decodes journal bytes and point lists into batches; groups points by series. */
 #include "web/store/write/intake.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "tracker/base/array.h"
@@ -181,7 +182,8 @@ static int take_journal_record(struct gather *g, const struct ingest_op *op, con
 	int rc;
 
 	if (event_open(&ev, rec->payload, rec->payload_bytes)) {
-		intake_item_problem(in, "a record is not an Event message");
+		intake_item_problem(in, isnan(ev.wall_time) ? "the wall time of a record is not a number"
+							    : "a record is not an Event message");
 		return 0;
 	}
 	while ((rc = event_next(&ev, &item)) > 0) {
