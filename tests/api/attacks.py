@@ -13,7 +13,7 @@ import tempfile
 import time
 import lib
 
-RED = "a\nb\x1b[31m\x07"
+RED = "a\nb\x1b[31m\x07\u2028\u202e\u009b"
 
 
 def post(server, path, body, want, what, **headers):
@@ -105,7 +105,7 @@ def log_folder(folder):
         lib.check("b\n" not in r.stdout or command[0] != "ls" or r.stdout.count("\n") <= 4, f"{command[0]}: {r.stdout!r}")
     lib.equal(server.stop(), 0, "exit code")
     noise = server.stderr()
-    lib.check("\x1b" not in noise and "\x07" not in noise, f"a terminal's sequence on stderr: {noise!r}")
+    lib.check(not set(noise) & set("\x1b\x07\x9b\u2028\u202e\u2066"), f"a terminal's sequence on stderr: {noise!r}")
     for line in noise.splitlines():
         lib.check(line.startswith("dptrack: "), f"a line without our prefix: {line!r}")
     print(noise, end="")

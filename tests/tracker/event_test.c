@@ -418,6 +418,28 @@ static void keys_follow_the_rule(void **state)
 	assert_non_null(key_check(longest, 1001));
 }
 
+/* As CWE-117 and Trojan Source (CVE-2021-42574) ask: what others named begins no line and turns no text around. */
+static void control_characters_are_escaped(void **state)
+{
+	static const char *const pairs[][2] = {
+		{ "a\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80 \\", "a\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80 \\" },
+		{ "x\ny\r\t\x1b[31m\x7f", "x\\x0ay\\x0d\\x09\\x1b[31m\\x7f" },
+		{ "\xc2\x85\xc2\x9b\xc2\xa0", "\\u0085\\u009b\xc2\xa0" },
+		{ "\xe2\x80\xa8\xe2\x80\xa9\xe2\x80\xae\xe2\x80\x8f\xe2\x81\xa6\xd8\x9c",
+		  "\\u2028\\u2029\\u202e\\u200f\\u2066\\u061c" },
+		{ "\xff\xc3", "\\xff\\xc3" },
+	};
+	char out[100];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+		assert_int_equal(utf8_escape(out, sizeof(out), pairs[i][0]), strlen(pairs[i][1]));
+		assert_string_equal(out, pairs[i][1]);
+	}
+	assert_int_equal(utf8_escape(out, 4, "ab\xc3\xa4"), 2);
+	assert_int_equal(utf8_escape(out, 4, "a\x1b"), 1);
+}
+
 static void text_becomes_valid_utf8(void **state)
 {
 	char out[16];
@@ -448,6 +470,7 @@ int main(void)
 		cmocka_unit_test(refuses_other_records),
 		cmocka_unit_test(field_numbers_are_unique),
 		cmocka_unit_test(keys_follow_the_rule),
+		cmocka_unit_test(control_characters_are_escaped),
 		cmocka_unit_test(text_becomes_valid_utf8),
 	};
 

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tracker/base/utf8.h"
+
 static const char *log_program = "dptrack";
 static const char *log_line_start = ""; /* on a terminal: replaces a line of progress, or the ^C after it */
 
@@ -31,25 +33,17 @@ void log_init(const char *program)
 	log_line_start = isatty(STDERR_FILENO) ? "\r\033[K" : "";
 }
 
-/* A message may quote a file's name: it must neither begin a line nor move a terminal's cursor. */
-static void hide_control_bytes(char *text)
-{
-	for (; *text; text++)
-		if ((unsigned char)*text < ' ' || *text == 0x7f)
-			*text = *text == '\t' ? ' ' : '?';
-}
-
+/* A message may quote what a client or a file named: it must neither begin a line nor move a terminal's cursor. */
 static void log_line(const char *kind, const char *fmt, va_list ap)
 {
-	char line[1024];
-	int n;
+	char text[1024], line[1024];
 	size_t used;
+	int n;
 
 	n = snprintf(line, sizeof(line), "%s%s: %s", log_line_start, log_program, kind);
 	used = n < 0 ? 0 : (size_t)n;
-	vsnprintf(line + used, sizeof(line) - used - 1, fmt, ap);
-	hide_control_bytes(line + used);
-	used = strlen(line);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	used += utf8_escape(line + used, sizeof(line) - used - 1, text);
 	line[used++] = '\n';
 	if (write(STDERR_FILENO, line, used) < 0)
 		return; /* stderr is gone */

@@ -15,6 +15,14 @@ size_t utf8_step(const unsigned char *p, size_t n);
 /* Returns true for complete, shortest-form UTF-8 without surrogates. */
 bool utf8_valid(const char *text, size_t len);
 
+/* Number of bytes of the control character at s (n > 0 bytes left); 0: not one. Covers ASCII's and C1's, those that
+ * change the direction of text, and the separators of lines and paragraphs. */
+size_t utf8_control(const char *s, size_t n);
+
+/* Copies at most cap - 1 bytes as one line that is safe in a log and on a terminal, even if strangers named what it quotes:
+ * control characters become \xNN or \uNNNN, malformed bytes \xNN; characters are never cut. Returns the length. */
+size_t utf8_escape(char *to, size_t cap, const char *text);
+
 /* Number of characters of valid UTF-8. */
 size_t utf8_chars(const char *text);
 

@@ -231,14 +231,6 @@ bool cli_span(const char *text, int64_t *ret_ms)
 	return true;
 }
 
-void cli_copy_plain(char *to, size_t cap, const char *text)
-{
-	utf8_copy(to, cap, text, strlen(text), NULL);
-	for (char *p = to; *p; p++)
-		if ((unsigned char)*p < 0x20 || *p == 0x7f)
-			*p = ' ';
-}
-
 const char *cli_count(char *text, unsigned long long n, const char *word)
 {
 	snprintf(text, 64, "%llu %s%s", n, word, n == 1 ? "" : "s");

@@ -89,9 +89,6 @@ const char *cli_text(json_t *object, const char *key);
 /* Parses "90s", "30m", "12h", "7d", "8w", or "0". Returns false for anything else. */
 bool cli_span(const char *text, int64_t *ret_ms);
 
-/* Copies as UTF-8, with spaces in place of control characters: for a terminal. */
-void cli_copy_plain(char *to, size_t cap, const char *text);
-
 /* "1 run", "2 runs"; text has room for 64 bytes. */
 const char *cli_count(char *text, unsigned long long n, const char *word);
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tracker/base/run_folders.h"
+#include "tracker/base/utf8.h"
 #include "web/cli/cli.h"
 #include "web/store/maintenance/maintenance.h"
 
@@ -17,7 +18,10 @@ struct doctor_options {
 
 static void print_check_line(const char *level, const char *name, const char *text)
 {
-	printf("%-8s %-10s %s\n", level, name, text);
+	char shown[4096];
+
+	utf8_escape(shown, sizeof(shown), text);
+	printf("%-8s %-10s %s\n", level, name, shown);
 }
 
 static int fail_unless_healthy(const char *worst, struct err *err)

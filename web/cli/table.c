@@ -3,6 +3,7 @@
 #include "tracker/base/array.h"
 #include "tracker/base/terminal.h"
 #include "tracker/base/text.h"
+#include "tracker/base/utf8.h"
 #include "web/cli/cli.h"
 
 #include <inttypes.h>
@@ -102,25 +103,10 @@ static size_t measure_text_width(const struct table *t, const char *s)
 	return width;
 }
 
-/* Number of bytes of the control character at s (n > 0 bytes left); 0: not one. Covers ASCII's and C1's, those that
- * change the direction of text (Unicode's Bidi_Control), and line separators. */
-static size_t control_char_bytes(const char *s, size_t n)
-{
-	const unsigned char *u = (const unsigned char *)s;
-
-	if (u[0] < 0x20 || u[0] == 0x7f)
-		return 1;
-	if (n > 1 && u[0] == 0xc2 && u[1] >= 0x80 && u[1] < 0xa0)
-		return 2;
-	if (n > 2 && u[0] == 0xe2 && u[1] == 0x80 && ((u[2] >= 0xa8 && u[2] <= 0xae) || (u[2] & ~1) == 0x8e))
-		return 3;
-	return n > 2 && u[0] == 0xe2 && u[1] == 0x81 && u[2] >= 0xa6 && u[2] <= 0xa9 ? 3 : 0;
-}
-
 /* The byte at *s, or a blank for a control character, which is skipped completely. */
 static char next_printable_byte(const char **s, const char *end)
 {
-	const size_t control = control_char_bytes(*s, (size_t)(end - *s));
+	const size_t control = utf8_control(*s, (size_t)(end - *s));
 	const char c = control ? ' ' : **s;
 
 	*s += control ? control : 1;

@@ -2,6 +2,7 @@
 /* import_events.c: imports a folder of event files of other programs as runs. The records of a file are copied byte for
  * byte after a first record that identifies the run. The result is an ordinary journal, so TensorBoard reads it and a
  * repeated import changes nothing. */
+#include "tracker/base/utf8.h"
 #include "web/cli/import/importer.h"
 
 #include <errno.h>
@@ -59,7 +60,7 @@ struct known_writer {
 static void leave_file_out(struct left_files *l, const char *path)
 {
 	if (!l->count++)
-		cli_copy_plain(l->first, sizeof(l->first), path);
+		utf8_escape(l->first, sizeof(l->first), path);
 }
 
 /* Compares the records of a file with those of another one with the same first records: one begins with the other. */
@@ -385,6 +386,8 @@ static int import_event_file(void *user, const char *path, struct err *err)
 	int rc;
 
 	snprintf(whole, sizeof(whole), "%s/%s", im->from, path);
+	if (!importer_allows(im->b, whole))
+		return 0;
 	buf_init(&records, FILE_MAX);
 	rc = read_event_file(whole, &records, &why);
 	if (rc) {

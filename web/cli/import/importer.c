@@ -61,7 +61,7 @@ void importer_leave_out(struct importer *b, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	cli_copy_plain(key, sizeof(key), text);
+	utf8_escape(key, sizeof(key), text);
 	n = map_put(b->left_out, key, strlen(key) + 1);
 	if (n)
 		++*n;

@@ -8,6 +8,7 @@
 #include "tracker/base/file.h"
 #include "tracker/base/run_folders.h"
 #include "tracker/base/sha256.h"
+#include "tracker/base/utf8.h"
 #include "web/cli/cli.h"
 #include "web/cli/journals.h"
 #include "web/store/base/beneath.h"
@@ -186,7 +187,7 @@ static bool is_outside(struct sync_state *s, const char *path)
 	if (fd >= 0)
 		close(fd);
 	if (outside && !s->outside++)
-		cli_copy_plain(s->first_outside, sizeof(s->first_outside), path);
+		utf8_escape(s->first_outside, sizeof(s->first_outside), path);
 	return outside;
 }
 
@@ -196,7 +197,7 @@ static int send_folder_journal(void *user, const char *path, struct err *err)
 	struct sync_state *s = user;
 	struct err why = ERR_INIT;
 	struct journal_id id;
-	char whole[4096];
+	char whole[4096], name[1024], shown[4096];
 	uint64_t bytes = 0;
 	int rc;
 
@@ -205,7 +206,7 @@ static int send_folder_journal(void *user, const char *path, struct err *err)
 		return 0;
 	if (journal_identify(whole, &id, &why)) {
 		if (!s->damaged++)
-			cli_copy_plain(s->first_damaged, sizeof(s->first_damaged), why.text);
+			utf8_escape(s->first_damaged, sizeof(s->first_damaged), why.text);
 		return 0;
 	}
 	if (!id.ours) {
@@ -219,7 +220,9 @@ static int send_folder_journal(void *user, const char *path, struct err *err)
 			  &bytes, err);
 	if (rc)
 		return rc;
-	printf("%-8.8s  %-30s  %12llu bytes  %s\n", id.run, id.name, (unsigned long long)bytes, path);
+	utf8_escape(name, sizeof(name), id.name);
+	utf8_escape(shown, sizeof(shown), path);
+	printf("%-8.8s  %-30s  %12llu bytes  %s\n", id.run, name, (unsigned long long)bytes, shown);
 	s->files++;
 	s->bytes += bytes;
 	return remember_run_folder(s, whole, id.run, err);
