@@ -34,7 +34,7 @@ def rewrite(source, target, change):
 
 
 def train(name, *flags, code=0, says=""):
-    p = dptrain(*flags, *FAST)
+    p = dptrain(*flags, *(() if flags[0] == "shard" else FAST))
     check(p.returncode == code and says in p.stderr, "%s: exit %d, wanted %d and %r: %s" % (name, p.returncode, code, says, p.stderr))
     return p
 
@@ -130,6 +130,9 @@ def classes_by_name(tmp):
         for i in (1, 2):  # the mean over 5 and 10 samples is that over all
             check(abs((5 * a[i] + 10 * bc[i]) / 15 - evaluate("all", data, *source)[i]) < (1e-5, 0.01)[i - 1], "parts by %s: %s, %s" % (source[0], a, bc))
     check(evaluate("the count is given", parts["bc"], "--init-from", path, "--classes", 3) == bc, "--classes 3 counts labels anew")
+    p = train("shards", "shard", "--data-path", parts["bc"], "--out", os.path.join(tmp, "shards"))
+    check(evaluate("shards", os.path.join(tmp, "shards"), "--init-from", path)[:1] == bc[:1], "shards of a part")
+    check(abs(evaluate("shards", os.path.join(tmp, "shards"), "--init-from", path)[1] - bc[1]) < 1e-5, "classes of shards have names in their index")
     evaluate("another count", parts["bc"], "--init-from", path, "--classes", 5, code=2, says="--classes 5")
     evaluate("a class that is unknown", parts["cd"], "--init-from", path, code=2, says="class 'd' is unknown")
     evaluate("a random classifier", data, "--init-from", path, "--reset-head", code=2, says="--reset-head")

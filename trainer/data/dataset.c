@@ -133,7 +133,9 @@ void dataset_end_line(struct buf *out, size_t from)
 
 static void say_classes(const struct dataset *d, struct buf *out)
 {
-	buf_addf(out, "%d class%s", d->classes, d->classes == 1 ? "" : "es");
+	const int n = d->relabel ? d->n_class_names : d->classes;
+
+	buf_addf(out, "%d class%s", n, n == 1 ? "" : "es");
 	for (int i = 0; i < d->n_class_names && i < NAMES_SAID; i++)
 		buf_addf(out, "%s%.60s", i ? ", " : ": ", d->class_names[i]);
 	if (d->n_class_names > NAMES_SAID)

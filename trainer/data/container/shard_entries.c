@@ -56,6 +56,7 @@ char **shard_list_take(struct shard_list *l)
 		free(l->sums[i].version);
 	}
 	free(l->sums);
+	free(l->facts.names);
 	*l = (struct shard_list){ .n = 0 };
 	return address;
 }
@@ -70,13 +71,37 @@ static void read_json_numbers(const json_t *from, const char *name, double ret[4
 		ret[i] = json_number_value(json_array_get(list, i));
 }
 
+/* Returns the texts of a list and pointers to them in one block; NULL: an empty list, or an entry is not a text. */
+static const char **copy_names(const json_t *list)
+{
+	size_t bytes = 0, n = json_array_size(list);
+	const char **names;
+	char *at;
+
+	for (size_t i = 0; i < n; i++) {
+		if (!json_is_string(json_array_get(list, i)))
+			return NULL;
+		bytes += strlen(json_string_value(json_array_get(list, i))) + 1;
+	}
+	names = n ? malloc(n * sizeof(*names) + bytes) : NULL;
+	at = (char *)(names + (names ? n : 0));
+	for (size_t i = 0; names && i < n; i++) {
+		names[i] = at;
+		at = stpcpy(at, json_string_value(json_array_get(list, i))) + 1;
+	}
+	return names;
+}
+
 static void read_index_facts(struct shard_list *l, const json_t *root)
 {
 	const json_t *ours = json_object_get(root, "dptrain");
-	size_t classes = json_array_size(json_object_get(root, "classes")),
+	const json_t *named = json_object_get(root, "classes");
+	size_t classes = json_array_size(named),
 	       channels = json_array_size(json_object_get(ours, "mean"));
 
+	free(l->facts.names);
 	l->facts = (struct shard_facts){ .classes = classes < INT_MAX ? (int)classes : 0,
+					 .names = classes < INT_MAX ? copy_names(named) : NULL,
 					 .decoded = json_is_true(json_object_get(ours, "decoded")),
 					 .channels = channels <= 4 ? (int)channels : 0 };
 	read_json_numbers(ours, "mean", l->facts.mean);

@@ -13,6 +13,7 @@
 /* What an index file states besides its shards; zeros if absent. */
 struct shard_facts {
 	int classes;
+	const char **names; /* of the classes, in one block that the owner frees; NULL: unknown */
 	bool decoded; /* arrays are decoded pictures of any size */
 	int channels; /* of raw images */
 	double mean[4], std[4];

@@ -22,6 +22,7 @@ static void shards_close(struct dataset *base)
 	for (int i = 0; i < d->n_classes; i++)
 		free(d->classes[i]);
 	free(d->classes);
+	free(d->facts.names);
 	samples_done(&d->samples);
 	page_cache_free(d->pages);
 	objects_close(d->store);

@@ -171,6 +171,7 @@ static int add_set_objects(struct shards *d, const struct dataset_opts *o, int *
 
 	*ret_train = list.n;
 	d->facts = list.facts;
+	list.facts.names = NULL; /* moved */
 	if (!o->val_path)
 		list.account = NULL; /* the second call lists the same folder */
 	if (!rc && !index)
@@ -485,6 +486,9 @@ int shards_describe(struct shards *d, const struct dataset_opts *o, const struct
 	if (d->samples.n_classes) {
 		b->class_names = (const char *const *)d->samples.class_names;
 		b->n_class_names = d->samples.n_classes;
+	} else if (d->facts.names && !d->classes) {
+		b->class_names = d->facts.names;
+		b->n_class_names = d->facts.classes;
 	}
 	rc = image_set_describe(&d->set, o, count_label_classes(d), "classes", err);
 	if (rc)
