@@ -71,7 +71,7 @@ def progress():
     folder = f"{tmp}/idx"
     for name in ("train", "t10k"):
         write(f"{folder}/{name}-images-idx3-ubyte", struct.pack(">IIII", 0x803, 40000, 4, 4) + bytes(16 * 40000))
-        write(f"{folder}/{name}-labels-idx1-ubyte", struct.pack(">II", 0x801, 40000) + bytes(40000))
+        write(f"{folder}/{name}-labels-idx1-ubyte", struct.pack(">II", 0x801, 40000) + bytes([0, 1]) * 20000)
     terminal, other = pty.openpty()
     child = subprocess.Popen([DPTRAIN, "shard", "--data-path", folder, "--out", f"{tmp}/many"], stdout=subprocess.DEVNULL, stderr=other)
     os.close(other)

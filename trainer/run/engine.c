@@ -166,12 +166,12 @@ int engine_open(struct engine **ret, const struct job *job, const struct rank_co
 	rc = rank_meet(&e->rank, err); /* first, so that the other ranks notice from now on when this one ends */
 	if (!rc)
 		rc = open_subject(e, err);
-	if (!rc && engine_is_root(e))
-		workload_warn(e->subject.data);
 	if (!rc)
 		rc = rank_open_backend(&e->rank, err);
 	if (!rc)
 		rc = plan_engine(e, err);
+	if (!rc && engine_is_root(e))
+		workload_warn(e->subject.data);
 	if (!rc)
 		rc = allocate_engine_memory(e, err);
 	if (!rc && !job->cfg->resume) /* resume_open knows whether a checkpoint has them */
