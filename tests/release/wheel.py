@@ -34,7 +34,8 @@ class SmallTools:
 
 
 def small_root(folder):
-    for path in ("/usr/bin/dptrack", "/usr/bin/dptrain", programs.LIBDIR + "/libdptrack.so", programs.LIBDIR + "/dptrack/dptrain_cpu.so", "/curl"):
+    shared = ("man/man1/%s.1", "bash-completion/completions/%s", "fish/vendor_completions.d/%s.fish", "zsh/site-functions/_%s")
+    for path in (*("/usr/share/" + path % program for path in shared for program in ("dptrack", "dptrain")), "/usr/bin/dptrack", "/usr/bin/dptrain", programs.LIBDIR + "/libdptrack.so", programs.LIBDIR + "/dptrack/dptrain_cpu.so", "/curl"):
         os.makedirs(os.path.dirname(folder + path), exist_ok=True)
         with open(folder + path, "wb") as f:
             f.write(PROGRAM)
@@ -132,6 +133,8 @@ def check_installed(paths, folder):
         assert output([*words, "ls", "--x=a b"], 7) == f"{packages}/dptrack/bin/dptrack ls --x=a b", words
     for words in ([venv + "/bin/dptrain"], [venv + "/bin/python", "-m", "dptrack_trainer"]):
         assert output([*words, "plan"], 7) == f"{packages}/dptrack_trainer/bin/dptrain plan", words
+    for path in ("man/man1/dptrack.1", "man/man1/dptrain.1", "bash-completion/completions/dptrain", "zsh/site-functions/_dptrack"):
+        assert os.path.exists(f"{venv}/share/{path}"), path
     os.makedirs(packages + "/nvidia/cudnn/lib")
     assert output([venv + "/bin/dptrain", "plan"], 7).endswith(f"plan {packages}/nvidia")
     assert output([venv + "/bin/dptrain", "plan"], 7, DPTRAIN_CUDA_LIBS="/mine").endswith("plan /mine")

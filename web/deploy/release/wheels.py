@@ -96,12 +96,19 @@ def document_files(root):
             for path in glob.glob(site + "/**", recursive=True) if os.path.isfile(path)}
 
 
+def manual_files(root, name, program):
+    """Manual page and completions, which pip installs below share/ of the environment."""
+    paths = [f"share/man/man1/{program}.1", f"share/bash-completion/completions/{program}", f"share/fish/vendor_completions.d/{program}.fish",
+             f"share/zsh/site-functions/_{program}"]
+    return {f"{name.replace('-', '_')}-{project.version()}.data/data/{path}": (open(f"{root}/usr/{path}", "rb").read(), 0o644) for path in paths}
+
+
 def server_files(root, curl, tools):
     files = {name: (open(path, "rb").read(), 0o644) for name, path in build_dptrack.package_files()}
     files["dptrack/bin/dptrack"] = tools.binary(root + "/usr/bin/dptrack", "$ORIGIN/..")
     files["dptrack/libdptrack.so"] = tools.binary(os.path.realpath(root + programs.LIBDIR + "/libdptrack.so"), "$ORIGIN")
     files["dptrack/libcurl.so.4"] = tools.binary(curl, "$ORIGIN")
-    files.update(document_files(root))
+    files.update(document_files(root) | manual_files(root, "dptrack", "dptrack"))
     return {**files, **information("dptrack", "dptrack", "dptrack.__main__:main", project.text("README.md"))}
 
 
@@ -114,7 +121,7 @@ def trainer_files(root, opened, tools):
         files["dptrack_trainer/bin/" + os.path.basename(path)] = tools.binary(path, "$ORIGIN")
     files.update({"dptrack_trainer/bin/" + name: tools.binary(path, "$ORIGIN") for name, path in opened.items()})
     readme = project.text("trainer/python/README.md")
-    return {**files, **information("dptrack-trainer", "dptrain", "dptrack_trainer:main", readme)}
+    return {**files, **manual_files(root, "dptrack-trainer", "dptrain"), **information("dptrack-trainer", "dptrain", "dptrack_trainer:main", readme)}
 
 
 def libraries(paths):
