@@ -236,6 +236,8 @@ def error_messages(server):
             ("POST", metrics, '{"points":[{"key":"a","step":1,"value":-Infinity}]}', 'the strings "NaN"'),
             ("POST", metrics, '{"points":[{"key":"\\u0000","step":1,"value":1}]}', "NUL character"),
             ("POST", metrics, b'{"points":[{"key":"\xff","step":1,"value":1}]}', "is not UTF-8"),
+            ("POST", "/api/v1/runs", b'{"name":"a\\nb"}', "name: contains a line break"), ("POST", "/api/v1/runs", b'{"experiment":"a\\u000d"}', "experiment: contains"),
+            ("POST", "/api/v1/experiments", b'{"name":"a\\rb"}', "name: contains a line break"),
             ("POST", metrics, '{"points":[]}'.encode("utf-16"), "encode the text as UTF-8"), ("POST", metrics, b"\xef\xbb\xbf{]", "line 1, column 2"),
             ("POST", metrics, '{"points":[{"k\\u0000":"a","step":1,"value":1}]}', "NUL character")):
         status, _, data = server.request(method, path, body.encode() if isinstance(body, str) else body, lib.JSON)

@@ -151,7 +151,7 @@ enum call_next on_experiment_patch(struct call *c)
 
 	if (!body)
 		return CALL_DONE;
-	if (call_args_done(c) && json_read(c, body, "", fields))
+	if (call_args_done(c) && json_read(c, body, "", fields) && request_name(c, "name", op.name))
 		next = patch_experiment(c, &op, archived);
 	json_decref(body);
 	return next;
@@ -166,7 +166,7 @@ enum call_next on_experiment_create(struct call *c)
 
 	if (!body)
 		return CALL_DONE;
-	if (call_args_done(c) && json_read(c, body, "", fields))
+	if (call_args_done(c) && json_read(c, body, "", fields) && request_name(c, "name", name))
 		next = api_submit(c, &(struct api_change){
 					     .op = &(struct ingest_op){ .kind = &change_experiment, .name = name },
 					     .field = "name",

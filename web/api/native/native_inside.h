@@ -16,6 +16,9 @@ enum call_next request_refused(struct call *c, const struct err *err);
 /* Text of a scalar JSON value in the arena; NULL for an object, an array or null. */
 const char *request_scalar(struct call *c, json_t *value);
 
+/* Returns false after failing the call if a name (NULL: none) has a line break, which lists of names cannot show. */
+bool request_name(struct call *c, const char *field, const char *name);
+
 /* Reads {"k": "v", …} into pairs in the call's arena; numbers and booleans become text. Returns false after failing the
  * call. */
 bool request_pairs(struct call *c, const char *field, json_t *object, struct ingest_kv **ret, size_t *ret_count);

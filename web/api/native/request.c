@@ -123,3 +123,11 @@ bool request_run_ids(struct call *c, const char *field, const char *const **io_i
 	*io_ids = ids;
 	return true;
 }
+
+bool request_name(struct call *c, const char *field, const char *name)
+{
+	if (!name || !strpbrk(name, "\r\n"))
+		return true;
+	call_fail(c, CALL_bad_value, field, "%s: contains a line break: remove it", field);
+	return false;
+}

@@ -253,7 +253,8 @@ enum call_next on_run_create(struct call *c)
 
 	if (!body)
 		return CALL_DONE;
-	if (call_args_done(c) && json_read(c, body, "", fields) &&
+	if (call_args_done(c) && json_read(c, body, "", fields) && request_name(c, "name", op.name) &&
+	    request_name(c, "experiment", op.experiment) &&
 	    request_pairs(c, "params", params, &param_kv, &op.logged.param_count) &&
 	    request_pairs(c, "tags", tags, &tag_kv, &op.logged.tag_count)) {
 		op.logged.params = param_kv;
@@ -282,7 +283,8 @@ enum call_next on_run_patch(struct call *c)
 	body = op.run ? json_body(c) : NULL;
 	if (!body)
 		return CALL_DONE;
-	if (call_args_done(c) && json_read(c, body, "", fields) && (!op.move_to || artifacts_may_move(c, op.run)))
+	if (call_args_done(c) && json_read(c, body, "", fields) && request_name(c, "name", op.name) &&
+	    request_name(c, "experiment", op.move_to) && (!op.move_to || artifacts_may_move(c, op.run)))
 		next = api_submit(c, &(struct api_change){ .op = &op, .then = run_json_changed });
 	json_decref(body);
 	return next;
@@ -321,7 +323,8 @@ enum call_next on_run_params_post(struct call *c)
 	body = op.run ? json_body(c) : NULL;
 	if (!body)
 		return CALL_DONE;
-	if (call_args_done(c) && json_read(c, body, "", fields) &&
+	if (call_args_done(c) && json_read(c, body, "", fields) && request_name(c, "name", op.name) &&
+	    request_name(c, "experiment", op.experiment) &&
 	    request_pairs(c, "params", params, &kv, &op.logged.param_count)) {
 		op.logged.params = kv;
 		next = api_submit(c, &(struct api_change){ .op = &op, .then = run_json_changed });
