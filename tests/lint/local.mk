@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The rules of STYLE.md that a machine can check; planted.py checks that each lint detects violations.
 lint_tests = tests/lint/includes.sh tests/lint/functions.sh tests/lint/banned.sh tests/lint/tables.sh tests/lint/sql.py \
-	tests/lint/exports.sh tests/lint/circles.py tests/lint/calls.py tests/lint/folders.py tests/lint/columns.py \
+	tests/lint/exports.sh tests/lint/hardening.py tests/lint/units.sh tests/lint/circles.py tests/lint/calls.py tests/lint/folders.py tests/lint/columns.py \
 	tests/lint/page.py tests/lint/documents.py tests/lint/licence.py tests/lint/language.py tests/lint/dialect.py tests/lint/tarball.py \
 	tests/lint/planted.py
 dist_check_SCRIPTS += $(lint_tests)

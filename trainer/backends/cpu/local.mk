@@ -49,7 +49,7 @@ if HAVE_ONEDNN
 pkglib_LTLIBRARIES += dptrain_cpu.la
 dptrain_cpu_la_SOURCES = $(cpu_sources)
 dptrain_cpu_la_CPPFLAGS = $(AM_CPPFLAGS) $(ONEDNN_CPPFLAGS)
-dptrain_cpu_la_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS) -fvisibility=hidden -Wno-psabi -fno-math-errno -fno-trapping-math
+dptrain_cpu_la_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS) -fvisibility=hidden $(KERNEL_FLAGS) -Wno-psabi -fno-math-errno -fno-trapping-math
 dptrain_cpu_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -no-undefined -Wl,-z,defs -Wl,--exclude-libs,ALL \
 	-export-symbols-regex '^dptrain_backend_v1$$'
 dptrain_cpu_la_LIBADD = libgraph.la $(ONEDNN_LIBS) -lm

@@ -11,8 +11,8 @@ import project
 
 LIBDIR = "/usr/lib/x86_64-linux-gnu"
 DOCUMENTS = "/usr/share/dptrack/docs"
-CFLAGS = "-O2 -ffile-prefix-map=%s=. -fstack-protector-strong -Wformat -Werror=format-security"
-FLAGS = ["--prefix=/usr", "--libdir=" + LIBDIR, "CPPFLAGS=-D_FORTIFY_SOURCE=2", "LDFLAGS=-Wl,-z,relro -Wl,-z,now"]
+CFLAGS = "-O2 -ffile-prefix-map=%s=. -Wformat -Werror=format-security"  # configure adds the defences
+FLAGS = ["--prefix=/usr", "--libdir=" + LIBDIR]
 KEPT = re.compile(r"--with(out)?-\w|(CC|NVCC|NVCCFLAGS|PKG_CONFIG_PATH)=")
 
 
