@@ -953,3 +953,9 @@ test('figures of Plotly: lists, bytes in base64, names, dates, bins, heat maps, 
 	for (const text of ['{"data":1}', '{"data":[', 'words', '{"data":[3]}', '[]', '{}'])
 		assert.equal(p.figureOf(text), null);
 });
+
+test('CSV: a text that a spreadsheet would evaluate gets a quote, a number none (OWASP, mlflow#7169)', () => {
+	const given = ['=1+1', '@SUM(1)', '-2+3', '\t=1', '=a,"b"', '-', '-1', '+2.5', '-1e-7', '-Infinity', 'a=1', ''];
+	const want = ["'=1+1", "'@SUM(1)", "'-2+3", "'\t=1", '"\'=a,""b"""', "'-", ...given.slice(6)];
+	assert.deepEqual(given.map(p.csvCell), want);
+});

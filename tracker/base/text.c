@@ -188,3 +188,13 @@ void text_hide_credentials(char *text)
 			memmove(at, host + 1, strlen(host + 1) + 1);
 	}
 }
+
+bool text_is_formula(const char *text)
+{
+	char *end;
+
+	if (!*text || !strchr("=+-@\t\r", *text))
+		return false;
+	strtod(text, &end);
+	return end == text || *end;
+}

@@ -51,4 +51,8 @@ bool text_mentions(const char *text, const char *word, bool begins);
 /* Removes user and password from each https://user:password@host in the text, for any scheme, in place. */
 void text_hide_credentials(char *text);
 
+/* Returns true if a spreadsheet would evaluate the text as a formula (OWASP, CSV injection): it begins with = + - @, a
+ * tab or a carriage return, and is no number. Writers of CSV put a ' before it. */
+bool text_is_formula(const char *text);
+
 #endif

@@ -19,8 +19,9 @@ bool utf8_valid(const char *text, size_t len);
  * change the direction of text, and the separators of lines and paragraphs. */
 size_t utf8_control(const char *s, size_t n);
 
-/* Copies at most cap - 1 bytes as one line that is safe in a log and on a terminal, even if strangers named what it quotes:
- * control characters become \xNN or \uNNNN, malformed bytes \xNN; characters are never cut. Returns the length. */
+/* Copies at most cap - 1 bytes as one line that is safe in a log and on a terminal, even if strangers named what it
+ * quotes: control characters become \xNN or \uNNNN, malformed bytes \xNN; characters are never cut. Returns the
+ * length. */
 size_t utf8_escape(char *to, size_t cap, const char *text);
 
 /* Number of characters of valid UTF-8. */

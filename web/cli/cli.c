@@ -207,6 +207,11 @@ void cli_line_done(struct cli_line *line)
 	free(line->words.items);
 }
 
+enum table_form cli_table_form(const struct cli_common *c)
+{
+	return !c->csv ? TABLE_TEXT : c->raw ? TABLE_CSV_RAW : TABLE_CSV;
+}
+
 const char *cli_text(json_t *object, const char *key)
 {
 	const char *text = json_string_value(json_object_get(object, key));

@@ -44,7 +44,7 @@ struct cli_command {
 /* Flags of every command that reads runs. */
 struct cli_common {
 	struct source_opts source;
-	bool json, csv, help;
+	bool json, csv, raw, help;
 };
 
 #define CLI_COMMON_FLAGS(c)                                                                                         \
@@ -55,6 +55,7 @@ struct cli_common {
 	  &(c)->source.db, 0, 0 },                                                                                  \
 	{ "json", FLAG_SWITCH, "", "print JSON as in the REST API", &(c)->json, 0, 0 },                             \
 	{ "csv", FLAG_SWITCH, "", "print CSV", &(c)->csv, 0, 0 },                                                   \
+	{ "raw", FLAG_SWITCH, "", "with --csv: no ' before a text that a spreadsheet evaluates", &(c)->raw, 0, 0 }, \
 	{ "help", FLAG_SWITCH, "", "print this help; --help WORD: what concerns WORD", &(c)->help, 0, 0 }
 
 /* A command line: flags of the table and at most words_max words. */
@@ -114,7 +115,10 @@ void table_cellf(struct table *t, const char *fmt, ...) __attribute__((format(pr
 
 /* Prints titles and rows; as CSV when csv is set. On a terminal cells and columns that do not fit into a line are cut
  * or hidden, with a note. */
-void table_print(struct table *t, FILE *out, bool csv);
+/* Of CSV a text that a spreadsheet would evaluate gets a ' before it, unless raw. */
+enum table_form { TABLE_TEXT, TABLE_CSV, TABLE_CSV_RAW };
+void table_print(struct table *t, FILE *out, enum table_form form);
+enum table_form cli_table_form(const struct cli_common *c);
 
 /* Writes n bytes of untrusted text to a terminal. Characters that move the cursor, start a line or change the direction
  * of text become blanks. */

@@ -71,7 +71,7 @@ static void print_phase_table(json_t *root, size_t pair)
 		    json_number_or_nan(json_object_get(json_array_get(runs, pair + 1), "phases"), name) != 0)
 			add_phase_row(t, name, part, runs, pair);
 	add_phase_row(t, "all", json_object_get(p, "difference"), runs, pair);
-	table_print(t, stdout, false);
+	table_print(t, stdout, TABLE_TEXT);
 	table_free(t);
 }
 
@@ -165,7 +165,7 @@ static void print_waterfall_table(json_t *root)
 	table_columns(t, "run,>ms per sample,>factor,>95 %,>since the first");
 	json_array_foreach(json_object_get(root, "runs"), i, run)
 		add_waterfall_row(t, run, i ? json_array_get(pairs, i - 1) : NULL);
-	table_print(t, stdout, false);
+	table_print(t, stdout, TABLE_TEXT);
 	table_free(t);
 	printf("\n");
 }
@@ -372,7 +372,7 @@ static int print_compared_table(json_t *root, const struct compare_options *o, s
 	table_column(t, "status", false);
 	for (size_t i = 0; i < n; i++)
 		add_compared_row(t, root, &goal, places[i].run);
-	table_print(t, stdout, o->common.csv);
+	table_print(t, stdout, cli_table_form(&o->common));
 	table_free(t);
 	free(places);
 	return 0;

@@ -232,7 +232,7 @@ static void print_tags_table(const struct tag_options *o, json_t *runs)
 			table_cell(t, key);
 			table_cell(t, json_string_value(value));
 		}
-	table_print(t, stdout, o->common.csv);
+	table_print(t, stdout, cli_table_form(&o->common));
 	table_free(t);
 }
 
@@ -337,7 +337,7 @@ static void print_chosen_runs(json_t *runs)
 		table_cell(t, table_time(text, json_integer_value(json_object_get(run, "start_time"))));
 		table_cell(t, cli_text(run, "status"));
 	}
-	table_print(t, stderr, false);
+	table_print(t, stderr, TABLE_TEXT);
 	table_free(t);
 	if (json_array_size(runs) > RM_SHOWN)
 		fprintf(stderr, "(and %zu more)\n", json_array_size(runs) - RM_SHOWN);
@@ -399,7 +399,7 @@ static void print_changed_runs(const struct rm_options *o, json_t *done)
 			table_cell(t, cli_text(run, "id"));
 			table_cell(t, cli_text(run, "name"));
 		}
-		table_print(t, stdout, true);
+		table_print(t, stdout, cli_table_form(&o->common));
 		table_free(t);
 	} else if (!n) {
 		printf("nothing %s\n", o->restore ? "restored" : "deleted");

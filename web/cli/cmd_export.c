@@ -238,6 +238,7 @@ static int print_runs_export(struct source *s, const struct export_options *o, s
 	buf_addf(&target, "/api/v1/export/runs.%s", export_suffix(o));
 	source_arg(&target, "experiment", o->experiment);
 	source_arg(&target, "filter", o->filter);
+	source_arg(&target, "raw", o->common.raw && !o->jsonl && !o->common.json ? "1" : NULL);
 	source_arg(&target, "all", o->jsonl || o->common.json ? NULL : "1"); /* print_export counts what it drops */
 	rc = print_export(s, o, target.data, err);
 	buf_done(&target);
@@ -255,6 +256,7 @@ static int print_series_export(struct source *s, const struct export_options *o,
 
 	buf_init(&target, (size_t)4 << 20);
 	buf_addf(&target, "/api/v1/export/series.%s", export_suffix(o));
+	source_arg(&target, "raw", o->common.raw && !o->jsonl && !o->common.json ? "1" : NULL);
 	for (i = 0; !rc && i < words->count; i++) {
 		rc = cli_find_run(s, words->items[i], id, err);
 		if (!rc)

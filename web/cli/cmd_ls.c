@@ -59,7 +59,7 @@ static int print_run_list(struct source *s, struct buf *target, int limit, struc
 			break;
 	}
 	if (!rc) {
-		table_print(t, stdout, false);
+		table_print(t, stdout, TABLE_TEXT);
 		if (*token)
 			printf("(the first %d; use --limit to see more)\n", limit);
 	}
@@ -68,7 +68,7 @@ static int print_run_list(struct source *s, struct buf *target, int limit, struc
 }
 
 /* Prints experiments as a table or CSV. */
-static void print_experiment_list(json_t *list, bool csv)
+static void print_experiment_list(json_t *list, enum table_form form)
 {
 	struct table *t = table_new();
 	char text[32];
@@ -85,7 +85,7 @@ static void print_experiment_list(json_t *list, bool csv)
 		table_cellf(t, "%lld", (long long)json_integer_value(json_object_get(e, "running_count")));
 		table_cell(t, table_time(text, json_integer_value(json_object_get(e, "changed_time"))));
 	}
-	table_print(t, stdout, csv);
+	table_print(t, stdout, form);
 	table_free(t);
 }
 
@@ -99,7 +99,7 @@ static int list_all_experiments(struct source *s, const struct ls_options *o, st
 	rc = cli_get_json(s, "/api/v1/experiments", &root, err);
 	if (rc)
 		return rc;
-	print_experiment_list(json_object_get(root, "experiments"), o->common.csv);
+	print_experiment_list(json_object_get(root, "experiments"), cli_table_form(&o->common));
 	json_decref(root);
 	return 0;
 }
@@ -113,6 +113,7 @@ static int list_matching_runs(struct source *s, const struct ls_options *o, stru
 
 	buf_init(&target, 65536);
 	buf_adds(&target, o->common.csv ? "/api/v1/export/runs.csv" : "/api/v1/runs");
+	source_arg(&target, "raw", o->common.csv && o->common.raw ? "1" : NULL);
 	source_arg(&target, "experiment", o->experiment);
 	source_arg(&target, "filter", o->filter);
 	source_arg(&target, "order_by", o->order_by);

@@ -161,7 +161,7 @@ static void print_pair_table(const char *title, json_t *pairs)
 		table_cell(t, json_string_value(value));
 	}
 	printf("\n");
-	table_print(t, stdout, false);
+	table_print(t, stdout, TABLE_TEXT);
 	table_free(t);
 }
 
@@ -231,7 +231,7 @@ static void print_metric_table(json_t *metrics, bool all)
 	if (folded)
 		add_folded_group(t, last, folded);
 	printf("\n");
-	table_print(t, stdout, false);
+	table_print(t, stdout, TABLE_TEXT);
 	table_free(t);
 }
 

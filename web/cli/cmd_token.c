@@ -106,7 +106,7 @@ static int list_tokens(struct source *s, const struct token_options *t, struct e
 			table_cell(table, table_time(text, json_integer_value(json_object_get(row, times[k]))));
 	}
 	if (table)
-		table_print(table, stdout, t->common.csv);
+		table_print(table, stdout, cli_table_form(&t->common));
 	table_free(table);
 	json_decref(reply);
 	return 0;

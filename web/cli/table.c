@@ -240,12 +240,15 @@ static void print_table_cell(FILE *out, const struct table *t, size_t column, co
 	fputs(last ? "\n" : "  ", out);
 }
 
-static void print_csv_cell(FILE *out, const char *text, bool last)
+static void print_csv_cell(FILE *out, const char *text, bool raw, bool last)
 {
+	const char *mark;
+
 	if (!strcmp(text, "-"))
 		text = "";
-	if (strpbrk(text, ",\"\n")) {
-		fputc('"', out);
+	mark = !raw && text_is_formula(text) ? "'" : "";
+	if (strpbrk(text, ",\"\r\n")) {
+		fprintf(out, "\"%s", mark);
 		for (; *text; text++) {
 			if (*text == '"')
 				fputc('"', out);
@@ -253,13 +256,14 @@ static void print_csv_cell(FILE *out, const char *text, bool last)
 		}
 		fputc('"', out);
 	} else {
-		fputs(text, out);
+		fprintf(out, "%s%s", mark, text);
 	}
 	fputc(last ? '\n' : ',', out);
 }
 
-void table_print(struct table *t, FILE *out, bool csv)
+void table_print(struct table *t, FILE *out, enum table_form form)
 {
+	const bool csv = form != TABLE_TEXT, raw = form == TABLE_CSV_RAW;
 	const bool whole = csv || !isatty(fileno(out)); /* nothing is cut */
 	size_t i, width = whole ? 0 : (size_t)terminal_columns(fileno(out), 0);
 	size_t hidden = width ? fit_table_to_width(t, width) : 0;
@@ -269,12 +273,12 @@ void table_print(struct table *t, FILE *out, bool csv)
 		limit_column_widths(t);
 	for (i = 0; i < t->columns; i++)
 		if (csv)
-			print_csv_cell(out, t->column[i].title, i + 1 == t->columns);
+			print_csv_cell(out, t->column[i].title, raw, i + 1 == t->columns);
 		else
 			print_table_cell(out, t, i, t->column[i].title);
 	for (i = 0; i < t->count; i++)
 		if (csv)
-			print_csv_cell(out, t->cells[i], i % t->columns + 1 == t->columns);
+			print_csv_cell(out, t->cells[i], raw, i % t->columns + 1 == t->columns);
 		else
 			print_table_cell(out, t, i % t->columns, t->cells[i]);
 	if (hidden)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "tracker/base/sha256.h"
+#include "tracker/base/text.h"
 
 void export_tag(struct call *c, const struct query_run *runs, size_t count, uint64_t rev)
 {
@@ -29,13 +30,25 @@ void export_tag(struct call *c, const struct query_run *runs, size_t count, uint
 	buf_done(&text);
 }
 
-void export_csv_text(struct buf *out, const char *text)
+bool export_raw_arg(struct call *c, bool *ret_raw)
 {
+	int64_t raw = 0;
+
+	if (!call_arg_int(c, "raw", &raw, 0, 1))
+		return false;
+	*ret_raw = raw;
+	return true;
+}
+
+void export_csv_text(struct buf *out, const char *text, bool raw)
+{
+	const bool formula = !raw && text_is_formula(text);
+
 	if (!strpbrk(text, ",\"\r\n")) {
-		buf_adds(out, text);
+		buf_addf(out, "%s%s", formula ? "'" : "", text);
 		return;
 	}
-	buf_addc(out, '"');
+	buf_adds(out, formula ? "\"'" : "\"");
 	for (; *text; text++) {
 		if (*text == '"')
 			buf_addc(out, '"');
@@ -79,7 +92,7 @@ void export_row_text(struct export_row *r, const char *name, const char *text)
 		export_row_none(r);
 	} else if (r->format == EXPORT_CSV) {
 		add_row_separator(r);
-		export_csv_text(r->out, text);
+		export_csv_text(r->out, text, r->raw);
 	} else {
 		js_key_str(&r->js, name, text);
 	}
@@ -129,7 +142,7 @@ enum { EXPORT_POINTS_BATCH = 512, EXPORT_PIECE_BYTES = 32768 };
 struct export_series {
 	struct points_cursor *cursor;
 	enum export_format format;
-	bool any;
+	bool any, raw;
 	struct points_row rows[EXPORT_POINTS_BATCH];
 };
 
@@ -143,7 +156,7 @@ static void free_series_export(void *state)
 
 static void export_point_row(struct export_series *e, struct buf *out, const struct points_row *p)
 {
-	struct export_row r = { .out = out, .format = e->format };
+	struct export_row r = { .out = out, .format = e->format, .raw = e->raw };
 
 	if (e->any && e->format == EXPORT_JSON)
 		buf_adds(out, ",\n");
@@ -261,13 +274,16 @@ static enum call_next stream_series_export(struct call *c, enum export_format fo
 	struct points_sel sel = { 0 };
 	struct export_series *e;
 	struct err err = ERR_INIT;
+	bool raw = false;
 
-	if (!read_series_export_args(c, &sel) || !check_exported_runs(c, &sel))
+	if ((format == EXPORT_CSV && !export_raw_arg(c, &raw)) || !read_series_export_args(c, &sel) ||
+	    !check_exported_runs(c, &sel))
 		return CALL_DONE;
 	e = calloc(1, sizeof(*e));
 	if (!e)
 		return call_fail(c, CALL_busy, NULL, "out of memory");
 	e->format = format;
+	e->raw = raw;
 	if (points_open(&e->cursor, c->api->store, &sel, NULL, &err)) {
 		free(e);
 		return call_fail_err(c, NULL, &err);
@@ -280,6 +296,7 @@ static enum call_next stream_series_export(struct call *c, enum export_format fo
 	if (call_stream(c, &s, &err))
 		return call_fail_err(c, NULL, &err);
 	c->type = export_type(format);
+	c->reply.disposition = format == EXPORT_CSV ? "attachment; filename=series.csv" : NULL;
 	return CALL_DONE;
 }
 
@@ -309,7 +326,7 @@ struct export_runs {
 	struct query_runs_opts opts;
 	struct query_keys keys;
 	char token[1024]; /* "": the first page */
-	bool any, layers; /* layers: with the series of each layer */
+	bool any, raw, layers; /* layers: with the series of each layer */
 };
 
 static void free_runs_export(void *state)
@@ -326,6 +343,7 @@ static const char *const metric_columns[] = { "last",  "min",	   "max",      "fi
 
 enum { RUN_COLUMNS = 5, METRIC_COLUMNS = 8 };
 
+/* Names the columns, which have the keys of all runs. */
 static void write_csv_head(struct export_runs *e, struct buf *out)
 {
 	size_t i, k;
@@ -334,17 +352,18 @@ static void write_csv_head(struct export_runs *e, struct buf *out)
 		buf_addf(out, "%s%s", i ? "," : "", run_columns[i]);
 	for (i = 0; i < e->keys.param_count; i++) {
 		buf_addc(out, ',');
-		export_csv_text(out, arena_printf(e->arena, "params.%s", e->keys.params[i]));
+		export_csv_text(out, arena_printf(e->arena, "params.%s", e->keys.params[i]), e->raw);
 	}
 	for (i = 0; i < e->keys.metric_count; i++)
 		for (k = 0; k < METRIC_COLUMNS; k++) {
 			buf_addc(out, ',');
 			export_csv_text(out,
-					arena_printf(e->arena, "metrics.%s.%s", e->keys.metrics[i], metric_columns[k]));
+					arena_printf(e->arena, "metrics.%s.%s", e->keys.metrics[i], metric_columns[k]),
+					e->raw);
 		}
 	for (i = 0; i < e->keys.tag_count; i++) {
 		buf_addc(out, ',');
-		export_csv_text(out, arena_printf(e->arena, "tags.%s", e->keys.tags[i]));
+		export_csv_text(out, arena_printf(e->arena, "tags.%s", e->keys.tags[i]), e->raw);
 	}
 	buf_adds(out, ",experiment\n");
 }
@@ -417,7 +436,7 @@ static void export_run_metrics(struct export_row *r, const struct export_runs *e
 /* Writes the row of one run. Returns false when out of memory. */
 static bool export_run_row(struct export_runs *e, struct arena *a, struct buf *out, const struct query_run *run)
 {
-	struct export_row r = { .out = out, .format = e->format };
+	struct export_row r = { .out = out, .format = e->format, .raw = e->raw };
 	const struct query_kv *params = terminate_pairs(a, run->params, run->param_count);
 	const struct query_kv *tags = terminate_pairs(a, run->tags, run->tag_count);
 
@@ -480,7 +499,10 @@ static bool read_runs_export_args(struct call *c, struct export_runs *e)
 	const char *filter = call_arg(c, "filter"), *order = call_arg(c, "order_by");
 	int64_t all = e->format != EXPORT_CSV;
 
-	if ((e->format == EXPORT_CSV && !call_arg_int(c, "all", &all, 0, 1)) || !call_args_done(c))
+	if (e->format == EXPORT_CSV &&
+	    (!call_arg_int(c, "all", &all, 0, 1) || !export_raw_arg(c, &e->raw)))
+		return false;
+	if (!call_args_done(c))
 		return false;
 	e->layers = all;
 	names = arena_array(e->arena, n + 1, sizeof(*names));
@@ -556,6 +578,7 @@ static enum call_next stream_runs_export(struct call *c, enum export_format form
 	if (call_stream(c, &s, &err))
 		return request_refused(c, &err);
 	c->type = export_type(format);
+	c->reply.disposition = format == EXPORT_CSV ? "attachment; filename=runs.csv" : NULL;
 	return CALL_DONE;
 }
 

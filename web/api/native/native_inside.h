@@ -94,10 +94,12 @@ struct export_row {
 	struct buf *out;
 	struct js js;
 	enum export_format format;
-	bool begun;
+	bool begun, raw; /* raw: texts that are formulas of a spreadsheet have no quote before them */
 };
 
-void export_csv_text(struct buf *out, const char *text);
+/* The argument raw of an export as CSV. Returns false if the call has failed. */
+bool export_raw_arg(struct call *c, bool *ret_raw);
+void export_csv_text(struct buf *out, const char *text, bool raw);
 void export_row_open(struct export_row *r);
 void export_row_close(struct export_row *r);
 void export_row_none(struct export_row *r);

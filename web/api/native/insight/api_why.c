@@ -299,7 +299,7 @@ static const char *format_param_changes(struct call *c, const struct why_pair *p
 }
 
 /* Writes a line of numbers and names for each pair. */
-static void write_why_csv(struct call *c, const struct why_report *r)
+static void write_why_rows(struct call *c, const struct why_report *r, bool raw)
 {
 	buf_adds(&c->out, "a,b,a_name,b_name,factor,low,high,product,a_seconds,b_seconds,difference");
 	for (int k = 0; k < STEP_TIME_PHASES; k++)
@@ -307,7 +307,7 @@ static void write_why_csv(struct call *c, const struct why_report *r)
 	buf_adds(&c->out, ",params,metric,a_metric,b_metric,worse,sentence\n");
 	for (size_t i = 0; i < r->n; i++) {
 		const struct why_pair *p = &r->pairs[i];
-		struct export_row row = { .out = &c->out, .format = EXPORT_CSV };
+		struct export_row row = { .out = &c->out, .format = EXPORT_CSV, .raw = raw };
 		const double numbers[] = { p->change.factor,	   p->change.low,
 					   p->change.high,	   p->product,
 					   p->change.seconds[0],   p->change.seconds[1],
@@ -330,6 +330,16 @@ static void write_why_csv(struct call *c, const struct why_report *r)
 		export_row_text(&row, "", p->sentence);
 		export_row_close(&row);
 	}
+}
+
+static void write_why_csv(struct call *c, const struct why_report *r)
+{
+	write_why_rows(c, r, false);
+}
+
+static void write_why_csv_raw(struct call *c, const struct why_report *r)
+{
+	write_why_rows(c, r, true);
 }
 
 /* Escapes text for a table cell, so that it neither ends the cell or line nor starts markup. */
@@ -511,7 +521,13 @@ static enum call_next reply_why_text(struct call *c, const char *type,
 
 enum call_next on_compare_why_csv(struct call *c)
 {
-	return reply_why_text(c, "text/csv; charset=utf-8", write_why_csv);
+	bool raw;
+
+	if (!export_raw_arg(c, &raw))
+		return CALL_DONE;
+	reply_why_text(c, "text/csv; charset=utf-8", raw ? write_why_csv_raw : write_why_csv);
+	c->reply.disposition = c->status == 200 ? "attachment; filename=why.csv" : NULL;
+	return CALL_DONE;
 }
 
 enum call_next on_compare_why_md(struct call *c)

@@ -188,3 +188,11 @@ export function natural(a: string, b: string): number {
 	if (a !== '' && b !== '' && !Number.isNaN(x) && !Number.isNaN(y)) return x - y;
 	return byName(a, b);
 }
+
+const NUMBER = /^[+-]?(\d+\.?\d*([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|Infinity|NaN)$/;
+
+/** A cell of CSV as the server writes it: a text that a spreadsheet would take for a formula gets a ' before it. */
+export function csvCell(text: string): string {
+	const safe = /^[=+\-@\t\r]/.test(text) && !NUMBER.test(text) ? "'" + text : text;
+	return /[",\r\n]/.test(safe) ? '"' + safe.replace(/"/g, '""') + '"' : safe;
+}

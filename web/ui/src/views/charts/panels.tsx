@@ -4,7 +4,7 @@
 import { useComputed, useSignal, useSignalEffect, type ReadonlySignal } from '@preact/signals';
 import type { RefObject } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import { isBytes, valueText, valueTexts } from '../../base/format.ts';
+import { csvCell, isBytes, valueText, valueTexts } from '../../base/format.ts';
 import { FORMULA, over, panelMetrics, panelWords, patternOf, type Panel } from '../../base/panel.ts';
 import { LineChart, type ChartLine, type NearLine } from '../../charts/line/index.ts';
 import * as s from '../../state/index.ts';
@@ -128,10 +128,9 @@ const titleOf = (p: Panel) => p.metrics + (p.x ? filled(Str.overX, p.x) : '');
 
 /** The drawn points as CSV, one row each. */
 function csvOf(lines: readonly ChartLine[], x: string): string {
-	const quoted = (text: string) => (/[",\n]/.test(text) ? '"' + text.replace(/"/g, '""') + '"' : text);
 	const rows = lines.flatMap((l) => l.xs.map((v, i) =>
-		`${quoted(l.name)},${quoted(l.id.split(OF)[1] ?? '')},${v},${l.ys[i]}`));
-	return [`run,metric,${quoted(x)},value`, ...rows].join('\n') + '\n';
+		`${csvCell(l.name)},${csvCell(l.id.split(OF)[1] ?? '')},${v},${l.ys[i]}`));
+	return [`run,metric,${csvCell(x)},value`, ...rows].join('\n') + '\n';
 }
 
 interface CardOptions {

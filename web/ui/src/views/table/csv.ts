@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Exports the table as CSV in displayed order, in full precision. Loaded on demand.
+import { csvCell } from '../../base/format.ts';
 import { cell, DERIVED, metricColumn } from '../../base/rank.ts';
 import type { Run } from '../../base/types.ts';
 import { directionOf } from '../../base/goal.ts';
@@ -7,8 +8,6 @@ import * as s from '../../state/index.ts';
 import { saveBlob } from '../base/save.ts';
 import { columns } from './columns.tsx';
 import { visibleRows } from './rows.ts';
-
-const quoted = (text: string) => (/[",\r\n]/.test(text) ? '"' + text.replace(/"/g, '""') + '"' : text);
 
 const dirOf = (key: string): 'max' | 'min' => s.goal.value?.key === key ? s.goal.value.dir : directionOf(key);
 
@@ -32,6 +31,6 @@ export function saveTable(title: string, list: readonly Run[] = visibleRows.valu
 	const full = new Set(['status', 'notes', 'delta', 'phase']);
 	const lines = [['run_id', ...cols.map((c) => nameOf(c.id))],
 		...list.map((r) => [r.id, ...cols.map((c) => (full.has(c.id) ? c.full(r) : textOf(r, c.id)))])];
-	const text = lines.map((l) => l.map(quoted).join(',') + '\n').join('');
+	const text = lines.map((l) => l.map(csvCell).join(',') + '\n').join('');
 	saveBlob(new Blob([text], { type: 'text/csv' }), title, 'csv');
 }
