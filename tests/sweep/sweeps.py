@@ -151,6 +151,14 @@ def main():
             with open(path, "w", encoding="ascii") as f:
                 f.write(text)
             helper.check(what in sweep(folder, path, code=2), "refused: " + text)
+        # a metric that no training has (wandb#917) is refused at once, one that this training lacks after its first trial
+        path = write(folder, "metric", metric={"name": "val_acc", "goal": "maximize"}, method="grid", parameters={"lr": {"values": [0.1, 0.2]}})
+        said = sweep(folder, path, code=2)
+        helper.check("metric: name 'val_acc': no training records" in said and "epoch/val_loss, epoch/top1" in said and "trial" not in said, said)
+        path = write(folder, "lacks", metric={"name": "val/top1", "goal": "maximize"}, method="grid", parameters={"lr": {"values": [0.1, 0.2]}},
+                     flags={"epochs": 1})
+        said = sweep(folder, path, code=2)
+        helper.check("trial 1: recorded no val/top1" in said and "trial 2" not in said, said)
         missing = os.path.join(folder, "missing.json")
         said = sweep(folder, missing, code=2)
         helper.check(said.rstrip().endswith(missing + ": No such file or directory"), "a missing file: " + said)

@@ -337,6 +337,9 @@ static int judge_trial_end(struct sweep_state *s, const struct trial_process *p,
 		return 0;
 	if (code == EXIT_REFUSED && asha_best(&s->asha) == s->asha.count)
 		return refuse_sweep(s, p->trial, err);
+	if (code == 0 && asha_best(&s->asha) == s->asha.count)
+		return err_set(err, ERR_USAGE, "trial %zu: recorded no %.60s, and no other has a result yet: choose "
+			       "another metric", p->trial + 1, s->plan.metric);
 	if (code == 0)
 		snprintf(why, sizeof(why), "failed: it has no value of %.60s", s->plan.metric);
 	else

@@ -287,6 +287,24 @@ static int check_sweep_members(json_t *root, struct err *err)
 	return 0;
 }
 
+/* Refuses a metric that no training records, and lists those by which one can choose. */
+static int check_metric_name(const char *name, struct err *err)
+{
+	char list[400];
+	size_t n = 0;
+
+	for (int i = 0; i < SERIES_COUNT; i++) {
+		const struct series *s = series_get((enum series_id)i);
+
+		if (!strcmp(s->key, name))
+			return 0;
+		if (s->best != SERIES_BEST_NONE && n < sizeof(list))
+			n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%s", n ? ", " : "", s->key);
+	}
+	return err_set(err, ERR_USAGE, "metric: name '%.60s': no training records this series: use one of %s", name,
+		       list);
+}
+
 static int read_metric(struct sweep_plan *p, struct err *err)
 {
 	json_t *metric = json_object_get(p->root, "metric");
@@ -297,7 +315,7 @@ static int read_metric(struct sweep_plan *p, struct err *err)
 		return refuse_member("metric", "expected {\"name\": SERIES, \"goal\": \"maximize\" or \"minimize\"}",
 				     err);
 	p->maximize = !strcmp(goal, "maximize");
-	return 0;
+	return check_metric_name(p->metric, err);
 }
 
 /* Computes the rungs: min_epochs, multiplied by eta repeatedly, and the last one at --epochs. */
