@@ -30,8 +30,13 @@ def orders():
     found = {goal: plans("--goal", goal, "-b", 8) for goal in ("speed", "memory", "ranks")}
     for goal, key in (("speed", "step_seconds"), ("memory", "planned_bytes"), ("ranks", "ranks")):
         able = [p[key] for p in found[goal] if p["fits"] and p["built"]]
-        check(found[goal][0]["fits"] and found[goal][0][key] == min(able), "--goal %s: %s is not the minimum" % (goal, found[goal][0][key]))
+        check(found[goal][0]["fits"] and found[goal][0][key] <= 1.0001 * min(able), "--goal %s: %s is not the minimum" % (goal, found[goal][0][key]))
         check(set(found[goal][0]) == KEYS, "members: %s" % sorted(set(found[goal][0]) ^ KEYS))
+    large = dptrain("plan", "--auto", "--json", *A100, "--model", "gpt2-774m", "--synthetic", "--seq-len", 256, "-b", 64, "--precision", "fp16",
+                    "--opt", "sgd", "--momentum", 0, "--nproc-per-node", 8)
+    first, *rest = json.loads(large.stdout)["plans"]  # stage 3 is as fast, but gathers twice
+    check(first["zero_stage"] == 2 and any(p["zero_stage"] == 3 and p["step_seconds"] == first["step_seconds"] for p in rest[:5]),
+          "of equally fast plans the one that sends least: %s" % first)
     check({p["strategy"] for p in found["speed"]} == {"single", "ddp", "fsdp", "pdp"}, "not every strategy was planned")
     check({p["strategy"] for p in plans("--strategy", "fsdp", "-b", 8)} == {"fsdp"}, "--strategy fsdp: other strategies were planned too")
     check({p["precision"] for p in found["speed"]} == {"fp32", "bf16"}, "both precisions are planned by default")

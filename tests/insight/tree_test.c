@@ -84,6 +84,8 @@ static void judge(const struct stage *s, const char *verdict, double share)
 		assert_true(fabs(r.findings[0].gain - 1 / (1 - r.findings[0].share)) < 1e-9);
 	else
 		assert_true(isnan(r.findings[0].gain));
+	if (isnan(s->run.eval_steps)) /* evaluation after each epoch: no value of the flag makes it rarer */
+		assert_null(strstr(r.findings[0].action, "--eval-steps"));
 	assert_true(r.findings[0].evidence[0] && r.findings[0].action[0] && r.findings[0].usual[0]);
 	for (size_t i = 1; i < r.n; i++)
 		assert_true(r.findings[i].share <= r.findings[i - 1].share);

@@ -257,12 +257,28 @@ static int compare_values(double x, double y)
 	return (x > y) - (x < y);
 }
 
-/* Prefers the plan with less offloading if both are equally fast. */
+/* Times that differ by less than 0.01 % are equal: a forecast is not that exact. */
+static double rounded_time(const struct search_plan *p)
+{
+	return p->seconds > 0 ? round(1e4 * log(p->seconds)) : p->seconds;
+}
+
+static double plan_sent_bytes(const struct search_plan *p)
+{
+	double bytes = 0;
+
+	for (int i = 0; i < ADVISE_COLLECTIVES; i++)
+		bytes += p->cost.sent[i];
+	return bytes;
+}
+
+/* Prefers, of plans that are equally fast, the one that sends least, then the one that offloads least. */
 static int compare_plan_speed(const struct search_plan *a, const struct search_plan *b)
 {
-	const int c = compare_values(a->seconds, b->seconds), moved = (int)a->offload - (int)b->offload;
+	const int c = compare_values(rounded_time(a), rounded_time(b)), moved = (int)a->offload - (int)b->offload,
+		  sent = compare_values(plan_sent_bytes(a), plan_sent_bytes(b));
 
-	return c ? c : moved ? moved : compare_values(a->bytes, b->bytes);
+	return c ? c : sent ? sent : moved ? moved : compare_values(a->bytes, b->bytes);
 }
 
 static int plans_by_speed(const void *x, const void *y)
