@@ -21,7 +21,7 @@ T95 = {1: 12.706204736432095, 2: 4.302652729749462, 3: 3.182446305284263, 4: 2.7
 def record(server, name, params, phases, noise=0.0, seed=0, ranks=1, gap=0.0):
     """A run whose steps take `phases`, with a warm-up of twice the time; gap: seconds after every tenth step."""
     draw = random.Random(f"{name} {seed}")
-    run = lib.make_run(server, "why", name, dict(params, seed=seed, run_name=name, global_batch_size=BATCH))
+    run = lib.make_run(server, "why", name, {"global_batch_size": BATCH, **params, "seed": seed, "run_name": name})
     own, now, points = math.exp(noise * draw.gauss(0, 1)), 1795000000.0, []
     for step in range(1, STEPS + 1):
         slow = 2 if step <= WARMUP else 1
@@ -69,6 +69,17 @@ def single(server):
     near(pair["phases"]["data_wait"]["seconds"], -0.05 / BATCH, 0.02, "data_wait")
     sums(pair, "one run per side")
     return a, b
+
+
+def unknown_batch(server, a):
+    """A run that does not say its batch size is compared by the step, and everything says so."""
+    c = record(server, "no-batch", {"global_batch_size": 0}, {"backward": 0.1, "data_wait": 0.05})
+    got = why(server, a, c)
+    lib.equal((why(server, a, a)["per"], got["per"]), ("sample", "step"), "per")
+    near(got["runs"][0]["seconds"], 0.2, 0.02, "seconds of a step")
+    lib.check(got["pairs"][0]["sentence"].startswith("per step, no-batch took 0.75x"), got["pairs"][0]["sentence"])
+    lib.check("| ms per step |" in why(server, a, c, suffix=".md"), "Markdown")
+    lib.check("ms per step" in why(server, a, c, suffix=".svg"), "SVG")
 
 
 def repeated(server, a, b):
@@ -168,6 +179,7 @@ def command(server, a, b, whole):
 def main():
     with lib.fresh() as server:
         a, b = single(server)
+        unknown_batch(server, a)
         repeated(server, a, b)
         pooled(server, a)
         ranks(server)

@@ -305,7 +305,8 @@ void run_change_describe(struct buf *out, const struct run_change *c, const char
 		buf_addf(out, "too few steps to compare %s and %s: each side needs %d independent steps", a, b,
 			 RUN_CHANGE_EFFECTIVE_LEAST);
 	} else {
-		buf_addf(out, "per sample, %s took %.2fx the time of %s", b, 1 / c->factor, a);
+		buf_addf(out, "per %s, %s took %.2fx the time of %s", c->by_step ? "step" : "sample", b,
+			 1 / c->factor, a);
 		describe_phases(out, c);
 		buf_adds(out, "; the spread of equal runs is unknown, so this may be chance: repeat both with "
 			      "another --seed, or use dptrain bench --compare-with");

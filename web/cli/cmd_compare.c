@@ -53,16 +53,18 @@ static void add_phase_row(struct table *t, const char *name, json_t *part, json_
 	table_cell(t, format_interval_ms(text, part));
 }
 
-/* Prints the phases in milliseconds per sample, without those that neither run has. */
+/* Prints the phases in milliseconds per sample, or per step, without those that neither run has. */
 static void print_phase_table(json_t *root, size_t pair)
 {
 	json_t *runs = json_object_get(root, "runs"), *p = json_array_get(json_object_get(root, "pairs"), pair), *part;
 	struct table *t = table_new();
+	char unit[40];
 	const char *name;
 
 	if (!t)
 		return;
-	table_column(t, "ms per sample", false);
+	snprintf(unit, sizeof(unit), "ms per %s", cli_text(root, "per"));
+	table_column(t, unit, false);
 	table_column(t, cli_text(json_array_get(runs, pair), "name"), true);
 	table_column(t, cli_text(json_array_get(runs, pair + 1), "name"), true);
 	table_columns(t, ">difference,>95 %");
@@ -158,11 +160,13 @@ static void print_waterfall_table(json_t *root)
 {
 	json_t *pairs = json_object_get(root, "pairs"), *run;
 	struct table *t = table_new();
+	char columns[80];
 	size_t i;
 
 	if (!t)
 		return;
-	table_columns(t, "run,>ms per sample,>factor,>95 %,>since the first");
+	snprintf(columns, sizeof(columns), "run,>ms per %s,>factor,>95 %%,>since the first", cli_text(root, "per"));
+	table_columns(t, columns);
 	json_array_foreach(json_object_get(root, "runs"), i, run)
 		add_waterfall_row(t, run, i ? json_array_get(pairs, i - 1) : NULL);
 	table_print(t, stdout, TABLE_TEXT);

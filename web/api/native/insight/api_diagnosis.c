@@ -248,7 +248,7 @@ enum call_next on_run_diagnosis(struct call *c)
 		return CALL_DONE;
 	if (query_run(c->api->store, id, c->arena, &run, &err))
 		return call_fail_err(c, "run", &err);
-	if (!timing_read(c, &run, &t)) {
+	if (!timing_read(c, &run, false, &t)) {
 		rc = diagnose_run(c, &run, &t, &err);
 		if (rc && err.code == ERR_USAGE)
 			rc = write_undiagnosable(c, &run, err.text, &why);

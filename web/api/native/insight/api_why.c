@@ -102,6 +102,7 @@ static int compare_pair(struct call *c, const struct why *w, struct why_pair *p,
 
 	run_change_compute((struct run_change_side){ p->a->paces, p->a->n },
 			   (struct run_change_side){ p->b->paces, p->b->n }, &pool, &p->change);
+	p->change.by_step = w->by_step;
 	p->product = before * p->change.factor;
 	compare_goal_metric(w, p);
 	buf_init(&text, WHY_SENTENCE_MAX);
@@ -210,6 +211,12 @@ static void write_goal_metric(struct js *j, const struct why *w, const struct wh
 	js_close(j, '}');
 }
 
+/* Names that by which seconds are divided. */
+static const char *why_unit(const struct why *w)
+{
+	return w->by_step ? "step" : "sample";
+}
+
 /* Writes the comparison of two consecutive runs. */
 static void write_why_pair(struct js *j, const struct why *w, const struct why_pair *p)
 {
@@ -260,6 +267,7 @@ enum call_next on_compare_why(struct call *c)
 	for (size_t i = 0; i < r.n; i++)
 		write_why_pair(&j, &w, &r.pairs[i]);
 	js_close(&j, ']');
+	js_key_str(&j, "per", why_unit(&w));
 	js_key_str(&j, "warmup_rule", WARMUP_RULE);
 	js_close(&j, '}');
 	buf_addc(&c->out, '\n');
@@ -359,7 +367,7 @@ static void add_factor_text(struct buf *out, const struct run_change *c)
 		buf_addf(out, " (%.2f-%.2f)", c->low, c->high);
 }
 
-/* Adds the phases that make at least a twentieth of the difference, in milliseconds per sample, with signs. */
+/* Adds the phases that make at least a twentieth of the difference, in milliseconds, with signs. */
 static void add_phase_differences(struct buf *out, const struct run_change *c)
 {
 	bool any = false;
@@ -391,12 +399,14 @@ static void add_markdown_row(struct call *c, const struct why_report *r, const s
 		buf_adds(out, " | |\n");
 }
 
+/* Writes a table with one run per row, then a sentence for each change. */
 static void write_why_markdown(struct call *c, const struct why_report *r)
 {
 	const struct why_pair *first = &r->pairs[0];
 	struct buf *out = &c->out;
 
-	buf_adds(out, "| run | changed | ms per sample | factor | product | difference, ms per sample | ");
+	buf_addf(out, "| run | changed | ms per %s | factor | product | difference, ms per %s | ", why_unit(r->why),
+		 why_unit(r->why));
 	add_markdown_cell(out, r->why->metric ? r->why->metric : "metric");
 	buf_adds(out, " |\n|---|---|---:|---:|---:|---|---:|\n| ");
 	add_markdown_cell(out, first->a->run->name);
@@ -483,7 +493,7 @@ static void add_svg_row(struct call *c, const struct why_side *s, const struct w
 		add_factor_text(out, &to->change);
 		buf_addf(out, "x, %.2fx in total", to->product);
 	} else {
-		buf_addf(out, "%.4g ms per sample", 1e3 * s->paces[0].seconds);
+		buf_addf(out, "%.4g ms per %s", 1e3 * s->paces[0].seconds, s->by_step ? "step" : "sample");
 	}
 	buf_adds(out, "</text></g>\n");
 }

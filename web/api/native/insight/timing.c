@@ -15,13 +15,18 @@ double timing_param(const struct query_run *run, const char *key, double fallbac
 	return v > 0 && isfinite(v) ? v : fallback;
 }
 
+double timing_batch(const struct query_run *run)
+{
+	return timing_param(run, "global_batch_size", timing_param(run, "batch_size", 0));
+}
+
 /* Number of samples of a step. That of the last step of an epoch is the rest of the epoch's samples; for texts an
  * epoch's rate counts tokens. */
 static struct steps_batch read_step_batch(const struct query_run *run)
 {
 	const struct query_metric *rate = api_metric(run, "epoch/samples_per_s"),
 				  *time = api_metric(run, "epoch/seconds");
-	struct steps_batch b = { .global = timing_param(run, "global_batch_size", timing_param(run, "batch_size", 1)) };
+	struct steps_batch b = { .global = timing_batch(run) > 0 ? timing_batch(run) : 1 };
 	double epoch, whole;
 
 	b.steps_per_epoch = (int64_t)timing_param(run, "steps_per_epoch", 0);
@@ -94,11 +99,11 @@ static int read_timed_steps(struct call *c, struct steps *s, const struct query_
 	return read_timing_points(c, s, &sel, mark ? mark : "");
 }
 
-int timing_read(struct call *c, const struct query_run *run, struct timing *ret)
+int timing_read(struct call *c, const struct query_run *run, bool by_step, struct timing *ret)
 {
 	struct steps_opts o = { .first = 0, .last = run->last_step,
 				.ranks = run->world_size > 0 ? run->world_size : 1 };
-	struct steps_batch batch = read_step_batch(run);
+	struct steps_batch batch = by_step ? (struct steps_batch){ .global = 1 } : read_step_batch(run);
 	struct timing t = { .n = 0 };
 	struct err err = ERR_INIT;
 	int rc;

@@ -14,10 +14,12 @@ struct timing {
 	struct step_time pace;
 };
 
-/* Reads the steps. Returns 0, or a negative value after failing the call; call timing_done in either case. */
-int timing_read(struct call *c, const struct query_run *run, struct timing *ret);
+/* Reads the steps. by_step: one step counts as one sample. Returns 0, or a negative value after failing the call; call
+ * timing_done in either case. */
+int timing_read(struct call *c, const struct query_run *run, bool by_step, struct timing *ret);
 void timing_done(struct timing *t);
 
+double timing_batch(const struct query_run *run); /* samples of a step; 0: the run does not say it */
 double timing_param(const struct query_run *run, const char *key, double fallback); /* a number above 0 */
 
 /* ---- why_read.c ----
@@ -29,6 +31,7 @@ struct why_side {
 	const char **repeats;	     /* ids of its repeats */
 	struct step_time *paces;     /* the first one belongs to run `first` */
 	double *metrics;	     /* best value of the goal of each, NaN if missing */
+	bool by_step;		     /* as of all sides */
 	size_t n;
 };
 
@@ -39,6 +42,7 @@ struct why {
 	size_t reads;		     /* number of runs read besides the named ones */
 	const char *metric;	     /* the goal that all named runs have; NULL: none */
 	bool more;		     /* larger is better */
+	bool by_step;		     /* seconds are per step: a named run does not say its batch size */
 };
 
 /* Returns true for params in which repeats may differ: name, seed, and random inputs derived from it. */

@@ -53,10 +53,10 @@ static bool has_same_environment(const struct query_run *a, const struct query_r
 }
 
 /* Reads the pace of a run; its steps are 0 if none can be timed. */
-static int read_run_pace(struct call *c, const struct query_run *run, struct step_time *ret)
+static int read_run_pace(struct call *c, const struct why *w, const struct query_run *run, struct step_time *ret)
 {
 	struct timing t;
-	int rc = timing_read(c, run, &t);
+	int rc = timing_read(c, run, w->by_step, &t);
 
 	if (!rc)
 		*ret = t.pace;
@@ -101,7 +101,7 @@ static void choose_goal_metric(struct why *w)
 	}
 }
 
-/* Reads the named runs and chooses the goal metric. Returns a negative value after failing the call. */
+/* Reads the named runs. Returns a negative value after failing the call. */
 static int read_named_runs(struct call *c, const char *const *ids, struct why *w)
 {
 	for (size_t i = 0; i < w->n; i++) {
@@ -113,17 +113,31 @@ static int read_named_runs(struct call *c, const char *const *ids, struct why *w
 		s->metrics = arena_array(c->arena, WHY_REPEATS_MAX + 1, sizeof(*s->metrics));
 		if (!run || !s->repeats || !s->paces || !s->metrics)
 			return call_fail(c, CALL_busy, NULL, "out of memory"), -1;
-		if (read_compared_run(c, ids[i], run) || read_run_pace(c, run, &s->paces[0]))
+		if (read_compared_run(c, ids[i], run))
+			return -1;
+		s->run = run;
+		s->n = 1;
+		w->by_step = w->by_step || !(timing_batch(run) > 0);
+	}
+	return 0;
+}
+
+/* Reads the time of each named run, and chooses the goal metric. Returns a negative value after failing the call. */
+static int read_named_paces(struct call *c, struct why *w)
+{
+	for (size_t i = 0; i < w->n; i++) {
+		struct why_side *s = &w->sides[i];
+
+		s->by_step = w->by_step;
+		if (read_run_pace(c, w, s->run, &s->paces[0]))
 			return -1;
 		if (!s->paces[0].steps)
 			return call_fail(
 				       c, CALL_bad_value, "run",
 				       "run %s has no steps that can be timed: it needs phase/step, or two points of a "
 				       "series by step",
-				       run->name),
+				       s->run->name),
 			       -1;
-		s->run = run;
-		s->n = 1;
 	}
 	choose_goal_metric(w);
 	for (size_t i = 0; i < w->n; i++)
@@ -182,7 +196,7 @@ static int read_group_member(struct call *c, struct why *w, const struct query_r
 		return -1;
 	if (!has_same_environment(run, like, true))
 		return 0;
-	if (read_run_pace(c, run, ret))
+	if (read_run_pace(c, w, run, ret))
 		return -1;
 	return ret->effective >= RUN_CHANGE_EFFECTIVE_LEAST;
 }
@@ -261,7 +275,7 @@ int why_read(struct call *c, const char *const *ids, size_t n, struct why *ret)
 
 	if (!w.sides)
 		return call_fail(c, CALL_busy, NULL, "out of memory"), -1;
-	if (read_named_runs(c, ids, &w) || read_candidates(c, &w, &all))
+	if (read_named_runs(c, ids, &w) || read_named_paces(c, &w) || read_candidates(c, &w, &all))
 		return -1;
 	used = arena_array(c->arena, all.count + 1, sizeof(*used));
 	if (!used)
