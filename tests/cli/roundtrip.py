@@ -183,7 +183,7 @@ def damaged(folder):
     said = run("import", source, "--logdir", into)
     for line in ("2 runs, 2 files, 12 scalars", "skipped: 1 record damaged",
                  "skipped: the end of 1 file, after a damaged length (e/length/events.out.tfevents.1.x)",
-                 "skipped: 2 files without a complete record (events.out.tfevents.0. [31m)", "1 times scalars whose tag is not a valid key: a [31m"):
+                 "skipped: 2 files without a complete record (events.out.tfevents.0.\\x1b[31m)", "1 times scalars whose tag is not a valid key: a\\x1b[31m"):
         lib.check(line in said, f"import reports: {line}: {said!r}")
     rows = run("export", "--series", "--experiment", "e", "--logdir", into).splitlines()[1:]
     steps = [(r.split(",")[1].split("-")[0], int(r.split(",")[5])) for r in rows]
