@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* exchange.c: the life of a request. Three checks come first, in this order: gate, router, access. Only then the body
- * is read, inflated and bounded, and the handler is called. A handler may suspend the request while the store
- * writes. */
+ * is read and bounded. A thread of the pool inflates it, calls the handler and makes the reply, while the connection is
+ * suspended: what a request costs delays no other connection of its worker. A handler may wait for the store. */
 #include "web/server/exchange.h"
 
 #include <stdlib.h>
@@ -15,7 +15,8 @@ enum {
 				 * client */
 };
 
-#define BODIES_MAX (192u << 20) /* all request bodies in memory together */
+#define BODIES_MAX (192u << 20)	 /* all request bodies in memory together */
+#define REPLIES_MAX (256u << 20) /* all replies; one alone may be larger */
 
 static struct exchange *exchange_of(const struct call *c)
 {
@@ -29,12 +30,16 @@ static const char *exchange_header(const struct call *c, const char *name)
 	return h ? h->value : NULL;
 }
 
-/* The waking and the suspending thread may come in either order; the second one resumes the connection. */
+/* The waking and the suspending thread may come in either order; the second one continues the call. */
 static void http_wake(struct call *c)
 {
 	struct exchange *x = exchange_of(c);
 
-	if (atomic_exchange(&x->wait, WAIT_WOKEN) == WAIT_SUSPENDED)
+	if (atomic_exchange(&x->wait, WAIT_WOKEN) != WAIT_SUSPENDED)
+		return;
+	if (x->pooled)
+		thread_pool_give(x->srv->pool, &x->task);
+	else
 		MHD_resume_connection(x->conn);
 }
 
@@ -83,6 +88,14 @@ static bool check_chunks(struct exchange *x, bool complete)
 			"the body's chunks are malformed: expected SIZE CR LF BYTES CR LF and a last chunk 0");
 	x->close = true;
 	return false;
+}
+
+static void refuse_unreadable_body(struct exchange *x, int rc)
+{
+	if (rc == ERR_LIMIT)
+		refuse_large_body(x);
+	else
+		refuse_exchange(x, CALL_bad_request, "the body is not gzip, but Content-Encoding says gzip");
 }
 
 static bool check_gate(struct exchange *x, const char *method, const char *version)
@@ -179,12 +192,14 @@ static bool check_exchange_access(struct exchange *x)
 	return false;
 }
 
+/* Decides how the body is taken, and begins the handler of a streamed one. */
 static void begin_body(struct exchange *x)
 {
 	size_t limit = x->call.route->body_max;
 
 	x->streamed = limit > CALL_BUFFERED_MAX;
-	buf_init(&x->body, x->streamed ? CALL_BUFFERED_MAX : limit);
+	/* what gzip cannot shorten grows a little */
+	buf_init(&x->body, x->streamed ? CALL_BUFFERED_MAX : x->pass.gzip_body ? limit + limit / 512 + 1024 : limit);
 	if (x->pass.content_length > (int64_t)limit || (x->pass.chunked && !limit)) {
 		if (limit)
 			refuse_large_body(x);
@@ -264,12 +279,28 @@ static bool discard_piece(struct exchange *x, size_t n)
 	return x->discarded <= DISCARD_MAX;
 }
 
-static bool count_held_bytes(struct exchange *x)
+/* Counts the bytes of a body; fails the call if all bodies together are too large. */
+static void count_held_bytes(struct exchange *x, size_t bytes)
 {
-	size_t grown = x->body.cap > x->held_bytes ? x->body.cap - x->held_bytes : 0;
+	size_t grown = bytes > x->held_bytes ? bytes - x->held_bytes : 0;
 
 	x->held_bytes += grown;
-	return atomic_fetch_add(&x->srv->bodies, grown) + grown <= BODIES_MAX;
+	if (atomic_fetch_add(&x->srv->bodies, grown) + grown <= BODIES_MAX || x->refused)
+		return;
+	x->call.reply.retry_after_s = 1;
+	refuse_exchange(x, CALL_busy, "too many large bodies at once");
+}
+
+/* The same of a reply. */
+static void count_reply_bytes(struct exchange *x)
+{
+	size_t others = atomic_fetch_add(&x->srv->replies, x->call.out.cap);
+
+	x->reply_bytes = x->call.out.cap;
+	if (!others || others + x->reply_bytes <= REPLIES_MAX)
+		return;
+	x->call.reply.retry_after_s = 1;
+	call_fail(&x->call, CALL_busy, NULL, "too many large replies at once");
 }
 
 /* Passes a piece of a streamed body to its handler. Returns false if the handler has no room; it wakes the exchange
@@ -320,48 +351,95 @@ static enum taken consume_body_piece(struct exchange *x, const char *data, size_
 	count_body(x, n);
 	if (x->refused)
 		return discard_piece(x, n) ? TAKEN : TAKEN_CLOSE;
-	if (x->gunzip) {
+	if (x->gunzip && x->streamed) {
 		rc = gunzip_feed(x->gunzip, data, n, &x->body);
 	} else if (!x->streamed) {
 		buf_add(&x->body, data, n);
 		rc = buf_failed(&x->body) ? ERR_LIMIT : 0;
 	}
-	if (rc == ERR_LIMIT)
-		refuse_large_body(x);
-	else if (rc)
-		refuse_exchange(x, CALL_bad_request, "the body is not gzip, but Content-Encoding says gzip");
-	if (!count_held_bytes(x) && !x->refused) {
-		x->call.reply.retry_after_s = 1;
-		refuse_exchange(x, CALL_busy, "too many large bodies at once");
-	}
+	if (rc)
+		refuse_unreadable_body(x, rc);
+	count_held_bytes(x, x->body.cap);
 	return !x->streamed || !x->gunzip || x->refused || pass_inflated(x) ? TAKEN : TAKEN_LATER;
 }
 
-static enum MHD_Result continue_exchange(struct exchange *x, enum call_next next)
+/* Inflates a buffered body as a whole, within the route's limit. */
+static void inflate_body(struct exchange *x)
 {
-	if (next == CALL_DONE) {
-		x->waiting = false;
-		return reply_send(x);
+	struct buf whole;
+	int rc = 0;
+
+	if (!x->streamed) {
+		buf_init(&whole, x->call.route->body_max);
+		rc = gunzip_feed(x->gunzip, x->body.data, x->body.len, &whole);
+		count_held_bytes(x, x->body.cap + whole.cap);
+		buf_done(&x->body);
+		x->body = whole;
 	}
-	x->waiting = true;
-	suspend_exchange(x);
-	return MHD_YES;
+	if (rc)
+		refuse_unreadable_body(x, rc);
+	else if (!x->refused && !gunzip_complete(x->gunzip))
+		refuse_exchange(x, CALL_bad_request, "the gzip body ends too early");
+}
+
+static enum call_next begin_call(struct exchange *x)
+{
+	struct call *c = &x->call;
+
+	if (atomic_load(&x->srv->hurry)) {
+		c->reply.retry_after_s = 1;
+		refuse_exchange(x, CALL_busy, "the server is stopping");
+	}
+	if (x->gunzip && !x->refused)
+		inflate_body(x);
+	if (x->refused)
+		return CALL_DONE;
+	if (x->streamed)
+		return c->resume(c);
+	c->body = x->body.data ? x->body.data : "";
+	c->body_len = x->body.len;
+	return c->route->handler(c);
+}
+
+/* On the pool, while the connection is suspended: calls the handler and, when it waited, its continuation. */
+static void run_exchange(void *arg)
+{
+	struct exchange *x = arg;
+	enum call_next next;
+
+	do {
+		atomic_store(&x->wait, WAIT_RUNNING);
+		next = x->waiting ? x->call.resume(&x->call) : begin_call(x);
+		if (next == CALL_DONE) {
+			count_reply_bytes(x);
+			reply_make(x);
+			MHD_resume_connection(x->conn); /* x may end from here on */
+			return;
+		}
+		x->waiting = true;
+	} while (atomic_exchange(&x->wait, WAIT_SUSPENDED) == WAIT_WOKEN);
+}
+
+/* What anybody may ask (health, ready, the documents) costs little and waits for no other request. */
+static bool is_answered_at_once(const struct route *r)
+{
+	return r->scope == SCOPE_OPEN && r->method == METHOD_GET;
 }
 
 static enum MHD_Result dispatch_exchange(struct exchange *x)
 {
-	struct call *c = &x->call;
-
 	check_chunks(x, true);
-	if (!x->refused && x->gunzip && !gunzip_complete(x->gunzip))
-		refuse_exchange(x, CALL_bad_request, "the gzip body ends too early");
 	if (x->refused)
 		return reply_send(x);
-	if (x->streamed)
-		return continue_exchange(x, c->resume(c));
-	c->body = x->body.data ? x->body.data : "";
-	c->body_len = x->body.len;
-	return continue_exchange(x, c->route->handler(c));
+	if (is_answered_at_once(x->call.route)) {
+		x->call.route->handler(&x->call);
+		return reply_send(x);
+	}
+	x->pooled = true;
+	x->task = (struct thread_pool_task){ .fn = run_exchange, .arg = x };
+	MHD_suspend_connection(x->conn);
+	thread_pool_give(x->srv->pool, &x->task);
+	return MHD_YES;
 }
 
 enum MHD_Result exchange_go(void *server, struct MHD_Connection *conn, const char *url, const char *method,
@@ -390,10 +468,8 @@ enum MHD_Result exchange_go(void *server, struct MHD_Connection *conn, const cha
 			*size = 0;
 		return taken == TAKEN_CLOSE ? MHD_NO : MHD_YES;
 	}
-	if (x->waiting) {
-		atomic_store(&x->wait, WAIT_RUNNING);
-		return continue_exchange(x, x->call.resume(&x->call));
-	}
+	if (x->pooled)
+		return reply_queue(x);
 	if (x->cut)
 		return MHD_NO;
 	conns_phase(x->srv->conns, x->slot, CONN_BUSY);
@@ -456,6 +532,9 @@ void exchange_end(void *server, struct MHD_Connection *conn, void **con_cls, enu
 	*con_cls = NULL;
 	conns_phase(x->srv->conns, x->slot, CONN_IDLE);
 	atomic_fetch_sub(&x->srv->bodies, x->held_bytes);
+	atomic_fetch_sub(&x->srv->replies, x->reply_bytes);
+	if (x->response)
+		MHD_destroy_response(x->response);
 	atomic_fetch_sub(&x->srv->in_flight, 1);
 	if (x->call.stream.release)
 		x->call.stream.release(x->call.stream.state);

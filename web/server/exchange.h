@@ -12,6 +12,7 @@
 #include "web/server/access.h"
 #include "web/server/gzip.h"
 #include "web/server/server.h"
+#include "web/store/base/background_job.h"
 
 /* ---- conns.c ----
  * The open connections and their deadlines. libmicrohttpd has an inactivity timer only, so a client that sends one byte
@@ -111,9 +112,12 @@ struct server {
 	pthread_t ticker;
 	bool ticking;
 	int watch;
-	atomic_size_t bodies; /* bytes of request bodies in memory */
+	struct thread_pool *pool; /* runs the handlers, so that no request delays another one of its worker */
+	atomic_size_t bodies;	  /* bytes of request bodies in memory */
+	atomic_size_t replies;	  /* of replies */
 	atomic_int in_flight; /* requests that have begun and not ended */
 	atomic_bool changed, stopping, drained;
+	atomic_bool hurry; /* stopping: calls that have not begun are refused */
 	sem_t news;	      /* posted when the store changed */
 	pthread_mutex_t lock; /* protects streams and their state */
 	struct reply_stream *streams;
@@ -133,13 +137,16 @@ struct exchange {
 	struct gate_pass pass;
 	struct gunzip *gunzip;
 	struct buf body;
-	size_t wire_bytes, held_bytes, discarded;
+	size_t wire_bytes, held_bytes, reply_bytes, discarded;
 	unsigned allow;	 /* bit for each method of the address, for the Allow header */
 	unsigned tokens; /* token generation when access was checked */
 	bool begun, refused, close, waiting, options, streamed;
 	bool stuck; /* body holds an inflated piece that the handler has no room for yet */
 	bool cut;   /* the reply was sent while the body was still arriving: nothing more may be sent */
+	bool pooled; /* the handler runs on the pool; then the reply is in `response` (NULL: out of memory) */
 	atomic_int wait;
+	struct thread_pool_task task;
+	struct MHD_Response *response; /* made, not queued */
 };
 
 /* Callbacks of libmicrohttpd. exchange_open: the first line arrived. exchange_go: the head, a piece of the body or its
@@ -151,15 +158,20 @@ void exchange_end(void *server, struct MHD_Connection *conn, void **con_cls, enu
 
 /* ---- reply.c: sends the reply of a call on its connection ---- */
 
-/* Queues the reply. Returns MHD_NO if it cannot be made, which closes the connection. */
-enum MHD_Result reply_send(struct exchange *x);
+/* Makes the reply: x->response, NULL when out of memory. Any thread. */
+void reply_make(struct exchange *x);
+
+/* Queues the reply that was made, on the connection's thread. MHD_NO, which closes the connection: none was made. */
+enum MHD_Result reply_queue(struct exchange *x);
+
+enum MHD_Result reply_send(struct exchange *x); /* both */
 
 /* Sends the reply of a failed call while its body is still arriving, so that a client that sends for hours learns of
  * the failure at once. Afterwards the connection may only be read, and is then closed. Returns false if this is not
  * possible (TLS without GnuTLS, socket buffer full). */
 bool reply_cut(struct exchange *x);
 
-/* ---- stream.c: replies that are produced piece by piece ---- */
+/* ---- stream.c: replies that are produced piece by piece, on the pool ---- */
 
 /* Makes a response of the call's stream and takes the stream over in every case. NULL: out of memory. */
 struct MHD_Response *stream_response(struct exchange *x, bool gzip);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sysinfo.h>
 #include <time.h>
 
 #include "tracker/base/clock.h"
@@ -15,11 +16,14 @@ enum {
 	HTTP_WORKER_CONNECTIONS = 125, /* its epoll loop stalls when exactly 128 events are ready, the listener
 					* included */
 	HTTP_WORKERS_MIN = 4,
+	HTTP_POOL_MIN = 4,
+	HTTP_POOL_MAX = 16,
 	HTTP_IDLE_TIMEOUT_S = 70,
 	HTTP_TICK_MS = 250,
 	HTTP_PROBE_TICKS = 4,
 	HTTP_TELL_MS = 50,
 	HTTP_TELLS_PER_S = 1000, /* limit for all event streams together: each queries the store */
+	HTTP_BEGIN_S = 1, /* at the end, calls that have not begun after this time are refused */
 	HTTP_DRAIN_S = 10,
 	HTTP_HURRY_S = 40, /* longer than the time after which a silent database is given up */
 };
@@ -205,8 +209,17 @@ static void start_http_daemon(struct server *s)
 		MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
 }
 
-/* A confined thread starts the library's threads, which inherit its Landlock rules. The store's own threads are not
- * confined. */
+static void start_http_threads(struct server *s)
+{
+	int threads = 2 * get_nprocs();
+
+	threads = threads < HTTP_POOL_MIN ? HTTP_POOL_MIN : threads > HTTP_POOL_MAX ? HTTP_POOL_MAX : threads;
+	if (!thread_pool_new(&s->pool, threads, NULL))
+		start_http_daemon(s);
+}
+
+/* A confined thread starts the pool's and the library's threads, which inherit its Landlock rules. The store's own
+ * threads are not confined. */
 static void *run_confined_start(void *arg)
 {
 	struct server *s = arg;
@@ -218,7 +231,7 @@ static void *run_confined_start(void *arg)
 	};
 
 	atomic_store(&s->counters.confined, sandbox_thread(paths, sizeof(paths) / sizeof(paths[0])));
-	start_http_daemon(s);
+	start_http_threads(s);
 	return NULL;
 }
 
@@ -228,7 +241,7 @@ static int start_confined(struct server *s, struct err *err)
 	int rc;
 
 	if (!s->files[0][0]) {
-		start_http_daemon(s);
+		start_http_threads(s);
 		return 0;
 	}
 	rc = thread_start(&starter, run_confined_start, s);
@@ -264,11 +277,13 @@ int server_run(struct server *s, const struct api *api, struct err *err)
 
 static void drain_requests(struct server *s)
 {
-	double until = clock_mono_s() + HTTP_DRAIN_S;
+	double began = clock_mono_s(), until = began + HTTP_DRAIN_S;
 
 	conns_shutdown(s->conns, false);
-	while (atomic_load(&s->in_flight) > 0 && clock_mono_s() < until)
+	while (atomic_load(&s->in_flight) > 0 && clock_mono_s() < until) {
+		atomic_store(&s->hurry, clock_mono_s() > began + HTTP_BEGIN_S);
 		clock_sleep_s(0.01);
+	}
 	if (!atomic_load(&s->in_flight))
 		return;
 	/* Those that have no answer by now get none. The library must not stop before every request that waits for a
@@ -305,6 +320,7 @@ void server_stop(struct server *s)
 		pthread_join(s->ticker, NULL);
 	if (s->daemon)
 		MHD_stop_daemon(s->daemon);
+	thread_pool_free(s->pool);
 	if (s->watch >= 0)
 		store_unwatch(s->api.store, s->watch);
 	listen_close(&s->listen);

@@ -217,11 +217,9 @@ static void limit_streams(struct exchange *x)
 	call_fail(&x->call, CALL_busy, NULL, "too many event streams: poll /changes instead");
 }
 
-enum MHD_Result reply_send(struct exchange *x)
+void reply_make(struct exchange *x)
 {
 	struct call *c = &x->call;
-	struct MHD_Response *r;
-	enum MHD_Result ok;
 
 	if (buf_failed(&c->out) && !c->fixed.bytes && !c->stream.fill)
 		call_fail(c, CALL_busy, NULL, "the reply does not fit into memory: request less");
@@ -239,14 +237,28 @@ enum MHD_Result reply_send(struct exchange *x)
 		buf_reset(&c->out);
 	}
 	limit_streams(x);
-	r = make_response(x);
-	if (!r)
+	x->response = make_response(x);
+	if (x->response)
+		add_reply_headers(x, x->response);
+}
+
+enum MHD_Result reply_queue(struct exchange *x)
+{
+	enum MHD_Result ok;
+
+	if (!x->response)
 		return MHD_NO;
-	add_reply_headers(x, r);
-	atomic_fetch_add(&x->srv->counters.by_class[c->status / 100 % 6], 1);
-	ok = MHD_queue_response(x->conn, (unsigned)c->status, r);
-	MHD_destroy_response(r);
+	atomic_fetch_add(&x->srv->counters.by_class[x->call.status / 100 % 6], 1);
+	ok = MHD_queue_response(x->conn, (unsigned)x->call.status, x->response);
+	MHD_destroy_response(x->response);
+	x->response = NULL;
 	return ok;
+}
+
+enum MHD_Result reply_send(struct exchange *x)
+{
+	reply_make(x);
+	return reply_queue(x);
 }
 
 static enum MHD_Result append_header_line(void *cls, enum MHD_ValueKind kind, const char *name, const char *value)

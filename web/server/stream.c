@@ -25,6 +25,9 @@ struct reply_stream {
 	int fd;
 	unsigned tokens; /* token generation when the reader's access was checked */
 	bool ended, suspended, nudged, tick, gone;
+	bool filled; /* the pool has fetched a piece; its result is in rc */
+	int rc;
+	struct thread_pool_task task;
 };
 
 static void free_stream(void *cls)
@@ -90,6 +93,16 @@ static int fill_stream_piece(struct reply_stream *f)
 	return rc;
 }
 
+/* On the pool, while the connection is suspended. */
+static void run_fill(void *arg)
+{
+	struct reply_stream *f = arg;
+
+	f->rc = fill_stream_piece(f);
+	f->filled = true;
+	MHD_resume_connection(f->conn);
+}
+
 /* Called on any thread: the next piece is available. */
 static void resume_stream(void *arg)
 {
@@ -104,8 +117,8 @@ static bool has_token_change(const struct reply_stream *f)
 	return f->tokens != token_generation(f->srv->api.store);
 }
 
-/* Callback of libmicrohttpd: copies the next bytes, fetches a piece when all are sent, and suspends when there is
- * none. */
+/* Callback of libmicrohttpd: copies the next bytes; has the pool fetch a piece when all are sent, and suspends until it
+ * is there. */
 static ssize_t read_stream(void *cls, uint64_t pos, char *to, size_t max)
 {
 	struct reply_stream *f = cls;
@@ -118,7 +131,13 @@ static ssize_t read_stream(void *cls, uint64_t pos, char *to, size_t max)
 			return MHD_CONTENT_READER_END_OF_STREAM;
 		if (f->gone)
 			return MHD_CONTENT_READER_END_WITH_ERROR;
-		rc = fill_stream_piece(f);
+		if (!f->filled) {
+			MHD_suspend_connection(f->conn);
+			thread_pool_give(f->srv->pool, &f->task);
+			return 0;
+		}
+		f->filled = false;
+		rc = f->rc;
 		if (rc < 0)
 			return MHD_CONTENT_READER_END_WITH_ERROR;
 		if (rc == STREAM_IDLE && !f->out.len && suspend_idle_stream(f))
@@ -195,6 +214,7 @@ struct MHD_Response *stream_response(struct exchange *x, bool gzip)
 	f->conn = x->conn;
 	f->fd = info ? info->connect_fd : -1;
 	f->src = x->call.stream;
+	f->task = (struct thread_pool_task){ .fn = run_fill, .arg = f };
 	f->tokens = x->tokens;
 	f->tick_at_s = clock_mono_s() + STREAM_HEARTBEAT_S;
 	x->call.stream = (struct call_stream){ 0 };
