@@ -23,7 +23,7 @@ enum {
 	HTTP_PROBE_TICKS = 4,
 	HTTP_TELL_MS = 50,
 	HTTP_TELLS_PER_S = 1000, /* limit for all event streams together: each queries the store */
-	HTTP_BEGIN_S = 1, /* at the end, calls that have not begun after this time are refused */
+	HTTP_BEGIN_MS = 500, /* at the end, calls that have not begun after this time are refused */
 	HTTP_DRAIN_S = 10,
 	HTTP_HURRY_S = 40, /* longer than the time after which a silent database is given up */
 };
@@ -281,7 +281,7 @@ static void drain_requests(struct server *s)
 
 	conns_shutdown(s->conns, false);
 	while (atomic_load(&s->in_flight) > 0 && clock_mono_s() < until) {
-		atomic_store(&s->hurry, clock_mono_s() > began + HTTP_BEGIN_S);
+		atomic_store(&s->hurry, clock_mono_s() > began + HTTP_BEGIN_MS * 1e-3);
 		clock_sleep_s(0.01);
 	}
 	if (!atomic_load(&s->in_flight))

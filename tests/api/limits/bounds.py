@@ -76,6 +76,22 @@ def filters(server):
         lib.equal((status, len(reply.get("runs", []))), (200, want), test[:80])
 
 
+def once(server):
+    """A run or a key that is named many times is exported once, where it was first."""
+    a, b = lib.make_run(server, "twice"), lib.make_run(server, "twice")
+    for run in (a, b):
+        points = [{"key": key, "step": s, "value": 1, "wall_time": 1.8e9} for key in ("x", "y") for s in range(5)]
+        lib.equal(server.json("POST", f"/api/v1/runs/{run}/metrics", {"points": points})[0], 200, "points")
+    for kind in ("series.csv", "series.json", "series.jsonl"):
+        few = [("run", b), ("run", a), ("key", "y"), ("key", "x")]
+        many = [("run", b), ("run", a)] + [("run", a[:12]), ("run", b)] * 50 + [("key", "y"), ("key", "x")] * 50
+        want, got = (server.request("GET", f"/api/v1/export/{kind}?" + urllib.parse.urlencode(q)) for q in (few, many))
+        lib.equal((got[0], got[2]), (200, want[2]), f"{kind}: runs and keys named many times")
+    query = "/api/v1/series?" + urllib.parse.urlencode([("run", a)] * 50 + [("key", "x")] * 50)
+    reply = server.json("GET", query)
+    lib.equal((reply[0], str(reply[1]).count(a)), (200, 5), f"the points of one line: {reply}")
+
+
 def kept(server):
     lib.make_run(server, "many")
     for shelf, text in (("reports", "text"), ("views", "query")):
@@ -90,6 +106,7 @@ def main():
         levels(server)
         lengths(server)
         filters(server)
+        once(server)
         kept(server)
     lib.finish("bounds")
 

@@ -226,6 +226,7 @@ static bool read_exported_runs(struct call *c, struct points_sel *sel)
 	return true;
 }
 
+/* Reads which points are exported; returns false after failing the call. */
 static bool read_series_export_args(struct call *c, struct points_sel *sel)
 {
 	const char *const *values;
@@ -243,7 +244,12 @@ static bool read_series_export_args(struct call *c, struct points_sel *sel)
 		return false;
 	sel->from_step = from;
 	sel->to_step = to;
-	return !sel->run_count || request_run_ids(c, "run", &sel->runs, sel->run_count);
+	if (sel->run_count && !request_run_ids(c, "run", &sel->runs, sel->run_count))
+		return false;
+	request_distinct(c, &sel->runs, &sel->run_count);
+	if (sel->keys)
+		request_distinct(c, &sel->keys, &sel->key_count);
+	return true;
 }
 
 /* A missing run is an error here, not an empty table. */

@@ -308,6 +308,9 @@ static enum call_next answer_series(struct call *c, const char *run, const char 
 	    !call_arg_double(c, "to", &q.to, &given) || !call_args_done(c) ||
 	    !request_run_ids(c, run, &q.sel.runs, q.sel.run_count))
 		return CALL_DONE;
+	request_distinct(c, &q.sel.runs, &q.sel.run_count);
+	if (q.sel.keys)
+		request_distinct(c, &q.sel.keys, &q.sel.key_count);
 	return reply_series(c, &q);
 }
 

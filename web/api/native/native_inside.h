@@ -31,6 +31,9 @@ bool request_segments(struct call *c, const char *text, bool *ret_all); /* "visi
  * Returns false after failing the call: nothing given, not an id, or a prefix of no run or of several. */
 bool request_run_ids(struct call *c, const char *field, const char *const **io_ids, size_t n);
 
+/* Replaces a list by one in which each text is once, in the order of the first; unchanged when out of memory. */
+void request_distinct(struct call *c, const char *const **io_texts, size_t *io_count);
+
 /* ---- run_json.c ----
  * Writes a run in v1's JSON, in full or as an item of a list. */
 

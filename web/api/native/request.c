@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tracker/base/text.h"
+#include "web/store/base/map.h"
 
 #define PREFIXES_MAX 1000 /* each is looked up */
 
@@ -130,4 +131,23 @@ bool request_name(struct call *c, const char *field, const char *name)
 		return true;
 	call_fail(c, CALL_bad_value, field, "%s: contains a line break: remove it", field);
 	return false;
+}
+
+void request_distinct(struct call *c, const char *const **io_texts, size_t *io_count)
+{
+	const char **kept = arena_array(c->arena, *io_count + 1, sizeof *kept);
+	struct map *seen = *io_count > 1 && kept ? map_new(1) : NULL;
+	size_t n = 0, i;
+
+	for (i = 0; seen && i < *io_count; i++) {
+		const char *text = (*io_texts)[i];
+
+		if (!map_get(seen, text, strlen(text)) && map_text(seen, text))
+			kept[n++] = text;
+	}
+	if (seen) {
+		*io_texts = kept;
+		*io_count = n;
+	}
+	map_free(seen);
 }
