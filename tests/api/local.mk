@@ -7,6 +7,10 @@ api_tests = tests/api/hostile.py tests/api/openapi.py tests/api/transfer.py test
 EXTRA_DIST += $(api_tests) tests/api/lib.py
 TESTS += $(api_tests)
 
+# Each route with its worst largest body: two minutes.
+EXTRA_DIST += tests/api/limits/worst.py
+CHECK_EXTRA += tests/api/limits/worst.py
+
 api_test_programs = tests/api/double_test tests/api/confine_test tests/api/journals/pace_test tests/api/webhook_test
 cmocka_tests += $(api_test_programs)
 tests_api_double_test_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
