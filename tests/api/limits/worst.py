@@ -47,11 +47,11 @@ class Store:
     def __init__(self, server):
         self.server = server
         self.tokens = {}
+        server.token = server.owner_token()
         for scope in ("read", "write"):
             status, made = server.json("POST", "/api/v1/tokens", {"name": scope, "scope": scope})
             lib.equal(status, 201, f"a token: {made}")
             self.tokens[scope] = made["token"]
-            server.token = server.token or server.owner_token()
         self.runs = [self.make(i) for i in range(RUNS)]
         points = [{"key": f"k/{k}", "step": s, "value": s * 0.5, "wall_time": 1.8e9 + s} for k in range(200) for s in range(100)]
         for run in self.runs[:4]:
