@@ -213,7 +213,7 @@ static const char *algorithm_by_bytes(void)
 {
 	struct product first = { .k_of_b = K }, second = { .k_of_b = K };
 	cublasLtMatmulHeuristicResult_t found, again;
-	unsigned char bytes[sizeof(found.algo)];
+	unsigned char bytes[sizeof(found.algo)] = { 0 };
 	const char *why = product_new(&first);
 	int n = 0;
 
