@@ -130,7 +130,7 @@ def posted(db, poster, judge, fired):
     receiver = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=receiver.serve_forever, daemon=True).start()
     with tempfile.NamedTemporaryFile("w", suffix=".secret") as secret:
-        secret.write("sixteen letters.\n")
+        secret.write("sixteen-letters.\n")
         secret.flush()
         poster.stop()
         plain = poster.args

