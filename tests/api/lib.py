@@ -225,6 +225,11 @@ def push(s, piece, most=60 << 20):
     return sent, got
 
 
+def sanitized(server):
+    with open(f"/proc/{server.process.pid}/maps", encoding="utf-8") as f:
+        return "san.so" in f.read()
+
+
 def make_run(server, experiment="digits", name="base", params=None):
     status, run = server.json("POST", "/api/v1/runs", {"experiment": experiment, "name": name, "params": params or {}})
     equal(status, 201, "POST /runs")

@@ -126,7 +126,7 @@ def unreadable(folder):
     if root and not os.stat(lib.PROGRAM).st_mode & 1:
         return
     if root:
-        os.seteuid(65534)  # a program that it starts has no capabilities
+        os.setresuid(65534, 65534, 0)  # a program that it starts has no capabilities
     try:
         said = run("import", source, "--logdir", source + "-into")
         server = lib.Server(source)
@@ -135,7 +135,7 @@ def unreadable(folder):
         server.stop()
     finally:
         if root:
-            os.seteuid(0)
+            os.setresuid(0, 0, 0)
     lib.check(said.startswith("1 run, 1 file,") and "2 files that cannot be read" in said and "Permission denied" in said, said)
     lib.check(health["folder"]["files_bad"] == 2, f"health: {health}")
     for name in ("closed/e/b/", "closed/e/c: Permission denied"):

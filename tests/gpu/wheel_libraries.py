@@ -42,6 +42,10 @@ def write_wheel(folder, module):
                         (programs.LIBDIR + "/dptrack/dptrain_cuda.so", module)):
         os.makedirs(os.path.dirname(root + place), exist_ok=True)
         os.symlink(data, root + place)
+    for place in wheels.manual_paths("dptrain"):
+        os.makedirs(os.path.dirname(f"{root}/usr/{place}"), exist_ok=True)
+        with open(f"{root}/usr/{place}", "w"):
+            pass
     wheel_file.write(path, wheels.trainer_files(root, {}, Stripped()), 1700000000)
     return path
 

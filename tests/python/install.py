@@ -63,7 +63,8 @@ def main():
                              env=dict(env, DPTRACK_RUNS_DIR=folder + '/runs'))
         assert out.returncode == 0, out.stderr
         library, version = out.stdout.split()
-        assert library.startswith(venv) and version in open(os.path.join(lib.SRC, 'configure.ac')).read(), out.stdout
+        assert library.startswith(venv) and version.endswith('+client'), out.stdout
+        assert version.partition('.dev')[0] in open(os.path.join(lib.SRC, 'configure.ac')).read(), version
         assert lib.only(folder + '/runs').series('x') == [(1, 0.5)]
         with open(folder + '/of_wandb.py', 'w') as f:
             f.write('import importlib.metadata as m, wandb; print(wandb.__version__, m.version("wandb"))')

@@ -510,7 +510,7 @@ static void random_digits_differ(void **state)
 /* No text with fewer digits, from the minimum on, reads back as the same number. */
 static void doubles_are_short_and_exact(void **state)
 {
-	char got[TEXT_DOUBLE_BYTES], fewer[TEXT_DOUBLE_BYTES];
+	char got[TEXT_DOUBLE_BYTES], fewer[40];
 	uint64_t bits = 1;
 
 	(void)state;

@@ -103,7 +103,7 @@ static bool has_file(const char *folder, const char *name)
 {
 	char path[PATH_MAX];
 
-	snprintf(path, sizeof(path), "%.4000s/%.200s", folder, name);
+	snprintf(path, sizeof(path), "%.3800s/%.200s", folder, name);
 	return !access(path, F_OK);
 }
 

@@ -96,11 +96,16 @@ def document_files(root):
             for path in glob.glob(site + "/**", recursive=True) if os.path.isfile(path)}
 
 
+def manual_paths(program):
+    """Manual page and completions, below /usr."""
+    return [f"share/man/man1/{program}.1", f"share/bash-completion/completions/{program}", f"share/fish/vendor_completions.d/{program}.fish",
+            f"share/zsh/site-functions/_{program}"]
+
+
 def manual_files(root, name, program):
-    """Manual page and completions, which pip installs below share/ of the environment."""
-    paths = [f"share/man/man1/{program}.1", f"share/bash-completion/completions/{program}", f"share/fish/vendor_completions.d/{program}.fish",
-             f"share/zsh/site-functions/_{program}"]
-    return {f"{name.replace('-', '_')}-{project.version()}.data/data/{path}": (open(f"{root}/usr/{path}", "rb").read(), 0o644) for path in paths}
+    """pip installs them below share/ of the environment."""
+    return {f"{name.replace('-', '_')}-{project.version()}.data/data/{path}": (open(f"{root}/usr/{path}", "rb").read(), 0o644)
+            for path in manual_paths(program)}
 
 
 def server_files(root, curl, tools):
