@@ -490,7 +490,6 @@ static void cut_uri_at_query(const char *uri)
 void *exchange_open(void *server, const char *uri, struct MHD_Connection *conn)
 {
 	const union MHD_ConnectionInfo *info = MHD_get_connection_info(conn, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-	const union MHD_ConnectionInfo *socket = MHD_get_connection_info(conn, MHD_CONNECTION_INFO_CONNECTION_FD);
 	struct exchange *x = calloc(1, sizeof(*x));
 
 	if (!x)
@@ -498,7 +497,8 @@ void *exchange_open(void *server, const char *uri, struct MHD_Connection *conn)
 	x->srv = server;
 	x->conn = conn;
 	x->slot = info ? info->socket_context : NULL;
-	x->fd = socket ? socket->connect_fd : -1;
+	info = MHD_get_connection_info(conn, MHD_CONNECTION_INFO_CONNECTION_FD); /* may reuse the memory of the last one */
+	x->fd = info ? info->connect_fd : -1;
 	framing_open(x->fd);
 	x->target = strdup(uri);
 	cut_uri_at_query(uri);
