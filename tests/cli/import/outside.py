@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a source names outside the folder that the user named is not read (mlflow#8003, CVE-2023-1177; huntr's
 CVE-2023-6909): a run's artifact address, links, files of JSON lines and event files; `sync` the same. Each is named in
-one line, the rest is imported, and --files-from allows a folder. No byte of the secret is in the folder of runs."""
+one line, the rest is imported, and --files-from allows a folder. So are links in what backup, restore and migrate copy. No byte of the secret is in the folder of runs."""
 import sys
 sys.dont_write_bytecode = True
 import json
@@ -109,15 +109,30 @@ def sync_stays_below(folder):
     lib.equal(server.stop(), 0, "exit code")
 
 
-def restore_stays_below(folder):
-    """Links among a backup's artifacts are named and not followed."""
+def copies_stay_below(folder):
+    """Links among the artifacts of a store and of a backup are named and not followed by backup, restore and migrate."""
     write(f"{folder}/home/id_rsa", PNG)
     imported(lines(folder, f"{folder}/given", f"{folder}/home")[0], f"{folder}/runs")
-    subprocess.run([lib.PROGRAM, "backup", f"{folder}/backup", "--logdir", f"{folder}/runs"], check=True, stdout=subprocess.DEVNULL, timeout=120)
-    os.symlink(f"{folder}/home/id_rsa", f"{folder}/backup/dptrack.artifacts/link")
-    done = subprocess.run([lib.PROGRAM, "backup", "--restore", f"{folder}/backup", "--logdir", f"{folder}/back"], capture_output=True, text=True, timeout=120)
-    lib.check(done.returncode == 0 and "dptrack.artifacts/link: not copied" in done.stderr, done.stderr)
-    lib.check(not has_secret(f"{folder}/back") and os.path.exists(f"{folder}/back/dptrack.db"), "restored without the link")
+    for source, target, command in (("runs", "backup", ["backup", "{to}", "--logdir", "{from}"]), ("runs", "moved", ["migrate", "{from}", "{to}"]),
+                                    ("backup", "back", ["backup", "--restore", "{from}", "--logdir", "{to}"])):
+        for name, goal in (("key", "home/id_rsa"), ("ssh", "home"), ("far", "nowhere")):
+            os.symlink(f"{folder}/{goal}", f"{folder}/{source}/dptrack.artifacts/{name}")
+        words = [w.replace("{from}", f"{folder}/{source}").replace("{to}", f"{folder}/{target}") for w in command]
+        done = subprocess.run([lib.PROGRAM, *words], capture_output=True, text=True, timeout=120)
+        lib.equal(done.returncode, 0, f"{command[0]}: {done.stderr}")
+        for name in ("key", "ssh", "far"):
+            lib.check(f"{folder}/{source}/dptrack.artifacts/{name}: not copied: it is a link" in done.stderr, f"{words}: {done.stderr}")
+            os.unlink(f"{folder}/{source}/dptrack.artifacts/{name}")
+        lib.check(not has_secret(f"{folder}/{target}") and os.path.exists(f"{folder}/{target}/dptrack.db"), f"{words}: the rest is copied")
+
+
+def linked_folder_is_copied(folder):
+    """A folder of artifacts that its owner moved to another disk and linked is in a backup."""
+    imported(lines(folder, f"{folder}/given", f"{folder}/home")[0], f"{folder}/runs")
+    os.rename(f"{folder}/runs/dptrack.artifacts", f"{folder}/disk")
+    os.symlink(f"{folder}/disk", f"{folder}/runs/dptrack.artifacts")
+    done = subprocess.run([lib.PROGRAM, "backup", f"{folder}/backup", "--logdir", f"{folder}/runs"], capture_output=True, text=True, timeout=120)
+    lib.check((done.returncode, done.stderr) == (0, "") and "and 1 artifacts" in done.stdout, f"a linked folder: {done.stdout} {done.stderr}")
 
 
 def main():
@@ -125,8 +140,9 @@ def main():
         for make in (lines, mlruns, wandb, events):
             source_names_others(make, f"{folder}/{make.__name__}")
         sync_stays_below(f"{folder}/sync")
-        restore_stays_below(f"{folder}/restore")
-    print("4 kinds of sources that name files of others; sync; restore")
+        copies_stay_below(f"{folder}/copies")
+        linked_folder_is_copied(f"{folder}/linked")
+    lib.finish("outside")
 
 
 if __name__ == "__main__":

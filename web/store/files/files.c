@@ -144,6 +144,13 @@ static int copy_folder(const struct files_copying *c, const char *from, const ch
 	return rc;
 }
 
+void files_leave_out(struct files_sum *sum, const char *path)
+{
+	if (sum->links++ < LINKS_SHOWN)
+		log_warn("%s: not copied: it is a link or a special file%s", path,
+			 sum->links == LINKS_SHOWN ? "; others are not named" : "");
+}
+
 static int copy_entry(const struct files_copying *c, const char *from, const char *to, int depth)
 {
 	struct stat sb;
@@ -156,9 +163,7 @@ static int copy_entry(const struct files_copying *c, const char *from, const cha
 		return copy_folder(c, from, to, depth);
 	if (S_ISREG(sb.st_mode))
 		return copy_one_file(c, from, to, &sb);
-	if (c->sum->links++ < LINKS_SHOWN)
-		log_warn("%s: not copied: it is a link or a special file%s", from,
-			 c->sum->links == LINKS_SHOWN ? "; others are not named" : "");
+	files_leave_out(c->sum, from);
 	return 0;
 }
 

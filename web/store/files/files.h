@@ -27,6 +27,9 @@ struct files_stop {
  * synced. stop may be NULL. */
 int files_copy(const char *from, const char *to, struct files_sum *sum, const struct files_stop *stop, struct err *err);
 
+/* Counts a link or special file that is not copied; a warning names the first ones. */
+void files_leave_out(struct files_sum *sum, const char *path);
+
 /* A unique name of 32 random hex digits. ERR_IO. */
 int files_draw_name(char ret[33], struct err *err);
 

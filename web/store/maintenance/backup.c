@@ -291,11 +291,12 @@ static int backup_is_stopped(void *arg)
 static int copy_artifacts(struct store_backup *b, struct store_backup_result *ret, struct err *err)
 {
 	struct files_sum sum = { 0 };
+	char root[PATH_MAX]; /* may be reached through a link; nothing in it is */
 	int rc;
 
-	if (!*b->s->artifacts || access(b->s->artifacts, F_OK))
+	if (!*b->s->artifacts || !realpath(b->s->artifacts, root))
 		return 0;
-	rc = files_copy(b->s->artifacts, b->artifacts, &sum, &(struct files_stop){ backup_is_stopped, b->s }, err);
+	rc = files_copy(root, b->artifacts, &sum, &(struct files_stop){ backup_is_stopped, b->s }, err);
 	ret->artifacts = sum.files;
 	ret->artifact_bytes = sum.bytes;
 	return rc;

@@ -71,6 +71,7 @@ static int list_move_folder(struct move_files *f, const struct move_end *e, stru
 {
 	char *roots[] = { (char *)(uintptr_t)e->files, NULL };
 	size_t skip = strlen(e->files) + 1;
+	struct files_sum left_out = { 0 };
 	FTS *t = access(e->files, F_OK) ? NULL : fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
 	struct move_file *one;
 	FTSENT *at;
@@ -81,6 +82,8 @@ static int list_move_folder(struct move_files *f, const struct move_end *e, stru
 			fts_set(t, at, FTS_SKIP);
 		if (at->fts_info == FTS_DNR || at->fts_info == FTS_ERR || at->fts_info == FTS_NS)
 			rc = err_set_errno(err, at->fts_errno, "%s", at->fts_path);
+		if (at->fts_info == FTS_SL || at->fts_info == FTS_SLNONE || at->fts_info == FTS_DEFAULT)
+			files_leave_out(&left_out, at->fts_path);
 		if (at->fts_info != FTS_F || rc)
 			continue;
 		one = add_move_file(f, at->fts_path + skip);
