@@ -52,6 +52,28 @@ test('a filter without a match says so and is cleared by one button', async (t) 
 	await page.waitForSelector('.grid .body .row', WAIT);
 });
 
+test('the newest experiment is drawn by its own goal, not by a metric of the others', async (t) => {
+	const log = async (experiment, keys) => {
+		const { id } = await here.ask('POST', 'runs', { experiment, name: experiment });
+		await here.ask('POST', `runs/${id}/metrics`, { points: keys.flatMap((key) => [1, 2].map((step) =>
+			({ key, step, value: 1 / step, wall_time: 1.8e9 + step }))) });
+	};
+	await log('pictures', ['train/loss', 'epoch/top1', 'epoch/top5', 'epoch/samples_per_s']);
+	await log('texts', ['train/loss', 'epoch/val_loss', ...Array.from({ length: 60 }, (_, i) => `layer/${i}`)]);
+	const page = await here.open(t, 'health');
+	await page.addInitScript(() => {
+		globalThis.seen = [];
+		new MutationObserver(() => globalThis.seen.push(...[...document.querySelectorAll('[data-chart]')]
+			.map((e) => e.dataset.chart), ...[...document.querySelectorAll('figure .nothing')]
+			.map((e) => e.textContent))).observe(document, { childList: true, subtree: true });
+	});
+	await page.goto(here.server.url);
+	await page.waitForSelector('.app[data-ready="true"]', WAIT);
+	const seen = await page.evaluate(() => globalThis.seen);
+	assert.ok(seen.includes('train/loss'), seen.join());
+	assert.deepEqual(seen.filter((x) => /^epoch\/(top|samples)|^No points/.test(x)), []);
+});
+
 test('the sign-in form has the page\'s colours in both themes, and its errors are sentences', async (t) => {
 	const page = await here.open(t);
 	await page.waitForSelector('.nav', WAIT);

@@ -91,10 +91,9 @@ async function firstPage({ name, filter, mine }: Load): Promise<FirstPage | null
 	let { runs: list, next } = got;
 	const newest = name ?? list[0]?.experiment;
 	if (newest !== undefined && got.view && isBare(view.value)) openSaved({ ...got.view, experiment: newest });
-	if (list.some((r) => r.experiment !== newest)) {
-		list = list.filter((r) => r.experiment === newest);
-		next = '';
-	} else if (name === null && next !== null) next = '';
+	// the keys, and with them the goal, are those of all listed experiments
+	if (list.some((r) => r.experiment !== newest)) return firstPage({ name: newest!, filter, mine });
+	if (name === null && next !== null) next = '';
 	countKeys(got.keys, true);
 	const here = new Set(FRONT.filter((k) => keyRuns.value.has(k)));
 	const lack = got.leftOut ? frontMetrics(list.length).filter((k) => !here.has(k)) : [];
