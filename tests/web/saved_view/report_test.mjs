@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reports on the page: editing, live and frozen panels, earlier versions, and the export as one HTML file that needs no
-// server.
+// server. No text or file of a client runs as a script, in reports and on every other page.
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
+import path from 'node:path';
 import { test } from 'node:test';
 import { charted, require, says, until } from '../browser.mjs';
+import { builddir } from '../serve.mjs';
 import { stage } from '../stage.mjs';
 
 const WAIT = { timeout: 30000 };
@@ -262,6 +265,77 @@ test('runs of another experiment have the looks of their own table', async (t) =
 	await page.goto(here.server.url + '?e=week&report=' + id);
 	await charted(page, 'train/loss (1)', (d) => d.lines.length === 2
 		&& looks(d).every((look) => own.includes(look)));
+});
+
+/** A script that would mark the page. The frame of an HTML file runs it, and has no origin to reach the page. */
+const SCRIPT = 'try{top.ran=1}catch{}';
+const MARKUP = `--></script><script>${SCRIPT}</script><img src=x onerror=${SCRIPT}><svg onload=${SCRIPT}></svg>`;
+const TEXT = MARKUP + `\n\n[a link](javascript:${SCRIPT}) <a href="javascript:${SCRIPT}">b</a>\n\n`
+	+ `![x](x"onerror="${SCRIPT})\n`;
+
+/** A run whose names, texts, params, tags, lines, tables and files are all markup; returns its id. */
+async function scripted() {
+	const id = 'ab'.repeat(16);
+	const file = path.join(here.logdir, 'scripts.jsonl');
+	const svg = `<svg xmlns="http://www.w3.org/2000/svg" onload="${SCRIPT}"/>`;
+	writeFileSync(path.join(here.logdir, 'own.svg'), svg);
+	writeFileSync(path.join(here.logdir, 'own.html'), MARKUP);
+	const lines = [{ dptrack_runs: 1 }, { run: { id, experiment: MARKUP, name: MARKUP, start: 1.7e9 } },
+		{ param: [MARKUP, MARKUP] }, { tag: [MARKUP, MARKUP] }, { environment: ['host', MARKUP] },
+		{ code: ['commit', MARKUP] }, { note: TEXT },
+		{ points: [['loss', 1, 1.7e9, 1], ['loss', 2, 1.7e9, 0.5]] },
+		{ text: ['words', 2, 1.7e9, { text: TEXT }] }, { console: [2, 1.7e9, MARKUP] },
+		{ table: ['rows', 2, 1.7e9, { columns: [MARKUP, 'b'], data: [[MARKUP, 1]] }] },
+		...['own.svg', 'own.html'].map((name) => ({ file: [name, path.join(here.logdir, name)] })),
+		{ end: ['failed', 1.7e9 + 9] }];
+	writeFileSync(file, lines.map((line) => JSON.stringify(line) + '\n').join(''));
+	execFileSync(path.join(builddir, 'dptrack'), ['import', file, '--url', here.server.url]);
+	for (const [name, body] of [['plot.svg', svg], ['page.html', MARKUP], ['page.md', TEXT], ['odd.txt', MARKUP]])
+		await fetch(`${here.server.url}api/v1/runs/${id}/artifacts/${name}`, { method: 'PUT', body });
+	return id;
+}
+
+test('no text or file of a client runs as a script (aim#3333)', async (t) => {
+	const id = await scripted();
+	const report = await here.ask('POST', 'reports', { experiment: MARKUP, name: MARKUP, text: TEXT
+		+ '\n```panel\nmetrics: loss\ntitle: ' + MARKUP + '\n```\n' });
+	const e = '?e=' + encodeURIComponent(MARKUP);
+	await here.ask('POST', 'views', { experiment: MARKUP, name: MARKUP, query: e });
+	const page = await here.open(t);
+	page.on('dialog', (d) => assert.fail(d.message()));
+	await page.goto('about:blank');
+	await page.setContent(MARKUP);
+	const ran = () => page.evaluate(() => globalThis.ran);
+	await until(ran, (r) => r === 1, 'it runs in a page without a defence');
+	const files = ['plot.svg', 'page.html', 'page.md', 'odd.txt'];
+	for (const query of ['?all', e, e + '&side', e + '&alerts', e + '&report', '?report=' + report.id,
+		'?models', '?trash', ...['', 'charts', 'media', 'console', 'files', 'compare'].map((tab) =>
+			`?r=${id}&t=${tab}`)]) {
+		await page.goto(here.server.url + query);
+		await page.waitForSelector('main:not(.wait) *', WAIT);
+		if (query.endsWith('files'))
+			for (const name of files) {
+				await page.click(`.artifacts .files a:text-is("${name}")`, WAIT);
+				await says(page, '.preview', new RegExp(name.replace('.', '\\.')));
+			}
+		await page.waitForTimeout(200);
+		assert.equal(await page.locator('[href^="javascript:" i], [onerror], [onload]').count(), 0, query);
+		assert.equal(await ran(), undefined, query);
+	}
+	for (const name of files) { // opened by their own address
+		const address = `${here.server.url}api/v1/runs/${id}/artifacts/${name}`;
+		const shown = await page.goto(address).catch(() => null);
+		assert.equal(shown !== null, /txt|md/.test(name), `${name}: a text or a download`);
+		assert.equal(await ran(), undefined, name);
+	}
+	await page.goto(here.server.url + '?report=' + report.id);
+	const [download] = await Promise.all([page.waitForEvent('download'),
+		page.click('button:text-is("Save as HTML")')]);
+	const html = await readFile(await download.path(), 'utf8');
+	await page.goto('about:blank'); // without the server's policy
+	await page.setContent(html);
+	await page.waitForTimeout(200);
+	assert.equal(await ran(), undefined, 'a saved report');
 });
 
 test('earlier versions are shown unchanged, and one is restored', async (t) => {

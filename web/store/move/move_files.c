@@ -87,10 +87,8 @@ static int list_move_folder(struct move_files *f, const struct move_end *e, stru
 		if (at->fts_info != FTS_F || rc)
 			continue;
 		one = add_move_file(f, at->fts_path + skip);
-		if (!one) {
-			rc = err_nomem(err, NULL);
+		if (!one && (rc = err_nomem(err, NULL)))
 			break;
-		}
 		one->bytes = (uint64_t)at->fts_statp->st_size;
 		one->time_ns = file_modified_ns(at->fts_statp);
 	}
