@@ -41,7 +41,7 @@ libobject_la_LIBADD = libtrackbase.la $(JANSSON_LIBS)
 # libinsight: statistics and diagnosis of runs, for dptrain and dptrack.
 noinst_LTLIBRARIES += libinsight.la
 libinsight_la_SOURCES = \
-	schema/insight/phases.def schema/insight/goals.def schema/insight/leaves.def \
+	schema/insight/phases.def schema/insight/goals.def schema/insight/param_follows.def schema/insight/leaves.def \
 	tracker/insight/run_change.c tracker/insight/run_change.h \
 	tracker/insight/run_diagnosis.c tracker/insight/run_diagnosis.h tracker/insight/learning.c tracker/insight/learning.h \
 	tracker/insight/step_time.c tracker/insight/step_time.h tracker/insight/tuning.c tracker/insight/tuning.h \

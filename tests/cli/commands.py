@@ -172,6 +172,21 @@ def quoted(server, place):
     good("rm", run_id, other, "--yes", *place)
 
 
+def mechanism(server, place):
+    """Params that follow from others, or say how a program was started, are no columns of compare and no change of their own."""
+    params = {"lr": "0.1", "world_size": "1", "shard_degree": "1", "threads": "2", "resume": "auto"}
+    runs = [lib.make_run(server, "ranks", "one", params), lib.make_run(server, "ranks", "two", {"lr": "0.1", "world_size": "2", "shard_degree": "2", "threads": "1"}),
+            lib.make_run(server, "ranks", "threads", {**params, "threads": "1"})]
+    for one in runs:
+        points = [{"key": "phase/step", "step": step, "value": 0.5, "rank": 0} for step in range(1, 30)]
+        lib.equal(server.json("POST", f"/api/v1/runs/{one}/metrics", {"points": points})[0], 200, "points")
+    head = good("compare", "--experiment", "ranks", *place).splitlines()[0].split()
+    lib.check("world_size" in head and not {"shard_degree", "threads", "resume"} & set(head), f"compare: {head}")
+    lib.check("threads" in good("compare", runs[0], runs[2], *place).splitlines()[0], "a param that differs alone is a column")
+    why = good("compare", "--why", runs[0], runs[1], *place)
+    lib.check("world_size 1 -> 2" in why and "at once" not in why and "resume" not in why, f"--why: {why}")
+
+
 def layers(server, place):
     """Per-layer series are one line of show, and no part of a CSV export, unless --all is given."""
     run_id = lib.make_run(server, "deep", "layered", {"a": 'x,"y"\nz'})
@@ -383,6 +398,7 @@ def rest():
         silent(folder)
         server = lib.Server(runs)
         quoted(server, ("--logdir", runs))
+        mechanism(server, ("--logdir", runs))
         layers(server, ("--logdir", runs))
         prefixes(server, ("--logdir", runs))
         wide(server, ("--logdir", runs))

@@ -708,6 +708,14 @@ test('params that follow from others do not count as changes of their own', () =
 	assert.deepEqual(p.chosenParams(['global_batch_size', 'lr', 'nproc_per_node', 'run_name', 'shard_degree',
 		'steps_per_epoch', 'threads', 'world_size']), ['lr', 'world_size']);
 	assert.deepEqual(p.chosenParams(['threads']), ['threads']);
+	const run1 = { lr: '1', shard_degree: '1', world_size: '1', resume: 'auto' };
+	const two = p.splitParams([run('a', { params: run1 }),
+		run('b', { params: { lr: '2', shard_degree: '2', world_size: '2' } })]);
+	assert.deepEqual(p.tellingParams(two, 8), ['world_size', 'lr']);
+	const file = path.join(process.env.srcdir ?? '.', 'schema/insight/param_follows.def');
+	const listed = readFileSync(file, 'utf8').matchAll(/^FOLLOWS\("(\w+)",\s*"(\w+)"\)/gm);
+	assert.deepEqual([...listed].map((m) => m[1] + m[2]).filter((k) => k !== 'resume').sort(),
+		Object.entries(p.FOLLOWS).flatMap(([k, others]) => others.map((o) => k + o)).sort());
 });
 
 test('importance: an interval of shares is within 0 and 1', () => {

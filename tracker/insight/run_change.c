@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "tracker/insight/spread.h"
 
@@ -311,4 +312,18 @@ void run_change_describe(struct buf *out, const struct run_change *c, const char
 		buf_adds(out, "; the spread of equal runs is unknown, so this may be chance: repeat both with "
 			      "another --seed, or use dptrain bench --compare-with");
 	}
+}
+
+const char *run_change_cause(const char *key, size_t i)
+{
+	static const char *const follows[][2] = {
+#define FOLLOWS(key, other) { key, other },
+#include "schema/insight/param_follows.def"
+#undef FOLLOWS
+	};
+
+	for (size_t k = 0; k < sizeof(follows) / sizeof(follows[0]); k++)
+		if (!strcmp(follows[k][0], key) && !i--)
+			return follows[k][1];
+	return NULL;
 }

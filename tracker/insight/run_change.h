@@ -65,4 +65,7 @@ void run_change_compute(struct run_change_side a, struct run_change_side b, cons
  * (1.27-1.35), all of it in data_wait". Uses "faster" or "slower" only if the interval confirms it. */
 void run_change_describe(struct buf *out, const struct run_change *c, const char *a, const char *b);
 
+/* The i-th param that a param follows from, as in param_follows.def; NULL: there are no more. */
+const char *run_change_cause(const char *key, size_t i);
+
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tracker/insight/learning.h"
+#include "tracker/insight/run_change.h"
 #include "web/cli/cli.h"
 
 /* --- compare --why: the comparison that the server computes ----------------------------------------------------- */
@@ -83,9 +84,31 @@ static void print_plain_text(const char *before, const char *text)
 	table_text(stdout, text, strlen(text));
 }
 
+static bool has_difference(json_t *params, const char *key)
+{
+	json_t *p;
+	size_t i;
+
+	json_array_foreach(params, i, p)
+		if (!strcmp(cli_text(p, "key"), key))
+			return !json_is_false(json_object_get(p, "differs"));
+	return false;
+}
+
+/* Returns true if the difference of a param does not follow from that of another one. */
+static bool is_param_chosen(json_t *params, json_t *param)
+{
+	const char *key = cli_text(param, "key"), *other;
+
+	for (size_t i = 0; (other = run_change_cause(key, i)); i++)
+		if (!*other || has_difference(params, other))
+			return false;
+	return true;
+}
+
 static void print_param_changes(json_t *params)
 {
-	size_t i, n = json_array_size(params);
+	size_t i, n = json_array_size(params), chosen = 0;
 	json_t *p;
 
 	if (n)
@@ -97,9 +120,10 @@ static void print_param_changes(json_t *params)
 		print_plain_text(i ? ", " : "", cli_text(p, "key"));
 		print_plain_text(" ", a ? a : "none");
 		print_plain_text(" -> ", b ? b : "none");
+		chosen += is_param_chosen(params, p);
 	}
-	if (n > 1)
-		printf("\nwarning: %zu params changed at once: their effects cannot be separated", n);
+	if (chosen > 1)
+		printf("\nwarning: %zu params changed at once: their effects cannot be separated", chosen);
 	printf("%s", n ? "\n" : "");
 }
 
@@ -270,7 +294,7 @@ static const char *format_number_at(json_t *object, const char *column, size_t i
 	return json_string_value(v);
 }
 
-/* Adds a column for each param that differs and is not the run's name; removes the others. */
+/* Adds a column for each param that was chosen differently and is not the run's name; removes the others. */
 static void add_param_columns(struct table *t, json_t *params)
 {
 	size_t i = 0;
@@ -278,7 +302,7 @@ static void add_param_columns(struct table *t, json_t *params)
 	while (i < json_array_size(params)) {
 		json_t *p = json_array_get(params, i);
 		bool shown = json_is_true(json_object_get(p, "differs")) && strcmp(cli_text(p, "key"), "run_name") &&
-			     i < COMPARE_PARAMS_MAX;
+			     is_param_chosen(params, p) && i < COMPARE_PARAMS_MAX;
 
 		if (shown) {
 			table_column(t, cli_text(p, "key"), false);

@@ -14,7 +14,7 @@ bool why_is_own(const struct query_kv *p)
 {
 	static const char made[] = "synthetic-";
 
-	return !strcmp(p->key, "run_name") || !strcmp(p->key, "seed") ||
+	return !strcmp(p->key, "run_name") || !strcmp(p->key, "seed") || !strcmp(p->key, "resume") ||
 	       (!strcmp(p->key, "data_hash") && !strncmp(p->value, made, sizeof(made) - 1));
 }
 

@@ -14,17 +14,18 @@ interface ParamSplit {
 export const FIRST = ['model', 'arch', 'strategy', 'world_size', 'precision', 'batch_size', 'global_batch_size',
 	'opt', 'optimizer', 'lr', 'learning_rate', 'lr_scheduler', 'wd', 'weight_decay', 'epochs', 'seed'];
 const NOISE =
-	new RegExp('^(nproc_per_node|run[-_]?name|name|host|hostname|pid|command(_line)?|argv|start(ed)?|time|date'
-	+ '|git_.*|.*_time|.*dir|.*path)$');
+	new RegExp('^(resume|nproc_per_node|run[-_]?name|name|host|hostname|pid|command(_line)?|argv|start(ed)?|time'
+	+ '|date|git_.*|.*_time|.*dir|.*path)$');
 
-/** Params that follow from others: set by the program, not chosen, when one of the others changes. */
-const FOLLOWS: Record<string, string[]> = {
+/** Params that follow from others: set by the program, not chosen, when one of the others changes
+ * (schema/insight/param_follows.def). */
+export const FOLLOWS: Record<string, string[]> = {
 	global_batch_size: ['batch_size', 'world_size'],
 	steps_per_epoch: ['batch_size', 'global_batch_size', 'world_size'],
 	nproc_per_node: ['world_size'], shard_degree: ['world_size'], threads: ['world_size'],
 };
 
-/** Of params that changed together, those that were chosen: without names and times, and without those that follow from
+/** Of params that differ together, those that were chosen: without names and times, and without those that follow from
  * another of them. */
 export function chosenParams(changed: readonly string[]): string[] {
 	return changed.filter((k) => !NOISE.test(k) && !FOLLOWS[k]?.some((o) => changed.includes(o)));
@@ -62,5 +63,5 @@ export function splitParams(runs: readonly Run[]): ParamSplit {
  * best-known names. */
 export function tellingParams(split: ParamSplit, max: number): string[] {
 	if (!split.differ.length) return split.same.map(([k]) => k).filter((k) => FIRST.includes(k)).slice(0, max);
-	return split.differ.filter((k) => !NOISE.test(k)).slice(0, max);
+	return chosenParams(split.differ).slice(0, max);
 }
