@@ -191,6 +191,7 @@ def doctor(folder):
     lib.equal(server.request("GET", "/health")[2], b"OK\n", "/health")
     lib.equal(server.request("PUT", "/api/2.0/mlflow-artifacts/artifacts/1/r/artifacts/w.bin", b"weights")[0], 200, "an artifact is stored")
     lib.check("ok" in run("doctor", *place), "doctor through the server")
+    lib.check("damage" not in run("doctor", *place), "doctor says how an old SQLite is used, not what that could damage elsewhere")
     lib.equal(server.stop(), 0, "exit code")
     lib.equal(levels(run("doctor", "--full", "--json", *place))[1], set(), "doctor on the folder")
     os.unlink(os.path.join(runs, "dptrack.artifacts", "1", "r", "artifacts", "w.bin"))

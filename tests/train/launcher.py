@@ -181,17 +181,42 @@ def hung_up():
         p.stderr.close()
 
 
+def in_terminal(runs):
+    """A run of two ranks in the foreground of a terminal, after it has shown its progress: the process and the terminal."""
+    master, slave = pty.openpty()
+    p = subprocess.Popen([DPTRAIN, *map(str, ("--synthetic", "--model", "resnet20", "--classes", 10, "-b", 4, "--max-steps", 10**6, "--print-freq", 1,
+                                              "--nproc-per-node", 2, "--runs-dir", runs, *FAST))], env=environment(), stdin=slave, stdout=slave,
+                         stderr=slave, start_new_session=True, preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
+    os.close(slave)
+    text = b""
+    while b"images/s" not in text:
+        text += os.read(master, 4096)
+    return p, master
+
+
+def interrupted_terminal():
+    """A message takes the place of the line of progress, and of what the terminal shows for ctrl-C."""
+    with Folder() as runs:
+        p, master = in_terminal(runs)
+        os.write(master, b"\x03")
+        text, piece = b"", b"\n"
+        while piece:
+            text += piece
+            try:
+                piece = os.read(master, 4096)
+            except OSError:  # its last process has closed it
+                piece = b""
+        os.close(master)
+        p.wait(timeout=60)
+        shown = [line.rstrip(b"\r").rpartition(b"\r")[2] for line in text.split(b"\n")]
+        check(any(b"Interrupt" in line for line in shown), "ctrl-C is answered: %s" % shown)
+        check(not any(b"dptrain:" in line and (b"ETA" in line or b"^C" in line or b"waiting" in line) for line in shown), "a message of its own line: %s" % shown)
+
+
 def closed_terminal():
     """A run in the foreground of a terminal that closes ends after a checkpoint, though it cannot print."""
     with Folder() as runs:
-        master, slave = pty.openpty()
-        p = subprocess.Popen([DPTRAIN, *map(str, ("--synthetic", "--model", "resnet20", "--classes", 10, "-b", 4, "--max-steps", 10**6, "--print-freq", 1,
-                                                  "--nproc-per-node", 2, "--runs-dir", runs, *FAST))], env=environment(), stdin=slave, stdout=slave,
-                             stderr=slave, start_new_session=True, preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
-        os.close(slave)
-        text = b""
-        while b"images/s" not in text:
-            text += os.read(master, 4096)
+        p, master = in_terminal(runs)
         os.close(master)
         check(p.wait(timeout=60) == 75, "a closed terminal: exit code %s" % p.returncode)
         check(read_run(runs)["status"].get(LAUNCHER) == PREEMPTED, "a closed terminal: status %s" % read_run(runs)["status"])
@@ -414,6 +439,7 @@ def main():
     interrupted(signal.SIGHUP, 75, True, PREEMPTED)
     hung_up()
     hung_up_placed()
+    interrupted_terminal()
     closed_terminal()
     killed_launcher()
     placed("torchrun", lambda r: {"RANK": str(r), "WORLD_SIZE": "2", "LOCAL_RANK": str(r), "LOCAL_WORLD_SIZE": "2",
