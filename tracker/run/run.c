@@ -390,7 +390,7 @@ int dptrack_run_close(struct dptrack_run *run, enum dptrack_status status)
 	system_sampler_stop(run->sampler);
 	rc = writer_stop(run->writer, (enum event_status)status, &lost, &err);
 	if (lost || rc == ERR_BUSY) /* other errors have already been reported */
-		warn_post(run->warn, WARN_DISK, "%s; %llu points or more were lost", err.text,
+		warn_post(run->warn, WARN_DISK, "%s; points not written: %llu or more", err.text,
 			  (unsigned long long)lost);
 	if (rc == ERR_BUSY) { /* the writer thread still uses the run: do not free it */
 		warn_deliver(run->warn, true);

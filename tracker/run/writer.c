@@ -248,7 +248,7 @@ static void report_dropped(struct writer *w, double now, bool at_once)
 
 	if (dropped == w->dropped_reported || (!at_once && now < w->dropped_s))
 		return;
-	warn_post(w->o.warn, WARN_QUEUE, "%llu points were lost so far: the queue was full or keys were refused",
+	warn_post(w->o.warn, WARN_QUEUE, "points lost so far: %llu: the queue was full or keys were refused",
 		  (unsigned long long)dropped);
 	w->dropped_reported = dropped;
 	w->dropped_s = now + DROPPED_S;
