@@ -27,7 +27,7 @@ CHANGES = [(r"/usr/share/datasets/fashion-mnist", "data"),
            (r"--seconds 5", "--seconds 2"),
            (r"^timeout -s KILL 20 ", "DPTRAIN_TEST_DIE=launcher:1 "),
            (r"https://data\.example", "$WEB"),
-           (r"\$\(pkg-config --cflags --libs dptrack\)", "-I$SRC/tracker -L$BUILD/.libs -ldptrack -Wl,-rpath,$BUILD/.libs")]
+           (r"-Itracker ", "-I$SRC/tracker ")]
 
 
 def main(words):

@@ -109,7 +109,7 @@ class Page:
     def __init__(self, path, changes, skips=None, without_section=None, before=""):
         """before: commands that run before the page's."""
         self.path, self.used, self.blocks, self.shown, self.left_out, self.count = path, set(), [], {}, [], 0
-        self.files, self.script = {}, [BEGIN, before]
+        self.files, self.script, self.held = {}, [BEGIN, before], []  # held: lines of blocks that go on after `dptrack serve`
         text = read(path)
         if without_section:
             text = re.sub(r"^## %s\n.*?(?=^## )" % without_section, "", text, flags=re.M | re.S)
@@ -125,6 +125,8 @@ class Page:
                 self.shown[len(self.blocks) - 1] = part.text
 
     def add(self, part, changes, skips):
+        if re.search(r"^dptrack serve .*\n(?!```|\Z)", part.text, flags=re.M):
+            self.held.append(part.line)
         if part.needs:
             self.left_out += [f"line {part.line}, {len(commands(part.text))} commands: needs {part.needs}"]
             return False
@@ -141,6 +143,8 @@ class Page:
 
     def run(self, changes=(), small=True):
         """Runs the page; returns a text of what is wrong, "" if nothing. Each change must match."""
+        if self.held:
+            return f"line {self.held}: dptrack serve keeps its shell: put what follows into another block"
         unused = {old for old, _ in changes} - self.used
         if unused:
             return f"no command matches {sorted(unused)}"
