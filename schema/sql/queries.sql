@@ -217,7 +217,7 @@ UPDATE tag SET value = ?2 WHERE run_id = ?1 AND key_id = (SELECT id FROM key WHE
 -- name: run_lost
 SELECT id FROM run WHERE beats = 1 AND status = 'running' AND last_ms < ?1;
 -- name: run_has_journal
-SELECT 1 FROM writer WHERE run_id = ?1 AND rank <> -1 LIMIT 1;
+SELECT 1 FROM writer WHERE run_id = ?1 AND rank <> -1 AND ordered = 0 LIMIT 1;
 
 -- segments
 

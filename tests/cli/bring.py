@@ -103,7 +103,8 @@ def hparams_alone(folder):
         table = json.loads(run("export", "--json", "--logdir", where))
         lib.equal(sorted(r["run_name"] for r in table), want, f"{where}: runs")
         for r in table:
-            lib.check(r["run_name"] == "data" or (r["params.lr"] and any(k == "metrics.hparam/acc.last" and v is not None for k, v in r.items()) and r["status"] == "finished"), f"{where}: {r}")
+            lib.equal(r["status"], "finished", f"{where}: {r['run_name']}")
+            lib.check(r["run_name"] == "data" or (r["params.lr"] and any(k == "metrics.hparam/acc.last" and v is not None for k, v in r.items())), f"{where}: {r}")
     server = lib.Server(source)
     got, end = [], time.monotonic() + 20
     while len(got) < 8 and time.monotonic() < end:
