@@ -85,6 +85,7 @@ def few_classes(tmp):
     p = dptrain(*data, "--runs-dir", runs, "--run-name", "three", *fast())
     check(p.returncode == 0 and "top-1 " in p.stdout and "%, top-5" not in p.stdout, "three classes: exit %d: %s%s" % (p.returncode, p.stdout, p.stderr))
     check(("epoch/top1", -1) in read_run(runs)["series"] and ("epoch/top5", -1) not in read_run(runs)["series"], "series of three classes")
+    check("goal" not in read_run(runs)["params"], "the goal of a plan is no param of a run without one")
 
 
 def learning_rates(tmp, data):

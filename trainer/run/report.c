@@ -77,7 +77,8 @@ static void record_config_item(void *user, const struct config_item *item)
 {
 	struct report *r = user;
 
-	if (!item->value[0] || (r->has_params && !(item->traits & CONFIG_SEGMENT)))
+	if (!item->value[0] || (r->has_params && !(item->traits & CONFIG_SEGMENT)) ||
+	    (item->id == FLAG_goal && !r->e->rank.cfg->auto_plan)) /* of a plan; a run is judged by another goal */
 		return;
 	if (item->traits & CONFIG_SEGMENT)
 		dptrack_segment_param(r->run, item->name, item->value);
