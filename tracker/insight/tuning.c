@@ -93,8 +93,7 @@ void lr_range_sentence(struct buf *out, const struct lr_range_test *r)
 		buf_addf(out, "; it was still falling at the highest rate: a higher --lr tests higher rates");
 }
 
-/* Finds the smallest batch size with nearly the best throughput, and compares it with the critical batch
- * size. */
+/* Finds the smallest batch size with nearly the best throughput, and compares it with the critical batch size. */
 
 #define GAIN_LEAST 1.03 /* a rate must be higher by this factor to be a gain */
 
