@@ -4,6 +4,7 @@ CVE-2023-6909): a run's artifact address, links, files of JSON lines and event f
 one line, the rest is imported, and --files-from allows a folder. So are links in what backup, restore and migrate copy. No byte of the secret is in the folder of runs."""
 import sys
 sys.dont_write_bytecode = True
+import glob
 import json
 import os
 import shutil
@@ -99,13 +100,21 @@ def source_names_others(make, folder):
 
 def sync_stays_below(folder):
     """A journal that a link leads to is not sent, nor a kept file that is a link."""
+    write(f"{folder}/home/id_rsa", PNG)
     imported(lines(folder, f"{folder}/given", f"{folder}/home")[0], f"{folder}/other/e")
     imported(f"{folder}/given/runs.jsonl", f"{folder}/runs")
     os.symlink(f"{folder}/other/e", f"{folder}/runs/far")
+    recorder = lib.Recorder(f"{folder}/runs", url="")
+    recorder.say(f"file own {folder}/given/own")
+    recorder.close()
+    kept = glob.glob(f"{folder}/runs/way/*/files/own")[0]
+    os.unlink(kept)
+    os.symlink(f"{folder}/home/id_rsa", kept)
     server = lib.Server(f"{folder}/served")
     done = subprocess.run([lib.PROGRAM, "sync", "--logdir", f"{folder}/runs", "--url", f"http://{server.host}:{server.port}"], capture_output=True, text=True, timeout=120)
     lib.equal((done.returncode, done.stderr), (0, ""), "sync")
-    lib.check("2 journals" in done.stdout and "skipped: 2 journals outside the folder" in done.stdout and "far/" in done.stdout, done.stdout)
+    lib.check("3 journals" in done.stdout and "skipped: 2 journals outside the folder" in done.stdout and "far/" in done.stdout, done.stdout)
+    lib.check("skipped: 1 kept file, replaced or removed since" in done.stdout and not has_secret(f"{folder}/served"), done.stdout)
     lib.equal(server.stop(), 0, "exit code")
 
 
