@@ -15,6 +15,7 @@ import lib
 from lib import check, until
 
 import cluster
+import wire
 
 RUNS, POINTS = 6, 40
 
@@ -303,6 +304,42 @@ def stops_without_its_database(db, folder):
     db.start()
 
 
+def stays_lost_during_a_commit(db, folder):
+    """A database that goes during a commit and stays away (reported for langfuse, issue 4200, and sematic, issue 799):
+    the client gets its answer within seconds, /health is 503 meanwhile, and the log has a line for each of both
+    changes. The repeated request counts once."""
+    w = wire.Wire(db.folder, db.port)
+    process = lib.Process(w.address("t1"), os.path.join(folder, "lost"))
+    run = process.json("POST", "/api/v1/runs", {"experiment": "lost", "name": "one"})[1]["id"]
+    metrics = [{"key": "a", "step": n, "timestamp": 1795000000000 + n, "value": 1.0} for n in range(3)]
+    batch, replies, far = {"run_id": run, "metrics": metrics}, [], w.far
+
+    def write():
+        began = time.monotonic()
+        replies.append((*process.request("POST", "/api/2.0/mlflow/runs/log-batch", batch), time.monotonic() - began))
+
+    writer = threading.Thread(target=write)
+    w.far = os.path.join(folder, "nothing")
+    w.trap = "reply"
+    writer.start()
+    check(until(9, lambda: process.request("GET", "/health")[0] == 503), f"/health: {process.request('GET', '/health')}")
+    check(b'"writes":false' in process.request("GET", "/health?verbose=1")[1], "/health?verbose=1")
+    writer.join()
+    status, text, waited_s = replies[0]
+    check(status == 503 and b"stored or not" in text and waited_s < 18, f"a commit without an outcome: {replies}")
+    began = time.monotonic()
+    status, reply = process.request("POST", "/api/2.0/mlflow/runs/log-batch", batch)
+    check(status == 503 and time.monotonic() - began < 5, f"the next one: {status} {reply} after {time.monotonic() - began:.1f} s")
+    w.far = far
+    check(until(20, lambda: process.request("GET", "/health")[0] == 200), f"/health: {process.request('GET', '/health')}")
+    write()
+    count = process.json("GET", f"/api/v1/runs/{run}")[1]["metrics"]["a"]["count"]
+    check(replies[-1][0] == 200 and count == 3, f"repeated: {replies[-1]}, {count} points")
+    process.stop()
+    lines = [line for line in process.serving.stderr().splitlines() if "database" in line]
+    check(len(lines) == 2 and "refused until it is back" in lines[0] and "the database is back" in lines[1], f"its log: {lines}")
+
+
 def main():
     why = cluster.reason()
     if why:
@@ -316,6 +353,7 @@ def main():
         one_run_through_all_processes(team, db)
         changes_miss_nothing(team)
         streams_wake(team)
+        stays_lost_during_a_commit(db, folder)
         administrator = tokens_are_shared(team, address)
         revoked_everywhere(team, administrator)
         uploads_outlive_a_start(team, administrator)

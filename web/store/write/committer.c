@@ -58,19 +58,6 @@ static int open_db(struct committer *w, const struct store_opts *opts, struct er
 	return rc < 0 ? rc : state_new(&w->g.tx.state, w->g.tx.db, cache_bytes(opts), err);
 }
 
-/* Without writers, nothing else would notice that the database is back. */
-static void look_for_database(struct committer *w)
-{
-	if (!transaction_look(&w->g.tx))
-		return;
-	pthread_mutex_lock(&w->g.lock);
-	if (w->g.stats.write_error == ERR_BUSY) { /* the database was away */
-		w->g.stats.write_error = 0;
-		w->g.stats.write_error_text[0] = '\0';
-	}
-	pthread_mutex_unlock(&w->g.lock);
-}
-
 static int fold_some_points(struct committer *w, uint64_t max_points)
 {
 	struct err err = ERR_INIT;
@@ -90,7 +77,7 @@ static void do_periodic_work(struct committer *w)
 	int rc;
 
 	w->next_lost_s = clock_mono_s() + LOST_EVERY_S;
-	look_for_database(w);
+	transaction_look(&w->g.tx);
 	folding_recount(&w->g.folding);
 	if (lease_row_take(w->g.tx.db, w->holder, "upkeep", &err) <= 0)
 		return;
@@ -154,7 +141,7 @@ static void run_committer_step(struct committer *w, struct queue_job *job)
 {
 	struct ingest_result res = { 0 };
 
-	look_for_database(w);
+	transaction_look(&w->g.tx);
 	res.code = job->step(job->step_arg, w->g.tx.db, &res.err);
 	job->done.fn(job->done.arg, &res);
 	free(job);
@@ -312,6 +299,10 @@ void committer_stats(struct committer *w, struct store_stats *ret)
 	pthread_mutex_lock(&w->g.lock);
 	*ret = w->g.stats;
 	pthread_mutex_unlock(&w->g.lock);
+	if (atomic_load(&w->g.tx.away)) {
+		ret->write_error = ERR_BUSY;
+		snprintf(ret->write_error_text, sizeof ret->write_error_text, "the database cannot be reached");
+	}
 }
 
 const char *committer_holder(const struct committer *w)

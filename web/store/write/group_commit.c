@@ -19,15 +19,16 @@ void group_commit_note(struct group_commit *g, int rc, const struct err *err, ui
 
 	pthread_mutex_lock(&g->lock);
 	news = !rc && rev;
-	/* A refusal is the client's fault. */
-	g->stats.write_error = rc == ERR_LIMIT ? g->stats.write_error : rc;
-	if (rc == ERR_LIMIT) {
+	/* A refusal is the client's fault; the transaction knows whether the database is away. */
+	if (rc == ERR_LIMIT || (rc && db_lost(g->tx.db))) {
 		news = false;
 	} else if (rc) {
+		g->stats.write_error = rc;
 		snprintf(g->stats.write_error_text, sizeof g->stats.write_error_text, "%.255s", err->text);
 	} else {
 		g->stats.commits++;
 		g->stats.batches += jobs;
+		g->stats.write_error = 0;
 		g->stats.write_error_text[0] = '\0';
 	}
 	g->stats.log_rows = g->folding.rows;

@@ -6,6 +6,7 @@
 #include <malloc.h>
 
 #include "tracker/base/clock.h"
+#include "tracker/base/log.h"
 #include "web/store/write/queue.h"
 
 /* --- returning memory ----------------------------------------------------------------------------------------- */
@@ -63,13 +64,24 @@ void trim_shrink(struct db *d)
 #define AWAY_S 10.0 /* how long writes wait for a database that is away */
 #define AGAIN_S 0.2 /* between two tries */
 
-/* Tries once; a new connection invalidates the cached state. */
-static int reach_database(struct transaction *t, bool *ret_committed, struct err *err)
+/* Tries once; a new connection invalidates the cached state. Logs when the database is lost and when it is back. */
+static int try_database(struct transaction *t, bool *ret_committed, struct err *err)
 {
-	double now_s = clock_mono_s();
 	int rc = db_recover(t->db, ret_committed, err);
 
 	state_drop(t->state);
+	if (rc && !atomic_exchange(&t->away, true))
+		log_warn("%s: changes are refused until it is back", err->text);
+	else if (!rc && atomic_exchange(&t->away, false))
+		log_info("the database is back: changes are stored again");
+	return rc;
+}
+
+static int reach_database(struct transaction *t, bool *ret_committed, struct err *err)
+{
+	double now_s = clock_mono_s();
+	int rc = try_database(t, ret_committed, err);
+
 	if (!rc)
 		t->away_since_s = 0;
 	else if (!t->away_since_s)
@@ -88,15 +100,13 @@ static int reach_in_time(struct transaction *t, struct err *err)
 	return rc;
 }
 
-bool transaction_look(struct transaction *t)
+void transaction_look(struct transaction *t)
 {
+	struct err err = ERR_INIT;
 	bool committed;
 
-	if (!db_lost(t->db) || db_recover(t->db, &committed, NULL))
-		return false;
-	state_drop(t->state);
-	t->away_since_s = 0;
-	return true;
+	if (db_lost(t->db) && !try_database(t, &committed, &err))
+		t->away_since_s = 0;
 }
 
 int transaction_begin(struct transaction *t, struct err *err)
@@ -107,14 +117,16 @@ int transaction_begin(struct transaction *t, struct err *err)
 	return rc ? rc : db_run(t->db, DB_begin, err, "");
 }
 
-/* The connection broke during the commit: no answer is sent until the outcome is known. */
-static int wait_for_outcome(struct transaction *t, struct err *err)
+/* The connection broke during the commit, which began at since_s: the answer waits until the outcome is known, but not
+ * for a database that stays away. */
+static int wait_for_outcome(struct transaction *t, double since_s, struct err *err)
 {
 	bool committed = false;
 
 	while (reach_database(t, &committed, err)) {
-		if (queue_ended(t->queue) && clock_mono_s() > t->away_since_s + AWAY_S)
-			return err->code;
+		if (clock_mono_s() > since_s + AWAY_S)
+			return err_set(err, ERR_BUSY,
+				       "lost the database during the commit: this may be stored or not: try again");
 		clock_sleep_s(AGAIN_S);
 	}
 	return committed ? 0 : err_set(err, ERR_BUSY,
@@ -123,12 +135,13 @@ static int wait_for_outcome(struct transaction *t, struct err *err)
 
 int transaction_finish(struct transaction *t, int rc, struct err *err)
 {
+	double since_s = clock_mono_s();
 	bool committing = !rc;
 
 	if (!rc)
 		rc = db_run(t->db, DB_commit, err, "");
 	if (rc && committing && db_lost(t->db))
-		rc = wait_for_outcome(t, err);
+		rc = wait_for_outcome(t, since_s, err);
 	if (rc) {
 		if (db_in_transaction(t->db))
 			db_run(t->db, DB_rollback, NULL, "");

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* transaction.h: begins and ends the transactions of the writer's thread. While the database is away, a transaction
- * waits some seconds for it, then fails. When the answer of a commit is lost, its outcome is queried until it is
- * known. Writer's thread only. */
+ * waits some seconds for it, then fails. When the answer of a commit is lost, its outcome is queried for as long.
+ * Writer's thread only. */
 #ifndef DPT_STORE_TRANSACTION_H
 #define DPT_STORE_TRANSACTION_H
+
+#include <stdatomic.h>
 
 #include "web/store/db/db.h"
 
@@ -15,6 +17,7 @@ struct transaction {
 	struct state *state; /* drops what may not have been stored */
 	struct queue *queue; /* when it ends, waits end */
 	double away_since_s; /* 0: the database is reachable */
+	atomic_bool away;    /* the last try failed; any thread may read it */
 };
 
 /* Call transaction_finish after a failure, too. ERR_BUSY: the database stayed away. */
@@ -23,9 +26,9 @@ int transaction_begin(struct transaction *t, struct err *err);
 /* Commits. Undoes everything when rc is an error or the commit fails. Returns rc or the code of the commit. */
 int transaction_finish(struct transaction *t, int rc, struct err *err);
 
-/* Tries once to reach a database that is away, so that its return is noticed without writers. True: it is back. Does
+/* Tries once to reach a database that is away, so that its return is noticed without writers. Does
  * not shorten the wait of other writers. */
-bool transaction_look(struct transaction *t);
+void transaction_look(struct transaction *t);
 
 /* Returns what a burst of writes used to the system: free pages of the store's file beyond a reserve, and memory of the
  * process. */
