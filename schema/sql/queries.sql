@@ -325,6 +325,8 @@ VALUES (?1, ?2, ?3, ?4, 0, ?5, ?6, ?7, ?8, ?9);
 -- postgresql:
 INSERT INTO writer (run_id, uuid, rank, segment, durable, last_ms, host, pid, path, ordered)
 VALUES (?1, ?2, ?3, ?4, 0, ?5, ?6, ?7, ?8, ?9) RETURNING id;
+-- name: writer_rival
+SELECT host, pid FROM writer WHERE run_id = ?1 AND rank = ?2 AND segment = ?3 AND last_ms > ?4 AND NOT (host = ?5 AND pid = ?6) LIMIT 1;
 -- name: arrival_add
 INSERT INTO arrival (run_id, data) VALUES (?1, ?2);
 -- name: arrival_last

@@ -103,6 +103,43 @@ def overlapping(folder, runs):
     lib.equal(server.stop(), 0, "exit code")
 
 
+def two_trainings(server, folder):
+    """Two trainings that use one run id (reported for wandb, issue 4929): while the first is alive, the second is refused
+    with the first's host, as is whoever has its rank of its segment. Other ranks, and a new segment, are stored."""
+    octets = {"Content-Type": "application/octet-stream"}
+    run = "5e" * 16
+
+    def post(name, **options):
+        """Records a journal in a folder of its own, and sends what is written so far: the recorder and the reply."""
+        place = os.path.join(folder, "machine-" + name)
+        r = lib.Recorder(place, url="", run_id=run, **options)
+        r.say("log 1 train/loss 1")
+        r.say("flush 5")
+        time.sleep(0.2)
+        file = next(os.path.join(at, f) for at, _, names in os.walk(place) for f in names if f.endswith(".journal") or "tfevents" in f)
+        with open(file, "rb") as f:
+            data = f.read()
+        writer = next(x.decode() for x in re.findall(rb"[0-9a-f]{32}", data[:1000]) if x.decode() != run)
+        path = f"/api/v1/runs/{run}/journal?writer={writer}&offset=0"
+        return r, lambda: server.json("POST", path, data, octets)
+
+    first, send = post("a")
+    lib.equal(send()[0], 200, "the first training")
+    second, send_second = post("b")
+    status, reply = send_second()
+    text = reply.get("error", {}).get("message", "")
+    lib.equal((status, reply.get("durable")), (409, None), f"a second training: {reply}")
+    lib.check(f"process {first.process.pid} on {os.uname().nodename}" in text and "a run id of its own" in text, f"a second training: {text}")
+    lib.equal(send()[0], 200, "the first training, again")
+    recorders = [first, second]
+    for name, options in (("c", {"rank": 1, "world_size": 2}), ("d", {"launcher": 1})):
+        r, send_other = post(name, **options)
+        recorders.append(r)
+        lib.equal(send_other()[0], 200, f"{options}")
+    for r in recorders:
+        r.close()
+
+
 def refusals(server):
     run, writer = "ab" * 16, "cd" * 16
     path = f"/api/v1/runs/{run}/journal?writer={writer}"
@@ -127,6 +164,7 @@ def main():
         same_by_three_ways(folder, runs, follower)
         overlapping(folder, runs)
         refusals(follower)
+        two_trainings(follower, folder)
         lib.equal(follower.stop(), 0, "exit code")
     print(f"a new point is visible after at most {worst:.2f} s")
     lib.finish("journal")

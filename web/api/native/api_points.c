@@ -59,7 +59,7 @@ static enum call_next reply_stored_journal(struct call *c, const struct ingest_r
 		reply_durable_offset(c, res->durable);
 		return CALL_DONE;
 	}
-	if (res->code != ERR_EXISTS)
+	if (res->code != ERR_EXISTS || res->err.field[0])
 		return call_fail_err(c, res->code == ERR_NOENT ? "run" : NULL, &res->err);
 	/* the sender is ahead: it continues at the offset of the store */
 	c->status = call_error_status(CALL_conflict);

@@ -120,6 +120,30 @@ static int begin_writer(struct state *st, struct state_run *r, const struct chan
 	return rc;
 }
 
+/* Refuses the journal of another training that uses the id of a live run: the same rank of the same segment. A file in a
+ * followed folder is stored: its program warns. */
+static int refuse_second_training(struct state *st, struct state_run *r, struct change *c, struct err *err)
+{
+	const struct intake_header *h = c->op.journal.path ? NULL : c->in.header;
+	const struct state_segment *s = h ? state_segment(r, h->segment) : NULL;
+	struct db_rows *q;
+	int rc;
+
+	if (!s || strcmp(s->status, "running"))
+		return 0;
+	rc = db_start(state_db(st), &q, DB_writer_rival, err, "iiiiti", r->id, (int64_t)h->rank, (int64_t)h->segment,
+		      clock_wall_ms() - SEGMENT_LOST_MS, h->host, h->pid);
+	if (rc || (rc = db_next(state_db(st), q, err)) <= 0)
+		return rc;
+	change_refuse(c, ERR_EXISTS,
+		      "run %s is being recorded by process %lld on %.200s: give this training a run id of its own, or each "
+		      "process a rank", r->uuid, (long long)db_i64(q, COL_writer_rival_pid),
+		      db_str(q, COL_writer_rival_host));
+	db_stop(q);
+	err_field(&c->res.err, "run");
+	return 0;
+}
+
 /* A value that differs from the first one: it replaces it if its writer says so. Either way a problem of the run names
  * both. */
 static int put_other_param(struct state *st, struct state_run *r, const struct intake_item *it, const char *old,
@@ -467,8 +491,10 @@ static int apply_journal(struct state *st, struct change *c, struct err *err)
 		c->res.overtaken = c->op.journal.offset < c->res.durable;
 		if (c->res.overtaken)
 			return 0;
-		rc = append_journal(st, r, w, c, err);
-		if (rc)
+		rc = w->loaded ? 0 : refuse_second_training(st, r, c, err);
+		if (!rc && !c->res.code)
+			rc = append_journal(st, r, w, c, err);
+		if (rc || c->res.code)
 			return rc;
 		c->res.durable = w->durable;
 	}
