@@ -135,10 +135,25 @@ static int send_range(struct follow *f, struct follow_file *file, const void *by
 	return rc;
 }
 
+/* Returns true for an exported file of a run that the store has, or that was removed for good: it is not another run. */
+static bool is_stored_export(struct follow *f, const struct origin *o)
+{
+	uint64_t durable;
+	int rc = *o->exported ? ingest_durable(f->s, o->exported, o->content, &durable, NULL) : ERR_NOENT;
+
+	return !rc || rc == ERR_GONE;
+}
+
 /* Hparams may be a note on the run of the parent folder. */
 static bool place_foreign_file(struct follow *f, struct follow_file *file, const struct stat *sb)
 {
-	enum tb_hparams kind = file->origin.annotates ? TB_HPARAMS_NO : tb_hparams_find(f->root, file->path, !f->once);
+	enum tb_hparams kind;
+
+	file->inode = sb->st_ino;
+	file->gone = is_stored_export(f, &file->origin);
+	if (file->gone)
+		return false;
+	kind = file->origin.annotates ? TB_HPARAMS_NO : tb_hparams_find(f->root, file->path, !f->once);
 
 	if (kind == TB_HPARAMS_LATER) {
 		postpone_follow_file(f, file);

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "tracker/base/sha256.h"
 #include "tracker/event/event.h"
@@ -85,6 +86,20 @@ static void read_origin_header(struct origin *o, const struct record *rec)
 		}
 }
 
+static void read_export_tag(struct origin *o, const struct record *rec)
+{
+	static const char start[] = "{\"run\":\"";
+	struct event_item item;
+	struct event ev;
+
+	if (event_open(&ev, rec->payload, rec->payload_bytes))
+		return;
+	while (event_next(&ev, &item) > 0)
+		if (item.kind == EVENT_TAG && event_text_equal(item.key, EVENT_EXPORT_TAG) &&
+		    item.text.len > sizeof start + 32 && !memcmp(item.text.at, start, sizeof start - 1))
+			snprintf(o->exported, sizeof o->exported, "%.32s", item.text.at + sizeof start - 1);
+}
+
 /* Returns true if a foreign file has more than its version record. */
 static bool says_something(const void *head, size_t n, size_t at)
 {
@@ -113,6 +128,8 @@ int origin_find(struct origin *ret, const char *path, const void *head, size_t n
 	ret->foreign = true;
 	ret->annotates = origin_is_rank(path, &rank, &segment);
 	origin_content(ret->content, head, n);
+	if (record_next(head, n, &at, &rec) == RECORD_OK)
+		read_export_tag(ret, &rec);
 	return 1;
 }
 

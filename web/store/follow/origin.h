@@ -17,6 +17,7 @@ struct origin {
 	bool annotates; /* belongs to the run in the parent folder: tb_hparams_find, origin_is_rank */
 	char run[ORIGIN_ID_BYTES], writer[ORIGIN_ID_BYTES]; /* ids of our journals; the follower sets foreign ones */
 	char content[ORIGIN_ID_BYTES];			    /* foreign: digest of the first records */
+	char exported[ORIGIN_ID_BYTES]; /* the run that `dptrack export --events` made it of; "": none */
 };
 
 #define ORIGIN_HEAD_BYTES 4096 /* bytes read of a file's head; our first records are shorter */
