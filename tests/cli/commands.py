@@ -73,6 +73,25 @@ def ask(places, ids):
     lib.equal(len(json.loads(same_everywhere(places, "export", "--json", "--filter", "params.lr = 0.1"))), 1, "export --filter")
 
 
+def zones(place):
+    """A time that ls prints is read by a filter as the same time, whatever the zone of the machine (reported for
+    Rello/analytics, issue 424, and clearml, issue 152)."""
+    before, printed = os.environ.get("TZ"), set()
+    for zone in ("UTC", "America/New_York", "Asia/Kolkata"):
+        os.environ["TZ"] = zone
+        rows = [re.split(r"  +", line) for line in good("ls", "digits", *place).splitlines()]
+        started = {row[1]: row[rows[0].index("started")] for row in rows[1:]}
+        printed.add(started["quick"])
+        bare = started["quick"].rstrip("Z")
+        for when in (started["quick"], bare):
+            found = named(place, "--filter", f"attributes.start_time >= '{when}' AND attributes.start_time < '{when[:17]}59.999{when[19:]}'")
+            lib.check("quick" in found, f"{zone}: {when!r} finds {found}")
+    del os.environ["TZ"]
+    if before is not None:
+        os.environ["TZ"] = before
+    lib.check(len(printed) == 1 and re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ", printed.pop()), f"UTC everywhere: {printed}")
+
+
 def named(place, *args):
     return [r["name"] for r in json.loads(good("ls", "--json", "--order-by", "name", *args, *place))["runs"]]
 
@@ -384,6 +403,7 @@ def rest():
         server = lib.Server(runs)
         ids = fill(server)
         ask([("--logdir", runs), ("--url", server.url), (f"--url={server.url}/",)], ids)
+        zones(("--logdir", runs))
         change(("--logdir", runs), ids)
         change(("--url", server.url), ids)
         terminal(("--logdir", runs))

@@ -127,7 +127,7 @@ void table_text(FILE *out, const char *text, size_t n);
 /* Formats a value for people into a buffer of at least 32 bytes. */
 const char *table_number(char *text, double v);		/* 5 significant digits */
 const char *table_exact(char *text, double v);		/* the fewest digits that read back the same */
-const char *table_time(char *text, int64_t ms);		/* local date and time */
+const char *table_time(char *text, int64_t ms);		/* UTC, as a filter reads it */
 const char *table_duration(char *text, double seconds); /* 1 h 02 min */
 
 #endif

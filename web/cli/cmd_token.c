@@ -4,10 +4,10 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "tracker/base/clock.h"
 #include "tracker/base/log.h"
+#include "tracker/base/text.h"
 
 struct token_options {
 	struct cli_common common;
@@ -15,23 +15,21 @@ struct token_options {
 	bool all;
 };
 
-/* Parses "30d", "12h", "8w" from now, or the end of a local day "2027-01-31". */
+/* Parses "30d", "12h", "8w" from now, or the end of a day in UTC "2027-01-31". */
 static int parse_token_expiry(const char *text, int64_t *ret_ms, struct err *err)
 {
-	struct tm tm = { .tm_hour = 23, .tm_min = 59, .tm_sec = 59, .tm_isdst = -1 };
 	int64_t span_ms;
-	char *end;
+	double day_s;
 
 	if (cli_span(text, &span_ms) && span_ms > 0) {
 		*ret_ms = clock_wall_ms() + span_ms;
 		return 0;
 	}
-	end = strptime(text, "%Y-%m-%d", &tm);
-	if (!end || *end)
+	if (strlen(text) != strlen("2027-01-31") || !text_iso_time(text, &day_s))
 		return err_set(err, ERR_USAGE,
 			       "--expires %s: expected a time such as 12h, 30d or 8w, or a date such as 2027-01-31",
 			       text);
-	*ret_ms = (int64_t)mktime(&tm) * 1000;
+	*ret_ms = ((int64_t)day_s + 86399) * 1000;
 	if (*ret_ms <= clock_wall_ms())
 		return err_set(err, ERR_USAGE, "--expires %s: is in the past", text);
 	return 0;

@@ -309,7 +309,7 @@ const char *table_time(char *text, int64_t ms)
 	time_t t = (time_t)(ms / 1000);
 	struct tm tm;
 
-	if (ms <= 0 || !localtime_r(&t, &tm) || !strftime(text, 32, "%Y-%m-%d %H:%M:%S", &tm))
+	if (ms <= 0 || !gmtime_r(&t, &tm) || !strftime(text, 32, "%Y-%m-%d %H:%M:%SZ", &tm))
 		snprintf(text, 32, "-");
 	return text;
 }
