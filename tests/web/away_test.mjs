@@ -74,6 +74,24 @@ test('a change between the list and the events is shown; so is one while the tab
 	await points(page, 52);
 });
 
+// Shopify/dashing#86 and nginx#1505: a proxy that collects replies never hands on the stream's headers.
+test('a stream of events that never opens: the page polls', async (t) => {
+	const finish = async (name) => {
+		const { id } = await here.ask('POST', 'runs', { experiment: 'held', name });
+		await here.ask('PATCH', 'runs/' + id, { status: 'finished' });
+	};
+	await finish('one');
+	const page = await here.open(t, 'health');
+	await page.route('**/api/v1/events*', () => undefined);
+	await page.goto(here.server.url + '?e=held');
+	await rows(page, 1);
+	await finish('two');
+	await rows(page, 2);
+	await finish('three');
+	await rows(page, 3);
+	assert.equal(await page.locator('.banner').count(), 0);
+});
+
 test('an experiment with more runs than one page of the API', async (t) => {
 	for (let i = 0; i < 230; i++) await here.ask('POST', 'runs',
 		{ experiment: 'many', name: 'a-name-that-is-longer-than-its-column-number-' + i });

@@ -12,8 +12,11 @@ import { go, view } from './view.ts';
 const LIVE_MS = 400;
 const LIVE_SHARE = 0.25;
 const SOON_MS = 60;
-/** Polling interval without events. */
+/** Polling intervals without events: while a run is running, and else. */
 const POLL_MS = 2000;
+const IDLE_MS = 10000;
+/** Events that are not open by then are held back: by a proxy that collects replies. */
+const OPEN_MS = 5000;
 /** Grace period for a restarting server. */
 const PATIENCE_MS = 2000;
 /** Runs per request: their ids are in the address. */
@@ -84,16 +87,21 @@ function mergeRuns(asked: string[], fresh: Run[]): void {
 let closeEvents: (() => void) | null = null;
 let pollTimer = 0;
 let awayTimer = 0;
+let streaming = false;
 
-/** Polls without events, after the first time only while a run is running. */
+function pollIn(ms: number): void {
+	clearTimeout(pollTimer);
+	pollTimer = window.setTimeout(() => void poll(), ms);
+}
+
+/** Polls without events. */
 async function poll(): Promise<void> {
-	pollTimer = 0;
 	if (document.hidden || away.value) return;
 	try {
 		const c = await api.getChanges(changesToken.value);
+		if (streaming) return;
 		onChanges(c);
-		if (c.more || runs.value.some((r) => r.status === 'running'))
-			pollTimer = window.setTimeout(() => void poll(), c.more ? 0 : POLL_MS);
+		pollIn(c.more ? 0 : runs.value.some((r) => r.status === 'running') ? POLL_MS : IDLE_MS);
 	} catch (e) {
 		report(e);
 	}
@@ -103,6 +111,7 @@ async function poll(): Promise<void> {
 export function unfollow(): void {
 	closeEvents?.();
 	closeEvents = null;
+	streaming = false;
 	clearTimeout(pollTimer);
 	clearTimeout(awayTimer);
 	awayTimer = 0;
@@ -113,11 +122,14 @@ export function follow(): void {
 	unfollow();
 	if (document.hidden || away.value) return;
 	let dropped = false;
+	pollIn(OPEN_MS);
 	closeEvents = api.openEvents(changesToken.value, {
 		onChanges,
 		onOpen: () => {
 			clearTimeout(awayTimer);
+			clearTimeout(pollTimer);
 			awayTimer = 0;
+			streaming = true;
 			if (dropped) refresh();
 			dropped = false;
 		},
@@ -125,6 +137,6 @@ export function follow(): void {
 			dropped = true;
 			if (!awayTimer) awayTimer = window.setTimeout(() => (away.value = true), PATIENCE_MS);
 		},
-		onRefused: () => void poll(),
+		onRefused: () => pollIn(0),
 	});
 }
