@@ -588,11 +588,12 @@ def requests(m, server):
 
 
 def odd_clients(m, server):
-    """Requests of MLflow's own REST tests: a thousand runs at once, slashes in front of an address, runs without a name."""
-    many = {k: [f"id_{i}" for i in range(1000)] for k in ("run_id", "run_ids")}
-    for path, key, text in (("/metrics/get-history-bulk", "run_id", "cannot specify more than 100 run_ids. Received 1000 run_ids."),
-                            ("/metrics/get-history-bulk-interval", "run_ids", "must specify at most 100 run_ids. Received 1000 run_ids.")):
-        m.bad("INVALID_PARAMETER_VALUE", "GET", path, prefix=AJAX, text=text, metric_key="loss", **{key: many[key]})
+    """Requests of MLflow's own REST tests: a thousand runs at once (and more, with whole ids), slashes in front of an address, runs without a
+    name."""
+    for ids in ([f"id_{i}" for i in range(1000)], [f"{i:032x}" for i in range(1100)]):
+        for path, key, text in (("/metrics/get-history-bulk", "run_id", "cannot specify more than 100 run_ids. Received %d run_ids."),
+                                ("/metrics/get-history-bulk-interval", "run_ids", "must specify at most 100 run_ids. Received %d run_ids.")):
+            m.bad("INVALID_PARAMETER_VALUE", "GET", path, prefix=AJAX, text=text % len(ids), metric_key="loss", **{key: ids})
     run = make(m)
     for path in ("/model-versions/get-artifact?path=../x", "/get-artifact?path=../x&run_id=" + run, "/get-artifact?path=file:///x&run_id=" + run,
                  "/nope", "/api/2.0/mlflow-artifacts/artifacts?path=..%2Fx", API + "/runs/get?run_id=" + run, API + "/runs/nope"):

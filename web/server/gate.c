@@ -110,7 +110,7 @@ static bool check_request_line(struct gate_pass *p, const struct gate_request *r
 		return refuse_at_gate(r, CALL_http_version, "unsupported HTTP version: expected HTTP/1.1 or HTTP/1.0");
 	if (strlen(req->target) > GATE_TARGET_MAX)
 		return refuse_at_gate(r, CALL_uri_too_long,
-				      "the URL is longer than 16384 bytes; use the POST form of the query");
+				      "the URL is longer than 48 KiB; use the POST form of the query");
 	for (s = req->target; *s; s++)
 		if ((unsigned char)*s <= 0x20 || (unsigned char)*s >= 0x7f || *s == '#' || *s == '\\')
 			return refuse_at_gate(r, CALL_bad_request,
@@ -142,7 +142,7 @@ static bool check_header_fields(const struct gate_request *req, struct gate_refu
 					      "Content-Encoding", "Authorization", "Expect", "Origin", "Range",
 					      "If-None-Match", "Idempotency-Key" };
 	const struct gate_header *idempotency = gate_find(req, "Idempotency-Key");
-	size_t i, k;
+	size_t i, k, bytes = 0;
 
 	if (req->header_count > GATE_HEADERS_MAX)
 		return refuse_at_gate(r, CALL_header_too_large, "more than 100 header fields");
@@ -151,6 +151,9 @@ static bool check_header_fields(const struct gate_request *req, struct gate_refu
 
 		if (!gate_is_token(h->name, h->name_len))
 			return refuse_at_gate(r, CALL_bad_request, "a header field's name is not a token");
+		bytes += h->name_len + h->value_len;
+		if (bytes > GATE_FIELDS_MAX)
+			return refuse_at_gate(r, CALL_header_too_large, "header fields of more than 32 KiB");
 		for (k = 0; k < h->value_len; k++)
 			if (!gate_is_text(h->value[k]))
 				return refuse_at_gate(r, CALL_bad_request,

@@ -203,6 +203,7 @@ static void start_http_daemon(struct server *s)
 	s->daemon = MHD_start_daemon(
 		flags, 0, accept_connection, s, exchange_go, s, MHD_OPTION_LISTEN_SOCKET, s->listen.fd,
 		MHD_OPTION_THREAD_POOL_SIZE, workers > 1 ? workers : 0, MHD_OPTION_CONNECTION_LIMIT, (unsigned)n,
+		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)GATE_HEAD_BYTES,
 		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)HTTP_IDLE_TIMEOUT_S, MHD_OPTION_STRICT_FOR_CLIENT, 1,
 		MHD_OPTION_UNESCAPE_CALLBACK, keep_percent_encoding, NULL, MHD_OPTION_URI_LOG_CALLBACK, exchange_open,
 		s, MHD_OPTION_NOTIFY_COMPLETED, exchange_end, s, MHD_OPTION_NOTIFY_CONNECTION, track_connection, s,

@@ -359,9 +359,9 @@ static const char *explain_status(unsigned status)
 {
 	switch (status) {
 	case MHD_HTTP_URI_TOO_LONG:
-		return "the URL is longer than 16384 bytes; use the POST form of the query";
+		return "the URL is longer than 48 KiB; use the POST form of the query";
 	case MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE:
-		return "the head of the request is longer than 32 KiB";
+		return "header fields of more than 32 KiB";
 	case MHD_HTTP_BAD_REQUEST:
 		return "the request is malformed";
 	default:
