@@ -241,6 +241,26 @@ def kept(folder):
     lib.equal(server.stop(), 0, "exit code")
 
 
+def ended(folder):
+    """Imported files are a copy: their runs are finished at once, and end with their last record, as those of a followed
+    folder that is old; also when a file is read in several parts."""
+    source, into = os.path.join(folder, "ended"), os.path.join(folder, "ended-into")
+    for name, age_s, n in (("fresh", 35, 30), ("old", 1e5, 30), ("long", 1e5, 40000)):
+        path = os.path.join(source, "e", name, "events.out.tfevents.1.h")
+        os.makedirs(os.path.dirname(path))
+        start = int(time.time() - age_s)
+        with open(path, "wb") as out:
+            out.write(wire.record(twelve.event(float(start), 0, version="brain.Event:2")))
+            out.write(b"".join(wire.record(twelve.event(float(start + i), i, simple("loss", 0x3f800000))) for i in range(n)))
+        os.utime(path, (start + n, start + n))
+    run("import", source, "--logdir", into)
+    want = {"fresh": ("finished", 29), "old": ("finished", 29), "long": ("finished", 39999)}
+    for where, known in ((into, want), (source, {**want, "fresh": ("running", None)})):
+        rows = json.loads(run("ls", "--json", "--logdir", where))["runs"]
+        found = {r["name"]: (r["status"], r["end_time"] and round((r["end_time"] - r["start_time"]) / 1000)) for r in rows}
+        lib.equal(found, known, f"how runs ended: {where}")
+
+
 def wait_folded(server):
     until = time.monotonic() + 60
     while time.monotonic() < until and "dptrack_store_unfolded_points 0\n" not in server.request("GET", "/metrics")[2].decode():
@@ -252,6 +272,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="dptrack-test.") as folder:
         damaged(folder)
         kept(folder)
+        ended(folder)
         source, into, far = (os.path.join(folder, n) for n in ("source", "into", "far"))
         name = "events.out.tfevents.1795000000.here.%d.0"
         want = {"long0": write(os.path.join(source, "e", "long", name % 0), rng, 15000),

@@ -403,14 +403,16 @@ static int put_journal_items(struct state *st, struct state_run *r, struct state
 	return rc;
 }
 
-/* A run in an old folder is not running; a journal read later may still set how it ended. Event files of other
- * programs, followed or imported (ordered), do not say that they end. */
+/* A run in an old folder is not running, nor is an imported file: it is a copy. A later part moves its end; a journal read
+ * later may still set how it ended. */
 static int end_silent_run(struct state *st, struct state_run *r, const struct state_writer *w, const struct change *c,
 			  struct err *err)
 {
-	if (!c->in.spoke || !r->beats || strcmp(r->status, "running") || clock_wall_ms() - r->last_ms < SEGMENT_LOST_MS)
+	bool silent = w->ordered || clock_wall_ms() - r->last_ms >= SEGMENT_LOST_MS;
+
+	if (!c->in.spoke || !r->beats || !silent || (strcmp(r->status, "running") && !r->inferred))
 		return 0;
-	return segment_lost(st, r, w->rank == EVENT_RANK_RUN || w->ordered ? "finished" : "killed", err);
+	return segment_lost(st, r, w->ordered || w->rank == EVENT_RANK_RUN ? "finished" : "killed", err);
 }
 
 static void report_damage(struct change *c)
