@@ -96,7 +96,7 @@ def sentences(s):
                                   ("No run has the metric zzz", "best_run", {"key": "zzz"}), ("has no series zzz. It has: epoch/top1", "get_series", {"run": "base", "key": "zzz"})):
         said = s.call(tool, **arguments)
         check(want in said, f"{tool} {arguments}: {said}")
-    for want, tool, arguments in (("no experiment 'none'", "list_runs", {"experiment": "none"}), ("no run none", "diagnose", {"run": "none"}), ("argument run is missing", "diagnose", {}), ("unknown argument rum", "diagnose", {"rum": "x"}),
+    for want, tool, arguments in (("no experiment 'none'", "list_runs", {"experiment": "none"}), ("no run none", "diagnose", {"run": "none"}), ("argument run is missing", "diagnose", {}), ("diagnose: unknown argument rum: expected run", "diagnose", {"rum": "x"}),
                                   ("2 to 50", "why", {"runs": ["base"]}), ("list of strings", "why", {"runs": "base"}), ("expected a string", "get_series", {"run": 3, "key": "x"}),
                                   ("1 to 1000", "list_runs", {"limit": 0}), ("max or min", "best_run", {"key": "x", "direction": "up→"}), ("", "list_runs", {"filter": "(("})):
         said = s.call(tool, error=True, **arguments)

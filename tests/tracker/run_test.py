@@ -142,6 +142,7 @@ def bad_keys_and_long_values(runs):
     assert [p[0] for p in j.points] == ['ok', 'ü' * 250, 'dptrack/dropped'] and j.points[-1][4] == 2.0
     assert j.params['p'] == 'ä' * 4000 and 'was truncated' in out and 'closed 0 2' in out
     assert all(line.startswith(('warn', 'run', 'closed')) for line in out.strip().split('\n')), 'one line per warning'
+    assert 'points lost so far: 2' in out, out
 
 
 def points_are_seen_soon(runs):

@@ -123,6 +123,17 @@ static const struct mcp_argument *find_declared(const struct mcp_tool *tool, con
 	return NULL;
 }
 
+/* Names the arguments that the tool has. */
+static int refuse_argument(const struct mcp_tool *tool, const char *name, struct err *err)
+{
+	char known[300] = "";
+	size_t n = 0;
+
+	for (size_t i = 0; i < MCP_ARGUMENTS_MAX && tool->arguments[i].name && n < sizeof(known); i++)
+		n += (size_t)snprintf(known + n, sizeof(known) - n, "%s%s", i ? ", " : "", tool->arguments[i].name);
+	return err_set(err, ERR_USAGE, "%s: unknown argument %.80s: expected %s", tool->name, name, known);
+}
+
 /* Removes arguments that are null, and checks the others against the declaration. */
 static int check_arguments(const struct mcp_tool *tool, json_t *arguments, struct err *err)
 {
@@ -135,7 +146,7 @@ static int check_arguments(const struct mcp_tool *tool, json_t *arguments, struc
 	json_object_foreach_safe(arguments, next, name, v) {
 		a = find_declared(tool, name);
 		if (!a)
-			return err_set(err, ERR_USAGE, "unknown argument %.80s of %s", name, tool->name);
+			return refuse_argument(tool, name, err);
 		if (json_is_null(v)) {
 			json_object_del(arguments, name);
 			continue;

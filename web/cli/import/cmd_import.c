@@ -73,7 +73,7 @@ static int import_path(struct importer *b, const char *from, struct err *err)
 		return events_import(b, from, err);
 	return err_set(err, ERR_USAGE,
 		       "%s: unknown format: expected a folder, MLflow's SQLite file, W&B's .wandb file, or runs as "
-		       "lines of JSON",
+		       "lines of JSON (docs/reference/json-lines.md)",
 		       from);
 }
 
@@ -118,6 +118,6 @@ const struct cli_command cli_import = {
 	.summary = "import runs of MLflow (mlflow.db, mlruns), W&B (wandb) or TensorBoard, or as lines of JSON (-)",
 	.examples = "  dptrack import mlruns\n"
 		    "  dptrack import wandb --logdir runs\n"
-		    "  dptrack import log.jsonl --experiment digits\n",
+		    "  my-exporter | dptrack import - --experiment digits\n",
 	.run = run_import_command
 };

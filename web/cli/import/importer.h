@@ -165,7 +165,7 @@ int folder_each(const char *folder, folder_fn *fn, void *arg, struct err *err);
 /* Event files of TensorBoard's writers; prints a summary. ERR_USAGE: no file is from another program. */
 int events_import(struct importer *b, const char *from, struct err *err);
 
-/* Runs as lines of JSON; the format is described in json_lines.c. "-": standard input. */
+/* Runs as lines of JSON; docs/reference/json-lines.md describes the format. "-": standard input. */
 bool json_lines_is(const char *path);
 int json_lines_read(struct importer *b, const char *path, struct err *err);
 int json_lines_take(struct importer *b, FILE *f, struct err *err);

@@ -1,27 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* json_lines.c: imports runs that a program writes as lines of JSON, one object with one member each. A table has a
- * function for each kind of line. `python -m dptrack.importers` writes the runs of Aim, Neptune and W&B; a script can
- * do the same for any other tracker. The first line is {"dptrack_runs": 1}. Times are seconds since 1970; numbers may
- * be the words "NaN", "Infinity" and "-Infinity".
- *
- *	{"run": {"id": 32 hex digits, "experiment": E, "name": N, "start": T}}	begins a run
- *	{"param": [KEY, VALUE]}, {"tag": [KEY, TEXT]}, {"environment": [KEY, TEXT]}
- *	{"code": [NAME, TEXT]}, {"note": TEXT}
- *	{"points": [[KEY, STEP, T, NUMBER], …]}
- *	{"final": [KEY, STEP, T, NUMBER]}	a final value, not a point of a series
- *	{"image": [KEY, STEP, T, {"file": PATH, "width": W, "height": H}]}
- *	{"audio": [KEY, STEP, T, {"file": PATH, "type": "audio/wav"}]}
- *	{"text": [KEY, STEP, T, {"text": MARKDOWN}]}
- *	{"histogram": [KEY, STEP, T, {"values": COUNTS, "bins": EDGES}]}
- *	{"table": [KEY, STEP, T, {"columns": TITLES, "data": ROWS}]}
- *	{"console": [STREAM, T, LINE]}
- *	{"file": [PATH, FROM]}	an artifact: PATH in the run, FROM a file or folder here, below
- *						the imported folder or one of --files-from
- *	{"left_out": TEXT}	an item that cannot be imported
- *	{"deleted": true}
- *	{"end": [STATUS, T]}	"running" if it continues; the run is imported when it ends
- *
- * Points and media are in the order of time, so that a repeated import adds nothing, or only what is new. */
+ * function for each kind of line; docs/reference/json-lines.md describes them. Points and media are in the order of time,
+ * so that a repeated import adds nothing, or only what is new. */
 
 #include <errno.h>
 #include <inttypes.h>
@@ -338,7 +318,8 @@ int json_lines_take(struct importer *b, FILE *f, struct err *err)
 	int rc = 0;
 
 	if (n < 0 || !is_head_line(line, (size_t)n))
-		rc = err_set(err, ERR_USAGE, "not a file of runs: the first line is not {\"" HEAD "\": 1}");
+		rc = err_set(err, ERR_USAGE, "not a file of runs: the first line is not {\"" HEAD "\": 1}: see "
+				"docs/reference/json-lines.md");
 	while (!rc && (n = getline(&line, &room, f)) >= 0) {
 		number++;
 		rc = read_run_line(&l, line, (size_t)n, err);
