@@ -140,15 +140,20 @@ def exports(server, a, b):
     return whole
 
 
-def foreign(server):
-    """A run without phases: the times of its points."""
+def foreign(server, a):
+    """A run without phases, or with a phase/step that is no time: the times of its points, and the sentence says so."""
     runs = []
-    for name, every in (("foreign", 2.0), ("foreign-2", 1.0)):
+    for name, every, step_s in (("foreign", 2.0, None), ("foreign-2", 1.0, 0), ("foreign-3", 1.0, -1), ("foreign-4", 1.0, "NaN")):
         run = lib.make_run(server, "why", name)
         points = [{"key": "loss", "step": 10 * i, "value": 1, "wall_time": 1795000000 + every * i + 0.01 * (i % 3)} for i in range(1, 50)]
+        points += [{"key": "phase/step", "step": p["step"], "value": step_s, "wall_time": p["wall_time"]} for p in points if step_s is not None]
         lib.equal(server.json("POST", f"/api/v1/runs/{run}/metrics", {"points": points})[0], 200, "POST metrics")
         runs.append(run)
     near(why(server, *runs)["pairs"][0]["factor"], 2, 0.01, "foreign runs")
+    for pair, (one, other) in zip(why(server, *runs)["pairs"], (("foreign", "foreign-2"), ("foreign-2", "foreign-3"), ("foreign-3", "foreign-4"))):
+        lib.check(f"; {one} and {other} without a phase/step above 0: timed by the clock" in pair["sentence"], pair["sentence"])
+    lib.check("; foreign-2 without a phase/step" in why(server, a, runs[1])["pairs"][0]["sentence"], "one of two")
+    lib.check("by the clock" not in why(server, a, a)["pairs"][0]["sentence"], "none")
 
 
 def refused(server, a):
@@ -184,7 +189,7 @@ def main():
         pooled(server, a)
         ranks(server)
         whole = exports(server, a, b)
-        foreign(server)
+        foreign(server, a)
         refused(server, a)
         command(server, a, b, whole)
     lib.finish("why")

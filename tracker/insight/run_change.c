@@ -312,6 +312,10 @@ void run_change_describe(struct buf *out, const struct run_change *c, const char
 		buf_adds(out, "; the spread of equal runs is unknown, so this may be chance: repeat both with "
 			      "another --seed, or use dptrain bench --compare-with");
 	}
+	if (c->by_clock[0] || c->by_clock[1])
+		buf_addf(out, "; %s%s%s without a phase/step above 0: timed by the clock from point to point",
+			 c->by_clock[0] ? a : "", c->by_clock[0] && c->by_clock[1] ? " and " : "",
+			 c->by_clock[1] ? b : "");
 }
 
 const char *run_change_cause(const char *key, size_t i)

@@ -46,6 +46,7 @@ struct run_change_part {
 struct run_change {
 	enum run_change_basis basis;
 	bool by_step;		      /* a step counted as a sample: the batch size is unknown; set by the caller */
+	bool by_clock[2];	      /* A and B have no phase/step; set by the caller */
 	double seconds[2];	      /* per sample, A and B: geometric means of the runs */
 	double factor, low, high;     /* A's seconds / B's: above 1, B is faster; low and high NaN: no interval */
 	double steps_low, steps_high; /* interval from the steps of these runs alone; NaN: too few */

@@ -106,7 +106,7 @@ static void estimate_step_spread(const struct step_time_step *steps, struct step
 int step_time_of(const struct step_time_step *steps, size_t n, int64_t settled, struct step_time *ret, struct err *err)
 {
 	double *values = calloc(2 * n + 1, sizeof(*values));
-	struct step_time p = { .seconds = NAN, .variance = NAN };
+	struct step_time p = { .seconds = NAN, .variance = NAN, .by_clock = n && steps[0].by_clock };
 
 	if (!values)
 		return err_set(err, ERR_NOMEM, "out of memory: %zu steps", n);

@@ -19,6 +19,7 @@ const char *step_time_phase_name(enum step_time_phase p);
 struct step_time_step {
 	int64_t step;
 	int rank;
+	bool by_clock; /* the time between two points of a series, without phase/step */
 	double samples;
 	double seconds; /* the sum of phase */
 	double phase[STEP_TIME_PHASES];
@@ -26,6 +27,7 @@ struct step_time_step {
 
 struct step_time {
 	size_t steps, warmup;		/* counted; skipped as warm-up before them */
+	bool by_clock;			/* as of its steps */
 	double samples;			/* of the counted steps */
 	double seconds;			/* per sample: all seconds divided by all samples. NaN without steps */
 	double phase[STEP_TIME_PHASES]; /* parts of seconds, with that sum */

@@ -237,6 +237,7 @@ static size_t collect_marks(const struct steps *s, const struct steps_batch *bat
 		if (seconds > 0) {
 			ret[n] = (struct step_time_step){ .step = s->first + (int64_t)at,
 							  .rank = -1,
+							  .by_clock = true,
 							  .seconds = seconds };
 			ret[n].samples = batch->global * (double)(s->first + (int64_t)at - last);
 			ret[n++].phase[STEP_TIME_other] = seconds;

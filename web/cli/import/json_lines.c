@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* json_lines.c: imports runs that a program writes as lines of JSON, one object with one member each. A table has a
- * function for each kind of line; docs/reference/json-lines.md describes them. Points and media are in the order of time,
- * so that a repeated import adds nothing, or only what is new. */
+ * function for each kind of line; docs/reference/json-lines.md describes them. Points and media are in the order of
+ * time, so that a repeated import adds nothing, or only what is new. */
 
 #include <errno.h>
 #include <inttypes.h>

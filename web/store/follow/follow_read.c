@@ -135,7 +135,7 @@ static int send_range(struct follow *f, struct follow_file *file, const void *by
 	return rc;
 }
 
-/* Returns true for an exported file of a run that the store has, or that was removed for good: it is not another run. */
+/* Returns true for an exported file of a run that the store has, or that was removed for good: not another run. */
 static bool is_stored_export(struct follow *f, const struct origin *o)
 {
 	uint64_t durable;

@@ -120,8 +120,8 @@ static int begin_writer(struct state *st, struct state_run *r, const struct chan
 	return rc;
 }
 
-/* Refuses the journal of another training that uses the id of a live run: the same rank of the same segment. A file in a
- * followed folder is stored: its program warns. */
+/* Refuses the journal of another training that uses the id of a live run: the same rank of the same segment. A file in
+ * a followed folder is stored: its program warns. */
 static int refuse_second_training(struct state *st, struct state_run *r, struct change *c, struct err *err)
 {
 	const struct intake_header *h = c->op.journal.path ? NULL : c->in.header;
@@ -136,8 +136,8 @@ static int refuse_second_training(struct state *st, struct state_run *r, struct 
 	if (rc || (rc = db_next(state_db(st), q, err)) <= 0)
 		return rc;
 	change_refuse(c, ERR_EXISTS,
-		      "run %s is being recorded by process %lld on %.200s: give this training a run id of its own, or each "
-		      "process a rank", r->uuid, (long long)db_i64(q, COL_writer_rival_pid),
+		      "run %s is being recorded by process %lld on %.200s: give this training a run id of its own, or "
+		      "each process a rank", r->uuid, (long long)db_i64(q, COL_writer_rival_pid),
 		      db_str(q, COL_writer_rival_host));
 	db_stop(q);
 	err_field(&c->res.err, "run");
@@ -403,8 +403,8 @@ static int put_journal_items(struct state *st, struct state_run *r, struct state
 	return rc;
 }
 
-/* A run in an old folder is not running, nor is an imported file: it is a copy. A later part moves its end; a journal read
- * later may still set how it ended. */
+/* A run in an old folder is not running, nor is an imported file: it is a copy. A later part moves its end; a journal
+ * read later may still set how it ended. */
 static int end_silent_run(struct state *st, struct state_run *r, const struct state_writer *w, const struct change *c,
 			  struct err *err)
 {

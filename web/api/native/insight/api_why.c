@@ -103,6 +103,8 @@ static int compare_pair(struct call *c, const struct why *w, struct why_pair *p,
 	run_change_compute((struct run_change_side){ p->a->paces, p->a->n },
 			   (struct run_change_side){ p->b->paces, p->b->n }, &pool, &p->change);
 	p->change.by_step = w->by_step;
+	p->change.by_clock[0] = p->a->paces[0].by_clock;
+	p->change.by_clock[1] = p->b->paces[0].by_clock;
 	p->product = before * p->change.factor;
 	compare_goal_metric(w, p);
 	buf_init(&text, WHY_SENTENCE_MAX);
