@@ -3,7 +3,7 @@
 """Makes the files in this folder: one small set of pictures in containers of other programs, set.json with each
 sample's name, label and the SHA-256 of its file, and a few texts. Run by hand with lmdb (1.7.5), pyarrow (26.0.1),
 h5py (3.16.0) and zstandard (0.25.0) installed; the tests read only what is committed.
-    make_formats.py [lmdb] [parquet] [arrow] [labels] [hdf5] [texts]"""
+    make_formats.py [lmdb] [parquet] [arrow] [labels] [named] [hdf5] [texts]"""
 import hashlib
 import json
 import os
@@ -174,6 +174,22 @@ def label_files():
             w.write_table(t)
 
 
+CLASSES = ["ant", "bee", "cat", "dog"]
+
+
+def named_files():
+    """As the datasets library writes a column of numbers whose classes have names (ClassLabel). One class does not occur; row 5 is out of
+    their range."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+    features = {"image": {"_type": "Image"}, "label": {"names": CLASSES, "_type": "ClassLabel"}}
+    whole = pa.table({"image": pa.array([{"bytes": png(16, 16, i), "path": None} for i in range(12)]), "label": [4 if i == 5 else i % 3 for i in range(12)]})
+    whole = whole.replace_schema_metadata({"other": "x", "huggingface": json.dumps({"info": {"features": features}})})
+    pq.write_table(whole, os.path.join(HERE, "named.parquet"), compression="none")
+    with pa.OSFile(os.path.join(HERE, "named.arrow"), "wb") as f, pa.ipc.new_stream(f, whole.schema) as w:
+        w.write_table(whole)
+
+
 def pixel(i, y, x, c):
     return (i * 7 + y * 3 + x * 5 + c * 11) % 251
 
@@ -246,8 +262,8 @@ def main():
     with open(os.path.join(HERE, "set.json"), "w", encoding="utf-8") as f:
         json.dump([[name, label, hashlib.sha256(file).hexdigest()] for name, label, file in samples()], f, indent=0)
         f.write("\n")
-    for what in sys.argv[1:] or ["lmdb", "parquet", "arrow", "labels", "hdf5", "texts"]:
-        {"lmdb": lmdb_files, "parquet": parquet_files, "arrow": arrow_files, "labels": label_files, "hdf5": hdf5_files, "texts": text_files}[what]()
+    for what in sys.argv[1:] or ["lmdb", "parquet", "arrow", "labels", "named", "hdf5", "texts"]:
+        {"lmdb": lmdb_files, "parquet": parquet_files, "arrow": arrow_files, "labels": label_files, "named": named_files, "hdf5": hdf5_files, "texts": text_files}[what]()
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ classes in sorted order. A field that is missing is answered with those that are
 import io
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -134,6 +135,25 @@ def limit():
     assert done.stdout.count("a training refuses this set: ") == 1 and "15 samples cannot be read, more than 10" in done.stdout, done
 
 
+def stated():
+    """The classes that datasets' ClassLabel names in a schema count, also one that does not occur; a label outside of them is left out
+    (https://huggingface.co/docs/datasets/about_dataset_features). Files that name others are refused."""
+    want = [i % 3 for i in range(N) if i != 5], make_formats.CLASSES
+    os.mkdir(f"{tmp}/stated")
+    for name in ("named.parquet", "named.arrow"):
+        path = os.path.join(FORMATS, name)
+        got = deliver(path)
+        assert got[:2] == want and len(got[2]) == 1 and "row 5: its label is above those that the schema names" in got[2][0], got
+        shutil.copy(path, f"{tmp}/stated/{name}")
+    for _ in range(2):  # the second time from the table that the first one keeps
+        assert deliver(f"{tmp}/stated")[:2] == (want[0] * 2, want[1])
+    done = subprocess.run([os.path.join(BUILD, "dptrain"), "inspect", "--data-path", f"{tmp}/stated"], capture_output=True, text=True, timeout=60, check=True)
+    assert "4 classes: ant, bee, cat, dog\n" in done.stdout, done
+    with open(os.path.join(FORMATS, "named.arrow"), "rb") as f, open(f"{tmp}/stated/other.arrow", "wb") as g:
+        g.write(f.read().replace(b'"ant"', b'"ape"'))
+    assert "other.arrow: its schema names other classes than those of the files before it" in deliver(f"{tmp}/stated", code=1)
+
+
 def records():
     def example(**features):
         entries = b""
@@ -158,5 +178,6 @@ with tempfile.TemporaryDirectory(prefix="dptrain-labels-") as tmp:
     columns()
     texts()
     limit()
+    stated()
     records()
 print("labels: of every type, in every container")

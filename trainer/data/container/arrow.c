@@ -271,7 +271,7 @@ static void add_arrow_row(struct arrow_reader *s, const struct arrow_rows *r, in
 {
 	const struct arrow_type offset = { ARROW_INTEGER, s->schema.image.type.width, true };
 	int64_t begin = decode_integer(r->offsets, &offset, row), end = decode_integer(r->offsets, &offset, row + 1);
-	const struct sample_label label = find_arrow_label(s, &r->labels, row);
+	const struct sample_label label = label_below(find_arrow_label(s, &r->labels, row), s->schema.n_classes);
 	int packing = r->data.packing;
 	bool inside = begin >= 0 && end >= begin && (uint64_t)end <= r->data.bytes && end - begin <= UINT32_MAX;
 	const char *wrong = !r->valid[row] || begin == end ? "has no picture"
@@ -485,6 +485,7 @@ int arrow_scan(struct samples *to, const struct byte_source *file, uint32_t obje
 	s->object = object;
 	s->schema.fields = f;
 	s->schema.file = file->name;
+	s->schema.classes = &to->classes;
 	if (file->bytes >= sizeof(head))
 		rc = file->read(file->user, 0, head, sizeof(head), err);
 	if (!memcmp(head, FILE_MAGIC, sizeof(head)))

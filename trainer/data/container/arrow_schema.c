@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define IMAGE ";image;img;picture;bytes"
-#define LABEL ";label;labels;fine_label;class"
 #define NOT_NUMBERS 500 /* added to the rank of a usual name whose column has no numbers */
 
 enum field_type { NULLS = 1, INT = 2, FLOAT = 3, BINARY = 4, UTF8 = 5, BOOL = 6, STRUCT = 13, UNION = 14,
@@ -20,15 +18,6 @@ struct path {
 	bool listed;
 };
 
-static int rank_arrow_column(const char *list, const char *column)
-{
-	char name[256];
-	size_t n = strlen(column);
-
-	snprintf(name, sizeof(name), "%.*s", (int)(n > 6 && !strcmp(column + n - 6, ".bytes") ? n - 6 : n), column);
-	return webdataset_rank(list, name);
-}
-
 /* Makes the column the choice for images or labels if it ranks before the present choice. */
 static void choose_arrow_column(struct arrow_column *c, const struct path *p, int rank,
 				const struct arrow_column *found)
@@ -38,6 +27,7 @@ static void choose_arrow_column(struct arrow_column *c, const struct path *p, in
 	*c = *found;
 	c->rank = rank;
 	c->listed = p->listed;
+	memcpy(c->name, p->name, sizeof(c->name));
 	c->n_parents = p->depth;
 	memcpy(c->parents, p->parents, sizeof(c->parents));
 }
@@ -45,7 +35,7 @@ static void choose_arrow_column(struct arrow_column *c, const struct path *p, in
 /* Of the usual names, a column of numbers is preferred: it is the number of a class whose name may be in another. */
 static int rank_label_column(const struct arrow_schema *s, const struct path *p, const struct arrow_column *c)
 {
-	int rank = rank_arrow_column(s->label_names, p->name);
+	int rank = webdataset_rank_column(s->label_names, p->name);
 	bool number = c->type.kind == ARROW_INTEGER && !c->coded;
 
 	return rank < WEBDATASET_NO_RANK && rank >= s->given_labels && !number ? rank + NOT_NUMBERS : rank;
@@ -140,7 +130,7 @@ static void match_schema_field(struct arrow_schema *s, const struct flatbuffer *
 	if (!read_field_type(f, field, &c.type) || !read_field_coding(f, field, &c))
 		return;
 	if (c.type.kind == ARROW_BYTES)
-		choose_arrow_column(&s->image, p, rank_arrow_column(s->image_names, p->name), &c);
+		choose_arrow_column(&s->image, p, webdataset_rank_column(s->image_names, p->name), &c);
 	else
 		choose_arrow_column(&s->label, p, rank_label_column(s, p, &c), &c);
 }
@@ -184,6 +174,22 @@ static int check_arrow_column(const struct arrow_schema *s, const struct arrow_c
 	return 0;
 }
 
+/* Appends the names of classes that the metadata state for the column of labels. */
+static void take_stated_classes(struct arrow_schema *s, const struct flatbuffer *f, uint32_t table)
+{
+	uint32_t n, length, list = flatbuffer_vector(f, table, 2, 4, &n);
+
+	for (uint32_t i = 0; i < n && s->label.type.kind == ARROW_INTEGER && !s->label.coded; i++) {
+		const uint32_t entry = flatbuffer_member(f, list, i);
+		const char *key = (const char *)f->bytes + flatbuffer_vector(f, entry, 0, 1, &length);
+		const bool found = length == strlen(LABELS_METADATA) && !memcmp(key, LABELS_METADATA, length);
+		const char *value = (const char *)f->bytes + flatbuffer_vector(f, entry, 1, 1, &length);
+
+		if (found && !s->n_classes)
+			s->n_classes = label_names_stated(value, length, s->label.name, s->classes);
+	}
+}
+
 int arrow_schema_read(struct arrow_schema *s, const struct flatbuffer *f, uint32_t table, struct err *err)
 {
 	const struct webdataset_fields *fields = s->fields;
@@ -194,8 +200,8 @@ int arrow_schema_read(struct arrow_schema *s, const struct flatbuffer *f, uint32
 	if (flatbuffer_number(f, table, 0, 2, 0))
 		return err_set(err, ERR_USAGE, "%.150s: is big-endian: write it little-endian", s->file);
 	s->image.rank = s->label.rank = WEBDATASET_NO_RANK;
-	webdataset_list(s->image_names, fields->image, fields->image_given, IMAGE);
-	webdataset_list(s->label_names, fields->label, fields->label_given, LABEL);
+	webdataset_list(s->image_names, fields->image, fields->image_given, WEBDATASET_IMAGE_COLUMNS);
+	webdataset_list(s->label_names, fields->label, fields->label_given, WEBDATASET_LABEL_COLUMNS);
 	s->given_labels = 1;
 	for (const char *at = fields->label; (at = strchr(at, ';')); at++)
 		s->given_labels++;
@@ -205,5 +211,9 @@ int arrow_schema_read(struct arrow_schema *s, const struct flatbuffer *f, uint32
 				       "%.150s: the schema is damaged or has unsupported columns (unions, views)",
 				       s->file);
 	rc = check_arrow_column(s, &s->image, "encoded pictures of type binary (--image-field)", err);
-	return rc ? rc : check_arrow_column(s, &s->label, "labels (--label-field)", err);
+	if (!rc)
+		rc = check_arrow_column(s, &s->label, "labels (--label-field)", err);
+	if (!rc)
+		take_stated_classes(s, f, table);
+	return rc;
 }

@@ -20,6 +20,7 @@ struct arrow_type {
 
 /* A column to read. */
 struct arrow_column {
+	char name[256];
 	int rank;		      /* position of its name in the list; the best so far */
 	int buffer;		      /* its first buffer: the validity bitmap */
 	int parents[ARROW_DEPTH_MAX]; /* validity bitmaps of the structs that contain it */
@@ -34,6 +35,8 @@ struct arrow_column {
 struct arrow_schema {
 	const struct webdataset_fields *fields; /* set by the caller; borrowed */
 	const char *file;			/* … for messages */
+	struct buf *classes; /* … names of classes that the schema states are appended, each with a NUL */
+	int64_t n_classes;   /* of them */
 	char image_names[WEBDATASET_LIST_MAX], label_names[WEBDATASET_LIST_MAX];
 	int given_labels; /* names in front of the usual ones */
 	struct arrow_column image, label;

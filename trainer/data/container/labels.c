@@ -142,6 +142,27 @@ struct sample_label label_of_json(const char *text, size_t n, const char *path, 
 
 /* ---- names ---- */
 
+int64_t label_names_stated(const char *json, size_t n, const char *column, struct buf *ret)
+{
+	json_t *root = json_loadb(json, n, 0, NULL);
+	const json_t *features = find_json_member(root, "info.features"), *name;
+	const json_t *names = json_object_get(find_json_member(features, column), "names");
+	const int64_t count = (int64_t)json_array_size(names);
+	size_t i;
+
+	json_array_foreach(names, i, name)
+		buf_add(ret, json_is_string(name) ? json_string_value(name) : "", json_string_length(name) + 1);
+	json_decref(root);
+	return count;
+}
+
+struct sample_label label_below(struct sample_label l, int64_t classes)
+{
+	if (classes && !l.name && !l.wrong && l.number >= classes)
+		l.wrong = "its label is above those that the schema names";
+	return l;
+}
+
 void label_names_init(struct label_names *l)
 {
 	*l = (struct label_names){ .table = NULL };

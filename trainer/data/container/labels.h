@@ -28,6 +28,15 @@ struct sample_label label_of_text(const char *text, size_t n);
  * reason lists the members that there are. *keep: initialised by the caller; holds what the label points to. */
 struct sample_label label_of_json(const char *text, size_t n, const char *path, struct buf *keep);
 
+#define LABELS_METADATA "huggingface" /* key of what the datasets library adds to a schema */
+
+/* Appends the names of the classes, each with a NUL, that this JSON states for a column (ClassLabel). Returns their
+ * number; 0: none. */
+int64_t label_names_stated(const char *json, size_t n, const char *column, struct buf *ret);
+
+/* A number that is below `classes`, unless that is 0: unknown. */
+struct sample_label label_below(struct sample_label l, int64_t classes);
+
 /* Distinct names, numbered as they come. */
 struct label_names {
 	struct buf text;   /* each with a NUL */

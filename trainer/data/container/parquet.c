@@ -71,6 +71,7 @@ void parquet_close(struct parquet *p)
 	free(p->column);
 	free(p->levels);
 	free(p->wide);
+	free(p->metadata);
 	free(p);
 }
 
@@ -100,6 +101,11 @@ int parquet_groups(const struct parquet *p)
 int64_t parquet_rows(const struct parquet *p, int group)
 {
 	return p->group[group].rows;
+}
+
+const char *parquet_metadata(const struct parquet *p)
+{
+	return p->metadata ? p->metadata : "";
 }
 
 /* ---- values ---- */

@@ -34,6 +34,7 @@ const struct parquet_column *parquet_column(const struct parquet *p, int column)
 int parquet_find(const struct parquet *p, const char *name); /* index of the column; -1: none */
 int parquet_groups(const struct parquet *p);
 int64_t parquet_rows(const struct parquet *p, int group);
+const char *parquet_metadata(const struct parquet *p); /* of the datasets library: JSON, or "" */
 
 struct parquet_cell {
 	bool null;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trainer/data/container/labels.h"
 #include "trainer/data/container/parquet_page.h"
 #include "trainer/data/container/wire_formats.h"
 
@@ -206,6 +207,32 @@ static bool read_row_groups(struct parquet *p, struct thrift *t)
 	return p->group != NULL;
 }
 
+/* Reads a KeyValue, and keeps that of the datasets library. */
+static void read_key_value(struct parquet *p, struct thrift *t)
+{
+	struct thrift_field f = { 0, THRIFT_STOP };
+	const unsigned char *part[3] = { NULL };
+	size_t n[3] = { 0 };
+
+	while (thrift_next(t, &f))
+		if ((f.id == 1 || f.id == 2) && f.type == THRIFT_BYTES)
+			part[f.id] = thrift_bytes(t, &n[f.id]);
+		else
+			thrift_skip(t, f.type);
+	if (!t->bad && !p->metadata && n[1] == strlen(LABELS_METADATA) && !memcmp(part[1], LABELS_METADATA, n[1]))
+		p->metadata = strndup((const char *)part[2], n[2]);
+}
+
+static bool read_key_values(struct parquet *p, struct thrift *t)
+{
+	enum thrift_type type;
+	size_t n = thrift_list(t, &type);
+
+	for (; type == THRIFT_STRUCT && n && !t->bad; n--)
+		read_key_value(p, t);
+	return !n && !t->bad;
+}
+
 bool parquet_footer(struct parquet *ret, const unsigned char *bytes, size_t n)
 {
 	struct thrift t = { bytes, bytes + n, false };
@@ -218,6 +245,8 @@ bool parquet_footer(struct parquet *ret, const unsigned char *bytes, size_t n)
 			good = read_parquet_schema(ret, &t);
 		else if (f.id == 4 && f.type == THRIFT_LIST)
 			good = read_row_groups(ret, &t);
+		else if (f.id == 5 && f.type == THRIFT_LIST)
+			good = read_key_values(ret, &t);
 		else
 			thrift_skip(&t, f.type);
 		if (!good)

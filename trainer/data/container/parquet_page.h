@@ -30,6 +30,7 @@ struct parquet {
 	int n_columns, cap_columns;
 	struct parquet_group *group;
 	int n_groups;
+	char *metadata; /* of the datasets library; NULL: none */
 };
 
 /* Fills columns and groups from the footer. False: damaged. *ret must be zeroed except for file. */

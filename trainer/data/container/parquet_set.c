@@ -7,8 +7,7 @@
 #include "trainer/data/container/parquet.h"
 #include "trainer/data/container/webdataset.h"
 
-#define IMAGE ";image;img;picture;bytes"
-#define LABEL ";label;labels;fine_label;class"
+#define LABEL WEBDATASET_LABEL_COLUMNS
 #define LABEL_MISSING INT64_MIN /* in place of a label */
 #define LABEL_WRONG (INT64_MIN + 1)
 
@@ -20,20 +19,9 @@ struct parquet_reader {
 	int image, label; /* column indices */
 	int64_t *labels;  /* of the group's rows; -1 - i: name i of names */
 	struct label_names names;
+	int64_t n_classes; /* that the schema states; 0: none */
 	int64_t first; /* file row of the group's first row */
 };
-
-/* A column "image.bytes" matches the name "image". */
-static int rank_parquet_column(const char *list, const char *column)
-{
-	char name[PARQUET_NAME_MAX];
-	size_t n = strlen(column);
-
-	if (n > 6 && !strcmp(column + n - 6, ".bytes"))
-		n -= 6;
-	snprintf(name, sizeof(name), "%.*s", (int)n, column);
-	return webdataset_rank(list, name);
-}
 
 /* Returns the column whose name ranks first, of one of the types (bits). -1: none. */
 static int find_best_column(const struct parquet *p, const char *list, unsigned types)
@@ -41,8 +29,8 @@ static int find_best_column(const struct parquet *p, const char *list, unsigned 
 	int best = -1, rank = WEBDATASET_NO_RANK;
 
 	for (int i = 0; i < parquet_columns(p); i++) {
-		int r = types >> parquet_column(p, i)->type & 1 ? rank_parquet_column(list, parquet_column(p, i)->name)
-								: WEBDATASET_NO_RANK;
+		const struct parquet_column *c = parquet_column(p, i);
+		int r = types >> c->type & 1 ? webdataset_rank_column(list, c->name) : WEBDATASET_NO_RANK;
 
 		if (r < rank) {
 			rank = r;
@@ -85,7 +73,7 @@ static int find_sample_columns(struct parquet_reader *s, const struct webdataset
 {
 	char image[WEBDATASET_LIST_MAX];
 
-	webdataset_list(image, f->image, f->image_given, IMAGE);
+	webdataset_list(image, f->image, f->image_given, WEBDATASET_IMAGE_COLUMNS);
 	s->image = find_best_column(s->p, image, 1u << PARQUET_BYTES);
 	s->label = find_label_column(s->p, f);
 	if (s->image < 0)
@@ -135,7 +123,7 @@ static struct sample_label row_label(const struct parquet_reader *s, int64_t row
 static int add_parquet_row(void *user, int64_t row, const struct parquet_cell *cell, struct err *err)
 {
 	struct parquet_reader *s = user;
-	const struct sample_label label = row_label(s, row);
+	const struct sample_label label = label_below(row_label(s, row), s->n_classes);
 	char name[WEBDATASET_NAME_MAX];
 
 	(void)err;
@@ -190,6 +178,9 @@ int parquet_scan(struct samples *to, const struct byte_source *file, uint32_t ob
 	label_names_init(&s.names);
 	if (!rc)
 		rc = find_sample_columns(&s, f, err);
+	if (!rc && parquet_column(s.p, s.label)->type == PARQUET_NUMBER)
+		s.n_classes = label_names_stated(parquet_metadata(s.p), strlen(parquet_metadata(s.p)),
+						 parquet_column(s.p, s.label)->name, &to->classes);
 	for (int g = 0; !rc && g < parquet_groups(s.p); g++)
 		rc = add_row_group(&s, g, err);
 	label_names_done(&s.names);

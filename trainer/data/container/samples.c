@@ -103,7 +103,12 @@ void samples_append(struct samples *s, const struct samples *more)
 		buf_add(&s->rows, &row, sizeof(row));
 	}
 	buf_add(&s->text, more->text.data, more->text.len);
-	s->rows.failed |= more->rows.failed || more->text.failed || more->lines.failed;
+	if (!s->classes.len)
+		buf_add(&s->classes, more->classes.data, more->classes.len);
+	else if (n && !s->differs && more->classes.len &&
+		 (s->classes.len != more->classes.len || memcmp(s->classes.data, more->classes.data, s->classes.len)))
+		s->differs = rows->object + 1;
+	s->rows.failed |= more->rows.failed || more->text.failed || more->lines.failed || more->classes.failed;
 	append_sample_notes(s, more);
 }
 
@@ -137,6 +142,7 @@ static void number_classes(struct samples *s)
 	int32_t *rank = NULL;
 	char digits[16];
 
+	buf_reset(&s->classes);
 	for (size_t i = 0; i < n && !s->rows.failed; i++)
 		if (rows[i].label >= 0) {
 			int32_t number = label_names_add(&s->labels, digits,
@@ -164,6 +170,11 @@ static bool list_classes(struct samples *s, const char *text, size_t bytes)
 
 int samples_end(struct samples *s, struct err *err)
 {
+	if (s->differs)
+		return err_set(err, ERR_USAGE,
+			       "%.200s: its schema names other classes than those of the files before it: write all "
+			       "files with one list of names",
+			       s->object_name ? s->object_name(s->user, s->differs - 1) : "");
 	if (label_names_count(&s->labels) && !drop_named_samples(s))
 		number_classes(s);
 	buf_add(&s->lines, "", 1);

@@ -38,13 +38,14 @@ struct samples {
 	const struct sample *at; /* n of them */
 	int64_t n;
 	const char *names;	  /* keys with their field, "dir/key.jpg", each with a NUL */
-	const char **class_names; /* [label]: n_classes of them, if labels are names; else 0 */
+	const char **class_names; /* [label]: n_classes of them, if they have names; else 0 */
 	int n_classes;
 	const char *notes;	      /* why samples were unusable: lines ended by newlines, at most SAMPLES_NOTES */
 	int64_t lost;		      /* number of unusable samples and damaged stretches */
 	struct buf rows, text, lines; /* a table under construction */
 	struct label_names labels;    /* … label -1 - i: name i; numbered again by samples_end */
-	struct buf classes;	      /* names of classes, each with a NUL */
+	struct buf classes;	      /* names of classes, each with a NUL: a schema's, until samples_end */
+	uint32_t differs;	      /* … 1 + the first object whose schema states others; 0: none */
 	struct file_map map;	      /* a table mapped from a file */
 	/* Set by the caller before samples_end: the name of an object, for notes. NULL: none. */
 	const char *(*object_name)(const void *user, uint32_t object);
@@ -65,7 +66,7 @@ void samples_append(struct samples *s, const struct samples *more); /* appends; 
 
 /* Completes the table: nothing can be added after it. Where at least half of the labels are names, all are: numbers
  * become names of their digits, and the classes are the names in the order of their bytes. Else samples with names are
- * unusable. ERR_NOMEM, also for earlier failures to add. */
+ * unusable. ERR_NOMEM, also for earlier failures to add. ERR_USAGE: the schemas of several files name other classes. */
 int samples_end(struct samples *s, struct err *err);
 
 const char *samples_name(const struct samples *s, int64_t i);

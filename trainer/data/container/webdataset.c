@@ -79,6 +79,16 @@ int webdataset_rank(const char *list, const char *field)
 	return rank_field(list, field, NULL);
 }
 
+int webdataset_rank_column(const char *list, const char *column)
+{
+	char name[256];
+	size_t n = strlen(column);
+
+	n -= n > 6 && !strcmp(column + n - 6, ".bytes") ? 6 : 0;
+	snprintf(name, sizeof(name), "%.*s", (int)n, column);
+	return webdataset_rank(list, name);
+}
+
 static int read_sample_label(struct webdataset_groups *s, const struct webdataset_entry *e, const char *member,
 			     struct err *err)
 {

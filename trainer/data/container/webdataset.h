@@ -17,6 +17,11 @@
 /* Returns the position of a field in a list, from 0; WEBDATASET_NO_RANK: not in it. */
 int webdataset_rank(const char *list, const char *field);
 
+/* The same for a column of Parquet or Arrow, which may be a struct's member "bytes". The usual names of both: */
+int webdataset_rank_column(const char *list, const char *column);
+#define WEBDATASET_IMAGE_COLUMNS ";image;img;picture;bytes"
+#define WEBDATASET_LABEL_COLUMNS ";label;labels;fine_label;class"
+
 /* Joins a list of fields with the usual ones of a format, unless it was given. */
 #define WEBDATASET_LIST_MAX 1024
 void webdataset_list(char ret[WEBDATASET_LIST_MAX], const char *list, bool given, const char *usual);

@@ -62,7 +62,7 @@ static int make_table_name(const struct shards *d, const struct webdataset_field
 	int rc = 0;
 
 	buf_init(&b, KEY_BYTES_MAX);
-	buf_addf(&b, "2 %s %s %d %d\n", f->image, f->label, f->image_given, f->label_given);
+	buf_addf(&b, "3 %s %s %d %d\n", f->image, f->label, f->image_given, f->label_given);
 	for (int i = 0; i < objects_count(d->store); i++)
 		objects_stamp(d->store, i, &b);
 	if (buf_failed(&b))
@@ -375,7 +375,8 @@ static int count_label_classes(const struct shards *d)
 
 	for (int64_t i = 0; i < d->samples.n; i++)
 		most = d->samples.at[i].label > most ? d->samples.at[i].label : most;
-	return most + 1 > d->facts.classes ? most + 1 : d->facts.classes;
+	most = most + 1 > d->facts.classes ? most + 1 : d->facts.classes;
+	return most > d->samples.n_classes ? most : d->samples.n_classes;
 }
 
 /* Measures mean and deviation of the training images if no index file states them. */
