@@ -33,7 +33,7 @@ struct shard_job {
 	struct dataset_file file;
 	struct buf pixels;	 /* pixels of a decoded picture */
 	struct picture *picture; /* its decoder */
-	int64_t lost;		 /* pictures of a split that cannot be decoded */
+	int64_t lost;		 /* pictures of a split that cannot be read */
 	struct err first_lost;	 /* why the first one cannot */
 	struct buf *out;
 	struct terminal_progress progress; /* of a split */
@@ -134,22 +134,28 @@ static int decode_picture(struct shard_job *j, struct shard_item *picture, struc
 	return rc;
 }
 
-/* Reads the picture's header, so that shards hold only pictures; with --decode decodes it. ERR_CORRUPT: it has none. */
+/* Decodes a pixel, so that shards hold only pictures: of a truncated file, decoders then read all. With --decode
+ * decodes all. ERR_CORRUPT: it cannot be read. */
 static int prepare_picture(struct shard_job *j, struct shard_item *picture, const struct dataset_read *r,
 			   struct err *err)
 {
+	const struct picture_view corner = { .width = 1, .height = 1, .out_width = 1, .out_height = 1 };
 	struct picture_input in = { .data = picture->bytes, .n = picture->n };
 	struct picture_size size;
+	uint8_t pixel[4];
 	char name[512];
 	int rc;
 
 	dataset_where(j->data, r->split, r->index, name, sizeof(name));
 	in.name = name;
 	rc = picture_load_memory(j->picture, &in, &size, err);
-	return rc || !j->cfg->decode ? rc : decode_picture(j, picture, size, err);
+	if (!rc)
+		rc = j->cfg->decode ? decode_picture(j, picture, size, err)
+				    : picture_render(j->picture, &corner, pixel, err);
+	return rc;
 }
 
-/* Skips a picture that cannot be decoded, and names it. */
+/* Skips a picture that cannot be read, and names it. */
 static int skip_picture(struct shard_job *j, const struct err *why)
 {
 	if (why->code != ERR_CORRUPT || j->cfg->strict)
@@ -248,14 +254,14 @@ static int write_split_shards(struct shard_job *j, enum split split, struct err 
 	if (!rc)
 		rc = shard_writer_end(w, err);
 	if (!rc)
-		buf_addf(j->out, "%s: %lld %s in %d shard%s, %.1f MiB\n", j->cfg->out, (long long)(n - j->lost), what,
-			 shard_writer_shards(w), shard_writer_shards(w) > 1 ? "s" : "",
-			 (double)shard_writer_bytes(w) / 1048576);
+		buf_addf(j->out, "%s: %lld %.*s in %d shard%s, %.1f MiB\n", j->cfg->out, (long long)(n - j->lost),
+			 (int)strlen(what) - (n - j->lost == 1), what, shard_writer_shards(w),
+			 shard_writer_shards(w) > 1 ? "s" : "", (double)shard_writer_bytes(w) / 1048576);
 	if (!rc)
 		report_restart_markers(j);
 	if (!rc && j->lost)
-		buf_addf(j->out, "%s: %lld pictures cannot be decoded and were skipped\n", j->cfg->out,
-			 (long long)j->lost);
+		buf_addf(j->out, "%s: left out %lld of %lld %s: cannot be read\n", j->cfg->out, (long long)j->lost,
+			 (long long)n, what);
 	shard_writer_free(w);
 	return rc;
 }

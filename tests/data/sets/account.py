@@ -450,7 +450,7 @@ def check_control_characters():
 
 
 def check_shard():
-    """A file that is no picture is not packed, with and without --decode; a Git LFS pointer is refused."""
+    """A file that is no picture, or one that is truncated, is not packed, with and without --decode; a Git LFS pointer is refused."""
     path = f"{tmp}/broken"
     for name in ("a/1.jpg", "b/2.png"):
         write(f"{path}/{name}", b"no picture")
@@ -461,8 +461,15 @@ def check_shard():
     noisy.folder(f"{path}/c", {"z": 3})
     done = pack(code=0)
     assert "1.jpg: is not a picture format" in done.stderr and done.stderr.count("skipped") == 2, done.stderr
-    assert "packed: 3 training samples" in done.stdout and "packed: 2 pictures cannot be decoded and were skipped" in done.stdout, done.stdout
+    assert "packed: 3 training samples" in done.stdout and "packed: left out 2 of 5 training samples: cannot be read" in done.stdout, done.stdout
     shutil.rmtree(f"{tmp}/packed")
+    for name in ("b/001", "c/002"):
+        os.truncate(f"{path}/c/z/{name}.png", 100)
+    for flags in ([], ["--decode", "32"]):
+        done = pack(*flags, code=0)
+        assert done.stderr.count("damaged PNG: the file is truncated: skipped") == 2, done.stderr
+        assert "packed: 1 training sample in 1 shard, " in done.stdout and "left out 4 of 5 training samples: cannot be read" in done.stdout, done.stdout
+        shutil.rmtree(f"{tmp}/packed")
     write(f"{path}/c/y.png", b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 3\n")
     done = pack(code=2)
     assert "y.png: is a Git LFS pointer" in done.stderr and not os.path.exists(f"{tmp}/packed"), done.stderr
