@@ -289,7 +289,7 @@ static int end_epoch(struct training *t)
 	if (t->stopped)
 		return 0;
 	s.seconds = epoch_seconds(t);
-	s.train_loss = t->at.loss_sum / (double)t->at.samples;
+	s.train_loss = t->at.samples ? t->at.loss_sum / (double)t->at.samples : (double)NAN; /* 0 / 0 has a sign */
 	s.samples_per_s = (double)t->at.samples / s.seconds;
 	s.evaluated = t->e->course.evaluates && !t->e->subject.data->endless;
 	if (s.evaluated)
