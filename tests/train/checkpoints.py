@@ -83,8 +83,11 @@ def kept_checkpoints(tmp, data, common):
         got = json.load(f)["best"]
     check(got == {"value": read_run(runs)["series"][("epoch/top1", -1)][4], "step": 8}, "the best of another series: %s" % got)
     runs = os.path.join(tmp, "none")
-    run("none", *common, "--max-steps", 1, "--save-total-limit", 0, "--runs-dir", runs)
+    p = run("none", *common, "--max-steps", 1, "--save-total-limit", 0, "--runs-dir", runs)
     check(not os.path.exists(os.path.join(folder_of(runs), "checkpoints")), "--save-total-limit 0 writes none")
+    check("\nno checkpoint and no weights are kept (--save-total-limit 0)\n" in p.stdout, "--save-total-limit 0 says so: %s" % p.stdout)
+    p = run("weights alone", *common, "--max-steps", 1, "--save-total-limit", 0, "--save-weights", os.path.join(tmp, "alone"), "--runs-dir", runs)
+    check("are kept" not in p.stdout, "--save-weights keeps them: %s" % p.stdout)
 
 
 def nonfinite_is_never_best(tmp, data, common):
@@ -104,6 +107,12 @@ def nonfinite_is_never_best(tmp, data, common):
     for ranks in (1, 2):
         run("--test-only, %d ranks" % ranks, *common, "--init-from", weights, "--test-only", "--nproc-per-node", ranks, code=1,
             says=("the evaluation loss is nan",))
+    if "fp16" in "".join(line for line in dptrain("backends").stdout.splitlines() if line.startswith("cpu")) and "cpu" in FAST:
+        # fp16 goes on for ten steps after a loss of nan, so epochs end with it.
+        tensors["fc.weight"][1][:] = tensors["fc.weight"][1].__class__("f", [math.inf] * len(tensors["fc.weight"][1]))
+        write_safetensors(weights, [(name, "F32" if values.typecode == "f" else "I64", shape, values.tobytes()) for name, (shape, values) in tensors.items()])
+        p = run("fp16", *common, "--epochs", 2, "--init-from", weights, "--precision", "fp16", "--runs-dir", os.path.join(tmp, "signless"))
+        check("train loss nan" in p.stdout and "-nan" not in p.stdout + p.stderr, "the mean loss of an epoch has no sign: %s" % p.stdout)
 
 
 def best_without_its_series(tmp, common):

@@ -148,6 +148,8 @@ def series(tmp, data):
     os.mkdir(text)
     with open(os.path.join(text, "t.txt"), "w", encoding="ascii") as f:
         f.write("what is recorded is documented " * 9)
+    refused("bytes end at 255", ["--vocab-size 255: expected at least the vocabulary of %s, 256" % text], "--data-path", text, "--model", "gpt2-124m",
+            "--vocab-size", 255, "--seq-len", 8, "-b", 1, "--runs-dir", tmp)
     fp16 = ["--precision", "fp16"] if "cpu" in fast() else []
     kinds = (["--data-path", data, "--model", "resnet20", "-b", 8, "--nproc-per-node", 2, *fp16],
              ["--data-path", text, "--model", "gpt2-124m", "--n-layer", 1, "--n-head", 1, "--n-embd", 8, "--block-size", 8, "-b", 8,

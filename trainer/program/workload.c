@@ -324,7 +324,7 @@ static int settle_token_flags(struct run_config *cfg, const struct workload *s, 
 	if (rc)
 		return rc;
 	if (cfg->vocab_size && cfg->vocab_size < data->vocab)
-		return err_set(err, ERR_USAGE, "--vocab-size %lld: the tokens of %.200s reach up to %lld",
+		return err_set(err, ERR_USAGE, "--vocab-size %lld: expected at least the vocabulary of %.200s, %lld",
 			       (long long)cfg->vocab_size, data->path, (long long)data->vocab);
 	snprintf(source, sizeof(source), "the tokens of %.200s", data->path);
 	rc = config_settle(cfg, FLAG_seq_len, data->seq_len, source, err);

@@ -120,6 +120,8 @@ void console_heading(struct console *c, const char *run_dir)
 		printf("%s\n", slow);
 	if (run_dir)
 		printf("recorded in %s\n", run_dir);
+	if (run_dir && !c->e->course.saves && cfg->command == COMMAND_TRAIN && !cfg->save_weights)
+		printf("no checkpoint and no weights are kept (--save-total-limit 0)\n");
 	print_plan(c->e);
 	fflush(stdout);
 }
