@@ -2,8 +2,9 @@
 """Unusable input is reported in one line; evaluation every few steps; a non-finite loss ends the run."""
 import os
 import struct
+import subprocess
 
-from helper import Folder, check, dptrain, fast, finish, make_set, read_run, write_safetensors
+from helper import DPTRAIN, Folder, check, dptrain, environment, fast, finish, make_set, read_run, write_safetensors
 
 
 def written(path, tensors):
@@ -32,6 +33,18 @@ def bad_batches(tmp):
     tokens = {"tokens": ("I64", [1, 5], struct.pack("<5q", 1, 2, 3, 99, 4))}
     refused("token", ["token 99", "0 to 49"], "--model", "gpt2-124m", "--n-layer", 1, "--n-head", 2, "--n-embd", 16, "--vocab-size", 50,
             "--max-steps", 1, "--runs-dir", tmp, "--batch-from", written(path, tokens))
+
+
+def without_proc(tmp):
+    """The modules are next to the program, whose folder /proc tells."""
+    inside = ["unshare", "-rm", "sh", "-c", 'mount -t tmpfs none /proc && exec "$0" "$@"']
+    if fast()[1] != "cpu" or subprocess.run([*inside, "true"], stdout=subprocess.PIPE, stderr=subprocess.PIPE).returncode:
+        return
+    flags = ["--synthetic", "--model", "resnet20", "--image-size", "32", "-b", "4", "--max-steps", "1", "--runs-dir", os.path.join(tmp, "np")]
+    for command in ([], ["plan"]):
+        p = subprocess.run([*inside, DPTRAIN, *command, *flags], stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True, env=environment())
+        check(p.returncode == 2 and "backend cpu is not installed (no dptrain_cpu.so next to the program, whose folder is unknown because /proc is missing, in "
+              in p.stderr and p.stderr.count("\n") == 1, "without /proc: exit %d: %s" % (p.returncode, p.stderr))
 
 
 def sharing():
@@ -177,6 +190,7 @@ def main():
         data = make_set(os.path.join(tmp), 24, 6)
         train = ["--data-path", data, "--model", "resnet20", "--runs-dir", os.path.join(tmp, "runs")]
         refused("larger than the set", ["larger than the training set", "24"], *train, "-b", 25)
+        without_proc(tmp)
         sharing()
         without_effect(tmp)
         refused("a model far too large, before its kernels are timed", ["the plan needs", "no batch size"], "--synthetic", "--model", "gpt-175b",

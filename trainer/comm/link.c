@@ -61,9 +61,11 @@ int module_load(struct module *ret, const char *kind, const char *name, const ch
 
 	if (!find_module(name, m.path, sizeof(m.path)))
 		return err_set(err, ERR_NOENT,
-			       "%s %s is not installed (no dptrain_%s.so next to the program, in %s or "
+			       "%s %s is not installed (no dptrain_%s.so next to the program%s, in %s or "
 			       "$DPTRAIN_BACKEND_PATH)",
-			       kind, name, name, DPTRAIN_MODULE_DIR);
+			       kind, name, name,
+			       access("/proc/self", F_OK) ? ", whose folder is unknown because /proc is missing" : "",
+			       DPTRAIN_MODULE_DIR);
 	m.handle = dlopen(m.path, RTLD_NOW | RTLD_LOCAL);
 	if (!m.handle)
 		return err_set(err, ERR_UNSUPPORTED, "%s module %s does not load: %s", kind, m.path, dlerror());

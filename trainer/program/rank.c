@@ -354,6 +354,7 @@ static int pick_backend(struct rank *r, const struct precision *p, struct err *e
 	static const char *const names[] = { "auto", "ref", "cpu", "cuda" };
 	struct backend_choice choice = { NULL, "" };
 	const struct backend *b;
+	struct err why = ERR_INIT; /* why --backend auto did not choose cpu */
 	int rc = r->described ? backend_find(&choice.backend, names[r->cfg->backend], err)
 			      : backend_load(&choice, names[r->cfg->backend], err);
 
@@ -367,11 +368,13 @@ static int pick_backend(struct rank *r, const struct precision *p, struct err *e
 			       "--opt-level: backend %s has no kernels for its casts: use --precision fp16, or "
 			       "--backend cpu",
 			       b->name);
+	if (b->takes && !b->takes(p) && r->cfg->backend == CONFIG_BACKEND_AUTO)
+		backend_load(&choice, "cpu", &why);
 	if (b->takes && !b->takes(p))
 		return err_set(err, ERR_USAGE,
-			       "backend %s does not compute in %s on this machine; choose another --precision or "
+			       "%s%sbackend %s does not compute in %s on this machine; choose another --precision or "
 			       "--backend",
-			       b->name, dtype_name(p->low));
+			       why.text, why.text[0] ? "; " : "", b->name, dtype_name(p->low));
 	r->backend = b;
 	return 0;
 }
