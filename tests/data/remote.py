@@ -221,7 +221,7 @@ def indexed(*folders):
             assert deliver(f"{server.url}/{name}/files.txt", **options) == deliver(folder, **options), (folder, options)
     asked = [line for line in server.log if ".png" in str(line)]
     assert any("y%20z%2B.png" in str(line) for line in asked), asked[:3]
-    for line in ("train/a.png", "12 /etc/a.png", "x 1.png", "12  a//b.png"):
+    for line in ("train/a.png", "12 /etc/a.png", "x 1.png", "12  a//b.png", "a text, not an index"):
         with open(f"{folders[0]}/files.txt", "w", encoding="utf-8") as f:
             f.write(line + "\n")
         assert "expected a file's size and its path" in deliver(f"{server.url}/{os.path.basename(folders[0])}/files.txt", code=1), line

@@ -244,9 +244,9 @@ static int refuse_address(const struct remote_listing *l, struct err *err)
 			       l->o->address);
 	if (l->texts)
 		return err_set(err, ERR_USAGE,
-			       "%.150s: holds %lld texts and no shards: dptrain tokenize --data-path %.150s --out DIR "
+			       "%.150s: holds %lld text%s and no shards: dptrain tokenize --data-path %.150s --out DIR "
 			       "makes a set of them, DIR",
-			       l->o->address, (long long)l->texts, l->o->address);
+			       l->o->address, (long long)l->texts, l->texts > 1 ? "s" : "", l->o->address);
 	return err_set(err, ERR_USAGE,
 		       "%.200s: no shards to train on and no pictures in class folders: expected CLASS/*.jpg or "
 		       "train/CLASS/*.jpg",
@@ -301,8 +301,8 @@ static int parse_index_line(struct remote_listing *l, const char *line, struct e
 		return 0;
 	if (!digits || digits > 18 || line[digits] != ' ' || *e.name == '/' || strstr(e.name, "//"))
 		return err_set(err, ERR_USAGE,
-			       "%.200s: %.150s: expected a file's size and its path relative to the index "
-			       "(find . -type f -printf '%%s %%P\\n')",
+			       "%.200s: %.60s: expected a file's size and its path relative to the index "
+			       "(find . -type f -printf '%%s %%P\\n'); dptrain tokenize makes a set of a text",
 			       l->o->address, line);
 	return collect_remote_file(l, &e, err);
 }
