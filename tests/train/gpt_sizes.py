@@ -42,23 +42,25 @@ def describing_is_fast():
     check(after.ru_maxrss < 100 << 10, "plan of gpt-1t: %.0f MB resident" % (after.ru_maxrss / 1024))
 
 
-def seconds_of_strategy(strategy):
-    """Processor time of a plan of dp, with the placement's share in it."""
+def seconds_of_strategy(*strategy):
+    """Processor time of a plan, with the placement's share in it."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     p = dptrain("plan", "--model", "gpt2-124m", "--n-layer", 960, "--n-embd", 32, "--n-head", 2, "--vocab-size", 64, "--seq-len", 16, "--synthetic",
-                "--max-steps", 1, "-b", 4, "--strategy", strategy, "--dump=summary")
+                "--max-steps", 1, "-b", 4, "--strategy", *strategy, "--dump=summary")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     check(p.returncode == 0, "plan of 960 layers by %s: exit %d: %s" % (strategy, p.returncode, p.stderr))
     return after.ru_utime - before.ru_utime
 
 
 def deep_nets():
-    """A plan of dp costs a few times what one of a single device costs, most of it for the search of offsets. A pass that is
-    quadratic in layers costs eleven times as much."""
+    """A plan of dp, or of four stages of a pipeline with 16 micro-batches, costs at most a few times what one of a single device
+    costs. A pass or a search for gaps that is quadratic in layers costs four to thirty times as much."""
     if sanitized():
         return
-    single, dp = min(seconds_of_strategy("single") for _ in range(2)), seconds_of_strategy("dp")
-    check(dp < 10 * single, "plans of 960 layers by single and dp: %.2f and %.2f s" % (single, dp))
+    single = min(seconds_of_strategy("single") for _ in range(2))
+    for most, strategy in (3, ["dp"]), (5, ["pdp", "--nproc-per-node", 4, "--pp-stages", 4]):
+        seconds = seconds_of_strategy(*strategy)
+        check(seconds < most * single, "plans of 960 layers by single and %s: %.2f and %.2f s" % (strategy[0], single, seconds))
 
 
 def main():

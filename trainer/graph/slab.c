@@ -6,7 +6,10 @@
  * of which all or none conflicts, or of which a stack conflicts that leaves no gap. So it looks at some hundred ranges
  * of a network with thousands of layers. One order is another: the ranges that are live at the peak come first, the
  * longest at the bottom, each in the first gap that fits. It reaches the bound where lifetimes are nested, as in deep
- * networks, and not in pipelines. It comes first for many ranges, and last, if the bound is not reached, for few. */
+ * networks, and not in pipelines.
+ * Many ranges are first placed by a sweep through the moments, forward or backward: a range takes a tight gap when it
+ * begins, and frees it when it ends. This needs no search for conflicts, and is near the bound for networks and
+ * pipelines. */
 #include "trainer/graph/slab.h"
 #include "tracker/base/round.h"
 
@@ -15,10 +18,12 @@
 #include <string.h>
 
 #define FANOUT 16
+#define CLASSES 1024
+#define LOOK 32 /* gaps of a class that a sweep looks at */
 #define STACKS 4
 #define TIGHTEST_WORK 300000000 /* ranges that searches for the tightest gap may look at: about a second */
 #define NEXT_TO_NOTHING 10000	/* fraction 1/N of the bound that a gap may waste */
-#define TIGHT_ENOUGH 100000	/* the same for the tightest gap among many ranges */
+#define ENOUGH 200	/* fraction 1/N above the bound that is good enough for many ranges */
 #define FIRST_FIT 100 /* the same where the first gap that fits is good: among many ranges it is found much earlier */
 #define MANY 30000    /* ranges: a deep network, or a pipeline with many micro-batches */
 #define OFF_PEAK 64   /* fraction 1/N above the bound at which the order by the peak is given up */
@@ -29,7 +34,7 @@ struct slab_entry {
 	int first, last;
 	size_t bytes; /* rounded up */
 	size_t offset;
-	int index;
+	int index, block;
 	double key;
 };
 
@@ -65,11 +70,27 @@ struct slab_node {
 	};
 };
 
+/* A range or a gap of a sweep: -1 is none. */
+struct slab_block {
+	size_t start, end;
+	int below, above;   /* neighbours by offset */
+	int earlier, later; /* gaps of one class */
+	bool is_free;
+};
+
+struct slab_sweep {
+	struct slab_entry **by_end; /* by last moment */
+	struct slab_block *blocks;  /* each range makes at most one */
+	int n_blocks;
+	int newest[CLASSES]; /* gap of each class of sizes; the gap at the top has no end */
+};
+
 struct placer {
 	struct slab_entry *entries;
 	int n;
 	struct slab_node *nodes, *root;
 	int n_nodes;
+	struct slab_sweep sweep;
 	int moment[STACKS];	  /* which many ranges contain */
 	size_t waste;		  /* waste of a gap that is still accepted at once */
 	size_t best;		  /* size of the best placement so far */
@@ -334,6 +355,157 @@ static size_t place_in_order(struct placer *p, enum order o)
 	return p->work < p->most_work ? size : SIZE_MAX;
 }
 
+/* ---- sweeps ---- */
+
+/* Sixteen classes for each power of two, by size. */
+static int class_of_size(size_t bytes)
+{
+	const int power = bytes < 16 ? 4 : 63 - __builtin_clzll(bytes);
+
+	return (power - 4) * 16 + (int)(bytes >> (power - 4));
+}
+
+static size_t gap_size(const struct slab_sweep *s, int at)
+{
+	return s->blocks[at].end - s->blocks[at].start;
+}
+
+static void list_gap(struct slab_sweep *s, int at)
+{
+	struct slab_block *b = &s->blocks[at];
+	int *newest = &s->newest[class_of_size(gap_size(s, at))];
+
+	b->is_free = true;
+	b->earlier = *newest;
+	b->later = -1;
+	if (*newest >= 0)
+		s->blocks[*newest].later = at;
+	*newest = at;
+}
+
+static void unlist_gap(struct slab_sweep *s, int at)
+{
+	const struct slab_block *b = &s->blocks[at];
+
+	if (b->earlier >= 0)
+		s->blocks[b->earlier].later = b->later;
+	if (b->later >= 0)
+		s->blocks[b->later].earlier = b->earlier;
+	else
+		s->newest[class_of_size(gap_size(s, at))] = b->earlier;
+}
+
+/* Takes the lower end of a gap: of the first class of sizes that has one that fits, the tightest of the newest. Returns
+ * the block. */
+static int take_gap(struct placer *p, size_t bytes)
+{
+	struct slab_sweep *s = &p->sweep;
+	int at = -1;
+
+	for (int class = class_of_size(bytes); at < 0; class++) {
+		int i = s->newest[class];
+
+		for (int looked = 0; i >= 0 && looked < LOOK; looked++, p->work++, i = s->blocks[i].earlier)
+			if (gap_size(s, i) >= bytes && (at < 0 || gap_size(s, i) < gap_size(s, at)))
+				at = i;
+	}
+	unlist_gap(s, at);
+	if (gap_size(s, at) > bytes) {
+		struct slab_block *low = &s->blocks[s->n_blocks], *rest = &s->blocks[at];
+
+		*low = (struct slab_block){ rest->start, rest->start + bytes, rest->below, at, -1, -1, false };
+		if (low->below >= 0)
+			s->blocks[low->below].above = s->n_blocks;
+		rest->below = s->n_blocks;
+		rest->start += bytes;
+		list_gap(s, at);
+		at = s->n_blocks++;
+	}
+	s->blocks[at].is_free = false;
+	return at;
+}
+
+static void absorb_above(struct slab_sweep *s, int at)
+{
+	struct slab_block *b = &s->blocks[at];
+
+	b->end = s->blocks[b->above].end;
+	b->above = s->blocks[b->above].above;
+	if (b->above >= 0)
+		s->blocks[b->above].below = at;
+}
+
+/* Frees a range, and joins it with the gaps next to it. */
+static void give_gap(struct slab_sweep *s, int at)
+{
+	const int below = s->blocks[at].below, above = s->blocks[at].above;
+
+	if (s->blocks[above].is_free) { /* the top is a gap: there is always a block above a range */
+		unlist_gap(s, above);
+		absorb_above(s, at);
+	}
+	if (below >= 0 && s->blocks[below].is_free) {
+		unlist_gap(s, below);
+		absorb_above(s, below);
+		at = below;
+	}
+	list_gap(s, at);
+}
+
+static int compare_ends(const void *a, const void *b)
+{
+	const struct slab_entry *x = *(struct slab_entry *const *)a, *y = *(struct slab_entry *const *)b;
+
+	return x->last != y->last ? (x->last < y->last ? -1 : 1) : x->index - y->index;
+}
+
+/* Places the ranges by their first moments. Returns the slab's size. */
+static size_t sweep_moments(struct placer *p)
+{
+	struct slab_sweep *s = &p->sweep;
+	size_t size = 0;
+	int over = 0;
+
+	for (int i = 0; i < p->n; i++) {
+		p->entries[i].key = compute_entry_key(p, &p->entries[i], ORDER_START);
+		s->by_end[i] = &p->entries[i];
+	}
+	qsort(p->entries, (size_t)p->n, sizeof(*p->entries), compare_entries);
+	qsort(s->by_end, (size_t)p->n, sizeof(struct slab_entry *), compare_ends);
+	memset(s->newest, -1, sizeof(s->newest));
+	s->blocks[0] = (struct slab_block){ 0, SIZE_MAX, -1, -1, -1, -1, true };
+	s->n_blocks = 1;
+	list_gap(s, 0);
+	for (int i = 0; i < p->n && size < p->best; i++) {
+		struct slab_entry *e = &p->entries[i];
+
+		for (; s->by_end[over]->last < e->first; over++)
+			if (s->by_end[over]->bytes)
+				give_gap(s, s->by_end[over]->block);
+		e->offset = 0;
+		if (e->bytes) {
+			e->block = take_gap(p, e->bytes);
+			e->offset = s->blocks[e->block].start;
+		}
+		size = e->offset + e->bytes > size ? e->offset + e->bytes : size;
+	}
+	return size;
+}
+
+/* Exchanges begin and end: the same conflicts, backward. */
+static void reverse_moments(struct placer *p)
+{
+	for (int i = 0; i < p->n; i++) {
+		struct slab_entry *e = &p->entries[i];
+		const int first = e->first;
+
+		e->first = -e->last;
+		e->last = -first;
+	}
+}
+
+/* ---- all ways ---- */
+
 /* Returns the moment with the most bytes of ranges that contain none of the first n moments; *ret_bytes: how many. */
 static int find_peak(const struct placer *p, size_t *live, int end, int n, size_t *ret_bytes)
 {
@@ -390,7 +562,9 @@ static bool init_placer(struct placer *p, const struct slab_range *ranges, int n
 	p->most_work = UINT64_MAX;
 	p->entries = calloc((size_t)n + 1, sizeof(*p->entries));
 	p->nodes = calloc(nodes, sizeof(*p->nodes));
-	if (!p->entries || !p->nodes)
+	p->sweep.by_end = calloc((size_t)n + 1, sizeof(*p->sweep.by_end));
+	p->sweep.blocks = calloc((size_t)n + 2, sizeof(*p->sweep.blocks));
+	if (!p->entries || !p->nodes || !p->sweep.by_end || !p->sweep.blocks)
 		return false;
 	for (int i = 0; i < n; i++)
 		p->entries[i] = (struct slab_entry){ .first = ranges[i].first,
@@ -400,11 +574,9 @@ static bool init_placer(struct placer *p, const struct slab_range *ranges, int n
 	return true;
 }
 
-/* Writes the placement in an order to ranges if it is better than the best one. */
-static void try_order(struct placer *p, struct slab_range *ranges, enum order o)
+/* Writes a placement of that size to ranges if it is better than the best one. */
+static void keep_placement(struct placer *p, struct slab_range *ranges, size_t size)
 {
-	size_t size = place_in_order(p, o);
-
 	if (size >= p->best)
 		return;
 	p->best = size;
@@ -420,18 +592,25 @@ static void try_peak_order(struct placer *p, struct slab_range *ranges, size_t b
 	p->best = limit;
 	p->waste = bound / FIRST_FIT;
 	p->most_work = UINT64_MAX;
-	try_order(p, ranges, ORDER_PEAK);
+	keep_placement(p, ranges, place_in_order(p, ORDER_PEAK));
 	p->best = p->best < limit ? p->best : before;
 }
 
-/* Tries every order until one reaches the bound. Of many ranges, where each order takes seconds, it is enough that
- * almost nothing is wasted. */
-static void try_orders(struct placer *p, struct slab_range *ranges, size_t bound)
+/* Tries every order until one reaches the bound. */
+static void try_orders(struct placer *p, struct slab_range *ranges, size_t bound, size_t waste)
 {
-	if (p->n > MANY && bound < SIZE_MAX - bound / NEXT_TO_NOTHING)
-		bound += bound / NEXT_TO_NOTHING;
+	p->waste = waste;
 	for (int o = 0; o < ORDER_COUNT && bound < p->best && p->work < p->most_work; o++)
-		try_order(p, ranges, (enum order)o);
+		keep_placement(p, ranges, place_in_order(p, (enum order)o));
+}
+
+/* Sweeps forward, then backward. */
+static void try_sweeps(struct placer *p, struct slab_range *ranges, size_t bound)
+{
+	for (int way = 0; way < 2 && bound < p->best; way++) {
+		keep_placement(p, ranges, sweep_moments(p));
+		reverse_moments(p);
+	}
 }
 
 size_t slab_place(struct slab_range *ranges, int n, size_t align)
@@ -444,18 +623,25 @@ size_t slab_place_counted(struct slab_range *ranges, int n, size_t align, uint64
 	struct placer p = { NULL };
 	size_t bound = init_placer(&p, ranges, n, align) ? find_lower_bound(&p) : SIZE_MAX;
 
-	if (n > MANY && bound < SIZE_MAX)
+	if (n > MANY && bound < SIZE_MAX - bound / ENOUGH) {
+		bound += bound / ENOUGH;
+		try_sweeps(&p, ranges, bound);
+	}
+	if (n > MANY && bound < p.best)
 		try_peak_order(&p, ranges, bound);
-	p.waste = bound / (n > MANY ? FIRST_FIT : NEXT_TO_NOTHING);
-	try_orders(&p, ranges, bound);
-	p.waste = n > MANY ? bound / TIGHT_ENOUGH : 0;
+	if (n <= MANY)
+		try_orders(&p, ranges, bound, bound / NEXT_TO_NOTHING);
 	p.most_work = p.work + TIGHTEST_WORK;
-	try_orders(&p, ranges, bound);
+	try_orders(&p, ranges, bound, n > MANY ? bound / FIRST_FIT : 0);
 	if (n <= MANY && bound < p.best)
 		try_peak_order(&p, ranges, bound);
+	if (n <= MANY)
+		try_sweeps(&p, ranges, bound);
 	if (ret_work)
 		*ret_work = p.work;
 	free(p.entries);
 	free(p.nodes);
+	free(p.sweep.by_end);
+	free(p.sweep.blocks);
 	return p.best;
 }
