@@ -6,8 +6,10 @@ import sys
 sys.dont_write_bytecode = True
 import glob
 import json
+import math
 import os
 import random
+import re
 import subprocess
 sys.path[:0] = [os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", f) for f in ("tracker", "api", "train")]
 import helper
@@ -121,6 +123,32 @@ def overfits(folder):
     lib.check(got and got["sentence"] in doctor(folder, "--run", run).stdout, "in words")
 
 
+def proposed():
+    """The flags with their values that the actions of the tree name, with numbers in place of formats."""
+    with open(os.path.join(helper.SOURCE, "schema/insight/leaves.def"), encoding="utf-8") as f:
+        texts = [line.rsplit('"', 2)[1] for line in f if line.startswith("LEAF(")]
+    with open(os.path.join(helper.SOURCE, "tracker/insight/bottleneck_tree.c"), encoding="utf-8") as f:
+        texts += [t.replace("%.0f", "3").replace("%.2g", "4.8") for t in re.findall(r'SET_(?:ACTION|FLAGS)\(f,\s+"([^"]*)"', f.read())]
+    return sorted({m for text in texts for m in re.findall(r"(?<![a-z-])(-[a-z]|--[a-z][a-z-]*)(?: (\d[\d.]*|auto|full|bf16)(?![a-z]))?", text)})
+
+
+def actions_exist():
+    """Each flag that an action names exists; with the named value the configuration is another one."""
+    flags = proposed()
+    lib.check(("-j", "auto") in flags and ("--eval-steps", "3") in flags and len(flags) > 12, flags)
+    base = ["config", "--model", "resnet20", "--synthetic", "-j", "1", "--threads", "1"]
+    with helper.Folder() as folder:  # --eval-steps needs a set with an evaluation part
+        for split in ("train", "t10k"):
+            for kind, shape in (("images-idx3", (64, 28, 28)), ("labels-idx1", (64,))):
+                with open(os.path.join(folder, f"{split}-{kind}-ubyte"), "wb") as f:
+                    f.write(bytes([0, 0, 8, len(shape)]) + b"".join(n.to_bytes(4, "big") for n in shape) + bytes(math.prod(shape)))
+        base[3:4] = ["--data-path", folder]
+        usual = helper.dptrain(*base).stdout
+        for flag, value in flags:
+            p = helper.dptrain(*base, flag, value) if value else helper.dptrain("train", "--help", flag.strip("-"))
+            lib.check(p.returncode == 0 and p.stdout != usual, f"{flag} {value}: exit {p.returncode}: {p.stderr}")
+
+
 def refused(folder):
     os.mkdir(os.path.join(folder, "nothing"))
     lib.check("no journal" in doctor(folder, "--run", "nothing", code=2).stderr, "a folder that is not a run")
@@ -131,6 +159,7 @@ def refused(folder):
 
 
 def main():
+    actions_exist()
     with helper.Folder() as folder:
         os.mkdir(os.path.join(folder, "text"))
         with open(os.path.join(folder, "text", "a.txt"), "w", encoding="ascii") as f:

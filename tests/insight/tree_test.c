@@ -426,6 +426,53 @@ static void clock_of_samples(void **state)
 	assert_true(fabs(slowdown_of(us, 21) - 1) < 0.01);
 }
 
+/* The action and the flags of the first finding. */
+static void advises(const struct stage *s, const char *action, const char *flags)
+{
+	struct bottleneck_report r;
+	struct err err = ERR_INIT;
+
+	assert_int_equal(bottleneck_judge(&s->run, &r, &err), 0);
+	if (strncmp(r.findings[0].action, action, strlen(action)) || strcmp(r.findings[0].flags, flags))
+		fail_msg("%s: %s [%s], want %s [%s]", r.verdict, r.findings[0].action, r.findings[0].flags, action, flags);
+}
+
+/* An action is none that the run follows already. */
+static void own_settings(void **state)
+{
+	struct stage s;
+
+	(void)state;
+	make(&s, STEP_TIME_data_wait, 0.1);
+	s.run.load = 0.2;
+	s.run.load_cpu = 0.01;
+	advises(&s, "-j auto; put the data on a local disk", "-j auto");
+	s.run.workers = NAN;
+	s.run.workers_auto = true;
+	advises(&s, "put the data on a local disk", "");
+	make(&s, STEP_TIME_other, 0);
+	s.run.run_wait = 0.3;
+	s.run.taken = s.run.steal = 0;
+	s.run.ready = 4;
+	s.run.workers = NAN;
+	s.run.workers_auto = true;
+	advises(&s, "fewer loader threads", "");
+	make(&s, STEP_TIME_h2d, 0.05); /* inputs are copied in f32 whatever the precision */
+	advises(&s, "fewer bytes a sample: a smaller --image-size", "");
+	make(&s, STEP_TIME_comm_exposed, 0.1);
+	make_ranks(&s, 2);
+	s.run.comm_total = 0.12;
+	s.run.grad_accum_steps = 4;
+	advises(&s, "a faster link between the ranks; --grad-accum-steps 16 ", "--grad-accum-steps 16");
+	make(&s, STEP_TIME_optimizer, 0.1); /* one rank sends nothing */
+	advises(&s, "-b 32: the update", "-b 32");
+	make(&s, STEP_TIME_other, 0);
+	s.run.memory_wait = 0.5;
+	advises(&s, "--activation-checkpointing full", "");
+	s.run.recomputes_all = true;
+	advises(&s, "a smaller -b", "");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -434,7 +481,7 @@ int main(void)
 		cmocka_unit_test(usual_rank),
 		cmocka_unit_test(cpu),	  cmocka_unit_test(others),	   cmocka_unit_test(between),
 		cmocka_unit_test(healthy), cmocka_unit_test(fixed),	   cmocka_unit_test(decoding),
-		cmocka_unit_test(clock_of_samples),
+		cmocka_unit_test(clock_of_samples), cmocka_unit_test(own_settings),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

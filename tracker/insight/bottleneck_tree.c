@@ -93,6 +93,7 @@ struct bottleneck_run bottleneck_unknown(void)
 		.bucket_cap_mb = NAN,
 		.eval_steps = NAN,
 		.save_steps = NAN,
+		.grad_accum_steps = NAN,
 		.comm_total = NAN,
 		.evaluation = NAN,
 		.checkpoint = NAN,
@@ -170,6 +171,16 @@ static void copy_action_flags(struct bottleneck_finding *f)
 	SET_FLAGS(f, "%.*s", (int)strcspn(f->action, ";:"), f->action);
 }
 
+/* Removes the first proposal of an action, which is the run's setting: "-j auto, or …", "-j auto; …". */
+static void drop_own_setting(struct bottleneck_finding *f)
+{
+	size_t n = strcspn(f->action, ";,");
+
+	n += strspn(f->action + n, ";, ");
+	n += strncmp(f->action + n, "or ", 3) ? 0 : 3;
+	memmove(f->action, f->action + n, strlen(f->action + n) + 1);
+}
+
 /* Suggests more loader threads. "-j auto" already finds the best number. */
 static void advise_loader(const struct bottleneck_run *run, enum bottleneck_leaf leaf, struct bottleneck_finding *f)
 {
@@ -177,6 +188,8 @@ static void advise_loader(const struct bottleneck_run *run, enum bottleneck_leaf
 
 	if (run->workers == 0)
 		SET_ACTION(f, "-j auto: with -j 0 loading does not overlap with the steps");
+	else if (run->workers_auto)
+		drop_own_setting(f);
 	else if (leaf == BOTTLENECK_decode && run->workers > 0 && run->cores > computing + run->workers)
 		SET_ACTION(f, "-j %.0f: cores are free", run->workers * 2);
 	if (run->workers >= 0)
@@ -255,10 +268,8 @@ static void diagnose_copies(struct tree_walk *w)
 	double share = phase_share(w, STEP_TIME_h2d) + phase_share(w, STEP_TIME_copy_exposed);
 	struct bottleneck_finding *f = add_tree_finding(w, BOTTLENECK_copy, share, STEP_TIME_h2d);
 
-	if (f) {
+	if (f)
 		SET_EVIDENCE(f, "copying batches takes %.0f %% of the time", 100 * share);
-		SET_FLAGS(f, "--precision bf16");
-	}
 }
 
 /* GB/s of gradients that a rank sends and receives in a ring: 2 (n-1)/n of them. */
@@ -297,13 +308,23 @@ static enum bottleneck_leaf choose_communication_leaf(const struct tree_walk *w)
 	return link_rate(run) < SLOW_LINK_GBS ? BOTTLENECK_link : BOTTLENECK_small_batch;
 }
 
+/* Four times as many passes a step as the run has. */
+static double suggest_passes(const struct bottleneck_run *run)
+{
+	return 4 * (run->grad_accum_steps > 0 ? run->grad_accum_steps : 1);
+}
+
 /* Suggests a larger batch; the gain is unknown, as that is another training. */
 static void advise_batch_size(const struct bottleneck_run *run, struct bottleneck_finding *f)
 {
 	f->gain = NAN;
 	if (!(run->batch_size > 0))
 		return;
-	SET_ACTION(f, "-b %.0f: the communication stays the same; or --grad-accum-steps 4", run->batch_size * 4);
+	if (run->n_ranks > 1)
+		SET_ACTION(f, "-b %.0f: the communication stays the same; or --grad-accum-steps %.0f",
+			   run->batch_size * 4, suggest_passes(run));
+	else
+		SET_ACTION(f, "-b %.0f: the update and the operator calls stay the same", run->batch_size * 4);
 	SET_FLAGS(f, "-b %.0f", run->batch_size * 4);
 }
 
@@ -359,7 +380,10 @@ static void diagnose_communication(struct tree_walk *w)
 	}
 	if (leaf == BOTTLENECK_bucket)
 		SET_ACTION(f, "--bucket-cap-mb %.2g", suggest_bucket_mb(run));
-	SET_FLAGS(f, "--grad-accum-steps 4");
+	else if (leaf == BOTTLENECK_link)
+		SET_ACTION(f, "a faster link between the ranks; --grad-accum-steps %.0f sends a quarter as often",
+			   suggest_passes(run));
+	SET_FLAGS(f, "--grad-accum-steps %.0f", suggest_passes(run));
 	if (leaf == BOTTLENECK_bucket)
 		copy_action_flags(f);
 	else if (leaf == BOTTLENECK_small_batch && !isnan(rate))
@@ -493,6 +517,8 @@ static void diagnose_cpu(struct tree_walk *w)
 		SET_FLAGS(f, "--threads %.0f", run->threads - 1);
 	else if (leaf == BOTTLENECK_crowding && run->workers > 0)
 		SET_FLAGS(f, "-j auto");
+	else if (leaf == BOTTLENECK_crowding && run->workers_auto)
+		drop_own_setting(f);
 }
 
 static void diagnose_memory(struct tree_walk *w)
@@ -505,6 +531,8 @@ static void diagnose_memory(struct tree_walk *w)
 
 	if (!f)
 		return;
+	if (run->recomputes_all)
+		drop_own_setting(f);
 	if (loads)
 		SET_EVIDENCE(
 			f,

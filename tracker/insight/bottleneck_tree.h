@@ -38,6 +38,8 @@ struct bottleneck_run {
 	size_t n_ranks;
 	/* the configuration */
 	double workers, threads, local_world, cores, batch_size, parameters, bucket_cap_mb, eval_steps, save_steps;
+	double grad_accum_steps;
+	bool workers_auto, recomputes_all; /* -j auto, --activation-checkpointing full */
 	double nodes; /* operators that a step calls */
 	/* Mean seconds per step: comm_total of the rank that the others wait for; evaluation; checkpoints (copying and
 	 * waiting). */

@@ -218,7 +218,7 @@ struct diagnosis_facts diagnosis_unknown(void)
 {
 	return (struct diagnosis_facts){ .workers = NAN, .threads = NAN, .batch_size = NAN, .parameters = NAN,
 				     .bucket_cap_mb = NAN, .global_batch_size = NAN, .steps_per_epoch = NAN,
-				     .eval_steps = NAN, .save_steps = NAN,
+				     .eval_steps = NAN, .save_steps = NAN, .grad_accum_steps = NAN,
 				     .cores = NAN, .nodes = NAN, .local_world = NAN, .world = 1 };
 }
 
@@ -237,10 +237,13 @@ void diagnosis_param(struct diagnosis_facts *f, const char *key, const char *val
 		{ "steps_per_epoch", offsetof(struct diagnosis_facts, steps_per_epoch) },
 		{ "eval_steps", offsetof(struct diagnosis_facts, eval_steps) },
 		{ "save_steps", offsetof(struct diagnosis_facts, save_steps) },
+		{ "grad_accum_steps", offsetof(struct diagnosis_facts, grad_accum_steps) },
 	};
 	char *end;
 	double v = strtod(value, &end);
 
+	f->workers_auto |= !strcmp(key, "workers") && !strcmp(value, "auto");
+	f->recomputes_all |= !strcmp(key, "activation_checkpointing") && !strcmp(value, "full");
 	if (end == value || !isfinite(v) || v < 0) /* --workers auto */
 		return;
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
@@ -292,6 +295,9 @@ static void fill_tree_run(struct bottleneck_run *t, const struct diagnosis_input
 	t->bucket_cap_mb = f->bucket_cap_mb;
 	t->eval_steps = f->eval_steps;
 	t->save_steps = f->save_steps;
+	t->grad_accum_steps = f->grad_accum_steps;
+	t->workers_auto = f->workers_auto;
+	t->recomputes_all = f->recomputes_all;
 	t->comm_total = steps_mean(in->steps, STEPS_COMM_TOTAL, from);
 	t->load = steps_mean(in->steps, STEPS_LOAD, from);
 	t->load_cpu = steps_mean(in->steps, STEPS_LOAD_CPU, from);

@@ -10,7 +10,8 @@
 /* Configuration of the run; NaN: unknown. */
 struct diagnosis_facts {
 	double workers, threads, batch_size, parameters, bucket_cap_mb; /* params of the same names */
-	double global_batch_size, steps_per_epoch, eval_steps, save_steps;
+	double global_batch_size, steps_per_epoch, eval_steps, save_steps, grad_accum_steps;
+	bool workers_auto, recomputes_all; /* -j auto, --activation-checkpointing full */
 	double cores;	    /* of one machine */
 	double nodes;	    /* of the program that a step runs */
 	double local_world; /* ranks on the first machine */
