@@ -7,10 +7,12 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <ftw.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "trainer/data/store/cache.h"
@@ -110,7 +112,7 @@ static void keep_many(struct cache *c, int writer, int n, void (*keep)(struct ca
 	}
 }
 
-/* Room for 100 blocks: 80 copies, then 90 blocks of this node, then 80 more copies. */
+/* Room for 100 blocks beside the lock file: 80 copies, then 90 blocks of this node, then 80 more copies. */
 static void test_copies(void **state)
 {
 	char path[100], got[BYTES], want[BYTES];
@@ -121,7 +123,7 @@ static void test_copies(void **state)
 
 	(void)state;
 	snprintf(path, sizeof(path), "%s/limited", folder);
-	assert_int_equal(cache_open(&c, &(struct cache_opts){ path, 100 * (BYTES + 100) }, &err), 0);
+	assert_int_equal(cache_open(&c, &(struct cache_opts){ path, 110 * (BYTES + 100) }, &err), 0);
 	keep_many(c, 11, 80, cache_keep_copy);
 	assert_int_equal(count_held(c, 11, 80), 80);
 	keep_many(c, 10, 90, cache_keep);
@@ -140,6 +142,43 @@ static void test_copies(void **state)
 	keep_many(c, 12, 80, cache_keep_copy); /* no limit */
 	assert_int_equal(count_held(c, 12, 80), 80);
 	cache_close(c);
+}
+
+static uint64_t bytes_in_folder;
+
+static int add_file(const char *path, const struct stat *st, int kind, struct FTW *at)
+{
+	(void)path;
+	(void)at;
+	bytes_in_folder += kind == FTW_F ? (uint64_t)st->st_size : 0;
+	return 0;
+}
+
+/* The files of a folder, with the lock file, never exceed its limit, though several threads of several caches fill it. */
+static void test_limit(void **state)
+{
+	enum { MOST = 300 * BYTES };
+	struct writer w[2 * CACHES];
+	pthread_t thread[2 * CACHES];
+	struct err err = ERR_INIT;
+	char path[100];
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/full", folder);
+	for (int i = 0; i < CACHES; i++)
+		assert_int_equal(cache_open(&w[i].cache, &(struct cache_opts){ path, MOST }, &err), 0);
+	for (int i = 0; i < 2 * CACHES; i++) {
+		w[i] = (struct writer){ w[i % CACHES].cache, 30 + i };
+		assert_int_equal(pthread_create(&thread[i], NULL, write_blocks, &w[i]), 0);
+	}
+	for (int i = 0; i < 2 * CACHES; i++)
+		pthread_join(thread[i], NULL);
+	for (int i = 0; i < CACHES; i++)
+		cache_close(w[i].cache);
+	bytes_in_folder = 0;
+	assert_int_equal(nftw(path, add_file, 8, FTW_PHYS), 0);
+	if (bytes_in_folder > MOST || bytes_in_folder < MOST / 4 * 3)
+		fail_msg("%llu bytes with a limit of %llu", (unsigned long long)bytes_in_folder, (unsigned long long)MOST);
 }
 
 /* A block that was kept once is known, also by another cache on the folder, and after it was removed. */
@@ -184,7 +223,7 @@ static int remove_folder(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_writers), cmocka_unit_test(test_copies),
-					    cmocka_unit_test(test_had) };
+					    cmocka_unit_test(test_had), cmocka_unit_test(test_limit) };
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -25,6 +25,7 @@
 #define PIECES_MAX 256			 /* per block */
 #define MAGIC UINT64_C(0x31656863616374) /* "tcache1" */
 #define SWEEP_LOCK ((off_t)INT64_MAX - 1)
+#define ROOM_LOCK ((off_t)INT64_MAX - 2)
 #define LOCK_BYTES 4096
 #define HAD_BYTES ((uint64_t)4 << 20)
 
@@ -50,10 +51,12 @@ struct cache_shared {
 
 struct cache {
 	char folder[CACHE_PATH_BYTES];
-	uint64_t most_bytes;
+	uint64_t most_bytes; /* of all blocks; 0: no limit */
+	uint64_t had_bytes;  /* of the marks in the lock file: see find_had_byte */
 	struct cache_ram *ram; /* NULL: a folder on disk */
 	int lock_fd;
 	struct cache_shared *shared;
+	pthread_mutex_t room;  /* threads of a cache share its locks: with a limit, one at a time stores a block */
 	pthread_mutex_t mutex; /* protects notice */
 	char notice[400];
 	bool noticed;
@@ -94,8 +97,10 @@ static int make_cache_folder(struct cache *c, const char *folder, struct err *er
 	return 0;
 }
 
+/* Opens or makes the lock file, and takes its bytes off the limit, of which its marks use at most a sixteenth. */
 static int open_lock_file(struct cache *c, struct err *err)
 {
+	const uint64_t marks = c->most_bytes && c->most_bytes / 16 < HAD_BYTES ? c->most_bytes / 16 + 1 : HAD_BYTES;
 	char path[CACHE_PATH_BYTES];
 	struct stat st;
 	int rc;
@@ -107,8 +112,13 @@ static int open_lock_file(struct cache *c, struct err *err)
 	rc = st.st_size < LOCK_BYTES ? posix_fallocate(c->lock_fd, 0, LOCK_BYTES) : 0; /* a hole may be fatal later */
 	if (rc)
 		return refuse_cache(c, strerror(rc), err);
-	if (st.st_size < LOCK_BYTES + (off_t)HAD_BYTES) /* room for marks while the disk has it: see mark_had_block */
-		(void)!fallocate(c->lock_fd, 0, LOCK_BYTES, (off_t)HAD_BYTES);
+	if (st.st_size <= LOCK_BYTES) /* room for marks while the disk has it: see mark_had_block */
+		(void)!fallocate(c->lock_fd, 0, LOCK_BYTES, (off_t)marks);
+	if (fstat(c->lock_fd, &st))
+		return refuse_cache(c, strerror(errno), err);
+	c->had_bytes = st.st_size > LOCK_BYTES ? (uint64_t)st.st_size - LOCK_BYTES : marks;
+	if (c->most_bytes)
+		c->most_bytes = c->most_bytes > LOCK_BYTES + c->had_bytes ? c->most_bytes - LOCK_BYTES - c->had_bytes : 1;
 	c->shared = mmap(NULL, LOCK_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, c->lock_fd, 0);
 	if (c->shared == MAP_FAILED) {
 		c->shared = NULL;
@@ -177,6 +187,7 @@ int cache_open(struct cache **ret, const struct cache_opts *o, struct err *err)
 	c->lock_fd = -1;
 	c->most_bytes = o->most_bytes;
 	pthread_mutex_init(&c->mutex, NULL);
+	pthread_mutex_init(&c->room, NULL);
 	if (text_random_hex(c->writer, 8))
 		rc = err_set_errno(err, errno, "--cache %.300s: cannot get random bytes", o->folder);
 	if (!rc && !strcmp(o->folder, CACHE_RAM))
@@ -207,6 +218,7 @@ void cache_close(struct cache *c)
 		close(c->lock_fd);
 	cache_ram_close(c->ram);
 	pthread_mutex_destroy(&c->mutex);
+	pthread_mutex_destroy(&c->room);
 	free(c);
 }
 
@@ -379,16 +391,16 @@ static off_t claim_byte(const struct cache_block *b)
 
 /* After LOCK_BYTES the lock file has a byte for the hash of each block that was given to cache_keep. It is not mapped,
  * because writing to a mapped hole of a file on a full disk is fatal. */
-static off_t find_had_byte(const struct cache_block *b)
+static off_t find_had_byte(const struct cache *c, const struct cache_block *b)
 {
-	return LOCK_BYTES + (off_t)((uint64_t)claim_byte(b) % HAD_BYTES);
+	return LOCK_BYTES + (off_t)((uint64_t)claim_byte(b) % c->had_bytes);
 }
 
 bool cache_had(const struct cache *c, const struct cache_block *b)
 {
 	char had = 0;
 
-	return pread(c->lock_fd, &had, 1, find_had_byte(b)) == 1 && had;
+	return pread(c->lock_fd, &had, 1, find_had_byte(c, b)) == 1 && had;
 }
 
 /* Fails silently where the disk had no room for all marks when the cache was made, and is full now: the block counts as
@@ -397,7 +409,7 @@ static void mark_had_block(struct cache *c, const struct cache_block *b)
 {
 	const char had = 1;
 
-	(void)!pwrite(c->lock_fd, &had, 1, find_had_byte(b));
+	(void)!pwrite(c->lock_fd, &had, 1, find_had_byte(c, b));
 }
 
 bool cache_claim(struct cache *c, const struct cache_block *b)
@@ -497,22 +509,40 @@ static bool remove_copies(struct cache *c)
 	return any;
 }
 
+/* With a limit, nobody else stores a block until leave_room: what is_too_full finds stays true. */
+static void enter_room(struct cache *c)
+{
+	if (!c->most_bytes)
+		return;
+	pthread_mutex_lock(&c->room);
+	lock_byte(c, ROOM_LOCK, F_WRLCK, true);
+}
+
+static void leave_room(struct cache *c)
+{
+	if (!c->most_bytes)
+		return;
+	lock_byte(c, ROOM_LOCK, F_UNLCK, false);
+	pthread_mutex_unlock(&c->room);
+}
+
 void cache_keep(struct cache *c, const struct cache_block *b, const void *bytes, size_t n)
 {
-	bool kept;
+	bool kept = true;
 
 	mark_had_block(c, b);
 	if (!n || count_crc_pieces(n) > PIECES_MAX)
 		return;
+	enter_room(c);
 	if (is_too_full(c, block_file_bytes(n)))
 		sweep_cache(c, block_file_bytes(n));
-	if (is_too_full(c, block_file_bytes(n)))
-		return;
-	do
-		kept = store_block(c, b, bytes, n, 0600);
-	while (!kept && (errno == ENOSPC || errno == EDQUOT) && remove_copies(c));
+	if (!is_too_full(c, block_file_bytes(n)))
+		do
+			kept = store_block(c, b, bytes, n, 0600);
+		while (!kept && (errno == ENOSPC || errno == EDQUOT) && remove_copies(c));
 	if (!kept)
 		note_keep_failure(c, errno);
+	leave_room(c);
 }
 
 void cache_keep_copy(struct cache *c, const struct cache_block *b, const void *bytes, size_t n)
@@ -521,15 +551,17 @@ void cache_keep_copy(struct cache *c, const struct cache_block *b, const void *b
 
 	if (!n || count_crc_pieces(n) > PIECES_MAX || c->copies_end)
 		return;
+	enter_room(c);
 	/* a sweep must find enough copies to be worth its visit of every file */
 	if (is_too_full(c, more) && c->shared->copies > c->most_bytes / 16 + more)
 		sweep_cache(c, more);
-	if (is_too_full(c, more))
-		return;
-	if (store_block(c, b, bytes, n, CACHE_COPY_MODE))
-		atomic_fetch_add(&c->shared->copies, more);
-	else
-		c->copies_end = true;
+	if (!is_too_full(c, more)) {
+		if (store_block(c, b, bytes, n, CACHE_COPY_MODE))
+			atomic_fetch_add(&c->shared->copies, more);
+		else
+			c->copies_end = true;
+	}
+	leave_room(c);
 }
 
 bool cache_notice(struct cache *c, char *ret, size_t bytes)

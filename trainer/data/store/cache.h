@@ -13,7 +13,7 @@ struct cache;
 
 struct cache_opts {
 	const char *folder;  /* created if missing; or CACHE_RAM */
-	uint64_t most_bytes; /* of all blocks; 0: limited by the free space */
+	uint64_t most_bytes; /* of all files; 0: limited by the free space */
 };
 
 /* Opens the cache folder, created if missing. ERR_USAGE: not a private folder, or not usable. */
@@ -56,7 +56,8 @@ bool cache_claim(struct cache *c, const struct cache_block *b);
 void cache_release(struct cache *c, const struct cache_block *b);
 
 /* Returns true if the block was given to cache_keep before, in any job: the cache has removed it since, or had no room.
- * A little too often: each block so far makes one in four million other blocks count as one that was. */
+ * A little too often: each block so far makes one in four million other blocks count as one that was, and more with a
+ * limit below 64 MiB. */
 bool cache_had(const struct cache *c, const struct cache_block *b);
 
 /* Writes a block of n bytes atomically, at most 16 MiB, and removes old blocks for it. Failures are reported by
