@@ -296,6 +296,20 @@ def fast():
     return ["--backend", "ref"]
 
 
+INSTRUCTION_SETS = ["avx2", "avx512", "avx512_bf16"]  # as DPTRAIN_CPU_ISA limits them
+
+
+def kernel_choices():
+    """Flags and environment of each choice of kernels that the clock has on this machine: instruction sets from avx2 up to the
+    machine's, with all kinds of convolutions and the direct ones alone."""
+    for line in dptrain("backends").stdout.splitlines():
+        found = re.match(r"cpu .*?\b(avx[0-9a-z_]*);", line)
+        if found and found.group(1) in INSTRUCTION_SETS:
+            sets = INSTRUCTION_SETS[:INSTRUCTION_SETS.index(found.group(1)) + 1]
+            return [(["--conv-algo", algo], {"DPTRAIN_CPU_ISA": isa}) for isa in sets for algo in ("auto", "direct")]
+    return [([], {})]
+
+
 def children(pid):
     """Direct children, in the order in which they were started."""
     try:
