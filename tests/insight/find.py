@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dptrain find lr: rates rise over seven decades until the loss explodes; the advised rate trains better than a
-hundredth of it and ten times the exploded one; the run records the curve and the answer. dptrain find batch: what
+"""dptrain find lr: rates rise over seven decades until the loss explodes; then short trainings, of which the advised rate
+has the lowest loss: it trains better than a hundredth of it and ten times the exploded one; the run records the curve. dptrain find batch: what
 fits, what is fastest, the recorded noise scale. Refused input; ctrl-C."""
 import sys
 sys.dont_write_bytecode = True
@@ -27,11 +27,17 @@ def find(runs, *flags, code=0):
     return p.stdout
 
 
+def own_run(folder):
+    """The run of the range test, without those of the trainings."""
+    (run,) = [r for r in glob.glob(os.path.join(folder, "*")) if not os.path.basename(r).startswith("lr-")]
+    return run
+
+
 def curve(tmp, text, name, *layout):
     """The answer is that of the recorded curve, whose rates rise evenly on a log scale."""
     runs = os.path.join(tmp, name)
     got = json.loads(find(runs, "--data-path", text, "--json", *layout))
-    run = read_run(os.path.join(runs, "find"))
+    run = read_run(own_run(os.path.join(runs, "find")))
     rates, losses = run["series"]["train/lr", -1], run["series"]["train/loss", -1]
     steps = sorted(rates)
     check(steps == list(range(1, len(steps) + 1)) and 20 <= len(steps) <= 100, "%s: steps %s" % (name, steps[-1:]))
@@ -39,17 +45,24 @@ def curve(tmp, text, name, *layout):
     check([c["loss"] for c in got["curve"]] == [losses[s] for s in steps[:len(got["curve"])]], "%s: its losses" % name)
     check(all(abs(math.log10(rates[s + 1] / rates[s]) - 0.07) < 1e-9 for s in steps[:-1]), "%s: rates rise evenly" % name)
     check(got["exploded"] and abs(rates[steps[-1]] - got["exploded"]) < 1e-12 * rates[steps[-1]], "%s: ends where it exploded" % name)
-    check(got["lr"] and abs(got["lr"] * 10 - got["lowest"]) < 1e-9 and got["steepest"] <= got["lowest"] < got["exploded"], "%s: %s" % (name, got))
+    check(got["steepest"] <= got["lowest"] < got["exploded"], "%s: %s" % (name, got))
+    tried = {t["lr"]: t["loss"] for t in got["trainings"]}
+    worst = [math.inf if loss is None else loss for loss in tried.values()]
+    check(len(tried) >= 5 and (tried[got["lr"]] or math.inf) == min(worst), "%s: the best of the trainings: %s" % (name, got))
+    for factor in 1 / 4, 1 / 2, 2, 4:
+        check(any(abs(rate / got["lr"] / factor - 1) < 1e-9 for rate in tried), "%s: %g times the rate was tried: %s" % (name, factor, tried))
+    (run,) = glob.glob(os.path.join(runs, "find", "lr-%.3g-*" % got["lr"]))
+    check(max(read_run(run)["series"]["train/loss", -1]) == 300, "%s: the length of a training" % name)
     return got
 
 
 def said(tmp, text):
     runs = os.path.join(tmp, "words")
     first, second = find(runs, "--data-path", text, "--max-steps", 40, "--experiment", "other").splitlines()
-    check(first.startswith("--lr ") and "exploded at" in first and second.endswith(glob.glob(os.path.join(runs, "other", "*"))[0]), first + second)
-    (run,) = glob.glob(os.path.join(runs, "other", "*"))
+    check(first.startswith("--lr ") and "exploded at" in first and second.endswith(own_run(os.path.join(runs, "other"))), first + second)
+    run = own_run(os.path.join(runs, "other"))
     with open(sorted(glob.glob(os.path.join(run, "events.*")))[0], "rb") as f:
-        check(first.encode() in f.read(), "the run records the answer")
+        check(first.split("; ", 1)[1].encode() in f.read(), "the run records what the range test found")
     check(not os.path.exists(os.path.join(run, "checkpoints")) and not glob.glob(os.path.join(run, "*.safetensors")), "the run has no weights")
 
 
@@ -140,7 +153,7 @@ def main():
             f.write("the quick brown fox jumps over the lazy dog\n" * 100)
         got = curve(tmp, text, "one")
         two = curve(tmp, text, "two", "--nproc-per-node", 2, "-b", 4)
-        check(0.2 < two["lr"] / got["lr"] < 5, "two ranks give a similar rate: %g and %g" % (two["lr"], got["lr"]))
+        check(0.1 < two["lr"] / got["lr"] < 10, "two ranks give a similar rate: %g and %g" % (two["lr"], got["lr"]))
         said(tmp, text)
         better(tmp, text, got)
         refused(text)

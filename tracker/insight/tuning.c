@@ -8,7 +8,6 @@
 #define MEAN_DECAY 0.8	 /* decay of the running mean */
 #define EXPLODED_TIMES 4 /* times the lowest mean */
 #define FELL_LEAST 0.01	 /* fraction of the first loss */
-#define SAFETY 10	 /* the recommended rate is the rate of the lowest loss divided by this */
 
 bool lr_range_add(struct lr_range_test *r, double lr, double loss)
 {
@@ -59,8 +58,7 @@ bool lr_range_answer(const struct lr_range_test *r, struct lr_range_answer *ret)
 		steepest = change < fall ? i : steepest;
 		fall = fmin(change, fall);
 	}
-	*ret = (struct lr_range_answer){ .lr = r->lr[lowest] / SAFETY,
-					 .lowest = r->lr[lowest],
+	*ret = (struct lr_range_answer){ .lowest = r->lr[lowest],
 					 .steepest = r->lr[steepest],
 					 .first = smooth_loss(r, 0, half),
 					 .least = smooth_loss(r, lowest, half),
@@ -84,13 +82,47 @@ void lr_range_sentence(struct buf *out, const struct lr_range_test *r)
 				 "(--max-steps) or a larger batch may show one", r->lr[0], r->lr[r->n - 1]);
 		return;
 	}
-	buf_addf(out,
-		 "--lr %.2g: a tenth of %.2g, where the loss was lowest (%.4g, from %.4g); it fell fastest at %.2g",
-		 a.lr, a.lowest, a.least, a.first, a.steepest);
+	buf_addf(out, "with a rising rate the loss fell fastest at %.2g, was lowest (%.4g, from %.4g) at %.2g", a.steepest,
+		 a.least, a.first, a.lowest);
 	if (a.exploded > 0)
 		buf_addf(out, " and exploded at %.2g", a.exploded);
 	else if (a.open)
 		buf_addf(out, "; it was still falling at the highest rate: a higher --lr tests higher rates");
+}
+
+double lr_trials_rate(const struct lr_trials *t, int i)
+{
+	return ldexp(t->first, t->power[i]);
+}
+
+int lr_trials_best(const struct lr_trials *t)
+{
+	int best = 0;
+
+	for (int i = 1; i < t->n; i++)
+		if (t->loss[i] < t->loss[best] || (t->loss[i] == t->loss[best] && t->power[i] < t->power[best]))
+			best = i;
+	return best;
+}
+
+bool lr_trials_next(const struct lr_trials *t, int *ret_power)
+{
+	static const int around[] = { 2, -2, 1, -1 };
+	const int best = t->n ? t->power[lr_trials_best(t)] : 0;
+
+	*ret_power = 0;
+	if (!t->n)
+		return true;
+	for (size_t k = 0; k < sizeof(around) / sizeof(around[0]) && t->n < LR_TRIALS_MAX; k++) {
+		bool tried = false;
+
+		*ret_power = best + around[k];
+		for (int i = 0; i < t->n; i++)
+			tried |= t->power[i] == *ret_power;
+		if (!tried)
+			return true;
+	}
+	return false;
 }
 
 /* Finds the smallest batch size with nearly the best throughput, and compares it with the critical batch size. */

@@ -51,8 +51,9 @@ static const struct command_help helps[COMMAND_COUNT] = {
 	[COMMAND_FIND] = { "find a learning rate (lr) or a batch size (batch)",
 			   "dptrain find lr|batch [flags of dptrain train]",
 			   "lr: trains for --max-steps steps (100) while the learning rate rises over\n"
-			   "seven decades up to --lr (10), until the loss explodes, and suggests a\n"
-			   "learning rate. batch: reports which batch sizes fit (by the plan), which is\n"
+			   "seven decades up to --lr (10), until the loss explodes; then for three times\n"
+			   "as many steps with each of five or more rates, and suggests the one with the\n"
+			   "lowest loss. batch: reports which batch sizes fit (by the plan), which is\n"
 			   "fastest (a short run of each) and up to which size a larger batch pays off (by\n"
 			   "the gradient noise scale). Recorded in experiment find; --json prints the\n"
 			   "numbers.\n",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* find.c: `dptrain find lr` reads learning rates and losses from a run's journals through dptrack.h. `find batch` plans
- * batch sizes, trains with some of them in new processes (`dptrain doctor`, which has the same flags), and reads the
+/* find.c: `dptrain find lr` reads learning rates and losses from a run's journals through dptrack.h, and then trains
+ * with some rates in new processes. `find batch` plans batch sizes, trains with some of them in new processes (`dptrain doctor`, which has the same flags), and reads the
  * noise scale of the job's run. tracker/insight selects the rate and the size. */
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +15,8 @@
 #define SIZE_MOST 1048576
 #define SIZE_FIRST 4
 #define MEASURE_SECONDS "3"
+#define TRIAL_TIMES 3 /* steps of a training of find lr, in those of its range test */
+#define DIVERGED 1    /* exit code of a run whose values are not finite */
 #define OUTPUT_MAX ((size_t)64 << 20)
 #define TEXT_MAX 4096
 #define REFUSED 2 /* exit code of a run that its settings or the memory do not allow */
@@ -54,24 +56,25 @@ static int plan_largest_batch(struct batch_finding *f, int64_t most, struct err 
 
 /* ---- the fastest ---- */
 
-/* Builds the command line of `dptrain doctor` with another batch size; the last of two flags wins. The caller frees
- * *ret. */
-static int measuring_command_line(const struct job *job, const char *size, const char *name, char ***ret,
-				  struct err *err)
+/* Builds the command line of another command, with the job's flags and more, up to a NULL; the last of two flags wins.
+ * The caller frees *ret. */
+static int child_command_line(const struct job *job, enum config_command command, const char *const *more, char ***ret,
+			      struct err *err)
 {
-	const char *const more[] = { "--batch-size",  size,	  "--run-name", name, "--seconds",
-				     MEASURE_SECONDS, "--no-try", "--json" };
-	const size_t n_more = sizeof(more) / sizeof(more[0]);
-	char **argv = calloc((size_t)job->argc + n_more + 3, sizeof(*argv));
-	size_t n = 0;
+	size_t n = 0, n_more = 0;
+	char **argv;
+
+	while (more[n_more])
+		n_more++;
+	argv = calloc((size_t)job->argc + n_more + 3, sizeof(*argv));
 
 	if (!argv)
 		return err_nomem(err, "find batch");
 	argv[n++] = job->argv[0];
-	argv[n++] = (char *)(uintptr_t)config_command_name(COMMAND_DOCTOR);
+	argv[n++] = (char *)(uintptr_t)config_command_name(command);
 	argv[n++] = (char *)(uintptr_t) "--experiment=find";
 	for (int i = 2; i < job->argc; i++)
-		if (job->argv[i] != job->cfg->word)
+		if (job->argv[i] != job->cfg->word && strcmp(job->argv[i], "--json") != 0)
 			argv[n++] = job->argv[i];
 	for (size_t i = 0; i < n_more; i++)
 		argv[n++] = (char *)(uintptr_t)more[i];
@@ -83,13 +86,15 @@ static int measuring_command_line(const struct job *job, const char *size, const
 static int measure_batch_size(const struct job *job, int64_t size, double *ret, int *ret_code, struct err *err)
 {
 	char text[32], name[40], **argv = NULL;
+	const char *const more[] = { "--batch-size",  text,	  "--run-name", name, "--seconds",
+				     MEASURE_SECONDS, "--no-try", "--json",	NULL };
 	struct step_time pace;
 	struct buf out;
 	int rc;
 
 	snprintf(text, sizeof(text), "%lld", (long long)size);
 	snprintf(name, sizeof(name), "batch-%s", text);
-	rc = measuring_command_line(job, text, name, &argv, err);
+	rc = child_command_line(job, COMMAND_DOCTOR, more, &argv, err);
 	if (rc)
 		return rc;
 	buf_init(&out, OUTPUT_MAX);
@@ -251,13 +256,91 @@ static int read_lr_curve(const char *dir, struct lr_range_test *ret, struct err 
 	return rc;
 }
 
-static void print_lr_json(const struct lr_range_test *r, const char *sentence)
+struct trial_losses {
+	double sum;
+	int64_t n, from; /* losses from that step on */
+};
+
+static void sum_last_losses(void *user, const struct dptrack_point *p)
 {
-	json_t *o = json_object(), *curve = json_array();
+	struct trial_losses *l = user;
+
+	if (p->rank >= 0 || p->step < l->from || strcmp(p->key, "train/loss") != 0)
+		return;
+	l->sum += p->value;
+	l->n++;
+}
+
+/* Reads the mean loss of the last quarter of a training. */
+static int read_trial_loss(const struct job *job, const char *name, int64_t steps, double *ret, struct err *err)
+{
+	struct trial_losses l = { .from = steps - steps / 4 };
+	const struct dptrack_reader reader = { .user = &l, .point = sum_last_losses };
+	const struct dptrack_run_opts o = { .runs_dir = job->cfg->runs_dir, .experiment = job->cfg->experiment,
+					    .run_name = name };
+	struct dptrack_error error = { 0, "" };
+	struct dptrack_found found;
+
+	if (dptrack_find(&found, &o, &error) || dptrack_read(found.dir, &reader, &error))
+		return err_set(err, ERR_IO, "cannot read the training %s: %s", name, error.text);
+	*ret = l.n && isfinite(l.sum) ? l.sum / (double)l.n : INFINITY;
+	return 0;
+}
+
+/* Trains with the rate of the next trial. *ret_code: of a child that failed, except by diverging. */
+static int run_lr_trial(const struct job *job, struct lr_trials *t, int *ret_code, struct err *err)
+{
+	const int64_t steps = TRIAL_TIMES * job->cfg->max_steps;
+	char lr[32], text[32], name[40], **argv = NULL;
+	const char *const more[] = { "--lr", lr, "--max-steps", text, "--run-name", name, "--save-total-limit", "0", NULL };
+	struct buf out;
+	int rc;
+
+	snprintf(lr, sizeof(lr), "%.3g", lr_trials_rate(t, t->n));
+	snprintf(text, sizeof(text), "%lld", (long long)steps);
+	snprintf(name, sizeof(name), "lr-%s", lr);
+	rc = child_command_line(job, COMMAND_TRAIN, more, &argv, err);
+	if (rc)
+		return rc;
+	buf_init(&out, OUTPUT_MAX);
+	rc = child_run(argv, &out, ret_code, err);
+	t->loss[t->n] = INFINITY;
+	if (!rc && !*ret_code)
+		rc = read_trial_loss(job, name, steps, &t->loss[t->n], err);
+	*ret_code = *ret_code == DIVERGED ? 0 : *ret_code;
+	if (!rc && !*ret_code)
+		log_info("--lr %s: loss %.4g after %s steps", lr, t->loss[t->n], text);
+	t->n++;
+	buf_done(&out);
+	free(argv);
+	return rc;
+}
+
+/* Trains with rates around the lowest loss of the range test until the best one has worse neighbours. */
+static int run_lr_trials(const struct job *job, const struct lr_range_test *r, struct lr_trials *t, int *ret_code,
+			 struct err *err)
+{
+	struct lr_range_answer a;
+	int power, rc = 0;
+
+	if (!lr_range_answer(r, &a))
+		return 0;
+	t->first = a.lowest / 4; /* usually too high: most steps were made with far lower rates */
+	while (!rc && !*ret_code && lr_trials_next(t, &power)) {
+		t->power[t->n] = power;
+		rc = run_lr_trial(job, t, ret_code, err);
+	}
+	return rc;
+}
+
+static void print_lr_json(const struct lr_range_test *r, const struct lr_trials *t, const char *sentence)
+{
+	json_t *o = json_object(), *curve = json_array(), *trainings = json_array();
 	struct lr_range_answer a;
 	const bool found = lr_range_answer(r, &a);
+	const int best = lr_trials_best(t);
 
-	json_object_set_new(o, "lr", real_or_null(found ? a.lr : NAN));
+	json_object_set_new(o, "lr", real_or_null(t->n && isfinite(t->loss[best]) ? lr_trials_rate(t, best) : NAN));
 	json_object_set_new(o, "lowest", real_or_null(found ? a.lowest : NAN));
 	json_object_set_new(o, "steepest", real_or_null(found ? a.steepest : NAN));
 	json_object_set_new(o, "exploded", real_or_null(r->exploded > 0 ? r->exploded : NAN));
@@ -265,21 +348,32 @@ static void print_lr_json(const struct lr_range_test *r, const char *sentence)
 	for (int i = 0; i < r->n; i++)
 		json_array_append_new(curve, json_pack("{s:f, s:f}", "lr", r->lr[i], "loss", r->loss[i]));
 	json_object_set_new(o, "curve", curve);
+	for (int i = 0; i < t->n; i++)
+		json_array_append_new(trainings, json_pack("{s:f, s:o}", "lr", lr_trials_rate(t, i), "loss",
+							   real_or_null(t->loss[i])));
+	json_object_set_new(o, "trainings", trainings);
 	json_print(o, JSON_PRINT_PAGE);
 }
 
-static int print_lr_answer(const struct job *job, const char *dir, const struct lr_range_test *r, struct err *err)
+static int print_lr_answer(const struct job *job, const char *dir, const struct lr_range_test *r,
+			   const struct lr_trials *t, struct err *err)
 {
+	const int best = lr_trials_best(t);
 	struct buf text;
 	int rc = 0;
 
 	buf_init(&text, TEXT_MAX);
+	if (t->n && !isfinite(t->loss[best]))
+		buf_addf(&text, "no learning rate can be recommended: every training failed; ");
+	else if (t->n)
+		buf_addf(&text, "--lr %.2g: the lowest loss (%.4g) of %d trainings of %lld steps; ", lr_trials_rate(t, best),
+			 t->loss[best], t->n, (long long)(TRIAL_TIMES * job->cfg->max_steps));
 	lr_range_sentence(&text, r);
 	buf_addc(&text, '\0');
 	if (buf_failed(&text))
 		rc = err_nomem(err, "the answer");
 	else if (job->cfg->json)
-		print_lr_json(r, text.data);
+		print_lr_json(r, t, text.data);
 	else
 		printf("%s\n%d steps, recorded in %s\n", text.data, r->n, dir);
 	buf_done(&text);
@@ -289,12 +383,15 @@ static int print_lr_answer(const struct job *job, const char *dir, const struct 
 static int find_lr(const struct job *job, const char *dir, struct err *err)
 {
 	struct lr_range_test *r = calloc(1, sizeof(*r));
-	int rc = r ? read_lr_curve(dir, r, err) : err_nomem(err, "the answer");
+	struct lr_trials t = { .n = 0 };
+	int code = 0, rc = r ? read_lr_curve(dir, r, err) : err_nomem(err, "the answer");
 
 	if (!rc)
-		rc = print_lr_answer(job, dir, r, err);
+		rc = run_lr_trials(job, r, &t, &code, err);
+	if (!rc && !code)
+		rc = print_lr_answer(job, dir, r, &t, err);
 	free(r);
-	return rc;
+	return rc ? rc : code;
 }
 
 int find_main(const struct job *job, const char *run_id, struct err *err)
