@@ -9,9 +9,10 @@ complain() { echo "tables: $*"; bad=1; }
 for dir in trainer/ops/*/; do
 	op=$(basename "$dir")
 	grep -q "/\* $op/" trainer/ops/ops.def || complain "$dir has no line in trainer/ops/ops.def"
-	for file in "$op.h" "$op.c" "${op}_cpu.c" "${op}_cuda.cu" "${op}_cases.c"; do
+	for file in "$op.h" "$op.c" "${op}_cpu.c" "${op}_cuda.cu"; do
 		[ -f "$dir$file" ] || complain "$dir lacks $file"
 	done
+	[ -n "$(find tests/ops/cases -name "${op}_cases.c")" ] || complain "$dir has no ${op}_cases.c in tests/ops/cases"
 done
 
 # kind, folder, list, macro, prefix: every `const struct KIND PREFIX_NAME = {` of the folder is MACRO(NAME) in the list.

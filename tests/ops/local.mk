@@ -1,7 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 # tests/ops: every op on every backend (ops_test), gradients by central differences (grad_test), values calculated by
 # hand (values_test); tiles.sh and own_conv.sh run those of ops_test that use tiles without the processor's.
-# Cases are next to their op (trainer/ops/local.mk).
+# Cases of each op are in tests/ops/cases; step has those of what a net has no layers of: updates, sums, casts and copies.
+op_cases = tests/ops/cases/cases.h tests/ops/cases/cases.c tests/ops/cases/add_cases.c tests/ops/cases/attention_cases.c \
+	tests/ops/cases/attention_decode_cases.c tests/ops/cases/avgpool_cases.c tests/ops/cases/bn_cases.c \
+	tests/ops/cases/conv_cases.c tests/ops/cases/dropout_cases.c tests/ops/cases/embed_cases.c tests/ops/cases/gelu_cases.c \
+	tests/ops/cases/layernorm_cases.c tests/ops/cases/linear_cases.c tests/ops/cases/lmhead_cases.c tests/ops/cases/maxpool_cases.c \
+	tests/ops/cases/relu_cases.c tests/ops/cases/xent_cases.c tests/ops/cases/step/accumulate_cases.c \
+	tests/ops/cases/step/adamw_cases.c tests/ops/cases/step/cast_cases.c tests/ops/cases/step/collectives_cases.c \
+	tests/ops/cases/step/copy_cases.c tests/ops/cases/step/ema_cases.c tests/ops/cases/step/lamb_cases.c \
+	tests/ops/cases/step/lars_cases.c tests/ops/cases/step/norm_cases.c tests/ops/cases/step/pack_cases.c \
+	tests/ops/cases/step/partial_sums_cases.c tests/ops/cases/step/sgd_cases.c tests/ops/cases/step/step_guard_cases.c \
+	tests/ops/cases/step/watch_cases.c
 EXTRA_DIST += $(op_cases)
 
 cmocka_tests += tests/ops/ops_test tests/ops/grad_test tests/ops/values_test

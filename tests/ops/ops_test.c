@@ -27,7 +27,7 @@
 #include "tracker/base/crc32c.h"
 #include "trainer/graph/pass.h"
 #include "trainer/graph/rng.h"
-#include "trainer/ops/cases.h"
+#include "tests/ops/cases/cases.h"
 
 #define SHOWN_MAX 3
 #define TESTS_MAX (OP_COUNT * 8)
