@@ -1,7 +1,7 @@
--- Every table as 0001 to 0017 leave it, in PostgreSQL: same names, same meaning. Tables for teams of processes are at the
+-- Every table of start.sql, in PostgreSQL: same names, same meaning. Tables for teams of processes are at the
 -- end. Texts compare by bytes, as in SQLite; blobs are packed already, so they are stored uncompressed and can be sliced.
 CREATE TABLE meta (name text COLLATE "C" PRIMARY KEY, value text NOT NULL);
-INSERT INTO meta VALUES ('store_id', replace(CAST(gen_random_uuid() AS text), '-', '')), ('version', '18');
+INSERT INTO meta VALUES ('store_id', replace(CAST(gen_random_uuid() AS text), '-', '')), ('version', '19');
 
 CREATE SEQUENCE experiment_id;
 CREATE TABLE experiment (

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Migrations apply in order to an empty file, the connection settings run, and every named query prepares, as far as
+"""The tables are created, scripts for changes of them are numbered, the connection settings run, and every named query prepares, as far as
 SQLite supports it, and is used; a query only for PostgreSQL is only checked to be used."""
 import os
 import re
@@ -8,7 +8,6 @@ import sqlite3
 import sys
 
 os.chdir(os.environ.get("srcdir", "."))
-FIRST_POSTGRESQL = 11  # older migrations were never released for PostgreSQL
 
 
 def read(path):
@@ -16,27 +15,20 @@ def read(path):
         return f.read()
 
 
-def migrations():
-    """Applies schema/sql/NNNN_*.sql; returns the store and what is wrong."""
+def tables():
+    """Creates the tables of sqlite.sql; returns the store and what is wrong, also with the numbers of schema/sql/NNNN_*.sql."""
     store, wrong, folder = sqlite3.connect(":memory:", isolation_level=None), [], "schema/sql"
-    names = sorted(name for name in os.listdir(folder) if re.match(r"\d+_.*\.sql$", name))
-    store.executescript(read(f"{folder}/open_writer.sql"))
-    for number, name in enumerate(names, 1):
-        text = read(f"{folder}/{name}")
-        if int(name.split("_")[0]) != number:
-            wrong.append(f"{name} follows number {number - 1}")
-        if f"user_version = {number};" not in text:
-            wrong.append(f"{name} does not set user_version {number}")
-        store.executescript(text)
-        step = f"{folder}/postgresql/{name}"
-        if number >= FIRST_POSTGRESQL and not (
-                os.path.exists(step) and re.search(f"value = '{number}'.* WHERE name = 'version'", read(step))):
-            wrong.append(f"{name} has no {step} that sets its version")
-    last = len(names)
-    if f"('version', '{last}')" not in read(f"{folder}/postgresql.sql") or not re.search(
-            rf"^#define DB_VERSION {last}\b", read("web/store/db/db.h"), re.M):
-        wrong.append(f"postgresql.sql and DB_VERSION in web/store/db/db.h are not of version {last}")
-    store.executescript(read(f"{folder}/open_reader.sql"))
+    first, last = (int(re.search(rf"^#define {name} (\d+)", read("web/store/db/db.h"), re.M)[1]) for name in ("DB_VERSION_FIRST", "DB_VERSION"))
+    for below, version in ((folder, "user_version = {};"), (folder + "/postgresql", "value = '{}'.* WHERE name = 'version'")):
+        names = sorted(name for name in os.listdir(below) if re.match(r"\d+_", name)) if os.path.isdir(below) else []
+        if [int(name.split("_")[0]) for name in names] != list(range(first + 1, last + 1)):
+            wrong.append(f"{below} has not one script for each version after {first}, up to {last}: {names}")
+        wrong += [f"{below}/{name} does not set its version" for name in names
+                  if not re.search(version.format(int(name.split("_")[0])), read(f"{below}/{name}"))]
+    if f"('version', '{last}')" not in read(f"{folder}/postgresql.sql") or f"user_version = {last};" not in read(f"{folder}/sqlite.sql"):
+        wrong.append(f"sqlite.sql or postgresql.sql is not of version {last}")
+    for script in ("open_writer", "sqlite", "open_reader"):
+        store.executescript(read(f"{folder}/{script}.sql"))
     return store, wrong
 
 
@@ -69,7 +61,7 @@ def words_below(folder, prefix):
 
 
 def main():
-    store, wrong = migrations()
+    store, wrong = tables()
     ours, used = queries("schema/sql/queries.sql"), words_below("web/store", "DB")
     wrong += [f"query {name} does not prepare: {said}" for name, text in ours.items() if (said := problem_of(store, text))]
     wrong += [f"query {name} is used nowhere" for name in ours if name not in used]

@@ -26,8 +26,10 @@ tests_store_map_test_LDADD = $(store_test_libs)
 tests_store_gc_test_SOURCES = tests/store/gc_test.c $(store_test_helper)
 tests_store_gc_test_LDADD = $(store_test_libs)
 
-# A store of the first version, migrated.
-EXTRA_DIST += tests/store/migrate.py tests/store/old_1.sql tests/store/old_1.csv
+# Stores of other versions; next.c is a program of the next one.
+check_PROGRAMS += tests/store/next
+tests_store_next_LDADD = $(store_test_libs)
+EXTRA_DIST += tests/store/migrate.py
 TESTS += tests/store/migrate.py
 
 # Lists of runs compared with each run alone.

@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """`dptrack migrate`: a store moves from a file into PostgreSQL and back, its files from a folder into an object store
-and back, and is the same everywhere (one text, one SHA-256). Older tables are upgraded first; a non-empty target is
-refused. Migrations are killed: the source stays unchanged, an incomplete target is not accepted as a store, and the
-next attempt completes it. With a number as the first argument, that many kills in each direction, and every older
-version. A dump of a served database, restored, gives the same answers, and change tokens are reset."""
-import glob
+and back, and is the same everywhere (one text, one SHA-256); a non-empty target is refused. Migrations are killed: the
+source stays unchanged, an incomplete target is not accepted as a store, and the next attempt completes it. With a number
+as the first argument, that many kills in each direction. A dump of a served database, restored, gives the same answers,
+and change tokens are reset."""
 import hashlib
 import os
 import random
 import signal
-import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -23,9 +21,6 @@ import cluster
 
 sys.path.insert(0, os.path.join(cluster.SOURCE, "tests", "data"))
 import s3server
-
-ROWS = os.path.join(cluster.SOURCE, "tests", "store", "old_1.sql")
-MIGRATIONS = sorted(glob.glob(os.path.join(cluster.SOURCE, "schema", "sql", "0*.sql")))
 
 
 def run(*args, env=None, code=0):
@@ -69,16 +64,6 @@ def fill(folder):
     s.stop()
 
 
-def old_store(folder, version):
-    """A store with the rows of the first version in the tables of a later one, with its files."""
-    db = sqlite3.connect(os.path.join(folder, "dptrack.db"))
-    for path in [MIGRATIONS[0], ROWS] + MIGRATIONS[1:version]:
-        with open(path, encoding="utf-8") as f:
-            db.executescript(f.read())
-    db.execute(f"PRAGMA user_version = {version}")
-    db.close()
-
-
 def answers(*place, experiment="e0"):
     return run("export", "--json", *place) + run("export", "--series", "--experiment", experiment, "--csv", *place)
 
@@ -114,22 +99,6 @@ def there_and_back(db, folder):
     check("held by process" in run("migrate", back, os.path.join(folder, "third"), code=1), "a store that is served")
     s.stop()
     return first, want
-
-
-def of_older_versions(db, folder, versions):
-    """A store of any older version moves into a database and back unchanged; a copy of the old file remains next to
-    it."""
-    seen = set()
-    for version in versions:
-        old, new, files = (os.path.join(folder, f"{name}{version}") for name in ("old", "new", "old_files"))
-        os.mkdir(old)
-        old_store(old, version)
-        said = run("migrate", old, db.store(f"old{version}"), "--artifacts", files)
-        check(digest(old) in said, f"a store of version {version}: {said}")
-        check(os.path.exists(os.path.join(old, f"dptrack.db.before-{version + 1}")), f"a copy of version {version}")
-        check(digest(old) in run("migrate", db.address(f"old{version}"), new, "--from-artifacts", files), f"version {version} and back")
-        seen.add(answers("--logdir", new, experiment="old"))
-    check(len(seen) == 1, f"{len(seen)} different answers of stores of {len(versions)} versions")
 
 
 def files_into_objects(db, folder, source, want):
@@ -271,7 +240,6 @@ def main():
         source, want = there_and_back(db, folder)
         backed_up(db, folder)
         dumped(db, folder)
-        of_older_versions(db, folder, range(1, len(MIGRATIONS)) if sys.argv[1:] else (1, len(MIGRATIONS) - 1))
         files_into_objects(db, folder, source, want)
         s3 = s3server.S3(os.path.join(folder, "killed.s3"))
         os.makedirs(os.path.join(folder, "killed.s3", "shop"))

@@ -227,38 +227,20 @@ def ready_or_not(team, db):
     check(until(10, lambda: [ready(p) for p in team] == [200] * 3), "/ready with the database again")
 
 
-TABLES = """SELECT table_name, column_name, data_type, is_nullable, column_default, collation_name FROM information_schema.columns
-    WHERE table_schema = 'public' ORDER BY 1, 2;
-    SELECT indexdef FROM pg_indexes WHERE schemaname = 'public' ORDER BY 1;
-    SELECT tgname, pg_get_triggerdef(oid) FROM pg_trigger WHERE NOT tgisinternal ORDER BY 1;
-    SELECT proname, prosrc FROM pg_proc WHERE pronamespace = 'public'::regnamespace ORDER BY 1"""
-
-# Undoes what version 10 did not have.
-TO_10 = """DROP TABLE archive; DROP TABLE session; DROP TRIGGER artifact_goes ON artifact; DROP TRIGGER artifact_changes ON artifact;
-    DROP FUNCTION artifact_leaves; DROP TABLE object; ALTER TABLE artifact DROP COLUMN object;
-    DROP TABLE alert_rule; DROP TABLE alert_fired; DROP TABLE kept; DROP TABLE kept_text; DROP TABLE file;
-    UPDATE meta SET value = '10' WHERE name = 'version'"""
-
-
 def upgraded(db):
-    """After `db upgrade` a store of an older version has the tables of a new one; an impossible upgrade is refused."""
+    """A program of the next version (tests/store/next.c) adds its table; a store of a newer or of a very old version is refused."""
     def tool(word):
         done = subprocess.run([cluster.PROGRAM, "db", word, "--db", db.address("old")], capture_output=True, text=True, timeout=60)
         return done.returncode, done.stdout + done.stderr
 
     db.store("old")
-    want = db.sql("old", TABLES)
-    db.sql("old", TO_10)
-    check("run dptrack db upgrade" in tool("status")[1], f"status of an old store: {tool('status')}")
-    code, text = tool("upgrade")
-    check(code == 0 and "from store version 10" in text, f"upgrade: {code} {text}")
-    check(db.sql("old", TABLES) == want, f"tables: {set(db.sql('old', TABLES)) ^ set(want)}")
-    check("up to date" in tool("upgrade")[1], "a second upgrade")
-    db.sql("old", "UPDATE meta SET value = '99' WHERE name = 'version'")
+    check("up to date" in tool("upgrade")[1], "an upgrade without need")
+    done = subprocess.run([os.path.join(cluster.BUILD, "tests", "store", "next"), db.address("old")], capture_output=True, text=True, timeout=60)
+    check(done.returncode == 0 and db.sql("old", "SELECT count(*) FROM made_up") == ["0"], f"the next version: {done}")
     check(tool("upgrade")[0] != 0, "a newer store is accepted")
     db.sql("old", "UPDATE meta SET value = '3' WHERE name = 'version'")
     code, text = tool("upgrade")
-    check(code != 0 and "cannot be upgraded" in text and text.count("\n") == 1, f"from version 3: {code} {text}")
+    check(code != 0 and "before 0.1.0" in text and text.count("\n") == 1, f"upgrade of version 3: {code} {text}")
 
 
 def refusals(db):

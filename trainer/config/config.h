@@ -93,7 +93,6 @@ struct run_config {
 		const char *tokenizer;	 /* "bytes", or the SHA-256 of a BPE's files */
 		int64_t classes;
 	} trained;
-	bool plain_casts;	/* a run that began before levels had tables: O1 to O3 cast as --precision fp16 does */
 	const char *word;	/* operand after the command, which is not a flag (sweep, find); NULL: none */
 	int world, local_world; /* as given to config_resolve */
 	int cores;		/* config_cores at that time: a rank is bound to some of them later */
@@ -119,9 +118,6 @@ int config_link(const struct run_config *cfg, double *ret_latency_s, double *ret
 
 /* Returns true if the user set the value (on the command line, in the environment or in the file). */
 bool config_given(const struct run_config *cfg, enum flag_id id);
-
-/* Returns the level whose table of casts the run follows, 1 to 3; 0: none. */
-int config_cast_level(const struct run_config *cfg);
 
 /* Sets an open INT flag to the value of data or model, with origin "derived". ERR_USAGE if the user set another value;
  * source names the origin of the value in the message ("the images of DIR"). */

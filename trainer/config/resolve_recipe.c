@@ -26,11 +26,6 @@ static int resolve_loss_scale(struct run_config *cfg, struct err *err)
 	return 0;
 }
 
-int config_cast_level(const struct run_config *cfg)
-{
-	return cfg->plain_casts ? 0 : (int)cfg->opt_level;
-}
-
 int resolve_precision(struct run_config *cfg, struct err *err)
 {
 	struct label l, o;
@@ -55,7 +50,7 @@ int resolve_precision(struct run_config *cfg, struct err *err)
 	if (f64 && cfg->backend == CONFIG_BACKEND_CPU)
 		return err_set(err, ERR_USAGE, "%s: only the backends ref and cuda compute in fp64",
 			       label_flag(cfg, FLAG_precision, &l));
-	if (!f64 && cfg->backend == CONFIG_BACKEND_REF && !config_cast_level(cfg))
+	if (!f64 && cfg->backend == CONFIG_BACKEND_REF && !cfg->opt_level)
 		return err_set(err, ERR_USAGE,
 			       "%s: the backend ref computes in fp64 only, or emulates --opt-level O1 to O3",
 			       label_flag(cfg, FLAG_precision, &l));

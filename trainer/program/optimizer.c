@@ -135,7 +135,7 @@ struct optimizer_opts optimizer_opts_of(const struct run_config *cfg)
 					.nesterov = cfg->nesterov,
 					.scaling = cfg->precision == CONFIG_PRECISION_FP16 && cfg->loss_scale != 1,
 					.fixed_scale = cfg->loss_scale > 1 ? (double)cfg->loss_scale : 0,
-					.max_scale = config_cast_level(cfg) ? APEX_SCALE_MAX : 0,
+					.max_scale = cfg->opt_level ? APEX_SCALE_MAX : 0,
 					.ema_decay = cfg->model_ema && !cfg->test_only ? cfg->model_ema_decay : 0,
 					.ema_every = cfg->model_ema_steps,
 					.max_grad_norm = cfg->clip_grad_norm,

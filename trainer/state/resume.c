@@ -366,24 +366,6 @@ static int settle_order(struct run_config *cfg, struct err *err)
 	return rc;
 }
 
-/* A run that recorded --opt-level without --loss-scale began before the levels had tables of casts: it continues with
- * the arithmetic that it has had. */
-static void settle_casts(struct run_config *cfg)
-{
-	struct checkpoint *c = cfg->opt_level > CONFIG_LEVEL_O0 ? open_newest_checkpoint(cfg) : NULL;
-	const char *level = c ? checkpoint_config(c, "opt_level") : NULL;
-	const char *scale = c ? checkpoint_config(c, "loss_scale") : NULL;
-
-	cfg->plain_casts = level && *level && !(scale && *scale);
-	if (cfg->plain_casts) {
-		cfg->loss_scale = 0; /* stays unrecorded */
-		cfg->origin[FLAG_loss_scale] = ORIGIN_DEFAULT;
-		log_info("--opt-level O%d: continuing with the casts of --precision fp16, as the run began",
-			 (int)cfg->opt_level);
-	}
-	checkpoint_close(c);
-}
-
 /* An evaluation follows the metadata of the weights, as with --init-from. */
 static int settle_trained(struct run_config *cfg, struct err *err)
 {
@@ -404,7 +386,6 @@ int resume_settle(struct run_config *cfg, struct err *err)
 
 	if (rc || !cfg->resume)
 		return rc;
-	settle_casts(cfg);
 	return cfg->test_only ? settle_trained(cfg, err) : settle_order(cfg, err);
 }
 

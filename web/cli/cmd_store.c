@@ -254,7 +254,7 @@ static int print_database_status(const char *address, const char *shown, struct 
 	if (!version)
 		return err_set(err, ERR_NOENT, "%s contains no store: create one with dptrack db init", shown);
 	printf("%s: store version %d; this dptrack needs %d%s\n", shown, version, store_address_wants(),
-	       version == store_address_wants() ? "" : ": run dptrack db upgrade");
+	       version < store_address_wants() ? ": run dptrack db upgrade" : "");
 	return 0;
 }
 

@@ -2,17 +2,10 @@
 # libwebstore: the only part that links SQLite, which web/store/db alone knows, as it does libpq, which is loaded when a store's
 # place is an address. The SQL of schema/sql becomes tables that it includes.
 noinst_LTLIBRARIES += libwebstore.la
-store_sql = schema/sql/0001_start.sql schema/sql/0002_token.sql schema/sql/0003_mlflow.sql \
-	schema/sql/0004_gone.sql schema/sql/0005_arrival.sql schema/sql/0006_parts.sql schema/sql/0007_location.sql \
-	schema/sql/0008_told.sql schema/sql/0009_media.sql \
-	schema/sql/0010_registry.sql schema/sql/0011_kept.sql schema/sql/0012_objects.sql schema/sql/0013_session.sql \
-	schema/sql/0014_alert.sql schema/sql/0015_file.sql schema/sql/0016_room.sql schema/sql/0017_archive.sql \
-	schema/sql/0018_series_names.sql
-store_pg_sql = schema/sql/postgresql/0011_kept.sql schema/sql/postgresql/0012_objects.sql \
-	schema/sql/postgresql/0013_session.sql schema/sql/postgresql/0014_alert.sql schema/sql/postgresql/0015_file.sql \
-	schema/sql/postgresql/0016_room.sql schema/sql/postgresql/0017_archive.sql \
-	schema/sql/postgresql/0018_series_names.sql
-store_scripts = schema/sql/open_new.sql schema/sql/open_writer.sql schema/sql/open_reader.sql schema/sql/open_backup.sql \
+# Changes of stores that exist: schema/sql/NNNN_*.sql and schema/sql/postgresql/NNNN_*.sql, from one version to the next.
+store_sql =
+store_pg_sql =
+store_scripts = schema/sql/sqlite.sql schema/sql/open_new.sql schema/sql/open_writer.sql schema/sql/open_reader.sql schema/sql/open_backup.sql \
 	schema/sql/open_alone.sql
 EXTRA_DIST += $(store_sql) $(store_pg_sql) $(store_scripts) schema/sql/postgresql.sql schema/sql/queries.sql schema/sql/mlflow.sql schema/gen/sql.awk schema/gen/tables.awk
 
@@ -40,7 +33,7 @@ libwebstore_la_SOURCES = \
 	web/store/read/columns.c web/store/read/columns.h \
 	web/store/db/batch.c \
 	web/store/db/blob_pg.c \
-	web/store/db/sqlite_file.c \
+	web/store/db/sqlite_file.c web/store/db/migrations.c \
 	web/store/db/db.c web/store/db/db.h web/store/db/db_open.c web/store/db/engine.h \
 	web/store/db/db_pg.c web/store/db/pg_inside.h web/store/db/pg_link.c \
 	web/store/db/db_sqlite.c web/store/db/sqlite_inside.h \
@@ -119,9 +112,9 @@ libwebstore_la_SOURCES = \
 libwebstore_la_CPPFLAGS = $(AM_CPPFLAGS) $(SQLITE_CFLAGS) $(LIBPQ_CFLAGS)
 libwebstore_la_LIBADD = libobject.la libtracker.la libtrackbase.la $(SQLITE_LIBS) -lm
 
-store_defs = web/store/db/queries.def web/store/db/queries_pg.def web/store/db/columns.def web/store/db/scripts.def \
+store_defs = web/store/db/queries.def web/store/db/queries_pg.def web/store/db/columns.def web/store/db/scripts.def web/store/db/migrations.def \
 	web/store/db/tables.sql web/store/db/tables.def \
-	web/store/db/schema_pg.def web/store/db/upgrades_pg.def web/store/db/mlflow.def web/store/db/mlflow_columns.def
+	web/store/db/schema_pg.def web/store/db/migrations_pg.def web/store/db/mlflow.def web/store/db/mlflow_columns.def
 $(libwebstore_la_OBJECTS): $(store_defs)
 CLEANFILES += $(store_defs)
 
@@ -158,10 +151,14 @@ web/store/db/mlflow_columns.def: schema/sql/mlflow.sql schema/gen/sql.awk
 	$(AM_V_GEN)$(MKDIR_P) web/store/db && $(AWK) -v what=columns -f $(srcdir)/schema/gen/sql.awk \
 		$(srcdir)/schema/sql/mlflow.sql >$@.tmp && mv $@.tmp $@
 
-web/store/db/upgrades_pg.def: $(store_pg_sql) schema/gen/sql.awk
+web/store/db/migrations_pg.def: $(store_pg_sql) schema/gen/sql.awk
 	$(AM_V_GEN)$(MKDIR_P) web/store/db && $(AWK) -v what=scripts -f $(srcdir)/schema/gen/sql.awk \
-		$(addprefix $(srcdir)/,$(store_pg_sql)) >$@.tmp && mv $@.tmp $@
+		$(addprefix $(srcdir)/,$(store_pg_sql)) </dev/null >$@.tmp && mv $@.tmp $@
 
-web/store/db/scripts.def: $(store_sql) $(store_scripts) schema/gen/sql.awk
+web/store/db/migrations.def: $(store_sql) schema/gen/sql.awk
 	$(AM_V_GEN)$(MKDIR_P) web/store/db && $(AWK) -v what=scripts -f $(srcdir)/schema/gen/sql.awk \
-		$(addprefix $(srcdir)/,$(store_sql) $(store_scripts)) >$@.tmp && mv $@.tmp $@
+		$(addprefix $(srcdir)/,$(store_sql)) </dev/null >$@.tmp && mv $@.tmp $@
+
+web/store/db/scripts.def: $(store_scripts) schema/gen/sql.awk
+	$(AM_V_GEN)$(MKDIR_P) web/store/db && $(AWK) -v what=scripts -f $(srcdir)/schema/gen/sql.awk \
+		$(addprefix $(srcdir)/,$(store_scripts)) >$@.tmp && mv $@.tmp $@

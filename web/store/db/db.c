@@ -4,6 +4,8 @@
 
 #include "web/store/db/engine.h"
 
+#define DB_LAST_COMMIT_BEFORE "aa25683d" /* the last one that reads stores from before DB_VERSION_FIRST */
+
 void db_close(struct db *d)
 {
 	if (d)
@@ -221,4 +223,18 @@ size_t blob_bytes(const struct blob *b)
 int blob_read(struct blob *b, void *to, size_t from, size_t n, struct err *err)
 {
 	return b->engine->blob_read(b, to, from, n, err);
+}
+
+int db_check_version(const char *shown, int64_t version, struct err *err)
+{
+	if (version > db_version)
+		return err_set(err, ERR_CORRUPT,
+			       "%s was written by a newer dptrack (store version %lld, this one knows %d)", shown,
+			       (long long)version, db_version);
+	if (version < DB_VERSION_FIRST)
+		return err_set(err, ERR_UNSUPPORTED,
+			       "%s was written before 0.1.0 (store version %lld): export it with commit "
+			       DB_LAST_COMMIT_BEFORE " (dptrack export --events FOLDER), then dptrack import FOLDER",
+			       shown, (long long)version);
+	return 0;
 }

@@ -26,15 +26,6 @@ static const char schema[] =
 #include "web/store/db/schema_pg.def"
 	;
 
-static const struct {
-	int number;
-	const char *text;
-} upgrades[] = {
-#define SQL_MIGRATION(number, text) { number, text },
-#include "web/store/db/upgrades_pg.def"
-#undef SQL_MIGRATION
-};
-
 /* --- queries ------------------------------------------------------------------------------------------------ */
 
 static int pg_start(struct db *d, struct db_rows **ret, const struct db_call *c, struct err *err)
@@ -337,12 +328,13 @@ static int check_pg_version(struct pg_db *p, struct err *err)
 {
 	int version = 0, rc = read_pg_version(p, &version, err);
 
-	if (rc || version == DB_VERSION)
+	if (rc || version == db_version)
 		return rc;
 	if (!version)
 		return err_set(err, ERR_USAGE, "%s has no store yet: create one with dptrack db init", p->name);
-	return err_set(err, ERR_USAGE, "%s has a store of version %d, expected %d: run dptrack db upgrade", p->name,
-		       version, DB_VERSION);
+	rc = db_check_version(p->name, version, err);
+	return rc ? rc : err_set(err, ERR_USAGE, "%s has a store of version %d, expected %d: run dptrack db upgrade",
+				 p->name, version, db_version);
 }
 
 static int record_pg_process(struct pg_db *p, struct err *err)
@@ -470,30 +462,15 @@ int pg_init(const char *address, struct err *err)
 	return rc;
 }
 
-static const char *find_upgrade(int version)
-{
-	for (size_t i = 0; i < sizeof upgrades / sizeof upgrades[0]; i++)
-		if (upgrades[i].number == version)
-			return upgrades[i].text;
-	return NULL;
-}
-
 /* Each version is one transaction, so a failure leaves the previous version. */
 static int run_upgrades(struct pg_db *p, int version, struct err *err)
 {
-	int at, rc = 0;
+	int rc = version ? db_check_version(p->name, version, err)
+			 : err_set(err, ERR_NOENT, "%s has no store yet: create one with dptrack db init", p->name);
 
-	if (!version)
-		return err_set(err, ERR_NOENT, "%s has no store yet: create one with dptrack db init", p->name);
-	if (version > DB_VERSION)
-		return err_set(err, ERR_CORRUPT, "%s was written by a newer dptrack (store version %d, not %d)",
-			       p->name, version, DB_VERSION);
-	for (at = version + 1; at <= DB_VERSION; at++)
-		if (!find_upgrade(at))
-			return err_set(err, ERR_UNSUPPORTED, "%s has version %d, which cannot be upgraded to %d",
-				       p->name, version, DB_VERSION);
-	for (at = version + 1; at <= DB_VERSION && !rc; at++)
-		rc = run_pg_script(p, find_upgrade(at), "upgrading the store", err);
+	for (const struct db_migration *m = db_pg_migrations; m->version && !rc; m++)
+		if (m->version > version)
+			rc = run_pg_script(p, m->text, "upgrading the store", err);
 	return rc;
 }
 

@@ -57,6 +57,18 @@ struct blob {
 	const struct db_engine *engine;
 };
 
+/* A script that leads from the version before to this one. */
+struct db_migration {
+	int version;
+	const char *text;
+};
+
+extern const struct db_migration db_sqlite_migrations[], db_pg_migrations[]; /* in order; version 0 ends them */
+extern const int db_version;						      /* the newest */
+
+/* ERR_CORRUPT or ERR_UNSUPPORTED if a store of that version, not 0, is newer than this program, or too old for it. */
+int db_check_version(const char *shown, int64_t version, struct err *err);
+
 int sqlite_open_writer(struct db **ret, const char *path, struct err *err);
 int sqlite_open_reader(struct db **ret, const char *path, struct err *err);
 

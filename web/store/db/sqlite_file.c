@@ -10,31 +10,16 @@
 
 #include "web/store/db/sqlite_inside.h"
 
-static const struct {
-	int number;
-	const char *text;
-} migrations[] = {
-#define SQL_MIGRATION(number, text) { number, text },
-#define SQL_SCRIPT(name, text)
-#include "web/store/db/scripts.def"
-#undef SQL_MIGRATION
-#undef SQL_SCRIPT
-};
-
-#define SQL_MIGRATION(number, text)
 #define SQL_SCRIPT(name, text) static const char script_##name[] = text;
 #include "web/store/db/scripts.def"
-#undef SQL_MIGRATION
 #undef SQL_SCRIPT
-
-#define MIGRATION_COUNT (sizeof migrations / sizeof migrations[0])
 
 static int run_sqlite_script(struct sqlite_db *d, const char *text, struct err *err, const char *doing)
 {
 	return sqlite3_exec(d->h, text, NULL, NULL, NULL) == SQLITE_OK ? 0 : sqlite_failed(&d->db, err, doing);
 }
 
-/* Copies the file to FILE.before-N, where N is the first missing migration. */
+/* Copies the file to FILE.before-N, where N is the first missing version. */
 static int copy_before_migration(struct sqlite_db *d, const char *path, int step, struct err *err)
 {
 	char copy[PATH_MAX], half[PATH_MAX]; /* a partial copy must not be taken for a complete one */
@@ -55,16 +40,19 @@ static int copy_before_migration(struct sqlite_db *d, const char *path, int step
 	return err_prefix(err, "copying before an upgrade");
 }
 
-/* Applies all missing migrations in one transaction, with one sync. */
-static int apply_sqlite_migration(struct sqlite_db *d, size_t first, struct err *err)
+/* Creates the tables, or applies all missing migrations, in one transaction with one sync. */
+static int apply_sqlite_scripts(struct sqlite_db *d, int64_t version, struct err *err)
 {
-	size_t i;
+	const struct db_migration *m = db_sqlite_migrations;
 	int rc = db_run(&d->db, DB_begin_exclusive, err, "");
 
 	if (rc)
 		return rc;
-	for (i = first; i < MIGRATION_COUNT && !rc; i++)
-		rc = run_sqlite_script(d, migrations[i].text, err, "upgrading the store");
+	if (!version)
+		rc = run_sqlite_script(d, script_sqlite, err, "creating the tables");
+	for (; version && m->version && !rc; m++)
+		if (m->version > version)
+			rc = run_sqlite_script(d, m->text, err, "upgrading the store");
 	if (!rc)
 		rc = db_run(&d->db, DB_commit, err, "");
 	if (rc)
@@ -76,21 +64,14 @@ static int apply_sqlite_migration(struct sqlite_db *d, size_t first, struct err 
 static int migrate_sqlite(struct sqlite_db *d, const char *path, struct err *err)
 {
 	int64_t version = 0;
-	size_t first = 0;
-	int rc;
+	int rc = db_int(&d->db, &version, DB_version_get, err, "");
 
-	if ((rc = db_int(&d->db, &version, DB_version_get, err, "")) < 0)
-		return rc;
-	if (version > migrations[MIGRATION_COUNT - 1].number)
-		return err_set(err, ERR_CORRUPT,
-			       "%s was written by a newer dptrack (store version %lld, this one knows %d)", path,
-			       (long long)version, migrations[MIGRATION_COUNT - 1].number);
-	while (first < MIGRATION_COUNT && migrations[first].number <= version)
-		first++;
-	if (first == MIGRATION_COUNT)
-		return 0;
-	rc = version > 0 ? copy_before_migration(d, path, migrations[first].number, err) : 0;
-	return rc ? rc : apply_sqlite_migration(d, first, err);
+	if (rc < 0 || version == db_version)
+		return rc < 0 ? rc : 0;
+	rc = version ? db_check_version(path, version, err) : 0;
+	if (!rc && version)
+		rc = copy_before_migration(d, path, (int)version + 1, err);
+	return rc ? rc : apply_sqlite_scripts(d, version, err);
 }
 
 static int note_wal_pages(void *arg, sqlite3 *h, const char *name, int pages)
@@ -202,7 +183,7 @@ int db_open_alone(struct db **ret, const char *path, struct err *err)
 	if (!rc)
 		rc = run_sqlite_script(d, script_open_alone, err, "opening for reading");
 	if (!rc && (rc = db_int(&d->db, &version, DB_version_get, err, "")) > 0)
-		rc = version == migrations[MIGRATION_COUNT - 1].number ? 0 :
+		rc = version == db_version ? 0 :
 		     err_set(err, ERR_NOSPC, "%s: no space left to upgrade it to this version of dptrack", path);
 	if (rc) {
 		sqlite_free(d);

@@ -128,7 +128,6 @@ void follow_source_learn(struct follow *f, struct follow_file *file, const char 
 {
 	struct follow_run *r = run_of_uuid(f, run);
 	struct follow_source *s = r ? source_of_writer(f, r, writer) : NULL;
-	char old[ORIGIN_ID_BYTES];
 
 	if (!s || s->file)
 		return;
@@ -140,9 +139,6 @@ void follow_source_learn(struct follow *f, struct follow_file *file, const char 
 		copy_origin_id(file->origin.run, run);
 		copy_origin_id(file->origin.writer, writer);
 		learn_run_folder(f, r, file->path);
-		origin_writer_of_path(old, file->path);
-		if (!strcmp(old, writer))
-			return; /* written by version 0.1: the content is unknown */
 	}
 	set_source_content(f, s, writer);
 }

@@ -26,15 +26,6 @@ void origin_run_of_folder(char ret[ORIGIN_ID_BYTES], const char *folder)
 	snprintf(ret, ORIGIN_ID_BYTES, "%.32s", hex);
 }
 
-void origin_writer_of_path(char ret[ORIGIN_ID_BYTES], const char *path)
-{
-	char hex[65];
-
-	sha256_hex(path, strlen(path), hex);
-	/* The second half of the digest: the path of a file at the root could equal a run's. */
-	snprintf(ret, ORIGIN_ID_BYTES, "%.32s", hex + 32);
-}
-
 /* The first two records, or all of the head if they are longer: both stay the same while the file grows. The first one
  * has the time at which its writer began. */
 void origin_content(char ret[ORIGIN_ID_BYTES], const void *head, size_t n)

@@ -35,9 +35,8 @@ bool origin_is_rank(const char *path, int *ret_rank, int *ret_segment);
 /* The folder that is the run of a foreign file: "." for the followed folder itself. */
 void origin_folder(const struct origin *o, const char *path, char ret[PATH_MAX]);
 
-/* Ids as they were made from the path alone, up to version 0.1: of the run in a folder, of the writer of a file. */
+/* The id of the first run in a folder. */
 void origin_run_of_folder(char ret[ORIGIN_ID_BYTES], const char *folder);
-void origin_writer_of_path(char ret[ORIGIN_ID_BYTES], const char *path);
 
 /* Names for the run of a foreign file; root: name of the followed folder, for files directly in it. The texts are in
  * room or borrowed. */

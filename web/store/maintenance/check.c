@@ -261,18 +261,12 @@ static bool is_same_double(double a, double b)
 	return a == b || (isnan(a) && isnan(b));
 }
 
-/* Where an older version stored an infinity, the finite extreme is unknown. */
-static bool is_same_extreme(const struct sum *stored, double a, double b)
-{
-	return is_same_double(a, b) || (stored->infinite && isnan(a));
-}
-
 static bool is_same_sum(const struct sum *a, const struct sum *b)
 {
 	if (a->count != b->count || a->nonfinite != b->nonfinite)
 		return false;
 	return !a->count ||
-	       (is_same_extreme(a, a->min, b->min) && is_same_extreme(a, a->max, b->max) &&
+	       (is_same_double(a->min, b->min) && is_same_double(a->max, b->max) &&
 		is_same_double(a->first.value, b->first.value) && is_same_double(a->last.value, b->last.value) &&
 		a->first.step == b->first.step && a->last.step == b->last.step);
 }

@@ -131,45 +131,17 @@ static int gather_finish(struct gather *g)
 	return 0;
 }
 
-#define SERIES_NAME_GROWTH 8u /* bytes that a new name is longer than the old one, at most */
-#define SERIES_NAME_BYTES (LIMIT_key_bytes + SERIES_NAME_GROWTH)
-
-static const struct {
-	const char *old, *current;
-	bool whole; /* the old text is the whole key, not a prefix */
-} renamed[] = {
-	{ "data/broken", "data/unreadable", true },
-	{ "dead/", "dead_units/", false },
-};
-
-/* Returns the current name of a series key of a journal: key itself, or a text in scratch. Journals keep the names that
- * dptrain used before; schema/sql/0018_series_names.sql renames those that a store holds. */
-static struct event_text find_current_name(struct event_text key, char scratch[SERIES_NAME_BYTES])
-{
-	for (size_t i = 0; i < sizeof renamed / sizeof *renamed && key.len <= LIMIT_key_bytes; i++) {
-		size_t n = strlen(renamed[i].old), current_n = strlen(renamed[i].current);
-
-		if (key.len < n || memcmp(key.at, renamed[i].old, n) || (renamed[i].whole && key.len > n))
-			continue;
-		memcpy(scratch, renamed[i].current, current_n);
-		memcpy(scratch + current_n, key.at + n, key.len - n);
-		return (struct event_text){ scratch, key.len - n + current_n };
-	}
-	return key;
-}
-
 /* Copies one item of a record into the batch. */
 static int take_journal_item(struct gather *g, const struct ingest_op *op, struct event *ev,
 			     const struct event_item *item, struct err *err)
 {
 	struct sum_point p = { ev->step, ev->wall_time, item->value };
 	int rank = op->journal.foreign && item->rank == EVENT_RANK_DEFAULT ? EVENT_RANK_RUN : item->rank;
-	char scratch[SERIES_NAME_BYTES];
 	int rc;
 
 	if (item->kind != EVENT_SCALAR)
 		return intake_item_add(g->in, op, ev, item, err);
-	rc = gather_point(g, op->journal.foreign ? item->key : find_current_name(item->key, scratch), rank, &p);
+	rc = gather_point(g, item->key, rank, &p);
 	return rc ? err_nomem(err, NULL) : 0;
 }
 
