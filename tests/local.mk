@@ -82,7 +82,7 @@ unsanitized_tests = $(lint_tests) $(python_tests) $(filter-out tests/gpu/ops.sh,
 	tests/data/recipes/recipes.py tests/data/recipes/train_crop.py tests/nodes/sent.py tests/nodes/meetings.py \
 	tests/insight/profile.py tests/insight/spike.py tests/insight/watch.py tests/sweep/sweeps.py \
 	tests/ops/own_conv.sh tests/train/optimizers.py tests/train/strategies/shares.py tests/nodes/shared_training.py \
-	tests/nodes/bandwidth.py tests/nodes/asked_alone.py tests/launch/given_up.py tests/fault/ranks.py tests/insight/doctor.py tests/insight/find.py
+	tests/nodes/bandwidth.py tests/nodes/asked_alone.py tests/fault/ranks.py tests/insight/doctor.py tests/insight/find.py
 extra_tests = $(filter-out $(page_tests),$(CHECK_EXTRA))
 sanitized_tests = $(filter-out $(unsanitized_tests),$(TESTS))
 # ./check --all runs these under the sanitizers alone: their results do not depend on the optimization, as those of

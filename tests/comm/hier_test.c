@@ -418,58 +418,6 @@ static void test_dead_rank(void **state)
 		assert_int_equal(code[r], r == 2 ? -SIGKILL : 0);
 }
 
-/* Rank 3 leaves the others in a sum, which then fails everywhere. A communicator that outlives the abort works on,
- * until a rank dies. */
-static int outliving(struct comm *c)
-{
-	struct comm *lane, *saving;
-	struct err err = ERR_INIT;
-	int64_t ranks[4] = { 0 };
-	double x = 1, start;
-
-	if (c->ops->split(c, 0, &lane, &err) || c->ops->split(c, 0, &saving, &err) || c->ops->outlive(c) ||
-	    !saving->ops->outlive(saving) || lane->ops->allreduce(lane, &x, 1, DTYPE_F64, &err) || x != 4)
-		return 10;
-	start = clock_mono_s();
-	if (c->rank == 3) {
-		clock_sleep_s(0.3);
-		c->ops->abort(c);
-	} else if (lane->ops->allreduce(lane, &x, 1, DTYPE_F64, &err) != ERR_PEER) {
-		return 11;
-	}
-	lane->ops->disconnect(lane);
-	ranks[c->rank] = c->rank + 7;
-	if (lane->ops->barrier(lane, &err) != ERR_PEER ||
-	    saving->ops->all_gather(saving, ranks, sizeof(*ranks), &err))
-		return 12;
-	for (int r = 0; r < 4; r++)
-		if (ranks[r] != r + 7)
-			return 13;
-	clock_sleep_s(0.3);
-	if (c->rank == 2)
-		raise(SIGKILL);
-	if (saving->ops->barrier(saving, &err) != ERR_PEER || clock_mono_s() - start > 15)
-		return 14;
-	saving->ops->close(saving);
-	lane->ops->close(lane);
-	return 0;
-}
-
-static void test_outliving(void **state)
-{
-	static const struct world worlds[] = { { 2, { 2, 2 }, 2, outliving }, { 3, { 1, 2, 1 }, 1, outliving } };
-	int code[RANKS_MAX];
-
-	(void)state;
-	if (no_link())
-		skip();
-	for (size_t i = 0; i < sizeof(worlds) / sizeof(worlds[0]); i++) {
-		run_world(&worlds[i], code);
-		for (int r = 0; r < 4; r++)
-			assert_int_equal(code[r], r == 2 ? -SIGKILL : 0);
-	}
-}
-
 /* ---- how members meet ---- */
 
 struct guest {
@@ -578,7 +526,6 @@ int main(void)
 		cmocka_unit_test(test_collectives), cmocka_unit_test(test_early_end),
 		cmocka_unit_test(test_same_bits), cmocka_unit_test(test_groups),
 		cmocka_unit_test(test_busy_sender), cmocka_unit_test(test_dead_rank),
-		cmocka_unit_test(test_outliving),
 	};
 
 	use_built_modules();

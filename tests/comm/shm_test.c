@@ -266,43 +266,6 @@ static int aborting_rank(struct comm *c)
 	return c->ops->barrier(c, &err) == ERR_PEER && strstr(err.text, "aborted") ? 0 : 1;
 }
 
-/* A communicator that outlives the abort works on. */
-static int outliving_rank(struct comm *c)
-{
-	struct err err = ERR_INIT;
-	struct comm *part;
-	int64_t ranks[3] = { 0 };
-
-	if (c->ops->outlive(c) || c->ops->split(c, 0, &part, &err) || !part->ops->outlive(part))
-		return 1;
-	if (c->rank == 1)
-		c->ops->abort(c);
-	if (c->ops->barrier(c, &err) != ERR_PEER)
-		return 2;
-	ranks[c->rank] = c->rank + 7;
-	if (part->ops->all_gather(part, ranks, sizeof(*ranks), &err) || ranks[0] != 7 || ranks[1] != 8 || ranks[2] != 9)
-		return 3;
-	if (c->rank == 2)
-		raise(SIGKILL);
-	if (part->ops->barrier(part, &err) != ERR_PEER || !strstr(err.text, "rank 2 died"))
-		return 4;
-	part->ops->close(part);
-	return 0;
-}
-
-static void test_outliving(void **state)
-{
-	int fd = make(3), code[16];
-	struct comm_shm_opts o = opts_for(fd, 0, 3);
-
-	(void)state;
-	run_world(&o, outliving_rank, code);
-	close(fd);
-	assert_int_equal(code[0], 0);
-	assert_int_equal(code[1], 0);
-	assert_int_equal(code[2], -SIGKILL);
-}
-
 static int disagreeing_rank(struct comm *c)
 {
 	struct err err = ERR_INIT;
@@ -460,7 +423,6 @@ int main(void)
 		cmocka_unit_test(test_dead_rank_of_a_group),
 		cmocka_unit_test(test_dead_rank),
 		cmocka_unit_test(test_trouble),
-		cmocka_unit_test(test_outliving),
 		cmocka_unit_test(test_time_limit),
 		cmocka_unit_test(test_rendezvous),
 		cmocka_unit_test(test_rank_ends_at_the_start),

@@ -9,7 +9,7 @@ limit=$((32 << 20))
 name=dptrain-gpu-bundle
 programs='dptrain dptrack .libs/dptrain_cuda.so tests/ops/ops_test tests/gpu/conformance'
 scripts='tests/gpu/all tests/gpu/device.py tests/gpu/nets.py tests/gpu/ranks.py tests/gpu/ops.sh tests/gpu/peer.py
-	tests/gpu/whole.py tests/gpu/blame.py tests/gpu/stopped_step.py tests/launch/slow_steps.py tests/ports.py tests/train/helper.py tests/train/nonfinite.py tests/train/stops.py tests/train/strategies/bytes.py tests/bench/parts/pytorch_step.py LICENSE'
+	tests/gpu/whole.py tests/gpu/blame.py tests/ports.py tests/train/helper.py tests/train/nonfinite.py tests/train/stops.py tests/train/strategies/bytes.py tests/bench/parts/pytorch_step.py LICENSE'
 
 command -v zstd >/dev/null || { echo "make gpu-bundle needs zstd; install it" >&2; exit 1; }
 work=$(mktemp -d "$builddir/$name.XXXXXX")

@@ -3,7 +3,7 @@
 # networks, streams, several ranks, refusals. In full (DPT_TEST_FULL=1, ./check --long) some test more.
 gpu_tests = tests/gpu/ops.sh tests/gpu/nets.py tests/gpu/products.py tests/gpu/ranks.py tests/gpu/refusals.py tests/gpu/trace.py \
 	tests/gpu/bundle.py tests/gpu/plan.py tests/gpu/whole.py tests/gpu/seen.py tests/gpu/allocations.py \
-	tests/gpu/kept.py tests/gpu/blame.py tests/gpu/stopped_step.py tests/gpu/wheel_libraries.py
+	tests/gpu/kept.py tests/gpu/blame.py tests/gpu/wheel_libraries.py
 TESTS += $(gpu_tests)
 cmocka_tests += tests/gpu/streams_test
 EXTRA_DIST += $(gpu_tests)

@@ -494,55 +494,11 @@ static void nodes_and_copies_are_ordered(void **state)
 	prove(false);
 }
 
-static bool wants_to_leave(void *user)
-{
-	return *(bool *)user;
-}
-
-/* Begins a run of which the caller is asked; returns what exec_begin does. */
-static int begin_asked(struct exec *e, const struct rig *r, bool *leaves)
-{
-	const struct step_page page = { .step = 1 };
-	struct exec_call call = { .page = &page, .inputs = r->inputs, .targets = r->targets, .leaves = wants_to_leave,
-				  .leaves_user = leaves };
-	struct err err = ERR_INIT;
-
-	return exec_begin(e, &r->program, &call, &err);
-}
-
-static void given_up_runs_do_not_begin(void **state)
-{
-	struct err err = ERR_INIT;
-	struct exec *e;
-	struct rig r;
-	bool leaves = false;
-
-	(void)state;
-	open_rig(&r, true);
-	assert_int_equal(exec_new(&e, &r.prepared, &err), 0);
-	assert_int_equal(begin_asked(e, &r, &leaves), 0);
-	assert_false(e->intact);
-	leaves = true;
-	seen.n = 0;
-	seen.on = true;
-	assert_int_equal(begin_asked(e, &r, &leaves), ERR_CANCELED);
-	assert_true(e->intact);
-	assert_int_equal(seen.n, 0);
-	seen.on = false;
-	end(e);
-	begin(e, &r, 2);
-	assert_false(e->intact);
-	end(e);
-	exec_free(e);
-	close_rig(&r);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(graphs_and_copies_are_ordered),
 		cmocka_unit_test(nodes_and_copies_are_ordered),
-		cmocka_unit_test(given_up_runs_do_not_begin),
 	};
 
 	return cmocka_run_group_tests_name("ahead", tests, NULL, NULL);

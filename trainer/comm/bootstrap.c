@@ -67,7 +67,6 @@ struct bootstrap {
 	uint32_t other_version;	 /* protocol version of a foreign program that connected; 0: none did */
 	unsigned char *gathered; /* the messages of all members in the last round */
 	size_t *at;		 /* offsets into gathered by member, then the end */
-	bool passed;		 /* bootstrap_pass has sent a word */
 };
 
 /* HMAC over both sides' nonces. The role is part of the text, so that a proof cannot be sent back to its author. */
@@ -556,21 +555,6 @@ int bootstrap_round(struct bootstrap *x, const void *own, size_t n, const struct
 		}
 	}
 	return failed ? err_set(err, failure->code, "%s", failure->text) : rc;
-}
-
-int bootstrap_pass(struct bootstrap *x, int word)
-{
-	unsigned char heard;
-
-	for (int i = 0; !word && i < x->o.count; i++)
-		if (x->fd[i] >= 0 && recv(x->fd[i], &heard, 1, MSG_DONTWAIT) == 1)
-			word = heard;
-	heard = (unsigned char)word;
-	for (int i = 0; word && !x->passed && i < x->o.count; i++)
-		if (x->fd[i] >= 0)
-			send(x->fd[i], &heard, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
-	x->passed = x->passed || word;
-	return word;
 }
 
 const void *bootstrap_said(const struct bootstrap *x, int member, size_t *ret_n)

@@ -71,10 +71,6 @@ int bootstrap_round(struct bootstrap *x, const void *own, size_t n, const struct
 /* The message of a member in the last round; borrowed until the next round. */
 const void *bootstrap_said(const struct bootstrap *x, int member, size_t *ret_n);
 
-/* After the last round: passes a word (1 to 255; 0: none) on to all members, once, and returns it; else the word of
- * another member, or 0. Never waits. A word reaches the others when member 0 calls this, too. */
-int bootstrap_pass(struct bootstrap *x, int word);
-
 /* The connection to that member: member 0 has one to each, the others have one to member 0; else -1. Owned by x. */
 int bootstrap_fd(const struct bootstrap *x, int member);
 

@@ -90,12 +90,6 @@ static void self_abort(struct comm *c)
 	(void)c;
 }
 
-static bool self_outlive(struct comm *c)
-{
-	(void)c;
-	return true;
-}
-
 static void self_limit(struct comm *c, double seconds)
 {
 	(void)c, (void)seconds;
@@ -126,7 +120,6 @@ static const struct comm_ops self_ops = {
 	.check = self_check,
 	.limit = self_limit,
 	.abort = self_abort,
-	.outlive = self_outlive,
 	.close = self_close,
 };
 
@@ -282,21 +275,6 @@ static void wrap_abort(struct comm *c)
 	inner->ops->abort(inner);
 }
 
-static bool wrap_outlive(struct comm *c)
-{
-	struct comm *inner = wrap_of(c)->inner;
-
-	return inner->ops->outlive && inner->ops->outlive(inner);
-}
-
-static void wrap_disconnect(struct comm *c)
-{
-	struct comm *inner = wrap_of(c)->inner;
-
-	if (inner->ops->disconnect)
-		inner->ops->disconnect(inner);
-}
-
 static void wrap_close(struct comm *c)
 {
 	if (!c)
@@ -321,8 +299,6 @@ static const struct comm_ops wrap_ops = {
 	.check = wrap_check,
 	.limit = wrap_limit,
 	.abort = wrap_abort,
-	.outlive = wrap_outlive,
-	.disconnect = wrap_disconnect,
 	.close = wrap_close,
 };
 

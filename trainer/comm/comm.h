@@ -51,12 +51,6 @@ struct comm_ops {
 	/* sets the limit of later waits for a rank, as timeout_s below; between collectives */
 	void (*limit)(struct comm *c, double seconds);
 	void (*abort)(struct comm *c); /* any thread: makes pending and later collectives of every rank fail */
-	/* Every rank calls it once, before the first collective of a split communicator: from then on an abort leaves
-	 * this communicator usable, unless a rank has died. Returns false if it cannot be done. NULL: never. */
-	bool (*outlive)(struct comm *c);
-	/* Closes the connections to ranks of other machines, so that their pending and later collectives fail while
-	 * this process lives on; only close may follow. From the thread of the collectives. NULL: it has none. */
-	void (*disconnect)(struct comm *c);
 	void (*close)(struct comm *c);
 };
 

@@ -290,18 +290,6 @@ static void nodes_abort(struct comm *c)
 	x->local->ops->abort(x->local);
 }
 
-static bool nodes_outlive(struct comm *c)
-{
-	struct hier_comm *x = hier_of(c);
-
-	return x->link->module->reports_close && x->local->ops->outlive && x->local->ops->outlive(x->local);
-}
-
-static void nodes_disconnect(struct comm *c)
-{
-	hier_disconnect(hier_of(c));
-}
-
 static void node_group_close(struct comm *c)
 {
 	hier_free(hier_of(c));
@@ -323,8 +311,6 @@ static const struct comm_ops nodes_ops = {
 	.check = nodes_check,
 	.limit = nodes_limit,
 	.abort = nodes_abort,
-	.outlive = nodes_outlive,
-	.disconnect = nodes_disconnect,
 	.close = node_group_close,
 };
 

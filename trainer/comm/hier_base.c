@@ -58,17 +58,6 @@ void hier_free(struct hier_comm *x)
 	free(x);
 }
 
-void hier_disconnect(struct hier_comm *x)
-{
-	if (!x->link)
-		return;
-	x->broken = true;
-	requests_drop(&x->messages);
-	shm_while_waiting(x->local, NULL, NULL);
-	x->link->module->close(x->link, false);
-	x->link = NULL;
-}
-
 int hier_give_up(struct hier_comm *x, int rc)
 {
 	if (x)

@@ -71,7 +71,7 @@ struct hier_place {
 struct hier_comm {
 	struct comm comm;
 	struct comm *local;
-	struct link *link;	  /* NULL once it is disconnected */
+	struct link *link;
 	struct hier_place *place; /* by rank */
 	int *number;		  /* indexed by rank: its number in messages to users */
 	int n_nodes, node;
@@ -114,9 +114,6 @@ int hier_begin_life(struct hier_comm **ret, struct comm *local, const struct lin
 int hier_set_up(struct hier_comm *x, const struct hier_said *said, struct err *err);
 
 void hier_free(struct hier_comm *x); /* NULL is fine */
-
-/* Closes its link, without waiting for other ranks. All later collectives fail. */
-void hier_disconnect(struct hier_comm *x);
 
 /* Frees one whose set-up failed, without waiting for other ranks. Returns rc. */
 int hier_give_up(struct hier_comm *x, int rc);

@@ -38,7 +38,6 @@ struct link_module {
 	const char *name; /* shorter than LINK_NAME_BYTES */
 	/* the system buffers arriving bytes, as far as it has room, while no thread calls the module */
 	bool arrives_alone;
-	bool reports_close; /* ranks notice that a peer has closed its link, although the peer's process lives on */
 	int (*open)(struct link **ret, const struct link_opts *o, struct err *err);
 	/* Returns the address that other ranks pass to connect; borrowed until close. */
 	const void *(*address)(struct link *l, size_t *ret_n);

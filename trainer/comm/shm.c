@@ -193,15 +193,6 @@ static void shm_abort(struct comm *c)
 	shm_area_abort(shm_area_of(c), -1);
 }
 
-/* Not of a root: a rank that fails while the others wait in its collectives must end them. */
-static bool shm_outlive(struct comm *c)
-{
-	struct shm_area *a = shm_area_of(c);
-
-	a->outlives = a->root != a;
-	return a->outlives;
-}
-
 static void shm_close(struct comm *c)
 {
 	if (!c)
@@ -226,7 +217,6 @@ static const struct comm_ops shm_ops = {
 	.check = shm_check,
 	.limit = shm_limit,
 	.abort = shm_abort,
-	.outlive = shm_outlive,
 	.close = shm_close,
 };
 

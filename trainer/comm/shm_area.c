@@ -123,7 +123,7 @@ int shm_area_check(struct shm_area *a, struct err *err)
 	const struct shm_head *job = a->root->head;
 	int culprit;
 
-	if (!atomic_load(&job->aborted) || a->outlives) {
+	if (!atomic_load(&job->aborted)) {
 		for (int r = 0; r < a->world; r++)
 			if (rank_died(a, r))
 				shm_area_abort(a, r);
@@ -133,7 +133,7 @@ int shm_area_check(struct shm_area *a, struct err *err)
 	culprit = atomic_load(&job->culprit);
 	if (culprit >= 0)
 		return err_set(err, ERR_PEER, "rank %d died", a->root->first + culprit);
-	return a->outlives ? 0 : err_set(err, ERR_PEER, "the job was aborted by another rank");
+	return err_set(err, ERR_PEER, "the job was aborted by another rank");
 }
 
 /* Returns the first rank after this one that has not arrived at the meeting; -1: none. */

@@ -78,7 +78,6 @@ struct shm_area {
 	int root_rank[SHM_WORLD_MAX]; /* number in the root, by rank */
 	int first;		      /* for the root: added to ranks in messages */
 	double timeout_s;
-	bool outlives; /* an abort without a dead rank does not end it */
 	int spins;
 	uint32_t meeting;
 	void (*idle_fn)(void *user); /* set by shm_while_waiting */
@@ -111,7 +110,7 @@ void shm_area_count(struct shm_count *c);
 
 void shm_area_abort(struct shm_area *a, int culprit);
 
-/* ERR_PEER once a rank has died or the job was aborted and the area does not outlive that. */
+/* ERR_PEER once a rank has died or the job was aborted. */
 int shm_area_check(struct shm_area *a, struct err *err);
 
 int shm_area_number(const struct shm_area *a, int r); /* number of rank r in messages */

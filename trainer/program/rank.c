@@ -34,7 +34,7 @@ struct precision rank_precision(const struct rank *r)
 	case CONFIG_PRECISION_FP64:
 		return (struct precision){ DTYPE_F64, DTYPE_F64, NULL };
 	case CONFIG_PRECISION_FP16:
-		return (struct precision){ DTYPE_F16, DTYPE_F32, casts_of_level(config_cast_level(r->cfg)) };
+		return (struct precision){ DTYPE_F16, DTYPE_F32, casts_of_level((int)r->cfg->opt_level) };
 	case CONFIG_PRECISION_BF16:
 		return (struct precision){ DTYPE_BF16, DTYPE_F32, NULL };
 	default:
@@ -104,10 +104,8 @@ static int open_lanes(struct rank *r, struct err *err)
 		if (s->groups[stream] & STRATEGY_GROUP(group))
 			rc = r->comm->ops->split(r->comm, color, &r->lane[stream][group], err);
 	}
-	if (!rc && (s->holds || !r->seat->launched))
-		rc = r->comm->ops->split(r->comm, 0, &r->ending, err);
-	r->saving = s->holds ? r->ending : NULL;
-	r->outlives = !rc && r->ending && r->ending->ops->outlive && r->ending->ops->outlive(r->ending);
+	if (!rc && s->holds)
+		rc = r->comm->ops->split(r->comm, 0, &r->saving, err);
 	return rc;
 }
 
@@ -184,7 +182,6 @@ static int open_hier_comm(struct rank *r, const struct comm_shm_opts *so, struct
 	if (rc)
 		return rc;
 	r->link = o.link->name;
-	r->stays = !o.link->reports_close;
 	log_transport(r, why);
 	return 0;
 }
@@ -224,18 +221,6 @@ int rank_meet(struct rank *r, struct err *err)
 	if (!rc)
 		rc = flight_pulse_start(&r->pulse, &rank_context_own(s)->flight, err);
 	return rc ? rc : open_lanes(r, err);
-}
-
-int rank_stop(const struct rank *r)
-{
-	int number = rank_context_stop(r->seat);
-
-	if (!r->net || r->seat->launched)
-		return number;
-	number = bootstrap_pass(r->net, number);
-	if (number)
-		atomic_store(&r->seat->board->stop_signal, number);
-	return number;
 }
 
 void rank_at_step(struct rank *r, int64_t step)
@@ -290,16 +275,6 @@ void rank_abort(struct rank *r)
 {
 	devices_abort(r->devices);
 	r->comm->ops->abort(r->comm);
-}
-
-void rank_disconnect(struct rank *r)
-{
-	for (int i = 0; i < STREAM_COUNT * GROUP_COUNT; i++) {
-		struct comm *c = r->lane[i / GROUP_COUNT][i % GROUP_COUNT];
-
-		if (c && c->ops->disconnect)
-			c->ops->disconnect(c);
-	}
 }
 
 /* Sets variables for the threads of a backend's libraries, before they are loaded. A user's own setting stays. The
@@ -450,8 +425,8 @@ void rank_close(struct rank *r)
 		if (c)
 			c->ops->close(c);
 	}
-	if (r->ending)
-		r->ending->ops->close(r->ending);
+	if (r->saving)
+		r->saving->ops->close(r->saving);
 	if (r->comm)
 		r->comm->ops->close(r->comm);
 	bootstrap_close(r->net);

@@ -17,12 +17,7 @@ struct rank {
 	struct flight_pulse *pulse;		      /* its heartbeat, with several ranks */
 	struct bootstrap *net;			      /* connects all ranks, with several machines */
 	const char *link;			      /* transport between machines: "ucx", "mpi"; else NULL */
-	/* Split from comm for ranks that give up a step: they end together where they own parts, or where another
-	 * program started them, which ends the others when one ends; else NULL. */
-	struct comm *ending;
-	struct comm *saving;	       /* the same one, for the checkpoint threads, where ranks own parts; else NULL */
-	bool outlives;		       /* ending is usable after an abort */
-	bool stays;		       /* ranks of other machines would not notice that this rank has left a step */
+	struct comm *saving; /* split from comm for the checkpoint threads, where ranks own parts; else NULL */
 	const struct backend *backend; /* NULL until rank_open_backend */
 	char why[512];		       /* why --backend auto chose it instead of another; "": first choice */
 	void *module;
@@ -53,19 +48,12 @@ int rank_share(const struct rank *r); /* the part of each global batch that it c
 int rank_threads(const struct rank *r);
 struct kernel_env rank_env(const struct rank *r); /* environment of kernels without communication */
 
-/* Returns the signal that requested an end, on this machine or another one; 0: none. Own launchers pass it on among
- * machines; else the ranks do here. Call it from one thread, after all have opened their communicators. */
-int rank_stop(const struct rank *r);
-
 void rank_at_step(struct rank *r, int64_t step);  /* step of the collectives recorded from now on */
 void rank_limit(struct rank *r, double seconds);  /* limit of later waits for another rank */
 int64_t rank_sent(const struct rank *r);	  /* bytes sent to other ranks so far, by all communicators */
 const char *rank_transport(const struct rank *r); /* "self", "shm", "shm and ucx", "shm and mpi" */
 int64_t rank_sent_nodes(const struct rank *r);	  /* the part sent to other machines */
 void rank_abort(struct rank *r);		  /* makes the other ranks' collectives fail */
-/* After a failure of a step, when none of its collectives runs: the same for the ranks of other machines, whose steps
- * wait for this rank, while this process lives on. What is left to use: ending, where it outlives. */
-void rank_disconnect(struct rank *r);
 
 /* ---- rank_check.c ----
  * Checks before the first step that all ranks will do the same, so that a difference is reported in one line instead of

@@ -52,7 +52,6 @@ struct step_queue {
 	struct step_result result[2]; /* results of the step that ends next, and of the one after */
 	int64_t over, reported;	      /* steps whose programs have all ended; steps returned to the caller */
 	double loss_scale;	      /* scale of the step whose last program ends next */
-	double began_s;		      /* when the newest step had its first batch */
 };
 
 int step_queue_new(struct step_queue **ret, struct err *err)
@@ -266,21 +265,6 @@ int step_end(struct engine *e, bool all, struct step_result *ret, struct err *er
 
 /* ---- begins ---- */
 
-bool step_may_leave(const struct engine *e)
-{
-	const struct rank *r = &e->rank;
-
-	return !r->stays && (!r->ending || r->outlives) && rank_stop(r) != 0;
-}
-
-/* Returns true if the job was asked to end and this step takes too long to wait for. */
-static bool leaves_step(void *user)
-{
-	const struct engine *e = user;
-
-	return clock_mono_s() - e->queue->began_s > STEP_LEAVE_S && step_may_leave(e);
-}
-
 /* Returns when the loader's slot may be reused. */
 static int begin_program_run(struct engine *e, const struct program *p, const struct loader_batch *b,
 			     struct step_result *r, struct err *err)
@@ -290,9 +274,7 @@ static int begin_program_run(struct engine *e, const struct program *p, const st
 				  .inputs = b->inputs,
 				  .targets = b->targets,
 				  .vote = r->blank ? STEP_GUARD_BLANK : r->stop ? 1 : 0,
-				  .trace = e->trace,
-				  .leaves = leaves_step,
-				  .leaves_user = e };
+				  .trace = e->trace };
 	double start = clock_mono_s();
 	int rc;
 
@@ -365,10 +347,8 @@ int step_begin(struct engine *e, struct err *err)
 			loader_release(e->loader, &b);
 			return 0;
 		}
-		if (b.micro == 0) {
+		if (b.micro == 0)
 			*r = make_step_result(e, &b);
-			e->queue->began_s = clock_mono_s();
-		}
 		r->blank |= b.blank; /* the other ranks have begun the step, so this rank runs it too */
 		r->seconds[TIME_DATA_WAIT] += waited;
 		rc = begin_micro(e, &b, r, err);

@@ -62,14 +62,6 @@ int step_queue_restart(struct engine *e, struct err *err);
 /* Returns 1: a step was begun; 0: none, since an end was requested while there was no data; negative: failed. */
 int step_begin(struct engine *e, struct err *err);
 
-/* A step that has taken this long when the job is asked to end is given up at the next node of the graph, unless it has
- * begun to change the state. Shorter ones end as usual. */
-#define STEP_LEAVE_S 5.0
-
-/* Returns true if the job was asked to end and a step may be given up: the other ranks notice it (not over MPI), and
- * the state can be saved then, since rank 0 has all of it, or the ranks can still write it together. */
-bool step_may_leave(const struct engine *e);
-
 /* Call it after each step_begin until it returns 0. 1: *ret is the next step's result; 0: no step must end now. all:
  * leaves no step in progress. Negative: failed. */
 int step_end(struct engine *e, bool all, struct step_result *ret, struct err *err);

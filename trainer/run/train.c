@@ -11,8 +11,6 @@
 #include "trainer/state/tensor_files.h"
 
 #define RANGE_TEXT_MAX 4096
-#define REQUEST_WAIT_S 1.0 /* a request to end reaches all machines within that time through their launchers, */
-#define PASSING_WAIT_S 5.0 /* and through rank 0, which passes it on at the end of a node of its graph */
 
 /* Handles finished steps; all: leaves none in progress. */
 static int finish_steps(struct training *t, bool all)
@@ -59,11 +57,9 @@ static int run_training_steps(struct training *t)
 	return rc ? rc : finish_steps(t, true);
 }
 
-/* over: the communicator to read them with; NULL: that of the steps. */
-static int save_weights(struct training *t, struct comm *over, const char *path, struct err *err)
+static int save_weights(struct training *t, const char *path, struct err *err)
 {
-	const struct tensors tensors = tensors_over(&t->e->tensors, over);
-	const struct files_weights w = { &tensors, &t->e->subject, t->e->rank.cfg };
+	const struct files_weights w = { &t->e->tensors, &t->e->subject, t->e->rank.cfg };
 
 	return files_save_weights(&w, path, err);
 }
@@ -76,7 +72,7 @@ static int save_requested_files(struct training *t)
 	if (cfg->save_weights) {
 		rc = evaluate_share_stats(t->e, t->err);
 		if (!rc)
-			rc = save_weights(t, NULL, cfg->save_weights, t->err);
+			rc = save_weights(t, cfg->save_weights, t->err);
 	}
 	if (!rc && cfg->save_outputs && !t->stopped)
 		rc = evaluate_save_outputs(t->e, cfg->save_outputs, t->err);
@@ -129,14 +125,14 @@ static bool save_last(struct training *t)
 }
 
 /* Writes model.safetensors, and a GPT's config.json, into the run's folder. */
-static int save_final_weights(struct training *t, struct comm *over, struct err *err)
+static int save_final_weights(struct training *t, struct err *err)
 {
 	char path[4200];
 
 	if (!t->e->course.saves)
 		return 0;
 	snprintf(path, sizeof(path), "%s/" CHECKPOINT_MODEL, report_dir(t->report));
-	return save_weights(t, over, path, err);
+	return save_weights(t, path, err);
 }
 
 /* Ends a stopped run. All ranks exit with the same code, whichever of them received the signal. */
@@ -159,69 +155,9 @@ static int end_stopped(struct training *t)
 	if (!signal_number) /* its time was over */
 		t->stopped = false;
 	free(all);
-	if (!rc && save_final_weights(t, NULL, &ignored)) /* the checkpoint has them too */
+	if (!rc && save_final_weights(t, &ignored)) /* the checkpoint has them too */
 		log_warn("%s", ignored.text);
 	return rc;
-}
-
-/* Collective over c (NULL: this rank decides alone): returns true if the value is the same on all ranks, and not 0. */
-static bool ranks_agree(struct comm *c, int64_t value)
-{
-	struct err ignored = ERR_INIT;
-	int64_t *all = c ? calloc((size_t)c->world, sizeof(*all)) : NULL;
-	bool agree = value != 0;
-
-	if (!c)
-		return agree;
-	if (!all)
-		return false; /* this rank ends, and with it the others' call */
-	all[c->rank] = value;
-	if (c->ops->all_gather(c, all, sizeof(*all), &ignored))
-		agree = false;
-	for (int r = 0; agree && r < c->world; r++)
-		agree = all[r] == value;
-	free(all);
-	return agree;
-}
-
-/* Ends a run whose step was given up, by this rank or by another one that then aborted the communicators: without them.
- * The checkpoint is that of the last finished step. Where ranks own parts of the state, they write it together. */
-static void end_given_up(struct training *t)
-{
-	struct comm *together = t->e->rank.saving, *ending = t->e->rank.ending;
-	const bool root = engine_is_root(t->e), writes = root || together;
-	const int number = rank_context_stop(t->e->rank.seat);
-	struct err ignored = ERR_INIT;
-	bool saved;
-
-	rank_disconnect(&t->e->rank);
-	saved = ranks_agree(together, t->e->course.saves ? t->at.step : 0);
-	if (root)
-		log_info("step %lld is given up%s", (long long)t->at.step + 1,
-			 saved ? "; the checkpoint is of the step before it" : "; there is no step to save");
-	if (saved && writes)
-		saved = save_last(t);
-	saved = ranks_agree(ending, saved) || (saved && root && !together);
-	if (saved && writes && save_final_weights(t, together, &ignored) && root)
-		log_warn("%s", ignored.text);
-	ranks_agree(ending, 1); /* no rank ends before the files are written */
-	t->stopped = true;
-	t->stop_code = exit_code_of_signal(number, saved);
-}
-
-/* Returns true if a failed step is to be given up: an end was requested, and the step has changed nothing. A rank of
- * another machine may have left it before the request arrives here. */
-static bool is_given_up(const struct training *t, int rc)
-{
-	const struct rank_context *seat = t->e->rank.seat;
-	const double wait_s = seat->nodes == 1 ? 0 : seat->launched ? REQUEST_WAIT_S : PASSING_WAIT_S;
-	const double until_s = clock_mono_s() + wait_s;
-
-	if ((rc != ERR_CANCELED && rc != ERR_PEER) || !t->e->exec->intact)
-		return false;
-	while (!step_may_leave(t->e) && clock_mono_s() < until_s)
-		clock_sleep_s(0.02);
-	return step_may_leave(t->e);
 }
 
 static int end_finished(struct training *t)
@@ -229,7 +165,7 @@ static int end_finished(struct training *t)
 	int rc = save_requested_files(t);
 
 	save_last(t);
-	return rc ? rc : save_final_weights(t, NULL, t->err);
+	return rc ? rc : save_final_weights(t, t->err);
 }
 
 /* Opens the tracked run and the checkpoint writer. */
@@ -366,10 +302,6 @@ static int run_training(struct training *t)
 	rc = run_training_steps(t);
 	if (t->console)
 		console_table(t->console);
-	if (is_given_up(t, rc)) {
-		end_given_up(t);
-		return 0;
-	}
 	if (rc)
 		return rc;
 	if (t->range && (t->range->exploded > 0 || t->at.step == t->e->course.steps_end)) /* not interrupted */

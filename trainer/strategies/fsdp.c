@@ -254,7 +254,6 @@ static int fsdp_rewrite(struct graph *g, const struct strategy_opts *o, struct e
 		gather_params(g, &units, o);
 	if (!graph_failed(g) && g->training)
 		scatter_grads(g, &units, o);
-	share_votes_last(g);
 	return graph_failed(g) ? share_failed(g, err) : pass_dead(g, err); /* removes casts without a reader */
 }
 

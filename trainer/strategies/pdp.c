@@ -420,7 +420,6 @@ static int pdp_rewrite(struct graph *g, const struct strategy_opts *o, struct er
 	}
 	if (!rc && !graph_failed(g) && g->training)
 		rc = sum_gradients(&c, &units, err);
-	share_votes_last(g);
 	return rc ? rc : share_failed(g, err);
 }
 

@@ -86,25 +86,6 @@ int share_results(struct graph *g, const struct strategy_opts *o, struct err *er
 	return share_failed(g, err);
 }
 
-/* Returns the last node of the compute stream before position `end`; NULL: none. */
-static struct node *last_compute_node(const struct graph *g, int end)
-{
-	while (end > 0 && g->nodes[end - 1]->stream != STREAM_COMPUTE)
-		end--;
-	return end > 0 ? g->nodes[end - 1] : NULL;
-}
-
-void share_votes_last(struct graph *g)
-{
-	const struct tensor *votes = graph_failed(g) ? NULL : graph_find(g, STRATEGY_VOTES);
-	struct node *n = votes ? votes->producer : NULL;
-
-	if (!n)
-		return;
-	graph_move(g, n->id, g->n_nodes - 1);
-	node_after(g, n, last_compute_node(g, n->id));
-}
-
 static void assign_parts(struct graph *g)
 {
 	for (int i = 0; i < g->n_nodes; i++) {

@@ -19,10 +19,6 @@ int share_batch_norms(struct graph *g, struct err *err);
  * before a step's last micro-batch, adds only what the later ones need. */
 int share_results(struct graph *g, const struct strategy_opts *o, struct err *err);
 
-/* Moves the sum of the votes, if there is one, after all other nodes so far. For strategies whose ranks own parts of
- * the state: a rank that has begun the sum no longer gives up the step (run/exec/exec.h). Call it last. */
-void share_votes_last(struct graph *g);
-
 /* Prepares a training graph whose micro-batches run in one schedule: sets every node's part, and accumulates every
  * gradient, and the loss where there is one, over the micro-batches; not where they are leaves (terms_of_gradients adds
  * those). */

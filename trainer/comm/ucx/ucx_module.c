@@ -403,7 +403,6 @@ __attribute__((visibility("default"))) const struct link_module dptrain_link_v4 
 	.abi = LINK_ABI,
 	.name = "ucx",
 	.arrives_alone = true,
-	.reports_close = true,
 	.open = ucx_open,
 	.address = ucx_address,
 	.connect = ucx_connect,

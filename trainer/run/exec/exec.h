@@ -34,7 +34,6 @@ struct exec_times {
 
 struct exec { /* first member of each executor's own struct */
 	const struct exec_ops *ops;
-	bool intact; /* the newest run has not begun to change parameters, moments or statistics; false: not known */
 };
 
 /* Called after each node of the compute stream, with its operands, which prepared_copy can read: a device waits for the
@@ -52,12 +51,6 @@ struct exec_call {
 	double vote;	     /* value for program.vote */
 	struct trace *trace; /* gets a span for each node and wait while it is on; NULL: none */
 	struct exec_look look;
-	/* Asked until the run begins to change the state: true gives it up with ERR_CANCELED. NULL: never. Hosts ask
-	 * before each node, and give up as after a failure. With several ranks they ask until this rank begins the last
-	 * sum for which the step guard waits: then all ranks change the state, or none, because no rank does so before
-	 * all have begun that sum. A device asks before each run, where there is one rank; runs in progress go on. */
-	bool (*leaves)(void *user);
-	void *leaves_user;
 };
 
 /* Results of a run; zeros for tensors that its program lacks. */
@@ -113,8 +106,7 @@ void exec_free(struct exec *e); /* NULL is fine */
 int exec_ahead(const struct exec *e);
 
 /* Begins one pass over the program's schedule. After a failure of this, exec_fed or exec_end no more programs can run,
- * and the ranks' communicators are aborted. A run that a device gives up (exec_call.leaves) has not begun: the
- * runs before it can be ended. */
+ * and the ranks' communicators are aborted. */
 int exec_begin(struct exec *e, const struct program *p, const struct exec_call *call, struct err *err);
 
 /* Waits until call.inputs and call.targets of the last exec_begin may be reused. */

@@ -11,8 +11,6 @@
 
 struct host_executor;
 
-enum run_fate { FATE_OPEN, FATE_COMMITTED, FATE_GIVEN_UP }; /* of a run; changes once, from open */
-
 struct host_lane { /* a stream and its thread; the compute stream's is the caller */
 	struct host_executor *host;
 	enum stream stream;
@@ -42,7 +40,6 @@ struct host_executor {
 	struct host_lane lane[STREAM_COUNT];
 	pthread_mutex_t lock;
 	_Atomic bool failed;
-	_Atomic int fate; /* enum run_fate of the run in progress */
 	bool quit;
 };
 
@@ -117,19 +114,6 @@ static void trace_lane_item(const struct host_lane *l, const struct host_item *i
 						   from_s, clock_mono_s() });
 }
 
-/* Settles what becomes of the run, unless that is settled. Returns true if it is as the caller wants. */
-static bool settle_fate(struct host_executor *e, enum run_fate wanted)
-{
-	int seen = FATE_OPEN;
-
-	return atomic_compare_exchange_strong(&e->fate, &seen, wanted) || seen == (int)wanted;
-}
-
-static int cancel_run(struct err *err)
-{
-	return err_set(err, ERR_CANCELED, "stopped on request");
-}
-
 /* Times collectives, on the compute stream too, where the rank waits in them. */
 static int run_timed(struct host_lane *l, struct host_item *it, struct err *err)
 {
@@ -138,8 +122,6 @@ static int run_timed(struct host_lane *l, struct host_item *it, struct err *err)
 
 	if (!it->collective)
 		return host_item_run(it, err);
-	if (it->commits && !settle_fate(l->host, FATE_COMMITTED))
-		return cancel_run(err);
 	flight_node(l->host->prepared->opts.lane[it->node->stream][it->node->group], it->node->name);
 	start = clock_mono_s();
 	rc = host_item_run(it, err);
@@ -357,17 +339,6 @@ static int feed_host_item(struct host_executor *e, const struct host_item *it, s
 	return copy_samples(e, it->slot, err);
 }
 
-/* Gives the run up if the caller wants that, the state is as before it, and no other rank relies on this one. */
-static int check_leaving(struct host_executor *e, const struct host_item *it, struct err *err)
-{
-	const bool may = e->exec.intact && atomic_load_explicit(&e->fate, memory_order_relaxed) == FATE_OPEN;
-
-	if (may && e->call.leaves && e->call.leaves(e->call.leaves_user) && settle_fate(e, FATE_GIVEN_UP))
-		return cancel_run(err);
-	e->exec.intact = e->exec.intact && !it->guards;
-	return 0;
-}
-
 /* Runs the items of the compute stream in the caller's thread. */
 static int run_compute_items(struct host_executor *e, const struct host_program *ep, struct stopwatch *w,
 			     struct err *err)
@@ -384,9 +355,7 @@ static int run_compute_items(struct host_executor *e, const struct host_program 
 		}
 		if (atomic_load_explicit(&e->failed, memory_order_relaxed))
 			return ERR_PEER; /* gather_errors reports the reason */
-		rc = check_leaving(e, it, err);
-		if (!rc)
-			rc = feed_host_item(e, it, w, err);
+		rc = feed_host_item(e, it, w, err);
 		switch_time_kind(e, w, it->kind, it->node);
 		if (!rc)
 			rc = run_timed(own, it, err);
@@ -500,8 +469,6 @@ static int host_begin(struct exec *exec, const struct program *p, const struct e
 	for (int i = 0; i < p->schedule.slots; i++)
 		e->page[i] = exec_page(p, call->page, i);
 	e->program = p;
-	e->exec.intact = true;
-	atomic_store(&e->fate, FATE_OPEN);
 	e->call = *call;
 	e->done = (struct exec_done){ .losses = NULL };
 	e->open.name = NULL;

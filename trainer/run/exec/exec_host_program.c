@@ -12,31 +12,6 @@ static bool schedule_item_waits(const struct schedule_item *s)
 	return false;
 }
 
-/* Finds the item with which a rank commits itself to the step: the last sum over all ranks for which the step guard
- * waits. A rank that has begun it no longer gives up the step, so all ranks pass their guards, or none. *ret -1: no
- * such item. */
-static int find_commit(const struct schedule *s, int *ret, struct err *err)
-{
-	struct schedule_clock *clocks = calloc((size_t)s->n + 1, sizeof(*clocks));
-	int awaited = 0;
-
-	*ret = -1;
-	if (!clocks)
-		return err_nomem(err, "order of a schedule");
-	schedule_clocks(clocks, s);
-	for (int i = 0; i < s->n; i++)
-		if (s->items[i].node->op == &op_step_guard)
-			awaited = clocks[i].before[STREAM_COMM];
-	for (int i = 0; i < awaited; i++) {
-		const struct node *n = s->items[i].node;
-
-		if (n->op->collective && n->stream == STREAM_COMM && n->group == GROUP_WORLD)
-			*ret = i;
-	}
-	free(clocks);
-	return 0;
-}
-
 /* Fills one item from the schedule: its kernel, operands, waits and test hooks. */
 static int fill_host_item(struct host_item *it, const struct program *p, int index, const struct host_places *at,
 			  struct err *err)
@@ -60,7 +35,6 @@ static int fill_host_item(struct host_item *it, const struct program *p, int ind
 		.wait = schedule_item_waits(s) ? s->wait : NULL,
 		.signal = s->signal,
 		.collective = n->op->collective,
-		.guards = n->op == &op_step_guard,
 		.feeds = s->feeds,
 		.spoils = test_hooks_spoils(n, at->prepared->opts.sharing.rank),
 		.slot = s->slot,
@@ -78,10 +52,6 @@ static int fill_host_item(struct host_item *it, const struct program *p, int ind
 
 int host_program_fill(struct host_program *ep, const struct program *p, const struct host_places *at, struct err *err)
 {
-	int commit, rc = find_commit(&p->schedule, &commit, err);
-
-	if (rc)
-		return rc;
 	ep->program = p;
 	for (int s = 0; s < STREAM_COUNT; s++) {
 		ep->items[s] = calloc((size_t)p->schedule.n + 1, sizeof(*ep->items[s]));
@@ -91,11 +61,10 @@ int host_program_fill(struct host_program *ep, const struct program *p, const st
 	for (int i = 0; i < p->schedule.n; i++) {
 		enum stream s = p->schedule.items[i].stream;
 		struct host_item *it = &ep->items[s][ep->n[s]++];
+		int rc = fill_host_item(it, p, i, at, err);
 
-		rc = fill_host_item(it, p, i, at, err);
 		if (rc)
 			return rc;
-		it->commits = i == commit;
 	}
 	return 0;
 }

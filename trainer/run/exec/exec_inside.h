@@ -43,8 +43,6 @@ struct host_item {
 	const int *wait; /* indexed by stream: value that its counter must reach; NULL: nothing to wait for */
 	unsigned signal; /* streams that wait for this item */
 	bool collective, feeds, spoils;
-	bool guards;  /* decides whether the step is applied: nothing in front of it changes the state */
-	bool commits; /* from here on this rank no longer gives up the run: see exec_call.leaves */
 	int slot;
 	enum exec_time kind;
 	const struct node *node;	/* for messages */

@@ -225,13 +225,6 @@ static int refuse_after_failure(struct err *err)
 	return err_set(err, ERR_IO, "the device failed earlier");
 }
 
-/* Returns true if the caller gives up the step of this run. With other ranks never: a sum that an abort ends leaves
- * wrong values, and updates that were enqueued after it would use them. */
-static bool gives_up(const struct stream_executor *e, const struct exec_call *call)
-{
-	return !e->prepared->opts.devices && call->leaves && call->leaves(call->leaves_user);
-}
-
 /* A run without others in progress always uses the first slot: programs that never run ahead need one graph. */
 static int streams_begin(struct exec *exec, const struct program *p, const struct exec_call *call, struct err *err)
 {
@@ -241,9 +234,6 @@ static int streams_begin(struct exec *exec, const struct program *p, const struc
 
 	if (e->failed)
 		return refuse_after_failure(err);
-	e->exec.intact = gives_up(e, call);
-	if (e->exec.intact)
-		return err_set(err, ERR_CANCELED, "stopped on request");
 	if (!e->n)
 		e->first = 0;
 	e->slot = (e->first + e->n) % RING_SLOTS;
