@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# AX_DPT_IMAGES: libjpeg-turbo and libpng read folders of images; without them dptrain trains on everything else. libwebp, giflib
-# and libtiff read further kinds of pictures, each without the others.
+# AX_DPT_IMAGES: libjpeg-turbo and libpng read folders of images; without them dptrain trains on everything else. libwebp
+# and libtiff read further kinds of pictures, each without the other.
 AC_DEFUN([AX_DPT_IMAGES], [
-  AC_ARG_WITH([images], [AS_HELP_STRING([--with-images=auto|no], [libjpeg-turbo, libpng, libwebp, giflib and libtiff for folders of images])], [],
+  AC_ARG_WITH([images], [AS_HELP_STRING([--with-images=auto|no], [libjpeg-turbo, libpng, libwebp and libtiff for folders of images])], [],
     [with_images=auto])
   images_reason=
   AS_IF([test "$with_images" = no], [have_images=no; images_reason="--with-images=no"], [
@@ -27,18 +27,12 @@ AC_DEFUN([AX_DPT_IMAGES], [
   ])
   AM_CONDITIONAL([HAVE_IMAGES], [test $have_images = yes])
   AS_IF([test "$with_images" = no], [
-    have_webp=no have_gif=no have_tiff=no
-    webp_reason="--with-images=no" gif_reason="--with-images=no" tiff_reason="--with-images=no"
+    have_webp=no have_tiff=no
+    webp_reason="--with-images=no" tiff_reason="--with-images=no"
   ], [
     AX_DPT_OPTIONAL([webp], [WEBP], [libwebp libwebpdemux], [Pictures in WebP.])
     AX_DPT_OPTIONAL([tiff], [TIFF], [libtiff-4 >= 4.5], [Pictures in TIFF.])
-    dnl giflib has no file for pkg-config
-    have_gif=no gif_reason="gif_lib.h or libgif not found"
-    AC_CHECK_HEADER([gif_lib.h], [AC_CHECK_LIB([gif], [DGifOpen],
-      [have_gif=yes gif_reason= GIF_LIBS=-lgif AC_DEFINE([HAVE_GIF], [1], [Pictures in GIF.])])])
   ])
-  AC_SUBST([GIF_LIBS])
   AM_CONDITIONAL([HAVE_WEBP], [test $have_webp = yes])
-  AM_CONDITIONAL([HAVE_GIF], [test $have_gif = yes])
   AM_CONDITIONAL([HAVE_TIFF], [test $have_tiff = yes])
 ])

@@ -21,7 +21,6 @@ AC_DEFUN([AX_DPT_SUMMARY], [
   ])
   AX_DPT_LINE([image folders  ], [images], [JPEG and PNG files cannot be read], [libjpeg62-turbo-dev libpng-dev])
   AX_DPT_LINE([  WebP         ], [webp], [.webp files are left out], [libwebp-dev])
-  AX_DPT_LINE([  GIF          ], [gif], [.gif files are left out], [libgif-dev])
   AX_DPT_LINE([  TIFF         ], [tiff], [.tif files are left out], [libtiff-dev])
   AX_DPT_LINE([Snappy         ], [snappy], [most Parquet files cannot be read], [libsnappy-dev])
   AX_DPT_LINE([Zstandard      ], [zstd], [texts and Parquet files that it compressed cannot be read], [libzstd-dev])

@@ -18,7 +18,6 @@ OPTIONAL = {
     "jpeg": ["libjpeg62-turbo-dev"],
     "png": ["libpng-dev"],
     "webp": ["libwebp-dev"],
-    "gif": ["libgif-dev"],
     "tiff": ["libtiff-dev"],
     "cmocka": ["libcmocka-dev"],
     "python3": ["python3", "python3-minimal"],

@@ -84,12 +84,6 @@ libtrainer_la_LIBADD += $(WEBP_LIBS)
 else
 EXTRA_DIST += trainer/data/pictures/webp.c
 endif
-if HAVE_GIF
-libtrainer_la_SOURCES += trainer/data/pictures/gif.c
-libtrainer_la_LIBADD += $(GIF_LIBS)
-else
-EXTRA_DIST += trainer/data/pictures/gif.c
-endif
 if HAVE_TIFF
 libtrainer_la_SOURCES += trainer/data/pictures/tiff.c
 libtrainer_la_CPPFLAGS += $(TIFF_CFLAGS)

@@ -16,7 +16,7 @@
 
 /* The flags' defaults, which checkpoints record: they stay, and stand for the usual names of each format. */
 #define IMAGE_FIELDS_DEFAULT "jpg;jpeg;png;npy"
-#define IMAGE_FIELDS "jpg;jpeg;png;webp;gif;tif;tiff;bmp;npy"
+#define IMAGE_FIELDS "jpg;jpeg;png;webp;tif;tiff;bmp;npy"
 #define LABEL_FIELDS "cls"
 #define NOTES_MOST (IMAGE_SET_NOTICES - 2) /* and two lines about all of them */
 #define KEY_BYTES_MAX ((size_t)1 << 28)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bitmap.c: BMP files of every kind that Windows and OS/2 wrote (1 to 32 bits, bit fields, run-length encoding), and
+/* bitmap.c: BMP files as programs of today write them (1 to 32 bits, bit fields; no runs, no headers of OS/2), and
  * binary PNM files (P5, P6). Needs no library. */
 #include <ctype.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 #define SIDE_MAX (1 << 20)
 
-enum bmp_packing { BMP_RGB, BMP_RLE8, BMP_RLE4, BMP_FIELDS, BMP_ALPHA_FIELDS = 6 };
+enum bmp_packing { BMP_RGB, BMP_FIELDS = 3, BMP_ALPHA_FIELDS = 6 };
 
 struct bitmap {
 	struct codec_whole whole;
@@ -18,10 +18,10 @@ struct bitmap {
 	int bits;	  /* bits per pixel */
 	unsigned packing; /* enum bmp_packing */
 	uint32_t mask[3]; /* masks of red, green and blue */
-	const uint8_t *palette;
-	int entry, colors; /* bytes of a palette's entry; number of entries */
-	size_t begin;	   /* offset of the pixels */
-	unsigned maximum;  /* PNM: the largest value of a sample */
+	const uint8_t *palette; /* four bytes an entry */
+	int colors;		/* entries */
+	size_t begin;		/* offset of the pixels */
+	unsigned maximum;	/* PNM: the largest value of a sample */
 };
 
 static int bitmap_state(void **ret, struct err *err)
@@ -72,35 +72,34 @@ static bool read_bmp_sizes(struct bitmap *b, const struct picture_input *in)
 	const uint8_t *p = in->data;
 	const size_t header = little_get_u32(p + 14);
 	int32_t height;
-	size_t colors = 0;
+	size_t colors;
 
 	b->begin = little_get_u32(p + 10);
-	if (header == 12) { /* OS/2 */
-		b->width = little_get_u16(p + 18);
-		height = little_get_u16(p + 20);
-		b->bits = little_get_u16(p + 24);
-		b->packing = BMP_RGB;
-	} else if (header >= 40 && header <= 256 && in->n >= 14 + header) {
-		b->width = (int)little_get_u32(p + 18);
-		height = (int32_t)little_get_u32(p + 22);
-		b->bits = little_get_u16(p + 28);
-		b->packing = little_get_u32(p + 30);
-		colors = little_get_u32(p + 46);
-	} else {
+	if (header < 40 || header > 256 || in->n < 14 + header)
 		return false;
-	}
+	b->width = (int)little_get_u32(p + 18);
+	height = (int32_t)little_get_u32(p + 22);
+	b->bits = little_get_u16(p + 28);
+	b->packing = little_get_u32(p + 30);
+	colors = little_get_u32(p + 46);
 	b->top_down = height < 0;
 	b->height = height < 0 && height > -SIDE_MAX ? -height : height;
-	b->entry = header == 12 ? 3 : 4;
 	b->palette = p + 14 + header;
 	if (b->width < 1 || b->width > SIDE_MAX || b->height < 1 || b->height > SIDE_MAX)
 		return false;
 	if (b->bits <= 8) {
 		b->colors = colors && colors <= 256 ? (int)colors : 1 << b->bits;
-		if (14 + header + (size_t)b->colors * (size_t)b->entry > in->n)
-			b->colors = (int)((in->n - 14 - header) / (size_t)b->entry);
+		if (14 + header + (size_t)b->colors * 4 > in->n)
+			b->colors = (int)((in->n - 14 - header) / 4);
 	}
 	return read_bmp_masks(b, in);
+}
+
+static int fail_old_bmp(const struct picture_input *in, struct err *err)
+{
+	return err_set(err, ERR_CORRUPT,
+		       "%.300s: a BMP of a kind that is not read (runs, or a header of OS/2): convert it to PNG",
+		       in->name);
 }
 
 static int bmp_header(void *state, const struct picture_input *in, struct codec_header *ret, struct err *err)
@@ -111,20 +110,19 @@ static int bmp_header(void *state, const struct picture_input *in, struct codec_
 	b->palette = NULL;
 	b->colors = 0;
 	if (!read_bmp_sizes(b, in))
-		return fail_damaged_bitmap(in, "unknown kind of BMP header", err);
+		return fail_old_bmp(in, err);
 	known = (b->packing == BMP_RGB &&
 		 (b->bits == 1 || b->bits == 4 || b->bits == 8 || b->bits == 16 || b->bits == 24 || b->bits == 32)) ||
-		(b->packing == BMP_RLE8 && b->bits == 8) || (b->packing == BMP_RLE4 && b->bits == 4) ||
 		b->packing == BMP_FIELDS || b->packing == BMP_ALPHA_FIELDS;
 	if (!known || b->begin < 14 || b->begin > in->n)
-		return fail_damaged_bitmap(in, "unknown kind of BMP", err);
+		return fail_old_bmp(in, err);
 	*ret = (struct codec_header){ .width = b->width, .height = b->height, .orientation = 1 };
 	return 0;
 }
 
 static void put_bmp_color(const struct bitmap *b, unsigned index, uint8_t *to)
 {
-	const uint8_t *c = index < (unsigned)b->colors ? b->palette + (size_t)index * (size_t)b->entry : NULL;
+	const uint8_t *c = index < (unsigned)b->colors ? b->palette + (size_t)index * 4 : NULL;
 
 	to[0] = c ? c[2] : 0;
 	to[1] = c ? c[1] : 0;
@@ -166,51 +164,6 @@ static void unpack_bmp_row(const struct bitmap *b, const uint8_t *from, uint8_t 
 	}
 }
 
-/* Decodes runs. Pixels that no run covers keep colour 0. */
-static bool unpack_bmp_runs(struct bitmap *b, const struct picture_input *in)
-{
-	const uint8_t *p = in->data + b->begin, *end = in->data + in->n;
-	int x = 0, y = 0;
-
-	for (size_t i = 0; i < (size_t)b->width * (size_t)b->height; i++)
-		put_bmp_color(b, 0, b->whole.pixels + 4 * i);
-	while (end - p >= 2 && y < b->height) {
-		const int n = p[0], value = p[1];
-		const bool wide = b->bits == 8;
-
-		p += 2;
-		if (!n && value == 1)
-			return true;
-		if (!n && value == 0) {
-			x = 0;
-			y++;
-		} else if (!n && value == 2) {
-			if (end - p < 2)
-				return false;
-			x += p[0];
-			y += p[1];
-			p += 2;
-		} else {
-			const int count = n ? n : value, bytes = n ? 0 : wide ? count : (count + 1) / 2;
-
-			if (end - p < bytes)
-				return false;
-			for (int i = 0; i < count; i++, x++) {
-				int packed = n ? value : p[wide ? i : i / 2];
-
-				if (x < b->width)
-					put_bmp_color(b,
-						      (unsigned)(wide	 ? packed
-								 : i % 2 ? packed & 15
-									 : packed >> 4),
-						      bitmap_row(b, y) + 4 * (size_t)x);
-			}
-			p += bytes + bytes % 2;
-		}
-	}
-	return true;
-}
-
 static int bmp_rows(void *state, const struct picture_input *in, const struct codec_want *w, struct err *err)
 {
 	struct bitmap *b = state;
@@ -219,16 +172,11 @@ static int bmp_rows(void *state, const struct picture_input *in, const struct co
 
 	if (rc)
 		return rc;
-	if (b->packing == BMP_RLE8 || b->packing == BMP_RLE4) {
-		if (!unpack_bmp_runs(b, in))
-			return fail_damaged_bitmap(in, "the BMP is truncated", err);
-	} else {
-		if ((in->n - b->begin) / line < (size_t)b->height &&
-		    in->n - b->begin < line * (size_t)(b->height - 1) + ((size_t)b->width * (size_t)b->bits + 7) / 8)
-			return fail_damaged_bitmap(in, "the BMP is truncated", err);
-		for (int y = 0; y < b->height; y++)
-			unpack_bmp_row(b, in->data + b->begin + (size_t)y * line, bitmap_row(b, y));
-	}
+	if ((in->n - b->begin) / line < (size_t)b->height &&
+	    in->n - b->begin < line * (size_t)(b->height - 1) + ((size_t)b->width * (size_t)b->bits + 7) / 8)
+		return fail_damaged_bitmap(in, "the BMP is truncated", err);
+	for (int y = 0; y < b->height; y++)
+		unpack_bmp_row(b, in->data + b->begin + (size_t)y * line, bitmap_row(b, y));
 	codec_whole_rows(&b->whole, w);
 	return 0;
 }

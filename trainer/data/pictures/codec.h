@@ -31,7 +31,7 @@ struct codec {
 	int (*rows)(void *state, const struct picture_input *in, const struct codec_want *w, struct err *err);
 };
 
-extern const struct codec codec_jpeg, codec_png, codec_webp, codec_gif, codec_tiff, codec_bmp, codec_pnm, codec_array;
+extern const struct codec codec_jpeg, codec_png, codec_webp, codec_tiff, codec_bmp, codec_pnm, codec_array;
 
 /* Grows *(void **)buffer, of *have bytes, to at least `bytes`; keeps its content. Buffers are reused for every picture.
  * what: for the message. On failure (ERR_NOMEM) both stay unchanged. */

@@ -27,9 +27,6 @@ static const struct codec *const codecs[] = {
 #ifdef HAVE_WEBP
 	&codec_webp,
 #endif
-#ifdef HAVE_GIF
-	&codec_gif,
-#endif
 #ifdef HAVE_TIFF
 	&codec_tiff,
 #endif
@@ -46,11 +43,6 @@ static const struct codec *const codecs[] = {
 #define LACKS_WEBP ""
 #else
 #define LACKS_WEBP "needs libwebp (Debian: libwebp-dev), which this build lacks"
-#endif
-#ifdef HAVE_GIF
-#define LACKS_GIF ""
-#else
-#define LACKS_GIF "needs giflib (Debian: libgif-dev), which this build lacks"
 #endif
 #ifdef HAVE_TIFF
 #define LACKS_TIFF ""
@@ -70,12 +62,12 @@ static const struct {
 	{ ".jfif", LACKS_IMAGES, NULL, 0, 0 },
 	{ ".png", LACKS_IMAGES, "\x89PNG", 0, 4 },
 	{ ".webp", LACKS_WEBP, "WEBP", 8, 4 },
-	{ ".gif", LACKS_GIF, "GIF8", 0, 4 },
 	{ ".tif", LACKS_TIFF, "II*\0", 0, 4 },
 	{ ".tiff", LACKS_TIFF, "MM\0*", 0, 4 },
 	{ ".bmp", "", "BM", 0, 2 },
 	{ ".ppm", "", "P6", 0, 2 },
 	{ ".pgm", "", "P5", 0, 2 },
+	{ ".gif", NEVER, "GIF8", 0, 4 },
 	{ ".avif", NEVER, "ftypavif", 4, 8 },
 	{ ".heic", NEVER, "ftypheic", 4, 8 },
 	{ ".heif", NEVER, "ftypmif1", 4, 8 },

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* picture.h: decodes an image file (JPEG, PNG, WebP, GIF, TIFF, BMP, PNM, an array of pixels) to 8-bit RGB of a given
+/* picture.h: decodes an image file (JPEG, PNG, WebP, TIFF, BMP, PNM, an array of pixels) to 8-bit RGB of a given
  * size. Decodes only the needed rows and columns, and large JPEGs at a half, a quarter or an eighth of their size if
  * enough pixels remain. Grey, CMYK, palette and 16-bit files become RGB; alpha is dropped; EXIF orientation is applied.
  * Independent of data sets. A decoder reuses its buffers; it is for one thread. */
@@ -23,7 +23,7 @@ bool picture_is_one(const char *name);
 /* Returns the ending for a picture's bytes, without a dot: "jpg" also for unknown ones. */
 const char *picture_ending(const void *bytes, size_t n);
 
-#define PICTURE_ENDINGS ".jpg .jpeg .png .webp .gif .tif .bmp .ppm"
+#define PICTURE_ENDINGS ".jpg .jpeg .png .webp .tif .bmp .ppm"
 #define PICTURE_WHY_BYTES 240
 
 /* Returns true for the endings of pictures that this build does not read; *ret: ".webp needs libwebp (Debian: …)…". */
