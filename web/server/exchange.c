@@ -497,7 +497,7 @@ void *exchange_open(void *server, const char *uri, struct MHD_Connection *conn)
 	x->srv = server;
 	x->conn = conn;
 	x->slot = info ? info->socket_context : NULL;
-	info = MHD_get_connection_info(conn, MHD_CONNECTION_INFO_CONNECTION_FD); /* may reuse the memory of the last one */
+	info = MHD_get_connection_info(conn, MHD_CONNECTION_INFO_CONNECTION_FD); /* may reuse the memory of the last */
 	x->fd = info ? info->connect_fd : -1;
 	framing_open(x->fd);
 	x->target = strdup(uri);
