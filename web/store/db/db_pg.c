@@ -19,7 +19,7 @@
 #include "web/store/db/pg_inside.h"
 
 #define WRITER_ANSWER_S 12 /* statements of writers are cancelled after 10 s */
-#define READER_ANSWER_S 60
+#define READER_ANSWER_S 15
 #define LONG_ANSWER_S 600
 
 static const char schema[] =

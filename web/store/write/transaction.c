@@ -79,13 +79,12 @@ static int try_database(struct transaction *t, bool *ret_committed, struct err *
 
 static int reach_database(struct transaction *t, bool *ret_committed, struct err *err)
 {
-	double now_s = clock_mono_s();
 	int rc = try_database(t, ret_committed, err);
 
 	if (!rc)
 		t->away_since_s = 0;
 	else if (!t->away_since_s)
-		t->away_since_s = now_s;
+		t->away_since_s = t->began_s;
 	return rc;
 }
 
@@ -111,20 +110,23 @@ void transaction_look(struct transaction *t)
 
 int transaction_begin(struct transaction *t, struct err *err)
 {
-	int rc = db_lost(t->db) ? reach_in_time(t, err) : db_still_there(t->db, err);
+	int rc;
 
+	if (!t->began_s)
+		t->began_s = clock_mono_s();
+	rc = db_lost(t->db) ? reach_in_time(t, err) : db_still_there(t->db, err);
 	state_begin(t->state);
 	return rc ? rc : db_run(t->db, DB_begin, err, "");
 }
 
-/* The connection broke during the commit, which began at since_s: the answer waits until the outcome is known, but not
- * for a database that stays away. */
-static int wait_for_outcome(struct transaction *t, double since_s, struct err *err)
+/* The connection broke during the commit: the answer waits until the outcome is known, but not for a database that
+ * stays away. */
+static int wait_for_outcome(struct transaction *t, struct err *err)
 {
 	bool committed = false;
 
 	while (reach_database(t, &committed, err)) {
-		if (clock_mono_s() > since_s + AWAY_S)
+		if (clock_mono_s() > t->away_since_s + AWAY_S)
 			return err_set(err, ERR_BUSY,
 				       "lost the database during the commit: this may be stored or not: try again");
 		clock_sleep_s(AGAIN_S);
@@ -135,18 +137,19 @@ static int wait_for_outcome(struct transaction *t, double since_s, struct err *e
 
 int transaction_finish(struct transaction *t, int rc, struct err *err)
 {
-	double since_s = clock_mono_s();
 	bool committing = !rc;
 
 	if (!rc)
 		rc = db_run(t->db, DB_commit, err, "");
 	if (rc && committing && db_lost(t->db))
-		rc = wait_for_outcome(t, since_s, err);
+		rc = wait_for_outcome(t, err);
 	if (rc) {
 		if (db_in_transaction(t->db))
 			db_run(t->db, DB_rollback, NULL, "");
 		state_drop(t->state);
 	}
+	if (!rc || !db_lost(t->db) || t->away_since_s)
+		t->began_s = 0;
 	return rc;
 }
 

@@ -16,6 +16,7 @@ struct transaction {
 	struct db *db;
 	struct state *state; /* drops what may not have been stored */
 	struct queue *queue; /* when it ends, waits end */
+	double began_s;	     /* 0: none; the first try of one that lost the database */
 	double away_since_s; /* 0: the database is reachable */
 	atomic_bool away;    /* the last try failed; any thread may read it */
 };
