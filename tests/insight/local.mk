@@ -18,7 +18,7 @@ EXTRA_DIST += $(insight_tests) tests/insight/student_table.py tests/insight/stud
 
 # Coverage of intervals: of simulated runs (make tests/bench/insight/intervals && tests/bench/insight/intervals), and
 # of real ones.
-EXTRA_DIST += tests/bench/why tests/bench/insight/traced tests/bench/insight/turns.py tests/bench/insight/watch
+EXTRA_DIST += tests/bench/why tests/bench/insight/find_lr tests/bench/insight/traced tests/bench/insight/turns.py tests/bench/insight/watch
 EXTRA_DIST += tests/bench/insight/README.md tests/bench/insight/doctor tests/bench/insight/plan tests/bench/insight/roof tests/bench/insight/system tests/bench/insight/waterfall tests/bench/parts/groups.py tests/bench/parts/jpeg.py tests/bench/parts/others.py tests/bench/parts/results.py
 EXTRA_PROGRAMS += tests/bench/insight/intervals
 tests_bench_insight_intervals_SOURCES = tests/bench/insight/intervals.c tests/insight/simulate.c tests/insight/simulate.h

@@ -434,7 +434,8 @@ static void advises(const struct stage *s, const char *action, const char *flags
 
 	assert_int_equal(bottleneck_judge(&s->run, &r, &err), 0);
 	if (strncmp(r.findings[0].action, action, strlen(action)) || strcmp(r.findings[0].flags, flags))
-		fail_msg("%s: %s [%s], want %s [%s]", r.verdict, r.findings[0].action, r.findings[0].flags, action, flags);
+		fail_msg("%s: %s [%s], want %s [%s]", r.verdict, r.findings[0].action, r.findings[0].flags, action,
+			 flags);
 }
 
 /* An action is none that the run follows already. */

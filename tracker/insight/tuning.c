@@ -82,8 +82,8 @@ void lr_range_sentence(struct buf *out, const struct lr_range_test *r)
 				 "(--max-steps) or a larger batch may show one", r->lr[0], r->lr[r->n - 1]);
 		return;
 	}
-	buf_addf(out, "with a rising rate the loss fell fastest at %.2g, was lowest (%.4g, from %.4g) at %.2g", a.steepest,
-		 a.least, a.first, a.lowest);
+	buf_addf(out, "with a rising rate the loss fell fastest at %.2g, was lowest (%.4g, from %.4g) at %.2g",
+		 a.steepest, a.least, a.first, a.lowest);
 	if (a.exploded > 0)
 		buf_addf(out, " and exploded at %.2g", a.exploded);
 	else if (a.open)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tuning.h: recommends a learning rate, from the losses of a training with an increasing rate (Smith 2017) and of short
- * trainings with rates around its lowest loss, and a batch size, from the throughput at increasing sizes, the largest that fits and the gradient noise scale (McCandlish
- * 2018). */
+ * trainings with rates around its lowest loss, and a batch size, from the throughput at increasing sizes, the largest
+ * that fits and the gradient noise scale (McCandlish 2018). */
 #ifndef DPT_INSIGHT_TUNING_H
 #define DPT_INSIGHT_TUNING_H
 
@@ -34,7 +34,7 @@ struct lr_range_answer {
 /* Returns false if no rate lowered the loss. */
 bool lr_range_answer(const struct lr_range_test *r, struct lr_range_answer *ret);
 
-/* Appends the answer, or why there is none, as a part of a sentence. */
+/* Appends the answer, or the reason why no rate can be recommended, as a part of a sentence. */
 void lr_range_sentence(struct buf *out, const struct lr_range_test *r);
 
 enum { LR_TRIALS_MAX = 24 };
@@ -50,8 +50,8 @@ struct lr_trials {
 double lr_trials_rate(const struct lr_trials *t, int i);
 int lr_trials_best(const struct lr_trials *t); /* index of the lowest loss; of equal ones, of the lowest rate */
 
-/* Selects the power of the next training: four times or a quarter of the best rate, then two times or half of it. Returns
- * false when all of these were tried. */
+/* Selects the power of the next training: four times or a quarter of the best rate, then two times or half of it.
+ * Returns false when all of these were tried. */
 bool lr_trials_next(const struct lr_trials *t, int *ret_power);
 
 /* ---- batch size ---- */

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* slab.c: assigns offsets to ranges with a first and a last moment. Finding the smallest slab is NP-hard. A few
- * greedy orders with best-fit placement get within a few percent of the lower bound on networks; the best result is
- * kept. Each order is tried first with the first gap that wastes almost nothing, then with the tightest gap: the first
- * way takes much less time and usually reaches the bound. Placed ranges are in a tree by offset. A search skips a node
- * of which all or none conflicts, or of which a stack conflicts that leaves no gap. So it looks at some hundred ranges
- * of a network with thousands of layers. One order is another: the ranges that are live at the peak come first, the
- * longest at the bottom, each in the first gap that fits. It reaches the bound where lifetimes are nested, as in deep
- * networks, and not in pipelines.
- * Many ranges are first placed by a sweep through the moments, forward or backward: a range takes a tight gap when it
- * begins, and frees it when it ends. This needs no search for conflicts, and is near the bound for networks and
- * pipelines. */
+/* slab.c: assigns offsets to ranges with a first and a last moment. Finding the smallest slab is NP-hard. Two ways are
+ * tried, and the best result is kept:
+ * - a few greedy orders, each range in the first gap that wastes almost nothing between the ranges that are live
+ *   together with it, or else in the tightest, or in the first one. Placed ranges are in a tree by offset; a search
+ *   skips a node of which all or none conflicts. They get within a few percent of the lower bound on small networks.
+ * - a sweep through the moments, forward or backward: a range takes a tight gap when it begins, and frees it when it
+ *   ends. This needs no search for conflicts, and is near the bound for deep networks and pipelines, where it comes
+ *   first. */
 #include "trainer/graph/slab.h"
 #include "tracker/base/round.h"
 
@@ -20,15 +17,13 @@
 #define FANOUT 16
 #define CLASSES 1024
 #define LOOK 32 /* gaps of a class that a sweep looks at */
-#define STACKS 4
-#define TIGHTEST_WORK 300000000 /* ranges that searches for the tightest gap may look at: about a second */
+#define MANY 4000		/* ranges: a network with some dozen layers */
+#define MOST_WORK 50000000	/* ranges that searches may look at in all: about a quarter of a second */
+#define ENOUGH 1000		/* fraction 1/N above the bound that is good enough for many ranges */
 #define NEXT_TO_NOTHING 10000	/* fraction 1/N of the bound that a gap may waste */
-#define ENOUGH 200	/* fraction 1/N above the bound that is good enough for many ranges */
-#define FIRST_FIT 100 /* the same where the first gap that fits is good: among many ranges it is found much earlier */
-#define MANY 30000    /* ranges: a deep network, or a pipeline with many micro-batches */
-#define OFF_PEAK 64   /* fraction 1/N above the bound at which the order by the peak is given up */
+#define FIRST_FIT 100		/* the same where the first gap that fits is good */
 
-enum order { ORDER_SIZE, ORDER_AREA, ORDER_LENGTH, ORDER_START, ORDER_COUNT, ORDER_PEAK = ORDER_COUNT };
+enum order { ORDER_SIZE, ORDER_AREA, ORDER_LENGTH, ORDER_START, ORDER_PEAK, ORDER_COUNT };
 
 struct slab_entry {
 	int first, last;
@@ -43,21 +38,11 @@ struct slab_piece {
 	size_t offset, end;
 };
 
-/* A sequence of pieces that are all live at one moment, so none overlaps another. */
-struct piece_stack {
-	int latest_first, earliest_last; /* of all */
-	size_t start, end;
-	size_t gap; /* the widest between two neighbours */
-	bool any;
-};
-
 /* What a search needs to know of neighbours by offset. All are live from moment latest_first to earliest_last. */
 struct node_summary {
 	int earliest_first, latest_first, earliest_last, latest_last;
-	size_t start, last_start;	  /* lowest and highest offset */
-	size_t end;			  /* highest */
-	size_t gap;			  /* no gap is wider while all are live */
-	struct piece_stack stack[STACKS]; /* by the moment at which its pieces are live */
+	size_t start, end; /* lowest offset; highest end */
+	size_t gap;	   /* no gap is wider while all are live */
 };
 
 /* Of a tree of pieces in the order of their offsets. */
@@ -70,7 +55,7 @@ struct slab_node {
 	};
 };
 
-/* A range or a gap of a sweep: -1 is none. */
+/* A range or a gap of a sweep. Blocks are numbered; -1: no block. */
 struct slab_block {
 	size_t start, end;
 	int below, above;   /* neighbours by offset */
@@ -91,10 +76,10 @@ struct placer {
 	struct slab_node *nodes, *root;
 	int n_nodes;
 	struct slab_sweep sweep;
-	int moment[STACKS];	  /* which many ranges contain */
-	size_t waste;		  /* waste of a gap that is still accepted at once */
-	size_t best;		  /* size of the best placement so far */
-	uint64_t work, most_work; /* pieces and nodes that searches looked at; after how many an order is given up */
+	int peak;     /* the moment with the most live bytes */
+	size_t waste; /* waste of a gap that is still accepted at once */
+	size_t best;  /* size of the best placement so far */
+	uint64_t work;
 };
 
 /* The tightest gap found so far that fits some entry. */
@@ -108,27 +93,9 @@ struct gap_search {
 
 /* ---- placed pieces ---- */
 
-static struct node_summary summarise_piece(const struct placer *p, const struct slab_piece *e)
+static struct node_summary summarise_piece(const struct slab_piece *e)
 {
-	struct node_summary s = { e->first, e->first, e->last, e->last, e->offset, e->offset, e->end, 0, { { 0 } } };
-
-	for (int k = 0; k < STACKS; k++)
-		if (e->first <= p->moment[k] && p->moment[k] <= e->last)
-			s.stack[k] = (struct piece_stack){ e->first, e->last, e->offset, e->end, 0, true };
-	return s;
-}
-
-static void append_stack(struct piece_stack *a, const struct piece_stack *b)
-{
-	if (!a->any || !b->any) {
-		*a = a->any ? *a : *b;
-		return;
-	}
-	a->latest_first = b->latest_first > a->latest_first ? b->latest_first : a->latest_first;
-	a->earliest_last = b->earliest_last < a->earliest_last ? b->earliest_last : a->earliest_last;
-	a->gap = b->gap > a->gap ? b->gap : a->gap;
-	a->gap = b->start - a->end > a->gap ? b->start - a->end : a->gap;
-	a->end = b->end;
+	return (struct node_summary){ e->first, e->first, e->last, e->last, e->offset, e->end, 0 };
 }
 
 /* b is of the pieces that follow. */
@@ -138,19 +105,16 @@ static void append_summary(struct node_summary *a, const struct node_summary *b)
 	a->latest_first = b->latest_first > a->latest_first ? b->latest_first : a->latest_first;
 	a->earliest_last = b->earliest_last < a->earliest_last ? b->earliest_last : a->earliest_last;
 	a->latest_last = b->latest_last > a->latest_last ? b->latest_last : a->latest_last;
-	a->last_start = b->last_start;
 	a->gap = b->gap > a->gap ? b->gap : a->gap;
 	if (b->start > a->end && b->start - a->end > a->gap)
 		a->gap = b->start - a->end;
 	a->end = b->end > a->end ? b->end : a->end;
-	for (int k = 0; k < STACKS; k++)
-		append_stack(&a->stack[k], &b->stack[k]);
 }
 
-static void summarise_node(const struct placer *p, struct slab_node *node)
+static void summarise_node(struct slab_node *node)
 {
 	for (int i = 0; i < node->n; i++) {
-		struct node_summary one = node->height ? node->child[i]->sum : summarise_piece(p, &node->piece[i]);
+		struct node_summary one = node->height ? node->child[i]->sum : summarise_piece(&node->piece[i]);
 
 		if (i)
 			append_summary(&node->sum, &one);
@@ -182,8 +146,8 @@ static void split_child(struct placer *p, struct slab_node *node, int at)
 		memcpy(high->child, low->child + low->n, (size_t)high->n * sizeof(high->child[0]));
 	else
 		memcpy(high->piece, low->piece + low->n, (size_t)high->n * sizeof(high->piece[0]));
-	summarise_node(p, low);
-	summarise_node(p, high);
+	summarise_node(low);
+	summarise_node(high);
 }
 
 /* Inserts after pieces with the same offset. The node has room. */
@@ -205,7 +169,7 @@ static void insert_piece(struct placer *p, struct slab_node *node, const struct 
 		}
 		insert_piece(p, node->child[at], e);
 	}
-	summarise_node(p, node);
+	summarise_node(node);
 }
 
 /* ---- search for a gap ---- */
@@ -224,35 +188,6 @@ static bool shares_moment(const struct slab_entry *e, int first, int last)
 	return first <= e->last && last >= e->first;
 }
 
-/* Raises the end to that of the conflicting pieces of a node between which no gap fits. */
-static void raise_end(struct gap_search *s, const struct slab_node *node)
-{
-	s->work++;
-	if (node->sum.end <= s->end || !shares_moment(s->e, node->sum.earliest_first, node->sum.latest_last))
-		return;
-	for (int i = 0; i < node->n && node->height; i++)
-		raise_end(s, node->child[i]);
-	for (int i = 0; i < node->n && !node->height; i++)
-		if (node->piece[i].end > s->end && shares_moment(s->e, node->piece[i].first, node->piece[i].last))
-			s->end = node->piece[i].end;
-	s->work += node->height ? 0 : (uint64_t)node->n;
-}
-
-/* True if all of a stack conflicts and leaves no gap that fits, from the pieces below to the node's last piece. */
-static bool stack_fills_node(const struct gap_search *s, const struct node_summary *u, const struct piece_stack *t)
-{
-	return t->any && shares_moment(s->e, t->latest_first, t->earliest_last) && t->gap < s->e->bytes &&
-	       t->start < s->end + s->e->bytes && u->last_start < t->end + s->e->bytes;
-}
-
-static const struct piece_stack *find_filling_stack(const struct gap_search *s, const struct node_summary *u)
-{
-	for (int k = 0; k < STACKS; k++)
-		if (stack_fills_node(s, u, &u->stack[k]))
-			return &u->stack[k];
-	return NULL;
-}
-
 static void pass_leaf(struct gap_search *s, const struct slab_node *leaf)
 {
 	for (int i = 0; i < leaf->n; i++)
@@ -261,20 +196,16 @@ static void pass_leaf(struct gap_search *s, const struct slab_node *leaf)
 	s->work += (uint64_t)leaf->n;
 }
 
-/* Looks at a node's pieces in the order of their offsets, as a whole where all, none or a stack of them conflicts. */
+/* Looks at a node's pieces in the order of their offsets, as a whole where all or none of them conflict. */
 static void pass_slab_node(struct gap_search *s, const struct slab_node *node)
 {
 	const struct node_summary *u = &node->sum;
-	const struct piece_stack *t;
 
 	s->work++;
 	if (!shares_moment(s->e, u->earliest_first, u->latest_last) || u->end <= s->end)
 		return;
 	if (shares_moment(s->e, u->latest_first, u->earliest_last) && u->gap < s->e->bytes) {
 		pass_slab_piece(s, u->start, u->end);
-	} else if ((t = find_filling_stack(s, u))) {
-		s->end = t->end > s->end ? t->end : s->end;
-		raise_end(s, node);
 	} else if (!node->height) {
 		pass_leaf(s, node);
 	} else {
@@ -305,7 +236,7 @@ static void place_entry(struct placer *p, struct slab_entry *e)
 static double compute_entry_key(const struct placer *p, const struct slab_entry *e, enum order o)
 {
 	const double length = (double)e->last - e->first + 2; /* up to the moment after its last use */
-	const bool at_peak = e->first <= p->moment[0] && p->moment[0] <= e->last;
+	const bool at_peak = e->first <= p->peak && p->peak <= e->last;
 
 	switch (o) {
 	case ORDER_SIZE:
@@ -343,7 +274,7 @@ static size_t place_in_order(struct placer *p, enum order o)
 	for (int i = 0; i < p->n; i++)
 		p->entries[i].key = compute_entry_key(p, &p->entries[i], o);
 	qsort(p->entries, (size_t)p->n, sizeof(*p->entries), compare_entries);
-	for (int i = 0; i < p->n && size < p->best && p->work < p->most_work; i++) {
+	for (int i = 0; i < p->n && size < p->best && p->work < MOST_WORK; i++) {
 		struct slab_entry *e = &p->entries[i];
 
 		e->offset = 0;
@@ -352,7 +283,7 @@ static size_t place_in_order(struct placer *p, enum order o)
 		if (e->offset + e->bytes > size)
 			size = e->offset + e->bytes;
 	}
-	return p->work < p->most_work ? size : SIZE_MAX;
+	return p->work < MOST_WORK ? size : SIZE_MAX;
 }
 
 /* ---- sweeps ---- */
@@ -506,39 +437,10 @@ static void reverse_moments(struct placer *p)
 
 /* ---- all ways ---- */
 
-/* Returns the moment with the most bytes of ranges that contain none of the first n moments; *ret_bytes: how many. */
-static int find_peak(const struct placer *p, size_t *live, int end, int n, size_t *ret_bytes)
-{
-	size_t now = 0;
-	int at = 0;
-
-	memset(live, 0, ((size_t)end + 2) * sizeof(*live));
-	for (int i = 0; i < p->n; i++) {
-		const struct slab_entry *e = &p->entries[i];
-		bool known = false;
-
-		for (int k = 0; k < n; k++)
-			known |= e->first <= p->moment[k] && p->moment[k] <= e->last;
-		if (known)
-			continue;
-		live[e->first] += e->bytes;
-		live[e->last + 1] -= e->bytes;
-	}
-	*ret_bytes = 0;
-	for (int m = 0; m <= end; m++) {
-		now += live[m];
-		if (now <= *ret_bytes)
-			continue;
-		*ret_bytes = now;
-		at = m;
-	}
-	return at;
-}
-
-/* The most bytes live at one moment: no placement needs less. Chooses the moments. SIZE_MAX when out of memory. */
+/* The most bytes live at one moment, the peak: no placement needs less. SIZE_MAX when out of memory. */
 static size_t find_lower_bound(struct placer *p)
 {
-	size_t *live, most = 0, more;
+	size_t *live, now = 0, most = 0;
 	int end = 0;
 
 	for (int i = 0; i < p->n; i++)
@@ -546,8 +448,15 @@ static size_t find_lower_bound(struct placer *p)
 	live = calloc((size_t)end + 2, sizeof(*live));
 	if (!live)
 		return SIZE_MAX;
-	for (int k = 0; k < STACKS; k++)
-		p->moment[k] = find_peak(p, live, end, k, k ? &more : &most);
+	for (int i = 0; i < p->n; i++) {
+		live[p->entries[i].first] += p->entries[i].bytes;
+		live[p->entries[i].last + 1] -= p->entries[i].bytes;
+	}
+	for (int m = 0; m <= end; m++) {
+		now += live[m];
+		p->peak = now > most ? m : p->peak;
+		most = now > most ? now : most;
+	}
 	free(live);
 	return most;
 }
@@ -559,12 +468,11 @@ static bool init_placer(struct placer *p, const struct slab_range *ranges, int n
 
 	p->n = n;
 	p->best = SIZE_MAX;
-	p->most_work = UINT64_MAX;
 	p->entries = calloc((size_t)n + 1, sizeof(*p->entries));
-	p->nodes = calloc(nodes, sizeof(*p->nodes));
 	p->sweep.by_end = calloc((size_t)n + 1, sizeof(*p->sweep.by_end));
 	p->sweep.blocks = calloc((size_t)n + 2, sizeof(*p->sweep.blocks));
-	if (!p->entries || !p->nodes || !p->sweep.by_end || !p->sweep.blocks)
+	p->nodes = calloc(nodes, sizeof(*p->nodes));
+	if (!p->entries || !p->sweep.by_end || !p->sweep.blocks || !p->nodes)
 		return false;
 	for (int i = 0; i < n; i++)
 		p->entries[i] = (struct slab_entry){ .first = ranges[i].first,
@@ -584,23 +492,11 @@ static void keep_placement(struct placer *p, struct slab_range *ranges, size_t s
 		ranges[p->entries[i].index].offset = p->entries[i].offset;
 }
 
-/* Tries the order by the peak with the first gap that fits. Where it is no good, it exceeds the limit early. */
-static void try_peak_order(struct placer *p, struct slab_range *ranges, size_t bound)
-{
-	const size_t before = p->best, limit = bound + bound / OFF_PEAK < before ? bound + bound / OFF_PEAK : before;
-
-	p->best = limit;
-	p->waste = bound / FIRST_FIT;
-	p->most_work = UINT64_MAX;
-	keep_placement(p, ranges, place_in_order(p, ORDER_PEAK));
-	p->best = p->best < limit ? p->best : before;
-}
-
 /* Tries every order until one reaches the bound. */
 static void try_orders(struct placer *p, struct slab_range *ranges, size_t bound, size_t waste)
 {
 	p->waste = waste;
-	for (int o = 0; o < ORDER_COUNT && bound < p->best && p->work < p->most_work; o++)
+	for (int o = 0; o < ORDER_COUNT && bound < p->best && p->work < MOST_WORK; o++)
 		keep_placement(p, ranges, place_in_order(p, (enum order)o));
 }
 
@@ -623,25 +519,20 @@ size_t slab_place_counted(struct slab_range *ranges, int n, size_t align, uint64
 	struct placer p = { NULL };
 	size_t bound = init_placer(&p, ranges, n, align) ? find_lower_bound(&p) : SIZE_MAX;
 
-	if (n > MANY && bound < SIZE_MAX - bound / ENOUGH) {
+	if (n > MANY && bound < SIZE_MAX - bound / ENOUGH)
 		bound += bound / ENOUGH;
+	if (n > MANY)
 		try_sweeps(&p, ranges, bound);
-	}
-	if (n > MANY && bound < p.best)
-		try_peak_order(&p, ranges, bound);
-	if (n <= MANY)
-		try_orders(&p, ranges, bound, bound / NEXT_TO_NOTHING);
-	p.most_work = p.work + TIGHTEST_WORK;
-	try_orders(&p, ranges, bound, n > MANY ? bound / FIRST_FIT : 0);
-	if (n <= MANY && bound < p.best)
-		try_peak_order(&p, ranges, bound);
+	try_orders(&p, ranges, bound, bound / NEXT_TO_NOTHING);
+	try_orders(&p, ranges, bound, 0);
+	try_orders(&p, ranges, bound, bound / FIRST_FIT);
 	if (n <= MANY)
 		try_sweeps(&p, ranges, bound);
 	if (ret_work)
 		*ret_work = p.work;
 	free(p.entries);
-	free(p.nodes);
 	free(p.sweep.by_end);
 	free(p.sweep.blocks);
+	free(p.nodes);
 	return p.best;
 }

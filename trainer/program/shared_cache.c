@@ -31,11 +31,15 @@ _Static_assert(PEERS_ID_BYTES == CACHE_ID_BYTES, "a node is named by its cache")
 static int open_own_node(struct shared_cache *s, const struct rank *r, struct peers_node *ret, int *ret_listener,
 			 struct err *err)
 {
-	int other = bootstrap_self(r->net) ? 0 : 1, rc;
+	struct cache_opts o = { .folder = r->cfg->cache };
+	int other = bootstrap_self(r->net) ? 0 : 1, rc = 0;
 
 	if (!r->cfg->cache)
 		return err_set(err, ERR_USAGE, "--cache-shared: needs --cache DIR or --cache ram on every machine");
-	rc = cache_open(&s->cache, &(struct cache_opts){ .folder = r->cfg->cache }, err);
+	if (r->cfg->cache_size)
+		rc = config_bytes(r->cfg, FLAG_cache_size, r->cfg->cache_size, &o.most_bytes, err);
+	if (!rc)
+		rc = cache_open(&s->cache, &o, err);
 	if (rc)
 		return rc;
 	cache_id(s->cache, ret->id);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* find.c: `dptrain find lr` reads learning rates and losses from a run's journals through dptrack.h, and then trains
- * with some rates in new processes. `find batch` plans batch sizes, trains with some of them in new processes (`dptrain doctor`, which has the same flags), and reads the
- * noise scale of the job's run. tracker/insight selects the rate and the size. */
+ * with some rates in new processes. `find batch` plans batch sizes, trains with some of them in new processes (`dptrain
+ * doctor`, which has the same flags), and reads the noise scale of the job's run. tracker/insight selects the rate and
+ * the size. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -292,7 +293,8 @@ static int run_lr_trial(const struct job *job, struct lr_trials *t, int *ret_cod
 {
 	const int64_t steps = TRIAL_TIMES * job->cfg->max_steps;
 	char lr[32], text[32], name[40], **argv = NULL;
-	const char *const more[] = { "--lr", lr, "--max-steps", text, "--run-name", name, "--save-total-limit", "0", NULL };
+	const char *const more[] = { "--lr",	   lr,	 "--max-steps",	       text,
+				     "--run-name", name, "--save-total-limit", "0",  NULL };
 	struct buf out;
 	int rc;
 
@@ -355,6 +357,7 @@ static void print_lr_json(const struct lr_range_test *r, const struct lr_trials 
 	json_print(o, JSON_PRINT_PAGE);
 }
 
+/* Prints the rate with the lowest loss, and what the range test found. */
 static int print_lr_answer(const struct job *job, const char *dir, const struct lr_range_test *r,
 			   const struct lr_trials *t, struct err *err)
 {
@@ -366,8 +369,8 @@ static int print_lr_answer(const struct job *job, const char *dir, const struct 
 	if (t->n && !isfinite(t->loss[best]))
 		buf_addf(&text, "no learning rate can be recommended: every training failed; ");
 	else if (t->n)
-		buf_addf(&text, "--lr %.2g: the lowest loss (%.4g) of %d trainings of %lld steps; ", lr_trials_rate(t, best),
-			 t->loss[best], t->n, (long long)(TRIAL_TIMES * job->cfg->max_steps));
+		buf_addf(&text, "--lr %.2g: the lowest loss (%.4g) of %d trainings of %lld steps; ",
+			 lr_trials_rate(t, best), t->loss[best], t->n, (long long)(TRIAL_TIMES * job->cfg->max_steps));
 	lr_range_sentence(&text, r);
 	buf_addc(&text, '\0');
 	if (buf_failed(&text))

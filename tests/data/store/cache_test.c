@@ -154,7 +154,8 @@ static int add_file(const char *path, const struct stat *st, int kind, struct FT
 	return 0;
 }
 
-/* The files of a folder, with the lock file, never exceed its limit, though several threads of several caches fill it. */
+/* The files of a folder, with the lock file, do not exceed its limit, though several threads of several caches fill
+ * it. */
 static void test_limit(void **state)
 {
 	enum { MOST = 300 * BYTES };
@@ -178,7 +179,8 @@ static void test_limit(void **state)
 	bytes_in_folder = 0;
 	assert_int_equal(nftw(path, add_file, 8, FTW_PHYS), 0);
 	if (bytes_in_folder > MOST || bytes_in_folder < MOST / 4 * 3)
-		fail_msg("%llu bytes with a limit of %llu", (unsigned long long)bytes_in_folder, (unsigned long long)MOST);
+		fail_msg("%llu bytes with a limit of %llu", (unsigned long long)bytes_in_folder,
+			 (unsigned long long)MOST);
 }
 
 /* A block that was kept once is known, also by another cache on the folder, and after it was removed. */

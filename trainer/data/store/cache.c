@@ -118,7 +118,7 @@ static int open_lock_file(struct cache *c, struct err *err)
 		return refuse_cache(c, strerror(errno), err);
 	c->had_bytes = st.st_size > LOCK_BYTES ? (uint64_t)st.st_size - LOCK_BYTES : marks;
 	if (c->most_bytes)
-		c->most_bytes = c->most_bytes > LOCK_BYTES + c->had_bytes ? c->most_bytes - LOCK_BYTES - c->had_bytes : 1;
+		c->most_bytes -= c->most_bytes > (uint64_t)st.st_size ? (uint64_t)st.st_size : c->most_bytes - 1;
 	c->shared = mmap(NULL, LOCK_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, c->lock_fd, 0);
 	if (c->shared == MAP_FAILED) {
 		c->shared = NULL;
@@ -509,7 +509,7 @@ static bool remove_copies(struct cache *c)
 	return any;
 }
 
-/* With a limit, nobody else stores a block until leave_room: what is_too_full finds stays true. */
+/* With a limit, no other thread or process stores a block until leave_room: what is_too_full finds stays true. */
 static void enter_room(struct cache *c)
 {
 	if (!c->most_bytes)
