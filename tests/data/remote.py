@@ -130,6 +130,10 @@ def s3(shards, local):
     around = os.path.dirname(f"s3://{bucket}/{folder}")
     said = deliver(f"{around}/no-such-prefix", code=1, env=server.environment())
     assert f"{around}/no-such-prefix: nothing is there" in said, said
+    os.makedirs(f"{shards}/../saved/train")
+    shutil.copy(os.path.join(SRC, "tests", "data", "formats", "stream.arrow"), f"{shards}/../saved/train/data-00000-of-00001.arrow")
+    said = deliver(f"{around}/saved", code=1, env=server.environment())
+    assert f"{around}/saved: its shards are in folders (train/data-00000-of-00001.arrow): name the folder with those of training" in said, said
     for how in ({}, {"text": 1}):
         said = deliver(f"{around}/corpus", code=1, env=server.environment(), **how)
         assert f"{around}/corpus: holds 2 texts and no shards: dptrain tokenize --data-path {around}/corpus --out DIR" in said, said

@@ -279,6 +279,8 @@ int dataset_account_json(const struct dataset *d, int names, struct buf *out, st
 	dataset_say_doubts(d, &doubts);
 	if (doubts.len)
 		json_object_set_new(o, "doubts", class_names_json_text(doubts.data));
+	if (d->columns && *d->columns)
+		json_object_set_new(o, "columns", class_names_json_text(d->columns));
 	buf_done(&doubts);
 	text = o ? json_dumps(o, JSON_COMPACT) : NULL;
 	json_decref(o);

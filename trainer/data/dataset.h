@@ -51,6 +51,7 @@ struct dataset { /* must be the first member of each format's struct */
 	int classes;	/* labels are in [0, classes) */
 	const char *const *class_names; /* n_class_names of them, by label; NULL: classes have numbers only */
 	int n_class_names;
+	const char *columns; /* of its files that are read: "image.bytes and label"; NULL or "": they have none */
 	bool classes_stated; /* their number is not that of the labels found: by the user or an index */
 	int32_t *relabel; /* by the set's own labels: those to deliver (class_names.h); owned; NULL: the same */
 	int n_relabel;

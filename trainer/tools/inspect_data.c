@@ -213,7 +213,8 @@ static void print_inspected_account(struct inspection *i)
 	if (d->kind == SAMPLE_TOKENS)
 		buf_addf(i->out, "%lld tokens, vocabulary of %lld\n", (long long)d->seq_len, (long long)d->vocab);
 	else
-		buf_addf(i->out, "%d x %d x %d\n", d->height, d->width, d->channels);
+		buf_addf(i->out, "%d x %d x %d%s%s\n", d->height, d->width, d->channels,
+			 d->columns && *d->columns ? ", columns " : "", d->columns ? d->columns : "");
 	if (d->account.hidden)
 		buf_addf(i->out, "%lld hidden\n", (long long)d->account.hidden);
 	dataset_tell(d, DATA_ACCOUNT_REASONS, add_account_line, i->out);

@@ -104,6 +104,11 @@ def texts():
                          ("real", [i % 2 for i in range(N)]), ("c.d", [1 - i % 2 for i in range(N)])):
         got = deliver(path, label_field=f"json:{member}")
         assert got == (want, [], []), (member, got)
+    # Python writes numbers that JSON lacks.
+    odd = archive(f"{tmp}/odd.tar", [{"json": json.dumps({"score": (float("nan"), float("inf"), -float("inf"), 'a "NaN')[i % 4], "kind": i % 3}).encode()}
+                                     for i in range(N)])
+    assert deliver(odd, label_field="json:kind") == ([i % 3 for i in range(N)], [], [])
+    assert "has no label" in deliver(odd, label_field="json:score")[2][0]
     said = deliver(path, label_field="json:meta.nosuch", code=1)
     assert "no member meta.nosuch (--label-field): it has id, meta, ok" in said, said
     assert "neither a number" in deliver(path, label_field="json:list", code=1)
@@ -136,7 +141,7 @@ def limit():
 
 
 def stated():
-    """The classes that datasets' ClassLabel names in a schema count, also one that does not occur; a label outside of them is left out
+    """The columns that were chosen are said. The classes that datasets' ClassLabel names in a schema count, also one that does not occur; a label outside of them is left out
     (https://huggingface.co/docs/datasets/about_dataset_features). Files that name others are refused."""
     want = [i % 3 for i in range(N) if i != 5], make_formats.CLASSES
     os.mkdir(f"{tmp}/stated")
@@ -147,8 +152,8 @@ def stated():
         shutil.copy(path, f"{tmp}/stated/{name}")
     for _ in range(2):  # the second time from the table that the first one keeps
         assert deliver(f"{tmp}/stated")[:2] == (want[0] * 2, want[1])
-    done = subprocess.run([os.path.join(BUILD, "dptrain"), "inspect", "--data-path", f"{tmp}/stated"], capture_output=True, text=True, timeout=60, check=True)
-    assert "4 classes: ant, bee, cat, dog\n" in done.stdout, done
+        done = subprocess.run([os.path.join(BUILD, "dptrain"), "inspect", "--data-path", f"{tmp}/stated"], capture_output=True, text=True, timeout=60, check=True)
+        assert ", columns image.bytes and label\n" in done.stdout and "4 classes: ant, bee, cat, dog\n" in done.stdout, done
     with open(os.path.join(FORMATS, "named.arrow"), "rb") as f, open(f"{tmp}/stated/other.arrow", "wb") as g:
         g.write(f.read().replace(b'"ant"', b'"ape"'))
     assert "other.arrow: its schema names other classes than those of the files before it" in deliver(f"{tmp}/stated", code=1)

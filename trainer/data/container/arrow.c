@@ -406,13 +406,16 @@ static int dispatch_arrow_message(struct arrow_reader *s, const struct flatbuffe
 				  struct err *err)
 {
 	uint32_t root = flatbuffer_root(f), header = flatbuffer_table(f, root, 2);
+	int rc;
 
 	switch (flatbuffer_number(f, root, 1, 1, 0)) {
 	case SCHEMA:
 		if (s->has_schema)
 			return 0;
 		s->has_schema = true;
-		return arrow_schema_read(&s->schema, f, header, err);
+		rc = arrow_schema_read(&s->schema, f, header, err);
+		samples_use_columns(s->to, s->schema.image.name, s->schema.label.name);
+		return rc;
 	case DICTIONARY:
 		return read_dictionary_batch(s, f, header, where, err);
 	case BATCH:

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define NOT_NUMBERS 500 /* added to the rank of a usual name whose column has no numbers */
 
 enum field_type { NULLS = 1, INT = 2, FLOAT = 3, BINARY = 4, UTF8 = 5, BOOL = 6, STRUCT = 13, UNION = 14,
 		  FIXED_LIST = 16, LARGE_BINARY = 19, LARGE_UTF8 = 20, RUN_ENDS = 22 };
@@ -30,15 +29,6 @@ static void choose_arrow_column(struct arrow_column *c, const struct path *p, in
 	memcpy(c->name, p->name, sizeof(c->name));
 	c->n_parents = p->depth;
 	memcpy(c->parents, p->parents, sizeof(c->parents));
-}
-
-/* Of the usual names, a column of numbers is preferred: it is the number of a class whose name may be in another. */
-static int rank_label_column(const struct arrow_schema *s, const struct path *p, const struct arrow_column *c)
-{
-	int rank = webdataset_rank_column(s->label_names, p->name);
-	bool number = c->type.kind == ARROW_INTEGER && !c->coded;
-
-	return rank < WEBDATASET_NO_RANK && rank >= s->given_labels && !number ? rank + NOT_NUMBERS : rank;
 }
 
 static bool is_integer_width(int width)
@@ -126,13 +116,16 @@ static bool walk_field_members(struct arrow_schema *s, const struct flatbuffer *
 static void match_schema_field(struct arrow_schema *s, const struct flatbuffer *f, uint32_t field, const struct path *p)
 {
 	struct arrow_column c = { .buffer = s->buffers };
+	bool number;
 
 	if (!read_field_type(f, field, &c.type) || !read_field_coding(f, field, &c))
 		return;
+	number = c.type.kind == ARROW_INTEGER && !c.coded;
 	if (c.type.kind == ARROW_BYTES)
 		choose_arrow_column(&s->image, p, webdataset_rank_column(s->image_names, p->name), &c);
 	else
-		choose_arrow_column(&s->label, p, rank_label_column(s, p, &c), &c);
+		choose_arrow_column(&s->label, p,
+				    webdataset_rank_label(s->label_names, s->given_labels, p->name, number), &c);
 }
 
 /* Counts the buffers of a field and its members, and chooses the columns of images and labels. Returns false for an
@@ -201,10 +194,7 @@ int arrow_schema_read(struct arrow_schema *s, const struct flatbuffer *f, uint32
 		return err_set(err, ERR_USAGE, "%.150s: is big-endian: write it little-endian", s->file);
 	s->image.rank = s->label.rank = WEBDATASET_NO_RANK;
 	webdataset_list(s->image_names, fields->image, fields->image_given, WEBDATASET_IMAGE_COLUMNS);
-	webdataset_list(s->label_names, fields->label, fields->label_given, WEBDATASET_LABEL_COLUMNS);
-	s->given_labels = 1;
-	for (const char *at = fields->label; (at = strchr(at, ';')); at++)
-		s->given_labels++;
+	s->given_labels = webdataset_list(s->label_names, fields->label, fields->label_given, WEBDATASET_LABEL_COLUMNS);
 	for (uint32_t i = 0; i < n; i++)
 		if (!walk_schema_field(s, f, flatbuffer_member(f, list, i), &top))
 			return err_set(err, ERR_USAGE,

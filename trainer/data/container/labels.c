@@ -113,13 +113,38 @@ static struct sample_label list_json_members(json_t *root, const char *path, str
 	return (struct sample_label){ .wrong = buf_failed(keep) ? "its JSON lacks the member" : keep->data };
 }
 
+/* Makes empty texts of NaN and Infinity, which Python writes and JSON lacks. */
+static void blank_nonfinite(char *text, size_t n)
+{
+	bool quoted = false;
+
+	for (size_t i = 0; i + 3 <= n; i++) {
+		size_t word = !memcmp(text + i, "NaN", 3) ? 3 : i + 8 <= n && !memcmp(text + i, "Infinity", 8) ? 8 : 0;
+
+		quoted ^= text[i] == '"';
+		i += quoted && text[i] == '\\';
+		if (quoted || !word)
+			continue;
+		memset(text + i, ' ', word);
+		memset(text + i, '"', 2);
+		if (i && text[i - 1] == '-')
+			text[i - 1] = ' ';
+		i += word - 1;
+	}
+}
+
 struct sample_label label_of_json(const char *text, size_t n, const char *path, struct buf *keep)
 {
 	const size_t mark = utf8_mark(text, n);
-	json_t *root = json_loadb(text + mark, n - mark, JSON_REJECT_DUPLICATES, NULL);
-	const json_t *found = find_json_member(root, path);
+	const json_t *found;
+	json_t *root;
 	struct sample_label l = { .wrong = "its JSON label is neither a number, a text nor a truth value" };
 
+	buf_reset(keep);
+	buf_add(keep, text + mark, n - mark);
+	blank_nonfinite(keep->data, keep->len);
+	root = json_loadb(keep->data ? keep->data : "", keep->len, JSON_REJECT_DUPLICATES, NULL);
+	found = find_json_member(root, path);
 	if (!json_is_object(root)) {
 		l.wrong = "its JSON is damaged, or not an object";
 	} else if (!found) {

@@ -219,7 +219,8 @@ static void read_key_value(struct parquet *p, struct thrift *t)
 			part[f.id] = thrift_bytes(t, &n[f.id]);
 		else
 			thrift_skip(t, f.type);
-	if (!t->bad && !p->metadata && n[1] == strlen(LABELS_METADATA) && !memcmp(part[1], LABELS_METADATA, n[1]))
+	if (!t->bad && !p->metadata && n[2] && n[1] == strlen(LABELS_METADATA) &&
+	    !memcmp(part[1], LABELS_METADATA, n[1]))
 		p->metadata = strndup((const char *)part[2], n[2]);
 }
 

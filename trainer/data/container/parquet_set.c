@@ -7,7 +7,6 @@
 #include "trainer/data/container/parquet.h"
 #include "trainer/data/container/webdataset.h"
 
-#define LABEL WEBDATASET_LABEL_COLUMNS
 #define LABEL_MISSING INT64_MIN /* in place of a label */
 #define LABEL_WRONG (INT64_MIN + 1)
 
@@ -24,13 +23,14 @@ struct parquet_reader {
 };
 
 /* Returns the column whose name ranks first, of one of the types (bits). -1: none. */
-static int find_best_column(const struct parquet *p, const char *list, unsigned types)
+static int find_best_column(const struct parquet *p, const char *list, int given, unsigned types)
 {
 	int best = -1, rank = WEBDATASET_NO_RANK;
 
 	for (int i = 0; i < parquet_columns(p); i++) {
 		const struct parquet_column *c = parquet_column(p, i);
-		int r = types >> c->type & 1 ? webdataset_rank_column(list, c->name) : WEBDATASET_NO_RANK;
+		int r = types >> c->type & 1 ? webdataset_rank_label(list, given, c->name, c->type == PARQUET_NUMBER)
+					     : WEBDATASET_NO_RANK;
 
 		if (r < rank) {
 			rank = r;
@@ -38,18 +38,6 @@ static int find_best_column(const struct parquet *p, const char *list, unsigned 
 		}
 	}
 	return best;
-}
-
-/* Of the usual names, a column of numbers is preferred: it is the number of a class whose name may be in another. */
-static int find_label_column(const struct parquet *p, const struct webdataset_fields *f)
-{
-	const unsigned numbers = 1u << PARQUET_NUMBER;
-	const unsigned any = numbers | 1u << PARQUET_BYTES | 1u << PARQUET_TRUTH | 1u << PARQUET_REAL;
-	int label = find_best_column(p, f->label, any);
-
-	if (label < 0 && !f->label_given)
-		label = find_best_column(p, LABEL, numbers);
-	return label < 0 && !f->label_given ? find_best_column(p, LABEL, any) : label;
 }
 
 /* The message lists the columns of the file. */
@@ -71,11 +59,14 @@ static int refuse_missing_column(const struct parquet_reader *s, const char *wha
 
 static int find_sample_columns(struct parquet_reader *s, const struct webdataset_fields *f, struct err *err)
 {
-	char image[WEBDATASET_LIST_MAX];
+	const unsigned bytes = 1u << PARQUET_BYTES;
+	char list[WEBDATASET_LIST_MAX];
+	int given = webdataset_list(list, f->image, f->image_given, WEBDATASET_IMAGE_COLUMNS);
 
-	webdataset_list(image, f->image, f->image_given, WEBDATASET_IMAGE_COLUMNS);
-	s->image = find_best_column(s->p, image, 1u << PARQUET_BYTES);
-	s->label = find_label_column(s->p, f);
+	s->image = find_best_column(s->p, list, given, bytes);
+	given = webdataset_list(list, f->label, f->label_given, WEBDATASET_LABEL_COLUMNS);
+	s->label = find_best_column(s->p, list, given,
+				    bytes | 1u << PARQUET_NUMBER | 1u << PARQUET_TRUTH | 1u << PARQUET_REAL);
 	if (s->image < 0)
 		return refuse_missing_column(s, "of encoded pictures (--image-field)", err);
 	if (s->label < 0)
@@ -178,6 +169,8 @@ int parquet_scan(struct samples *to, const struct byte_source *file, uint32_t ob
 	label_names_init(&s.names);
 	if (!rc)
 		rc = find_sample_columns(&s, f, err);
+	if (!rc)
+		samples_use_columns(to, parquet_column(s.p, s.image)->name, parquet_column(s.p, s.label)->name);
 	if (!rc && parquet_column(s.p, s.label)->type == PARQUET_NUMBER)
 		s.n_classes = label_names_stated(parquet_metadata(s.p), strlen(parquet_metadata(s.p)),
 						 parquet_column(s.p, s.label)->name, &to->classes);

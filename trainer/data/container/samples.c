@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* samples.c: the table of samples, and its file: a header, rows, names, names of classes and notes, with a CRC-32C over
- * all of them. The file uses the machine's byte order, because it never leaves the machine. */
+/* samples.c: the table of samples, and its file: a header, rows, names, names of classes, columns and notes, with a
+ * CRC-32C over all of them. The file uses the machine's byte order, because it never leaves the machine. */
 #include "trainer/data/container/samples.h"
 
 #include <fcntl.h>
@@ -12,13 +12,15 @@
 
 #include "tracker/base/crc32c.h"
 
-#define MAGIC "DPTsmp2\n"
+#define MAGIC "DPTsmp3" /* and a NUL */
 #define BYTES_MAX ((size_t)1 << 38)
+
+enum { ROWS, NAMES, CLASSES, COLUMNS, LINES, PARTS };
 
 struct samples_header {
 	char magic[8];
 	uint32_t crc, zero; /* checksum of the whole file, computed with crc = 0 */
-	uint64_t n, name_bytes, class_bytes, line_bytes;
+	uint64_t bytes[PARTS];
 	int64_t lost;
 };
 
@@ -29,6 +31,7 @@ void samples_init(struct samples *s)
 	buf_init(&s->text, BYTES_MAX);
 	buf_init(&s->lines, BYTES_MAX);
 	buf_init(&s->classes, BYTES_MAX);
+	buf_init(&s->used_columns, BYTES_MAX);
 	label_names_init(&s->labels);
 }
 
@@ -38,6 +41,7 @@ void samples_done(struct samples *s)
 	buf_done(&s->text);
 	buf_done(&s->lines);
 	buf_done(&s->classes);
+	buf_done(&s->used_columns);
 	label_names_done(&s->labels);
 	free(s->class_names);
 	file_map_close(&s->map);
@@ -75,6 +79,12 @@ void samples_lose(struct samples *s, const char *fmt, ...)
 	buf_addc(&s->lines, '\n');
 }
 
+void samples_use_columns(struct samples *s, const char *image, const char *label)
+{
+	if (!s->used_columns.len)
+		buf_addf(&s->used_columns, "%s and %s", image, label);
+}
+
 static void append_sample_notes(struct samples *s, const struct samples *more)
 {
 	const char *line = more->lines.data, *end;
@@ -103,6 +113,8 @@ void samples_append(struct samples *s, const struct samples *more)
 		buf_add(&s->rows, &row, sizeof(row));
 	}
 	buf_add(&s->text, more->text.data, more->text.len);
+	if (!s->used_columns.len)
+		buf_add(&s->used_columns, more->used_columns.data, more->used_columns.len);
 	if (!s->classes.len)
 		buf_add(&s->classes, more->classes.data, more->classes.len);
 	else if (n && !s->differs && more->classes.len &&
@@ -178,15 +190,17 @@ int samples_end(struct samples *s, struct err *err)
 	if (label_names_count(&s->labels) && !drop_named_samples(s))
 		number_classes(s);
 	buf_add(&s->lines, "", 1);
+	buf_add(&s->used_columns, "", 1);
 	if (!list_classes(s, s->classes.data, s->classes.len))
 		s->rows.failed = true;
-	if (buf_failed(&s->rows) || buf_failed(&s->text) || buf_failed(&s->lines))
+	if (buf_failed(&s->rows) || buf_failed(&s->text) || buf_failed(&s->lines) || buf_failed(&s->used_columns))
 		return err_set(err, ERR_NOMEM, "out of memory: a table of %zu samples",
 			       s->rows.len / sizeof(struct sample));
 	s->at = (const void *)s->rows.data;
 	s->n = (int64_t)(s->rows.len / sizeof(struct sample));
 	s->names = s->text.data;
 	s->notes = s->lines.data;
+	s->columns = s->used_columns.data;
 	return 0;
 }
 
@@ -197,13 +211,8 @@ const char *samples_name(const struct samples *s, int64_t i)
 
 bool samples_keep(const struct samples *s, const char *path)
 {
-	struct samples_header h = {
-		.n = (uint64_t)s->n,
-		.name_bytes = s->text.len,
-		.class_bytes = s->classes.len,
-		.line_bytes = s->lines.len,
-		.lost = s->lost,
-	};
+	const struct buf *const part[PARTS] = { &s->rows, &s->text, &s->classes, &s->used_columns, &s->lines };
+	struct samples_header h = { .magic = MAGIC, .lost = s->lost };
 	char temporary[4300];
 	bool whole;
 	int fd;
@@ -212,15 +221,15 @@ bool samples_keep(const struct samples *s, const char *path)
 	fd = mkostemp(temporary, O_CLOEXEC);
 	if (fd < 0)
 		return false;
-	memcpy(h.magic, MAGIC, sizeof(h.magic));
+	for (int i = 0; i < PARTS; i++)
+		h.bytes[i] = part[i]->len;
 	h.crc = crc32c(0, &h, sizeof(h));
-	h.crc = crc32c(h.crc, s->rows.data, s->rows.len);
-	h.crc = crc32c(h.crc, s->text.data, s->text.len);
-	h.crc = crc32c(h.crc, s->classes.data, s->classes.len);
-	h.crc = crc32c(h.crc, s->lines.data, s->lines.len);
-	whole = !file_write(fd, &h, sizeof(h)) && !file_write(fd, s->rows.data, s->rows.len) &&
-		!file_write(fd, s->text.data, s->text.len) && !file_write(fd, s->classes.data, s->classes.len) &&
-		!file_write(fd, s->lines.data, s->lines.len) && !fchmod(fd, 0644);
+	for (int i = 0; i < PARTS; i++)
+		h.crc = crc32c(h.crc, part[i]->data, part[i]->len);
+	whole = !file_write(fd, &h, sizeof(h));
+	for (int i = 0; i < PARTS; i++)
+		whole = whole && !file_write(fd, part[i]->data, part[i]->len);
+	whole = whole && !fchmod(fd, 0644);
 	whole = !close(fd) && whole && !rename(temporary, path);
 	if (!whole)
 		unlink(temporary);
@@ -233,20 +242,20 @@ static bool is_whole_table(const struct file_map *m, const struct samples_header
 	size_t left = m->n - sizeof(*h);
 	struct samples_header summed = *h;
 
-	if (memcmp(h->magic, MAGIC, sizeof(h->magic)) || h->n > left / sizeof(struct sample))
-		return false;
-	left -= (size_t)h->n * sizeof(struct sample);
-	if (h->name_bytes > left || h->class_bytes > left - h->name_bytes ||
-	    h->line_bytes != left - h->name_bytes - h->class_bytes || !h->line_bytes)
-		return false;
+	for (int i = 0; i < PARTS; left -= (size_t)h->bytes[i++])
+		if (h->bytes[i] > left)
+			return false;
 	summed.crc = 0;
-	return crc32c(crc32c(0, &summed, sizeof(summed)), m->bytes + sizeof(*h), m->n - sizeof(*h)) == h->crc;
+	return !left && h->bytes[COLUMNS] && h->bytes[LINES] && h->bytes[ROWS] % sizeof(struct sample) == 0 &&
+	       !memcmp(h->magic, MAGIC, sizeof(h->magic)) &&
+	       crc32c(crc32c(0, &summed, sizeof(summed)), m->bytes + sizeof(*h), m->n - sizeof(*h)) == h->crc;
 }
 
 bool samples_take(struct samples *ret, const char *path)
 {
 	struct samples s;
 	struct samples_header h;
+	const char *classes;
 
 	samples_init(&s);
 	if (file_map_open(&s.map, path, NULL))
@@ -258,11 +267,13 @@ bool samples_take(struct samples *ret, const char *path)
 		return false;
 	}
 	s.at = (const void *)(s.map.bytes + sizeof(h));
-	s.n = (int64_t)h.n;
+	s.n = (int64_t)(h.bytes[ROWS] / sizeof(struct sample));
 	s.names = (const char *)(s.at + s.n);
-	s.notes = s.names + h.name_bytes + h.class_bytes;
+	classes = s.names + h.bytes[NAMES];
+	s.columns = classes + h.bytes[CLASSES];
+	s.notes = s.columns + h.bytes[COLUMNS];
 	s.lost = h.lost;
-	if ((h.class_bytes && s.notes[-1]) || !list_classes(&s, s.names + h.name_bytes, h.class_bytes)) {
+	if (s.notes[-1] || (h.bytes[CLASSES] && s.columns[-1]) || !list_classes(&s, classes, h.bytes[CLASSES])) {
 		samples_done(&s);
 		return false;
 	}

@@ -40,12 +40,14 @@ struct samples {
 	const char *names;	  /* keys with their field, "dir/key.jpg", each with a NUL */
 	const char **class_names; /* [label]: n_classes of them, if they have names; else 0 */
 	int n_classes;
+	const char *columns;	      /* that are read: "image.bytes and label"; "": the container has none */
 	const char *notes;	      /* why samples were unusable: lines ended by newlines, at most SAMPLES_NOTES */
 	int64_t lost;		      /* number of unusable samples and damaged stretches */
 	struct buf rows, text, lines; /* a table under construction */
 	struct label_names labels;    /* … label -1 - i: name i; numbered again by samples_end */
 	struct buf classes;	      /* names of classes, each with a NUL: a schema's, until samples_end */
 	uint32_t differs;	      /* … 1 + the first object whose schema states others; 0: none */
+	struct buf used_columns;      /* … columns */
 	struct file_map map;	      /* a table mapped from a file */
 	/* Set by the caller before samples_end: the name of an object, for notes. NULL: none. */
 	const char *(*object_name)(const void *user, uint32_t object);
@@ -62,6 +64,7 @@ void samples_done(struct samples *s); /* a zeroed one is fine */
 void samples_add(struct samples *s, const struct sample *one, const char *name);
 void samples_add_label(struct samples *s, const struct sample *one, const char *name, const struct sample_label *label);
 void samples_lose(struct samples *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void samples_use_columns(struct samples *s, const char *image, const char *label);
 void samples_append(struct samples *s, const struct samples *more); /* appends; both are under construction */
 
 /* Completes the table: nothing can be added after it. Where at least half of the labels are names, all are: numbers

@@ -10,6 +10,8 @@
 
 #include "trainer/data/container/tar_walk.h"
 
+#define NOT_NUMBERS 500 /* added to the rank of a usual name of labels whose column has no numbers */
+
 /* The sample whose entries are being read. */
 struct sample_group {
 	char key[WEBDATASET_NAME_MAX + 1];
@@ -69,9 +71,16 @@ static int rank_field(const char *list, const char *field, char ret_member[WEBDA
 	return WEBDATASET_NO_RANK;
 }
 
-void webdataset_list(char ret[WEBDATASET_LIST_MAX], const char *list, bool given, const char *usual)
+int webdataset_list(char ret[WEBDATASET_LIST_MAX], const char *list, bool given, const char *usual)
 {
+	int n = 1;
+
 	snprintf(ret, WEBDATASET_LIST_MAX, "%.900s%s", list, given ? "" : usual);
+	while ((list = strchr(list, ';'))) {
+		list++;
+		n++;
+	}
+	return n;
 }
 
 int webdataset_rank(const char *list, const char *field)
@@ -87,6 +96,13 @@ int webdataset_rank_column(const char *list, const char *column)
 	n -= n > 6 && !strcmp(column + n - 6, ".bytes") ? 6 : 0;
 	snprintf(name, sizeof(name), "%.*s", (int)n, column);
 	return webdataset_rank(list, name);
+}
+
+int webdataset_rank_label(const char *list, int given, const char *column, bool number)
+{
+	int rank = webdataset_rank_column(list, column);
+
+	return rank < WEBDATASET_NO_RANK && rank >= given && !number ? rank + NOT_NUMBERS : rank;
 }
 
 static int read_sample_label(struct webdataset_groups *s, const struct webdataset_entry *e, const char *member,

@@ -17,14 +17,17 @@
 /* Returns the position of a field in a list, from 0; WEBDATASET_NO_RANK: not in it. */
 int webdataset_rank(const char *list, const char *field);
 
-/* The same for a column of Parquet or Arrow, which may be a struct's member "bytes". The usual names of both: */
+/* The same for a column of Parquet or Arrow, which may be a struct's member "bytes". */
 int webdataset_rank_column(const char *list, const char *column);
+/* Of the usual names of labels, those after the first `given` in the list, a column of numbers ranks first: it is the
+ * number of a class whose name may be in another. */
+int webdataset_rank_label(const char *list, int given, const char *column, bool number);
 #define WEBDATASET_IMAGE_COLUMNS ";image;img;picture;bytes"
 #define WEBDATASET_LABEL_COLUMNS ";label;labels;fine_label;class"
 
-/* Joins a list of fields with the usual ones of a format, unless it was given. */
+/* Joins a list of fields with the usual ones of a format, unless it was given. Returns their number without those. */
 #define WEBDATASET_LIST_MAX 1024
-void webdataset_list(char ret[WEBDATASET_LIST_MAX], const char *list, bool given, const char *usual);
+int webdataset_list(char ret[WEBDATASET_LIST_MAX], const char *list, bool given, const char *usual);
 
 /* Splits an entry's name at the dot into key and field. Returns false for entries that belong to no sample: folders,
  * programs' own (__x__, ._x), names without a field. */

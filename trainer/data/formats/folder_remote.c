@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "tracker/base/array.h"
+#include "trainer/data/container/shard_list.h"
 #include "trainer/data/corpus/texts.h"
 #include "trainer/data/formats/folder.h"
 #include "trainer/data/pictures/picture.h"
@@ -26,6 +27,7 @@ struct remote_listing {
 	size_t root;	       /* bytes of the address in front of the names */
 	struct objects *store; /* receives the pictures */
 	int64_t texts;	       /* files that dptrain tokenize reads */
+	char shard[DATA_ACCOUNT_TEXT_BYTES]; /* the first one in a folder; "": none */
 	bool escapes;	       /* names are escaped, because they become parts of a URL */
 	const struct folder_remote_opts *o;
 };
@@ -41,6 +43,8 @@ static void leave_remote_file(struct remote_listing *l, const char *name)
 	enum text_packing packing;
 
 	l->texts += texts_kind(name, &packing) != TEXT_NONE;
+	if (!l->shard[0] && strchr(name, '/') && !strstr(name, ".json") && shard_list_probe(name))
+		snprintf(l->shard, sizeof(l->shard), "%s", name);
 	if (picture_unsupported(name, why))
 		data_account_leave_file(l->o->account, name, "%s", why);
 	else
@@ -242,6 +246,11 @@ static int refuse_address(const struct remote_listing *l, struct err *err)
 	if (!data_account_used(a) && !data_account_left(a, DATA_ACCOUNT_FILES) && !a->hidden)
 		return err_set(err, ERR_USAGE, "%.200s: nothing is there: compare the address with that of the set",
 			       l->o->address);
+	if (l->shard[0])
+		return err_set(err, ERR_USAGE,
+			       "%.200s: its shards are in folders (%.150s): name the folder with those of training, and "
+			       "by --val-path that of evaluation",
+			       l->o->address, l->shard);
 	if (l->texts)
 		return err_set(err, ERR_USAGE,
 			       "%.150s: holds %lld text%s and no shards: dptrain tokenize --data-path %.150s --out DIR "

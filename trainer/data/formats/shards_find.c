@@ -18,7 +18,7 @@
 #define IMAGE_FIELDS_DEFAULT "jpg;jpeg;png;npy"
 #define IMAGE_FIELDS "jpg;jpeg;png;webp;tif;tiff;bmp;npy"
 #define LABEL_FIELDS "cls"
-#define NOTES_MOST (IMAGE_SET_NOTICES - 2) /* and two lines about all of them */
+#define NOTES_MOST (IMAGE_SET_NOTICES - 2) /* and two lines about the set */
 #define KEY_BYTES_MAX ((size_t)1 << 28)
 
 /* Adds single pictures at an address, the training pictures first. */
@@ -78,7 +78,7 @@ static int make_table_name(const struct shards *d, const struct webdataset_field
 /* The file may be forged: refuses rows that exceed their shard and unterminated names. */
 static bool is_valid_table(const struct shards *d, const struct samples *s)
 {
-	size_t names = (size_t)(s->notes - s->names);
+	size_t names = (size_t)(s->columns - s->names);
 	uint64_t n = (uint64_t)objects_count(d->store);
 
 	if (s->n && (!names || s->names[names - 1]))
@@ -444,11 +444,6 @@ static int note_lost_samples(struct shards *d, struct err *err)
 		snprintf(text, sizeof(text), "%.*s", (int)n, line);
 		image_set_note(&d->set, text);
 	}
-	if (d->samples.lost > NOTES_MOST) {
-		snprintf(text, sizeof(text), "%.300s: %lld samples or stretches are unusable in total",
-			 d->set.base.path, (long long)d->samples.lost);
-		image_set_note(&d->set, text);
-	}
 	return image_set_lost(&d->set, d->samples.lost, d->samples.notes, err);
 }
 
@@ -484,6 +479,7 @@ int shards_describe(struct shards *d, const struct dataset_opts *o, const struct
 	if (!d->samples.n && d->samples.lost)
 		return err_set(err, ERR_USAGE, "%.150s: no images to train on; %.*s", b->path,
 			       (int)strcspn(d->samples.notes, "\n"), d->samples.notes);
+	b->columns = d->samples.columns;
 	if (d->samples.n_classes) {
 		b->class_names = (const char *const *)d->samples.class_names;
 		b->n_class_names = d->samples.n_classes;
