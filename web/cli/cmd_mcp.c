@@ -123,7 +123,6 @@ static const struct mcp_argument *find_declared(const struct mcp_tool *tool, con
 	return NULL;
 }
 
-/* Names the arguments that the tool has. */
 static int refuse_argument(const struct mcp_tool *tool, const char *name, struct err *err)
 {
 	char known[300] = "";
