@@ -104,7 +104,7 @@ def overlapping(folder, runs):
 
 
 def two_trainings(server, folder):
-    """Two trainings that use one run id (reported for wandb, issue 4929): while the first is alive, the second is refused
+    """Two trainings that use one run id: while the first is alive, the second is refused
     with the first's host, as is whoever has its rank of its segment. Other ranks, and a new segment, are stored."""
     octets = {"Content-Type": "application/octet-stream"}
     run = "5e" * 16
