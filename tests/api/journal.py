@@ -104,10 +104,10 @@ def overlapping(folder, runs):
 
 
 def two_trainings(server, folder):
-    """Two trainings that use one run id: while the first is alive, the second is refused
-    with the first's host, as is whoever has its rank of its segment. Other ranks, and a new segment, are stored."""
+    """Two trainings that use one run id: while the first is alive, the second is refused with the first's host, as is
+    whoever has its rank of its segment. Other ranks, the launcher and a new segment are stored."""
     octets = {"Content-Type": "application/octet-stream"}
-    run = "5e" * 16
+    run, seen = "5e" * 16, set()
 
     def post(name, **options):
         """Records a journal in a folder of its own, and sends what is written so far: the recorder and the reply."""
@@ -116,7 +116,9 @@ def two_trainings(server, folder):
         r.say("log 1 train/loss 1")
         r.say("flush 5")
         time.sleep(0.2)
-        file = next(os.path.join(at, f) for at, _, names in os.walk(place) for f in names if f.endswith(".journal") or "tfevents" in f)
+        found = [os.path.join(at, f) for at, _, names in os.walk(place) for f in names if f.endswith(".journal") or "tfevents" in f]
+        file = next(f for f in found if f not in seen)
+        seen.add(file)
         with open(file, "rb") as f:
             data = f.read()
         writer = next(x.decode() for x in re.findall(rb"[0-9a-f]{32}", data[:1000]) if x.decode() != run)
@@ -132,7 +134,7 @@ def two_trainings(server, folder):
     lib.check(f"process {first.process.pid} on {os.uname().nodename}" in text and "a run id of its own" in text, f"a second training: {text}")
     lib.equal(send()[0], 200, "the first training, again")
     recorders = [first, second]
-    for name, options in (("c", {"rank": 1, "world_size": 2}), ("d", {"launcher": 1})):
+    for name, options in (("c", {"rank": 1, "world_size": 2}), ("d", {"launcher": 1}), ("a", {"reopen": 1, "first_step": 1})):
         r, send_other = post(name, **options)
         recorders.append(r)
         lib.equal(send_other()[0], 200, f"{options}")
