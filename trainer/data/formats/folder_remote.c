@@ -248,8 +248,8 @@ static int refuse_address(const struct remote_listing *l, struct err *err)
 			       l->o->address);
 	if (l->shard[0])
 		return err_set(err, ERR_USAGE,
-			       "%.200s: its shards are in folders (%.150s): name the folder with those of training, and "
-			       "by --val-path that of evaluation",
+			       "%.200s: its shards are in folders (%.150s): name the folder with those of training, "
+			       "and by --val-path that of evaluation",
 			       l->o->address, l->shard);
 	if (l->texts)
 		return err_set(err, ERR_USAGE,
