@@ -84,7 +84,8 @@ test('the requests that the server has the browser preload are those of the page
 		const ahead = new URL(/^<([^>]*)>; rel=preload/.exec(headers.get('link'))[1], s.server.url);
 		const alike = asked.filter((u) => new URL(u).pathname === ahead.pathname
 			&& (address === '?all' || u.includes('params_max')));
-		assert.deepEqual([...new Set(alike)], [ahead.href], address);
+		const once = [...new Set(alike)]; // without an experiment, the newest one's keys are asked for next
+		assert.deepEqual(address ? once : once.slice(0, 1), [ahead.href], address);
 	}
 });
 

@@ -112,40 +112,6 @@ def pipelines():
               "%s %s in two stages: losses %s, of one process %s" % (name, level, staged, one))
 
 
-def older():
-    """A checkpoint without --loss-scale, written before the levels had tables, keeps its arithmetic."""
-    with Folder() as tmp:
-        flags = [*RESNET, "--backend", "cpu", "--run-name", "r", "--save-steps", 2]
-        want = run(os.path.join(tmp, "a"), *flags, "--precision", "fp16", "--max-steps", 4).get(("train/loss", -1), {})
-        run(os.path.join(tmp, "b"), *flags, "--precision", "fp16", "--max-steps", 2)
-        for where, _, names in os.walk(os.path.join(tmp, "b")):
-            for name in names:
-                path = os.path.join(where, name)
-                with open(path, "rb") as f:
-                    text = f.read()
-                if name.endswith(".json") and b'"opt_level"' in text:
-                    state = json.loads(text)
-                    edit(state)
-                    with open(path, "w", encoding="utf-8") as f:
-                        json.dump(state, f)
-        p = dptrain(*flags, "--opt-level", "O2", "--max-steps", 3, "--resume", "auto", "--runs-dir", os.path.join(tmp, "b"))
-        check(p.returncode == 0 and "as the run began" in p.stderr + p.stdout, "older run: %d %s" % (p.returncode, p.stderr))
-        p = dptrain(*flags, "--opt-level", "O2", "--max-steps", 4, "--resume", "auto", "--runs-dir", os.path.join(tmp, "b"))
-        got = read_run(os.path.join(tmp, "b"))["series"].get(("train/loss", -1), {}) if p.returncode == 0 else p.stderr
-        check(got == want and len(want) == 4, "an older run resumed twice: %s, undisturbed %s" % (got, want))
-
-
-def edit(value):
-    """Makes the record of --precision fp16 that of an older --opt-level O2."""
-    for k, v in list(value.items()):
-        if isinstance(v, dict):
-            edit(v)
-        elif k == "opt_level":
-            value[k] = "O2"
-        elif k in ("loss_scale", "crc32c"):
-            del value[k]
-
-
 def scales():
     """The text model's gradients stay below half of fp16's range at a scale of 65536."""
     for flags, want in ((["--opt-level", "O1"], 65536), (["--opt-level", "O2"], 65536), (["--opt-level", "O3"], None),
@@ -192,7 +158,6 @@ def main():
     if CPU:
         memory()
         ranks()
-        older()
         scales()
     finish("casts")
 
