@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-
 enum field_type { NULLS = 1, INT = 2, FLOAT = 3, BINARY = 4, UTF8 = 5, BOOL = 6, STRUCT = 13, UNION = 14,
 		  FIXED_LIST = 16, LARGE_BINARY = 19, LARGE_UTF8 = 20, RUN_ENDS = 22 };
 

@@ -136,14 +136,16 @@ static void blank_nonfinite(char *text, size_t n)
 struct sample_label label_of_json(const char *text, size_t n, const char *path, struct buf *keep)
 {
 	const size_t mark = utf8_mark(text, n);
+	json_t *root = json_loadb(text + mark, n - mark, JSON_REJECT_DUPLICATES, NULL);
 	const json_t *found;
-	json_t *root;
 	struct sample_label l = { .wrong = "its JSON label is neither a number, a text nor a truth value" };
 
-	buf_reset(keep);
-	buf_add(keep, text + mark, n - mark);
-	blank_nonfinite(keep->data, keep->len);
-	root = json_loadb(keep->data ? keep->data : "", keep->len, JSON_REJECT_DUPLICATES, NULL);
+	if (!root) {
+		buf_reset(keep);
+		buf_add(keep, text + mark, n - mark);
+		blank_nonfinite(keep->data, keep->len);
+		root = json_loadb(keep->data ? keep->data : "", keep->len, JSON_REJECT_DUPLICATES, NULL);
+	}
 	found = find_json_member(root, path);
 	if (!json_is_object(root)) {
 		l.wrong = "its JSON is damaged, or not an object";
