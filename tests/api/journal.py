@@ -105,7 +105,7 @@ def overlapping(folder, runs):
 
 def two_trainings(server, folder):
     """Two trainings that use one run id: while the first is alive, the second is refused with the first's host, as is
-    whoever has its rank of its segment. Other ranks, the launcher and a new segment are stored."""
+    any process with its rank and segment. Other ranks, the launcher and a new segment are stored."""
     octets = {"Content-Type": "application/octet-stream"}
     run, seen = "5e" * 16, set()
 

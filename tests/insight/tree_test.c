@@ -438,7 +438,7 @@ static void advises(const struct stage *s, const char *action, const char *flags
 			 flags);
 }
 
-/* An action is none that the run follows already. */
+/* The run does not follow an action already. */
 static void own_settings(void **state)
 {
 	struct stage s;

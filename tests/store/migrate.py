@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program of the next version (next.c) migrates a store when it opens it: a copy of the old file stays beside it, and the
+"""A program of the next version (next.c) migrates a store when it opens it: a copy of the old file stays next to it, and the
 answers are the same. This program refuses the newer store, and one from before 0.1.0, and leaves both unchanged."""
 import sys
 sys.dont_write_bytecode = True

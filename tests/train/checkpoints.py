@@ -108,7 +108,7 @@ def nonfinite_is_never_best(tmp, data, common):
         run("--test-only, %d ranks" % ranks, *common, "--init-from", weights, "--test-only", "--nproc-per-node", ranks, code=1,
             says=("the evaluation loss is nan",))
     if "fp16" in "".join(line for line in dptrain("backends").stdout.splitlines() if line.startswith("cpu")) and "cpu" in FAST:
-        # fp16 goes on for ten steps after a loss of nan, so epochs end with it.
+        # fp16 continues for ten steps after a loss of nan, so epochs end with it.
         tensors["fc.weight"][1][:] = tensors["fc.weight"][1].__class__("f", [math.inf] * len(tensors["fc.weight"][1]))
         write_safetensors(weights, [(name, "F32" if values.typecode == "f" else "I64", shape, values.tobytes()) for name, (shape, values) in tensors.items()])
         p = run("fp16", *common, "--epochs", 2, "--init-from", weights, "--precision", "fp16", "--runs-dir", os.path.join(tmp, "signless"))

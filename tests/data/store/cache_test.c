@@ -112,7 +112,7 @@ static void keep_many(struct cache *c, int writer, int n, void (*keep)(struct ca
 	}
 }
 
-/* Room for 100 blocks beside the lock file: 80 copies, then 90 blocks of this node, then 80 more copies. */
+/* Room for 100 blocks and the lock file: 80 copies, then 90 blocks of this node, then 80 more copies. */
 static void test_copies(void **state)
 {
 	char path[100], got[BYTES], want[BYTES];
