@@ -90,8 +90,21 @@ sanitized_tests = $(filter-out $(unsanitized_tests),$(TESTS))
 repeated_tests = tests/gpu/ops.sh $(filter $(addprefix tests/,$(addsuffix /%,advise api cli config data fuzz insight mlflow \
 	program state store sweep tracker weights)),$(sanitized_tests))
 optimized_tests = $(filter-out $(repeated_tests),$(TESTS))
+# ./check guards the invariants of ARCHITECTURE.md within ten minutes on two cores. Left to --all: packages of other
+# projects and of a release, tutorial and site, tasks, reports and looks of the page, whole nets on the fake device, teams on
+# PostgreSQL, and of trainings and servers what takes longest and reaches what shorter tests reach.
+thorough_tests = $(filter tests/release/% tests/team/% tests/data/recipes/% tests/web/tasks/% tests/web/handling/% tests/web/design/% \
+	tests/web/saved_view/% tests/tracker/object_%,$(TESTS) $(CHECK_EXTRA)) tests/tracker/tensorboard_reader.py tests/mlflow/client.py \
+	tests/cli/agents_sdk.py tests/data/sets/peers.py tests/python/install.py tests/python/interpreters.py tests/python/typed.py \
+	tests/docs/tutorial.py tests/docs/site.py tests/whole/deploy.py tests/study/smoke.py tests/lint/planted.py \
+	tests/web/reading.sh tests/web/told.sh tests/web/away.sh tests/api/limits/worst.py \
+	tests/gpu/ops.sh tests/gpu/whole.py tests/gpu/ranks.py tests/gpu/products.py tests/gpu/allocations.py tests/gpu/blame.py \
+	tests/gpu/kept.py tests/gpu/wheel_libraries.py tests/gpu/judge_test tests/backends/allocations.py tests/ops/own_conv.sh \
+	tests/nodes/sent.py tests/nodes/shared_training.py tests/nodes/shared_cache.py tests/nodes/asked_alone.py tests/fault/ranks.py \
+	tests/train/strategies/layouts.py tests/train/levels/casts.py tests/train/launcher.py tests/train/stops.py \
+	tests/advise/plan.py tests/insight/profile.py tests/insight/perfetto.py tests/sweep/sweeps.py
 print-tests:
-	@echo $($(NAMES))
+	@echo $(filter-out $($(WITHOUT)),$($(NAMES)))
 .PHONY: print-tests
 
 # tests/limit.py adds the time of each test.

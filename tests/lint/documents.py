@@ -8,7 +8,7 @@ import re
 
 import tree
 
-LENGTHS = {"README.md": 120, "ARCHITECTURE.md": 200, "NEWS.md": 90}
+LENGTHS = {"README.md": 120, "ARCHITECTURE.md": 200, "NEWS.md": 110}
 PATH = re.compile(r"`((?:tracker|trainer|web|schema|tests|docs)/[\w./@+-]+)`")
 
 QUOTED = re.compile(r"`([^`/]+)`")

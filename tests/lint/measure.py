@@ -43,7 +43,7 @@ def size_figures():
     yield "words of the dialect", sum(dialect.counts().values()), 220
     yield "lines of C", sum(s.lines for s in c_source.sources()), 161000
     yield "lines of TypeScript", sum(tree.lines(tree.read(path)) for path in c_source.scripts()), 17500
-    for name, aim in ("README.md", 120), ("ARCHITECTURE.md", 200), ("NEWS.md", 90):
+    for name, aim in ("README.md", 120), ("ARCHITECTURE.md", 200), ("NEWS.md", 110):
         yield f"lines of {name}", tree.read(name).count("\n"), aim
 
 
