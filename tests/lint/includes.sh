@@ -31,6 +31,8 @@ BEGIN {
 		if (line ~ /^#/ || line == "") continue
 		cut = index(line, ":")
 		key = substr(line, 1, cut - 1); rest = substr(line, cut + 1)
+		if (key in lines) { print rules ": two lines " key; bad = 1 }
+		lines[key]
 		if (sub(/^face /, "", key)) { face[key] = rest " " }
 		else if (key ~ /^room /) continue
 		else if (key ~ /^</) { owner[key] = rest } else { allow[key] = rest }
