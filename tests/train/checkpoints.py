@@ -247,7 +247,7 @@ def same_kernels(tmp, data, common):
     cache = os.path.join(tmp, "cache")
     flags = [*common, "--augment", "crop,flip", "--workers", 1]
     run("choosing", *flags, "--max-steps", 1, "--runs-dir", os.path.join(tmp, "chosen"), env={"XDG_CACHE_HOME": cache})
-    picks = os.path.join(cache, "dptrain", "cpu-picks-12")
+    picks = os.path.join(cache, "dptrain", "cpu-picks-13")
     if not os.path.exists(picks):
         return # this backend does not time kernels
     with open(picks, encoding="utf-8") as f:

@@ -22,7 +22,7 @@ def chosen_once(data, tmp):
     """On a first start with an empty cache, each computation is timed by one rank."""
     env = {"XDG_CACHE_HOME": os.path.join(tmp, "fresh")}
     run("first start of 3 ranks", ["--data-path", data, "--model", "resnet20", "-b", 3, "--max-steps", 1, "--nproc-per-node", 3], env)
-    path = os.path.join(tmp, "fresh", "dptrain", "cpu-picks-12")
+    path = os.path.join(tmp, "fresh", "dptrain", "cpu-picks-13")
     if check(os.path.exists(path), "choices are kept"):
         with open(path, encoding="utf-8") as f:
             keys = [line.split("\t")[0] for line in f]

@@ -15,12 +15,6 @@
 
 #define SMALL_PRODUCT (INT64_C(1) << 26) /* multiplications */
 #define OWN_TILES "own:tiles"
-#define PACKING_MOST (1LL << 32)
-#define GEMM_PANEL 9984 /* columns of b, rows of a, terms that oneDNN's gemm packs at a time on AVX-512 */
-#define GEMM_ROWS 384
-#define GEMM_TERMS 384
-#define GEMM_ASIDE (32 << 10) /* bytes that it allocates in addition */
-#define GEMM_PART 8 /* below this part of the operands no packing is expected, so that a plan is made sooner */
 
 enum product_by { BY_NOBODY, BY_FEW_ROWS, BY_TILES, BY_LIBRARY }; /* BY_NOBODY: a size is 0 */
 
@@ -30,7 +24,6 @@ struct cpu_product {
 	const struct cpu_module *module;
 	enum product_by by;
 	struct dnn_matmul *dnn; /* the library's product */
-	size_t packing;		/* bytes at the end of the workspace, for packed operands; 0: unknown */
 };
 
 static void set_product_threads(int threads)
@@ -65,17 +58,6 @@ static int64_t count_out_elements(const struct dnn_matmul_spec *s)
 	return s->m * (s->out_step ? s->out_step : s->n);
 }
 
-/* Returns the bytes that the library's gemm packs, if it may be chosen by timing. */
-static size_t estimate_packing(const struct cpu_module *m, const struct dnn_matmul_spec *s, int threads)
-{
-	const int64_t item = s->bf16 ? 2 : 4, operands = (s->m + s->n) * s->k * item + count_out_elements(s) * 4;
-	const int64_t columns = s->n < GEMM_PANEL ? s->n : GEMM_PANEL, rows = s->m < GEMM_ROWS ? s->m : GEMM_ROWS;
-	const int64_t terms = s->k < GEMM_TERMS ? s->k : GEMM_TERMS;
-	const int64_t bytes = (columns + threads * rows) * terms * item + GEMM_ASIDE;
-
-	return is_small_product(s) || tiles_takes(m, s) || bytes * GEMM_PART < operands ? 0 : (size_t)bytes;
-}
-
 struct product_trial {
 	const struct cpu_module *module;
 	const struct dnn_matmul_spec *spec;
@@ -83,7 +65,6 @@ struct product_trial {
 	char *memory;
 	size_t bytes, a, b, bias, out, workspace;
 	struct dnn_matmul *list[PICK_CANDIDATES]; /* NULL: own tiles */
-	size_t packing[PICK_CANDIDATES];	  /* packing of each candidate in its last run */
 };
 
 static size_t round_operand_bytes(int64_t elements, size_t item)
@@ -120,14 +101,12 @@ static double run_product_once(void *arg, int i)
 	struct err err = ERR_INIT;
 	double seconds;
 
-	dnn_memory_most();
 	seconds = -cpu_pick_clock(t->threads);
 	if (!t->list[i])
 		tiles_run(t->module, t->spec, t->threads, &args);
 	else if (dnn_matmul_run(t->list[i], &args, &err))
 		return 1e9;
 	seconds += cpu_pick_clock(t->threads);
-	t->packing[i] = dnn_memory_most();
 	return seconds;
 }
 
@@ -153,29 +132,8 @@ static int list_product_candidates(struct product_trial *t, struct dnn *dnn, cha
 	return n;
 }
 
-/* Formats "NAME BYTES": the packing is part of the choice. copies: number of concurrent runs. */
-static void format_product_choice(char *ret, const char *name, size_t packing, int copies)
-{
-	if (packing)
-		snprintf(ret, PICK_NAME_BYTES, "%.40s %zu", name, packing * (size_t)copies);
-	else
-		snprintf(ret, PICK_NAME_BYTES, "%s", name);
-}
-
-/* Reduces the text of format_product_choice to the name. */
-static size_t split_product_choice(char *name)
-{
-	char *space = strchr(name, ' ');
-	long long bytes = space ? strtoll(space, NULL, 10) : 0;
-
-	if (space)
-		*space = '\0';
-	return bytes > 0 && bytes < PACKING_MOST ? (size_t)bytes : 0;
-}
-
-/* Returns false if the machine is too busy for a measurement. copies: number of concurrent runs of the spec. */
-static bool time_product_candidates(struct cpu_module *m, const struct dnn_matmul_spec *s, int threads, int copies,
-				    char *name)
+/* Returns false if the machine is too busy for a measurement. */
+static bool time_product_candidates(struct cpu_module *m, const struct dnn_matmul_spec *s, int threads, char *name)
 {
 	char names[PICK_CANDIDATES][PICK_NAME_BYTES];
 	struct product_trial t = { .module = m, .spec = s, .threads = threads };
@@ -187,7 +145,7 @@ static bool time_product_candidates(struct cpu_module *m, const struct dnn_matmu
 		snprintf(name, PICK_NAME_BYTES, "%s", names[0]);
 	if (n > 1 && open_product_trial(&t, workspace) == 0) {
 		clear = cpu_pick_fastest(&best, n, threads, run_product_once, &t);
-		format_product_choice(name, names[best], t.packing[best], copies);
+		snprintf(name, PICK_NAME_BYTES, "%s", names[best]);
 	}
 	for (int i = 0; i < n; i++)
 		dnn_matmul_free(t.list[i]);
@@ -221,10 +179,10 @@ static void pick_product(struct cpu_module *m, const struct dnn_matmul_spec *s, 
 	name[0] = '\0';
 	if (cpu_pick_recall(m, key, name))
 		return;
-	if (!time_product_candidates(m, s, threads, 1, name)) {
+	if (!time_product_candidates(m, s, threads, name)) {
 		share.m = s->m > threads ? s->m / threads : 1;
 		set_product_threads(1);
-		time_product_candidates(m, &share, 1, threads, name);
+		time_product_candidates(m, &share, 1, name);
 		set_product_threads(threads);
 	}
 	cpu_pick_keep(m, key, name);
@@ -240,7 +198,6 @@ static int make_picked_product(struct cpu_product *c, struct cpu_module *m, stru
 		return 0;
 	set_product_threads(c->threads);
 	pick_product(m, &c->spec, c->threads, name);
-	c->packing = m->dry ? estimate_packing(m, &c->spec, c->threads) : split_product_choice(name);
 	if (strcmp(name, OWN_TILES) == 0 && tiles_takes(m, &c->spec)) {
 		c->by = BY_TILES;
 		return 0;
@@ -282,7 +239,7 @@ static size_t cpu_product_workspace_bytes(const struct cpu_product *c)
 {
 	if (c->by == BY_TILES)
 		return tiles_workspace_bytes(&c->spec, c->threads);
-	return c->dnn ? dnn_matmul_workspace_bytes(c->dnn) + c->packing : 0;
+	return c->dnn ? dnn_matmul_workspace_bytes(c->dnn) : 0;
 }
 
 static const char *cpu_product_impl(const struct cpu_product *c)
@@ -290,15 +247,6 @@ static const char *cpu_product_impl(const struct cpu_product *c)
 	static const char *const own[] = { "none", "own:few_rows", OWN_TILES };
 
 	return c->by == BY_LIBRARY ? dnn_matmul_impl(c->dnn) : own[c->by];
-}
-
-static int run_dnn_product(const struct cpu_product *c, const struct dnn_matmul_args *args, struct err *err)
-{
-	struct dnn_matmul_args with = *args;
-
-	with.packing = c->packing;
-	set_product_threads(c->threads);
-	return dnn_matmul_run(c->dnn, &with, err);
 }
 
 static int cpu_product_run(struct cpu_product *c, const struct dnn_matmul_args *args, struct err *err)
@@ -315,7 +263,8 @@ static int cpu_product_run(struct cpu_product *c, const struct dnn_matmul_args *
 			memset(args->out, 0, (size_t)count_out_elements(&c->spec) * (c->spec.out_bf16 ? 2 : 4));
 		return 0;
 	default:
-		return run_dnn_product(c, args, err);
+		set_product_threads(c->threads);
+		return dnn_matmul_run(c->dnn, args, err);
 	}
 }
 

@@ -72,7 +72,7 @@ static void find_picks_path(char *path, size_t n)
 	const bool home = cache_home(path, n);
 	const size_t length = home ? strlen(path) : 0;
 
-	snprintf(path + length, n - length, "%s", home ? "/cpu-picks-12" : "");
+	snprintf(path + length, n - length, "%s", home ? "/cpu-picks-13" : "");
 }
 
 static struct pick_entry *remember_choice(struct cpu_picks *p, const char *key, const char *name)

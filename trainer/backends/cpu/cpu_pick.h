@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cpu_pick.h: selects the fastest implementation of a convolution or a matrix product. It is timed once per machine,
- * library, shape, type and thread count, and remembered in a file ($XDG_CACHE_HOME/dptrain/cpu-picks-12, else
- * ~/.cache/dptrain/cpu-picks-12). With --deterministic a rule decides, never the clock or the file. */
+ * library, shape, type and thread count, and remembered in a file ($XDG_CACHE_HOME/dptrain/cpu-picks-13, else
+ * ~/.cache/dptrain/cpu-picks-13). With --deterministic a rule decides, never the clock or the file. */
 #ifndef DPT_BACKENDS_CPU_CPU_PICK_H
 #define DPT_BACKENDS_CPU_CPU_PICK_H
 

@@ -20,7 +20,6 @@ cpu_sources = \
 	trainer/backends/cpu/onednn_conv.c \
 	trainer/backends/cpu/onednn_lib.h \
 	trainer/backends/cpu/onednn_matmul.c \
-	trainer/backends/cpu/onednn_memory.c \
 	trainer/backends/cpu/each.h \
 	trainer/backends/cpu/emulate.c \
 	trainer/backends/cpu/few_rows.c \

@@ -348,7 +348,7 @@ static int run_weight_reorder(struct dnn_conv *c, void *from, void *to, struct e
 
 	dnnl_memory_set_data_handle(src, from);
 	dnnl_memory_set_data_handle(dst, to);
-	st = dnn_execute(c->dnn, c->reorder, 2, args);
+	st = dnnl_primitive_execute(c->reorder, c->dnn->stream, 2, args);
 	return st == dnnl_success ? 0 : dnn_fail(err, "reordering weights", st);
 }
 
@@ -376,7 +376,7 @@ int dnn_conv_run(struct dnn_conv *c, const struct dnn_conv_args *args, struct er
 	dnnl_memory_set_data_handle(c->b, (void *)(uintptr_t)args->b);
 	dnnl_memory_set_data_handle(c->out, wgrad ? packed : args->out);
 	dnnl_memory_set_data_handle(c->scratch, args->workspace);
-	st = dnn_execute(c->dnn, c->prim, 4, list);
+	st = dnnl_primitive_execute(c->prim, c->dnn->stream, 4, list);
 	if (st != dnnl_success)
 		return dnn_fail(err, "a convolution", st);
 	return wgrad ? run_weight_reorder(c, packed, args->out, err) : 0;

@@ -170,17 +170,6 @@ static inline dnnl_primitive_desc_t walk_find(struct pd_walk *w, const char *imp
 	return pd;
 }
 
-/* Like dnnl_primitive_execute. Memory that it allocates is kept for the next call. */
-static inline dnnl_status_t dnn_execute(const struct dnn *d, dnnl_primitive_t prim, int n, const dnnl_exec_arg_t *args)
-{
-	dnnl_status_t st;
-
-	dnn_memory_begin(NULL, 0);
-	st = dnnl_primitive_execute(prim, d->stream, n, args);
-	dnn_memory_end(NULL);
-	return st;
-}
-
 static inline int dnn_fail(struct err *err, const char *what, dnnl_status_t st)
 {
 	return err_set(err, st == dnnl_out_of_memory ? ERR_NOMEM : ERR_UNSUPPORTED, "oneDNN: %s failed with status %d",

@@ -232,7 +232,6 @@ int dnn_matmul_run(struct dnn_matmul *m, const struct dnn_matmul_args *args, str
 					 { DNNL_ARG_DST, m->out },
 					 { DNNL_ARG_SCRATCHPAD, m->scratch },
 					 { DNNL_ARG_BIAS, m->bias } };
-	char *room = args->packing ? (char *)args->workspace + dnn_matmul_workspace_bytes(m) : NULL;
 	dnnl_status_t st;
 
 	dnnl_memory_set_data_handle(m->a, (void *)(uintptr_t)args->a);
@@ -241,8 +240,6 @@ int dnn_matmul_run(struct dnn_matmul *m, const struct dnn_matmul_args *args, str
 	dnnl_memory_set_data_handle(m->scratch, args->workspace);
 	if (m->bias)
 		dnnl_memory_set_data_handle(m->bias, (void *)(uintptr_t)args->bias);
-	dnn_memory_begin(room, args->packing);
 	st = dnnl_primitive_execute(m->prim, m->dnn->stream, m->bias ? 5 : 4, list);
-	dnn_memory_end(room);
 	return st == dnnl_success ? 0 : dnn_fail(err, "a matrix product", st);
 }
