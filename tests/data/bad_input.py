@@ -83,8 +83,6 @@ def flags(cwd):
     run(["trian"], "did you mean train?", cwd)
     run([], "--data-path DIR is required", cwd)
     run(["bench", "--data-path", "set"], "needs --loader", cwd)
-    run(["bench", "--loader", "--data-path", "set", "--cache-decoded"], "--cache-decoded: needs --cache DIR or --cache ram", cwd)
-    run(["bench", "--loader", "--data-path", "set", "--cache-decoded", "--cache", "kept"], "--cache-decoded: set has no images to decode", cwd)
     with open(os.path.join(cwd, "bad.json"), "w", encoding="utf-8") as f:
         f.write('{"lr": 0.1,\n "momentun": 0.9}\n')
     run([*base, "--config", "bad.json"], "bad.json: unknown key 'momentun'; did you mean 'momentum'?", cwd)

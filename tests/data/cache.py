@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The cache of fetched data: the stream equals that of the shards on disk whatever the cache contains; later epochs,
 runs, ranks, jobs and trainings fetch nothing twice; killed writers, flipped bytes, a full disk, a small limit, files
-of other users; memory that is released; evaluation pictures that are cached decoded."""
+of other users; memory that is released."""
 import csv
 import json
 import os
@@ -190,8 +190,6 @@ def memory(shards, local, size):
     spec = server.url + "/train.json"
     said = deliver(spec, "cache=ram", f"memory_bytes={size // 2}", code=1)
     assert said.startswith("--cache ram: ") and "have room for" in said, said
-    said = deliver(shards, "cache=ram", "cache_decoded=1", "memory_bytes=10000", code=1)
-    assert said.startswith("--cache ram: ") and "have room for" in said, said
     jobs = [begin(spec, "cache=ram", "epochs=2", "ranks=2") for _ in range(2)]
     assert [end(j) for j in jobs] == [local, local]
     assert server.fetched() <= 2 * size
@@ -214,53 +212,6 @@ def wait_gone(when):
         time.sleep(0.01)
 
 
-def ruin(path):
-    """Changes bytes without changing size, time or inode; yields the function that restores them."""
-    before, stat = open(path, "rb").read(), os.stat(path)
-
-    def write(data):
-        with open(path, "r+b") as f:
-            f.write(data)
-        os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
-    write(bytes(len(before)))
-    return lambda: write(before)
-
-
-def decoded(folder, shards):
-    """A cached picture is delivered without reading its file, as long as the file is unchanged."""
-    val = f"{folder}/val"
-    sets = {"shards": (shards, [f"{shards}/{n}" for n in os.listdir(shards) if n.startswith("val") and n.endswith(".tar")]),
-            "folder": (folder, [os.path.join(d, n) for d, _, names in os.walk(val) for n in names])}
-    for name, (spec, files) in sets.items():
-        cache = f"{tmp}/decoded-{name}"
-        plain, small = deliver(spec, "val=1"), deliver(spec, "val=1", "side=16")
-        for how in (["workers=2"], ["ranks=2"]):
-            assert deliver(spec, "val=1", f"cache={cache}", "cache_decoded=1", *how) == plain, name
-        assert len(blocks(cache)) == 9 and plain[0] == "samples 18", (name, plain)
-        mend = [ruin(f) for f in files]
-        assert deliver(spec, "val=1", f"cache={cache}", "cache_decoded=1") == plain, name
-        assert deliver(spec, "val=1", f"cache={cache}", "max_unreadable=1") != plain, "without the flag the files are read"
-        for again in mend:
-            again()
-        with open(blocks(cache)[0], "r+b") as f:
-            f.seek(30)
-            f.write(b"damaged")
-        for more, want in ([], plain), (["side=16"], small):
-            assert deliver(spec, "val=1", f"cache={cache}", "cache_decoded=1", *more) == want, (name, more)
-        assert len(blocks(cache)) == 18, "each size has separate entries"
-        os.utime(files[0])
-        assert deliver(spec, "val=1", f"cache={cache}", "cache_decoded=1") == plain and len(blocks(cache)) > 18, name
-    server = Counted(shards)
-    spec, plain = server.url + "/val.json", deliver(shards, "val=1")
-    for turn in range(2):
-        got = deliver(server.url + "/train.json", f"val_path={spec}", "val=1", f"cache={tmp}/decoded-http", "cache_decoded=1", "workers=2")
-        assert got == plain and (server.fetched() > 0) == (turn == 0), turn
-        for path in blocks(f"{tmp}/decoded-http"):  # no block of the server remains, all pictures do
-            if os.path.getsize(path) > 10000:
-                os.unlink(path)
-    server.stop()
-
-
 with tempfile.TemporaryDirectory(prefix="dptrain-cache-") as tmp:
     noisy.folder(f"{tmp}/folder", {"train": 66, "val": 9})
     there = f"{tmp}/shards"
@@ -274,5 +225,4 @@ with tempfile.TemporaryDirectory(prefix="dptrain-cache-") as tmp:
     damaged(there, stream, total)
     limits(there, stream, total)
     memory(there, stream, total)
-    decoded(f"{tmp}/folder", there)
-print("cache: one stream, each byte fetched once; damage, limits, released memory; decoded pictures")
+print("cache: one stream, each byte fetched once; damage, limits, released memory")

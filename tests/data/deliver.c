@@ -3,7 +3,7 @@
  *   deliver SET [name=value]…
  * ranks, workers, batch (global), epochs, seed, first (step), side, val (1: that split), shuffle (sampler_order),
  * window, val_path, image_field, label_field, val_share, max_unreadable, timeout, read_ahead, cache, cache_bytes,
- * cache_decoded (1: evaluation pictures too), peer (the port of another node that shares its cache), job_key,
+ * peer (the port of another node that shares its cache), job_key,
  * memory_bytes, plain (1: no augmentation), list (1: one line per sample with its label and the SHA-256 of its input),
  * names (1: the names of classes, after "broken"); for tokens: seq_len, pack (1: complete documents), mix (weights),
  * epoch_samples, text (1: one line per sample with tokens and targets).
@@ -200,7 +200,6 @@ int main(int argc, char *argv[])
 						  .cache = text("cache"),
 						  .cache_bytes = (uint64_t)number("cache_bytes", 0),
 						  .peers = peers,
-						  .cache_decoded = number("cache_decoded", 0) > 0,
 						  .memory_bytes = (uint64_t)number("memory_bytes", 0),
 						  .image_field = text("image_field"),
 						  .label_field = text("label_field") },

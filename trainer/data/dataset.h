@@ -174,7 +174,6 @@ struct dataset_opts {
 	uint64_t cache_bytes;  /* upper bound; 0: limited by the free space only */
 	uint64_t memory_bytes; /* free for a cache in memory; 0: unknown */
 	struct peers *peers;   /* nodes that share their caches (store/peers.h); borrowed; NULL: none */
-	bool cache_decoded;    /* decoded cache: also keep evaluation pictures as delivered (sets that decode) */
 	/* only sizes and classes are needed, as for a plan: no sample is read, and samples need not be checked */
 	bool planned;
 	double max_unreadable; /* largest share of unreadable samples; 10 samples are always tolerated. 0: no limit */

@@ -135,7 +135,6 @@ static int open_data_folder(struct subject_opening *opening, struct err *err)
 				  .cache = cfg->cache,
 				  .peers = opening->peers,
 				  .planned = cfg->command == COMMAND_PLAN,
-				  .cache_decoded = cfg->cache_decoded,
 				  .memory_bytes = (uint64_t)machine_available_bytes(),
 				  .val_path = cfg->val_path,
 				  .image_field = cfg->image_field,
@@ -152,8 +151,6 @@ static int open_data_folder(struct subject_opening *opening, struct err *err)
 		return err_set(err, ERR_USAGE, "--cache-size: needs --cache DIR or --cache ram");
 	if (cfg->cache_shared && !cfg->cache)
 		return err_set(err, ERR_USAGE, "--cache-shared: needs --cache DIR or --cache ram");
-	if (cfg->cache_decoded && !cfg->cache)
-		return err_set(err, ERR_USAGE, "--cache-decoded: needs --cache DIR or --cache ram");
 	if (cfg->cache_size)
 		rc = config_bytes(cfg, FLAG_cache_size, cfg->cache_size, &o.cache_bytes, err);
 	if (rc)
@@ -170,9 +167,6 @@ static int open_data_folder(struct subject_opening *opening, struct err *err)
 	if (cfg->train_crop_size && !(*data)->ops->hand_new)
 		return err_set(err, ERR_USAGE,
 			       "--train-crop-size: %.200s has images of one size: use it with folders of images",
-			       cfg->data_path);
-	if (cfg->cache_decoded && !(*data)->ops->hand_new)
-		return err_set(err, ERR_USAGE, "--cache-decoded: %.200s has no images to decode: omit it",
 			       cfg->data_path);
 	if (cfg->augment & CONFIG_AUGMENT_RRC && !(*data)->ops->hand_new)
 		return err_set(err, ERR_USAGE,

@@ -84,9 +84,6 @@ static int describe_folder(struct folder_set *d, const struct dataset_opts *o, s
 	rc = image_set_describe(&d->set, o, d->files.n_classes, "class folders", err);
 	if (rc)
 		return rc;
-	rc = image_set_open_kept(&d->set, o, 0, err);
-	if (rc)
-		return rc;
 	hash_folder_files(d);
 	return note_missing_classes(d, err);
 }
@@ -115,38 +112,15 @@ static int run_folder_open(struct dataset **ret, const struct dataset_opts *o, s
 	return 0;
 }
 
-/* Formats the file's real path, size, time and inode: the text changes when the file is written. False: no such
- * file. */
-static bool format_file_version(const char *path, char *ret, size_t bytes)
-{
-	struct stat st;
-	char whole[PATH_MAX];
-
-	if (!realpath(path, whole) || stat(whole, &st))
-		return false;
-	snprintf(ret, bytes, "%s %lld %lld.%09ld %llu", whole, (long long)st.st_size, (long long)st.st_mtim.tv_sec,
-		 st.st_mtim.tv_nsec, (unsigned long long)st.st_ino);
-	return true;
-}
-
 static int read_folder_picture(const struct folder_set *d, const struct dataset_read *r, struct err *err)
 {
-	char path[PATH_MAX], version[PATH_MAX + 100];
-	struct decoded_cache_name kept = { .of = version };
 	struct picture_size size;
-	bool keeps;
+	char path[PATH_MAX];
 	int rc;
 
 	snprintf(path, sizeof(path), "%.2000s/%.2000s", d->set.base.path, folder_name(&d->files, r->split, r->index));
-	keeps = image_set_keeps(&d->set, r) && format_file_version(path, version, sizeof(version));
-	if (keeps && image_set_take(&d->set, r, &kept))
-		return 0;
 	rc = picture_load(r->hand, path, &size, err);
-	if (!rc)
-		rc = image_set_render(&d->set, r, r->hand, size, err);
-	if (!rc && keeps)
-		image_set_keep(&d->set, r, &kept);
-	return rc;
+	return rc ? rc : image_set_render(&d->set, r, r->hand, size, err);
 }
 
 static int folder_read(const struct dataset *base, const struct dataset_read *r, struct err *err)

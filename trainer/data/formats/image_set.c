@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* image_set.c: crop boxes, unreadable pictures, notices, and the decoded cache of a set. */
+/* image_set.c: crop boxes, unreadable pictures and notices of a set. */
 #include "config.h"
 
 #include "trainer/data/formats/image_set.h"
@@ -27,7 +27,6 @@ void image_set_done(struct image_set *s)
 {
 	for (int i = 0; i < SPLIT_COUNT; i++)
 		free((void *)s->broken[i]);
-	decoded_cache_close(s->kept);
 	pthread_mutex_destroy(&s->lock);
 	free(s->base.path);
 }
@@ -67,7 +66,7 @@ bool image_set_notice(struct dataset *base, char *ret, size_t bytes)
 		s->n_unsaid = 0;
 	}
 	pthread_mutex_unlock(&s->lock);
-	return any || (s->kept && decoded_cache_notice(s->kept, ret, bytes));
+	return any;
 }
 
 int64_t image_set_broken(const struct dataset *base)
@@ -185,50 +184,6 @@ int image_set_render(const struct image_set *s, const struct dataset_read *r, st
 		choose_center_box(v.out_width == s->base.width ? s->resize : usual_resize(v.out_width), size, &v);
 	v.flip = r->sight && r->sight->flip;
 	return picture_render(p, &v, r->pixels, err);
-}
-
-static size_t count_pixel_bytes(const struct dataset *b)
-{
-	return (size_t)b->height * (size_t)b->width * (size_t)b->channels;
-}
-
-int image_set_open_kept(struct image_set *s, const struct dataset_opts *o, uint64_t others_bytes, struct err *err)
-{
-	const struct dataset *b = &s->base;
-	const struct decoded_cache_opts opts = { .cache = o->cache,
-						 .cache_bytes = o->cache_bytes,
-						 .memory_bytes = o->memory_bytes,
-						 .keeps_bytes = others_bytes + (uint64_t)b->n_samples[SPLIT_VAL] *
-										       count_pixel_bytes(b) };
-
-	if (!o->cache_decoded)
-		return 0;
-	snprintf(s->how, sizeof(s->how), "picture %s %dx%d %s %d", PACKAGE_VERSION, b->height, b->width,
-		 s->squeeze ? "squeezed" : "middle", s->squeeze ? 0 : s->resize);
-	return decoded_cache_open(&s->kept, &opts, err);
-}
-
-bool image_set_keeps(const struct image_set *s, const struct dataset_read *r)
-{
-	return s->kept && r->split == SPLIT_VAL && !(r->sight && (r->sight->random || r->sight->flip));
-}
-
-bool image_set_take(const struct image_set *s, const struct dataset_read *r, struct decoded_cache_name *from)
-{
-	from->how = s->how;
-	return decoded_cache_read(s->kept, from, r->pixels, count_pixel_bytes(&s->base));
-}
-
-bool image_set_holds(const struct image_set *s, struct decoded_cache_name *from)
-{
-	from->how = s->how;
-	return decoded_cache_holds(s->kept, from);
-}
-
-void image_set_keep(const struct image_set *s, const struct dataset_read *r, struct decoded_cache_name *from)
-{
-	from->how = s->how;
-	decoded_cache_keep(s->kept, from, r->pixels, count_pixel_bytes(&s->base));
 }
 
 int image_set_lost(struct image_set *s, int64_t n, const char *why, struct err *err)

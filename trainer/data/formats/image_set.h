@@ -6,7 +6,6 @@
 
 #include "trainer/data/dataset.h"
 #include "trainer/data/pictures/picture.h"
-#include "trainer/data/store/decoded_cache.h"
 
 #define IMAGE_SET_NOTICES 16
 
@@ -17,8 +16,6 @@ struct image_set {
 	double max_unreadable;		      /* share of the set; 10 samples are always tolerated */
 	_Atomic uint8_t *broken[SPLIT_COUNT]; /* [sample]: counted as unreadable */
 	_Atomic int64_t n_broken;
-	struct decoded_cache *kept; /* decoded cache of evaluation pictures; NULL: off */
-	char how[80];		    /* … and what they depend on except their files */
 	pthread_mutex_t lock;	    /* protects the notices */
 	char notice[IMAGE_SET_NOTICES][512];
 	int n_notices, n_unsaid;
@@ -42,22 +39,6 @@ int64_t image_set_broken(const struct dataset *base);		      /* as dataset_ops.b
 /* Renders the picture loaded in p, cropped and mirrored as r states. */
 int image_set_render(const struct image_set *s, const struct dataset_read *r, struct picture *p,
 		     struct picture_size size, struct err *err);
-
-/* ---- decoded cache (--cache-decoded) ---- */
-
-/* Opens the decoded cache if o enables it, once the set is described. others_bytes: of the objects that will be in
- * the cache folder too. */
-int image_set_open_kept(struct image_set *s, const struct dataset_opts *o, uint64_t others_bytes, struct err *err);
-
-/* Returns true if the picture that r reads belongs in the decoded cache. */
-bool image_set_keeps(const struct image_set *s, const struct dataset_read *r);
-
-/* Delivers the picture from the decoded cache. `from` names the encoded file; its member how is set here. False: not
- * in the cache. */
-bool image_set_take(const struct image_set *s, const struct dataset_read *r, struct decoded_cache_name *from);
-bool image_set_holds(const struct image_set *s, struct decoded_cache_name *from); /* does not read the sample */
-/* Stores the picture that r delivered. */
-void image_set_keep(const struct image_set *s, const struct dataset_read *r, struct decoded_cache_name *from);
 
 /* Handles a sample that failed with `why`. An unreadable one is noted and counted once, and the result is
  * ERR_CORRUPT; with --strict, or above --max-unreadable, the result is fatal. */

@@ -142,10 +142,9 @@ static bool shards_notice(struct dataset *base, char *ret, size_t bytes)
 static void shards_traffic(const struct dataset *base, struct dataset_traffic *ret)
 {
 	struct objects_traffic t = objects_traffic(((const struct shards *)base)->store);
-	const struct decoded_cache *kept = ((const struct shards *)base)->set.kept;
 
 	*ret = (struct dataset_traffic){ .remote_bytes = t.remote_bytes,
-					 .cache_bytes = t.cache_bytes + (kept ? decoded_cache_bytes(kept) : 0),
+					 .cache_bytes = t.cache_bytes,
 					 .local_bytes = t.local_bytes,
 					 .requests = t.requests,
 					 .retries = t.retries,

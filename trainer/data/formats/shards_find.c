@@ -462,15 +462,6 @@ static bool has_raw_images(const struct shards *d)
 	return d->facts.channels || 2 * same > n;
 }
 
-static uint64_t count_remote_bytes(const struct shards *d)
-{
-	uint64_t bytes = 0;
-
-	for (int i = 0; i < objects_count(d->store); i++)
-		bytes += strstr(objects_address(d->store, i), "://") ? objects_bytes(d->store, i) : 0;
-	return bytes;
-}
-
 int shards_describe(struct shards *d, const struct dataset_opts *o, const struct dataset_ops *raw_ops, struct err *err)
 {
 	struct dataset *b = &d->set.base;
@@ -492,8 +483,6 @@ int shards_describe(struct shards *d, const struct dataset_opts *o, const struct
 		return rc;
 	if (has_raw_images(d))
 		rc = describe_raw_images(d, raw_ops, err);
-	else
-		rc = image_set_open_kept(&d->set, o, count_remote_bytes(d), err);
 	b->classes_stated = d->facts.classes > 0;
 	if (!rc)
 		rc = note_lost_samples(d, err);

@@ -57,7 +57,6 @@ struct shards_hand {
 	struct picture *picture;
 	uint8_t *bytes;
 	size_t cap;
-	struct buf stamp; /* stamp of the last object, if the decoded cache is used */
 };
 
 static inline const struct sample *shards_sample(const struct shards *d, enum split s, int64_t i)

@@ -9,7 +9,6 @@
 #include "trainer/data/formats/shards_inside.h"
 #include "trainer/data/pictures/pixels.h"
 
-#define STAMP_BYTES_MAX ((size_t)1 << 16)
 #define NPY_BYTES_MAX ((size_t)1 << 28)
 
 void shards_say(const struct shards *d, enum split s, int64_t i, char ret[320])
@@ -34,42 +33,12 @@ static struct objects_range make_sample_range(const struct shards *d, const stru
 				       .stop = r->stop };
 }
 
-/* Names the picture in the decoded cache by the bytes it is made of. False: not cached. */
-static bool name_kept_picture(const struct shards *d, const struct dataset_read *r, struct buf *stamp,
-			      struct decoded_cache_name *ret)
-{
-	const struct sample *one = shards_sample(d, r->split, r->index);
-
-	if (!image_set_keeps(&d->set, r) || !objects_versioned(d->store, (int)one->object))
-		return false;
-	buf_reset(stamp);
-	objects_stamp(d->store, (int)one->object, stamp);
-	buf_addc(stamp, '\0');
-	*ret = (struct decoded_cache_name){ .of = stamp->data,
-					    .at = one->offset,
-					    .bytes = (uint64_t)one->packed << 32 | one->bytes };
-	return !buf_failed(stamp);
-}
-
-/* A cached picture is not fetched. */
-static bool is_picture_kept(const struct shards *d, const struct dataset_read *r)
-{
-	struct decoded_cache_name kept;
-	struct buf stamp;
-	bool is;
-
-	buf_init(&stamp, STAMP_BYTES_MAX);
-	is = name_kept_picture(d, r, &stamp, &kept) && image_set_holds(&d->set, &kept);
-	buf_done(&stamp);
-	return is;
-}
-
 bool shards_ahead(const struct dataset *base, const struct dataset_read *r)
 {
 	const struct shards *d = (const struct shards *)base;
 	struct objects_range range = make_sample_range(d, r);
 
-	return !range.n || is_picture_kept(d, r) || objects_want(d->store, &range);
+	return !range.n || objects_want(d->store, &range);
 }
 
 int shards_read_bytes(const struct shards *d, const struct dataset_read *r, void *to, struct err *err)
@@ -95,30 +64,21 @@ int shards_fetch(const struct shards *d, const struct dataset_read *r, struct er
 	return shards_read_bytes(d, r, h->bytes, err);
 }
 
-/* Renders an encoded picture for the batch, from the decoded cache if that has it. */
+/* Renders an encoded picture for the batch. */
 static int read_shard_picture(const struct shards *d, const struct dataset_read *r, struct err *err)
 {
 	struct shards_hand *h = r->hand;
 	struct picture_size size;
-	struct decoded_cache_name kept;
 	struct picture_input in;
-	bool keeps = name_kept_picture(d, r, &h->stamp, &kept);
 	char name[320];
-	int rc;
+	int rc = shards_fetch(d, r, err);
 
-	if (keeps && image_set_take(&d->set, r, &kept))
-		return 0;
-	rc = shards_fetch(d, r, err);
 	if (rc)
 		return rc;
 	shards_say(d, r->split, r->index, name);
 	in = (struct picture_input){ name, h->bytes, shards_sample(d, r->split, r->index)->bytes };
 	rc = picture_load_memory(h->picture, &in, &size, err);
-	if (!rc)
-		rc = image_set_render(&d->set, r, h->picture, size, err);
-	if (!rc && keeps)
-		image_set_keep(&d->set, r, &kept);
-	return rc;
+	return rc ? rc : image_set_render(&d->set, r, h->picture, size, err);
 }
 
 /* Checks the header: it must equal the first image's, which has the same shape. */
@@ -165,7 +125,6 @@ int shards_hand_new(void **ret, struct err *err)
 		free(h);
 		return rc;
 	}
-	buf_init(&h->stamp, STAMP_BYTES_MAX);
 	*ret = h;
 	return 0;
 }
@@ -175,7 +134,6 @@ void shards_hand_free(void *hand)
 	struct shards_hand *h = hand;
 
 	picture_free(h->picture);
-	buf_done(&h->stamp);
 	free(h->bytes);
 	free(h);
 }

@@ -274,13 +274,6 @@ void objects_stamp(const struct objects *s, int object, struct buf *to)
 		 (long long)o->changed.tv_sec, o->changed.tv_nsec, (unsigned long long)o->node);
 }
 
-bool objects_versioned(const struct objects *s, int object)
-{
-	int remote = s->object[object].remote;
-
-	return remote < 0 || *fetch_etag(s->fetch, remote);
-}
-
 /* Returns the file's descriptor. *ret_stays: it stays open after the call. */
 static int acquire_object_fd(struct objects *s, struct store_object *o, bool *ret_stays)
 {

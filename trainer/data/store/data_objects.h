@@ -68,9 +68,6 @@ bool objects_far(const struct objects *s);
 /* Appends a line with the address, the size and the version of the object. */
 void objects_stamp(const struct objects *s, int object, struct buf *to);
 
-/* Returns true if that line changes with the object's bytes. False if the server sends no version. */
-bool objects_versioned(const struct objects *s, int object);
-
 struct objects_range {
 	int object;
 	uint64_t at;
