@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* image_set.h: the common part of all sets of picture files, local or remote: the crop box, unreadable pictures,
- * notices, and the decoded cache. Must be the first member of such a format's struct. */
+/* image_set.h: the common part of all sets of picture files, local or remote: the crop box, unreadable pictures
+ * and notices. Must be the first member of such a format's struct. */
 #ifndef DPT_DATA_IMAGE_SET_H
 #define DPT_DATA_IMAGE_SET_H
 
