@@ -12,6 +12,7 @@ libtrackbase_la_SOURCES = \
 	tracker/base/hash.h tracker/base/json_print.h tracker/base/little.h tracker/base/round.h \
 	tracker/base/library.c tracker/base/library.h \
 	tracker/base/log.c tracker/base/log.h \
+	tracker/base/nomem.c tracker/base/nomem.h \
 	tracker/base/run_folders.c tracker/base/run_folders.h \
 	tracker/base/sha256.c tracker/base/sha256.h \
 	tracker/base/terminal.c tracker/base/terminal.h \
@@ -22,6 +23,11 @@ libtrackbase_la_SOURCES = \
 	tracker/system/cgroup.c tracker/system/cgroup.h
 libtrackbase_la_CFLAGS = $(AM_CFLAGS) $(CURL_CFLAGS)
 libtrackbase_la_LIBADD = -lm
+
+# libmem: memory of programs, which end without it; libdptrack is built without libmem.
+noinst_LTLIBRARIES += libmem.la
+libmem_la_SOURCES = tracker/mem/mem.c tracker/mem/mem.h
+libmem_la_LIBADD = libtrackbase.la
 
 # libobject: a client of S3 and Google Cloud Storage, for dptrain's data and dptrack's files; libdptrack is built without it.
 noinst_LTLIBRARIES += libobject.la

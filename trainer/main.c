@@ -8,6 +8,7 @@
 
 #include "tracker/base/log.h"
 #include "tracker/base/terminal.h"
+#include "tracker/mem/mem.h"
 #include "trainer/job.h"
 #include "trainer/sweep/sweep.h"
 #include "trainer/tools/subcommands.h"
@@ -263,6 +264,7 @@ int main(int argc, char *argv[])
 	int rc;
 
 	log_init("dptrain");
+	mem_init();
 	if (argc > 1 && !strcmp(argv[1], "complete"))
 		return print_candidates(argc - 2, argv + 2);
 	signal(SIGXFSZ, SIG_IGN); /* a file size limit becomes a write error */

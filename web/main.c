@@ -5,6 +5,7 @@
 
 #include "config.h"
 #include "tracker/base/log.h"
+#include "tracker/mem/mem.h"
 #include "web/cli/cli_help.h"
 
 static const struct cli_command *const commands[] = {
@@ -104,6 +105,7 @@ static int commands_run(int argc, char **argv)
 int main(int argc, char **argv)
 {
 	log_init("dptrack");
+	mem_init();
 	signal(SIGPIPE, SIG_DFL); /* `dptrack ls | head` ends quietly, also where the caller ignores the signal */
 	return commands_run(argc, argv);
 }

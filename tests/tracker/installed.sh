@@ -31,6 +31,7 @@ assert j.series('train/loss') == [(s, 1.0 / s) for s in range(1, 101)] and j.par
 PY
 stray=$(nm -D --defined-only "$lib/libdptrack.so" | awk '$3 !~ /^dptrack_|^DPTRACK_/ {print $3}')
 [ -z "$stray" ] || { echo "exported besides dptrack_*: $stray"; exit 1; }
+! nm "$lib/libdptrack.so" | grep ' mem_' || { echo "allocates like a program: tracker/mem"; exit 1; }
 needed=$(readelf -d "$lib/libdptrack.so" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' | grep -vE '^(libc\.so|libz\.so|libm\.so|lib(a|ub)san|ld-linux|libpthread|libdl|librt)' || true)
 [ -z "$needed" ] || { echo "needed at start: $needed"; exit 1; }
 # The same header works for C++ programs.

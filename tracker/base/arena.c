@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* arena.c: an arena is a list of blocks that are freed together. */
 #include "tracker/base/arena.h"
-#include "tracker/base/round.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "tracker/base/nomem.h"
+#include "tracker/base/round.h"
 
 #define BLOCK_BYTES 16384u
 #define ALIGN_BYTES 16u
@@ -25,7 +27,9 @@ struct arena {
 
 struct arena *arena_new(void)
 {
-	return calloc(1, sizeof(struct arena));
+	struct arena *a = calloc(1, sizeof(*a));
+
+	return a ? a : nomem(sizeof(*a));
 }
 
 void arena_free(struct arena *a)
@@ -47,7 +51,7 @@ static struct arena_block *add_arena_block(struct arena *a, size_t bytes)
 	struct arena_block *b = calloc(1, sizeof(*b) + cap);
 
 	if (!b)
-		return NULL;
+		return nomem(sizeof(*b) + cap);
 	b->cap = cap;
 	if (a->head && cap == bytes) { /* a large dedicated block must not hide the free bytes of the head */
 		b->next = a->head->next;
@@ -65,7 +69,7 @@ void *arena_alloc(struct arena *a, size_t bytes)
 	void *at;
 
 	if (bytes > SIZE_MAX / 2)
-		return NULL;
+		return nomem(bytes);
 	bytes = round_up_bytes(bytes, ALIGN_BYTES);
 	if (!b || b->cap - b->used < bytes)
 		b = add_arena_block(a, bytes);
@@ -81,7 +85,7 @@ void *arena_array(struct arena *a, size_t count, size_t bytes_each)
 	size_t bytes;
 
 	if (__builtin_mul_overflow(count, bytes_each, &bytes))
-		return NULL;
+		return nomem(SIZE_MAX);
 	return arena_alloc(a, bytes);
 }
 

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/base/nomem.h"
+
 void buf_init(struct buf *b, size_t max_bytes)
 {
 	*b = (struct buf){ .max = max_bytes };
@@ -45,6 +47,7 @@ char *buf_reserve(struct buf *b, size_t n)
 		cap *= 2;
 	grown = realloc(b->data, cap);
 	if (!grown) {
+		nomem(cap);
 		b->failed = true;
 		return NULL;
 	}

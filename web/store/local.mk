@@ -110,7 +110,7 @@ libwebstore_la_SOURCES = \
 	web/store/write/folding.c \
 	web/store/write/transaction.c web/store/write/transaction.h
 libwebstore_la_CPPFLAGS = $(AM_CPPFLAGS) $(SQLITE_CFLAGS) $(LIBPQ_CFLAGS)
-libwebstore_la_LIBADD = libobject.la libtracker.la libtrackbase.la $(SQLITE_LIBS) -lm
+libwebstore_la_LIBADD = libmem.la libobject.la libtracker.la libtrackbase.la $(SQLITE_LIBS) -lm
 
 store_defs = web/store/db/queries.def web/store/db/queries_pg.def web/store/db/columns.def web/store/db/scripts.def web/store/db/migrations.def \
 	web/store/db/tables.sql web/store/db/tables.def \
