@@ -62,7 +62,9 @@ static struct loader_opts opts_of(const struct dataset *d)
 						  .world = (int)number("ranks", 1),
 						  .seed = (uint64_t)number("seed", 0),
 						  .order = mixed ? SAMPLER_MIX : order,
-						  .window = (int64_t)number("window", 10000),
+						  .window = d->page_window.lanes ? d->page_window.samples :
+										   (int64_t)number("window", 10000),
+						  .lanes = d->page_window.lanes,
 						  .piece = d->piece[split],
 						  .n_pieces = d->n_pieces[split] },
 				     .dtype = DTYPE_F32,

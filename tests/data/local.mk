@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Data sets, pictures and texts: from files to batches.
-cmocka_tests += tests/data/dataset_test tests/data/input_nomem_test tests/data/loader_test tests/data/sampler_test tests/data/recipes/augment_test tests/data/store/cache_test tests/data/store/fetch_block_test tests/data/store/objects_test tests/data/store/peers_test tests/data/store/streams_test tests/data/formats/pages_test tests/data/formats/unpack_test
+cmocka_tests += tests/data/dataset_test tests/data/input_nomem_test tests/data/loader_test tests/data/sampler_test tests/data/recipes/augment_test tests/data/store/cache_test tests/data/store/fetch_block_test tests/data/store/objects_test tests/data/store/peers_test tests/data/store/streams_test tests/data/formats/pages_test
 tests_data_formats_pages_test_LDFLAGS = $(AM_LDFLAGS) -static -Wl,--wrap=parquet_page_read
 tests_data_formats_pages_test_LDADD = $(LDADD) $(ZLIB_LIBS)
 tests_data_dataset_test_SOURCES = tests/data/dataset_test.c tests/data/idx_make.h

@@ -178,13 +178,13 @@ static void order_is_a_permutation(void **state)
 static void window_by_lists(const struct sampler *s, int64_t *ret)
 {
 	int64_t *lane = malloc((size_t)s->n_samples * sizeof(*lane)), length[WINDOW_LANES] = { 0 }, taken[WINDOW_LANES];
-	int64_t begin[WINDOW_LANES] = { 0 };
+	int64_t begin[WINDOW_LANES] = { 0 }, lanes = s->lanes ? s->lanes : WINDOW_LANES;
 
 	for (int64_t p = 0; p < s->n_samples; p++) {
-		lane[p] = p % s->global_batch * WINDOW_LANES / s->global_batch;
+		lane[p] = p % s->global_batch * lanes / s->global_batch;
 		length[lane[p]]++;
 	}
-	for (int l = 1; l < WINDOW_LANES; l++)
+	for (int l = 1; l < lanes; l++)
 		begin[l] = begin[l - 1] + length[l - 1];
 	memset(taken, 0, sizeof(taken));
 	for (int64_t p = 0; p < s->n_samples; p++)
@@ -199,17 +199,19 @@ static void windows_mix_lanes(void **state)
 	(void)state;
 	for (int64_t n = 1; n < 9000; n = n * 3 + 1)
 		for (size_t b = 0; b < sizeof(batches) / sizeof(*batches); b++) {
-			struct sampler s = { .n_samples = n, .global_batch = batches[b] };
+			const int lanes = b % 2 ? 3 : WINDOW_LANES;
+			struct sampler s = { .n_samples = n, .global_batch = batches[b], .lanes = lanes };
 			struct window w;
 			int64_t *plain = malloc((size_t)n * sizeof(*plain)), steps = 1 + 50 / batches[b];
 			char *seen = calloc((size_t)n, 1);
 
 			window_by_lists(&s, plain);
-			window_init(&w, &(struct window_opts){ n, s.global_batch, 50, { 3, 4 } });
+			window_init(&w, &(struct window_opts){ .n = n, .global = s.global_batch, .window = 50,
+							       .lanes = b % 2 ? 3 : 0,
+							       .key = { 3, 4 } });
 			for (int64_t p = 0; p < n; p++) {
-				int64_t at = window_at(&w, p, 0), width = WINDOW_LANES;
+				int64_t at = window_at(&w, p, 0), width = s.global_batch / lanes + 1;
 
-				width = s.global_batch / WINDOW_LANES + 1;
 				assert_in_range(at, 0, n - 1);
 				assert_int_equal(seen[at]++, 0);
 				assert_true(llabs(at - plain[p]) < steps * width);
@@ -357,7 +359,7 @@ static void the_last_batch_takes_from_other_lanes(void **state)
 				const bool whole = (step + 1) * s.global_batch <= s.n_samples || step == 0;
 
 				for (int64_t at = r.begin; at < r.end; at++) {
-					int64_t lane = window_lane_number(at % s.global_batch, s.global_batch);
+					int64_t lane = window_lane_number(at % s.global_batch, s.global_batch, 0);
 
 					own[lane] |= whole;
 					assert_int_equal(sampler_is_alone(&s, rank, at), !own[lane]);

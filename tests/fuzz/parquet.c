@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* parquet.c: the input as a Parquet file: every picture is inside it or inside a page, whatever counts and lengths say,
- * unpacking a page again gives the same bytes, and the scan ends. An input without the magic is also tried as the body
+ * and the scan ends. An input without the magic is also tried as the body
  * of a file: its last two bytes are the length of the footer. */
 #include <stdlib.h>
 #include <string.h>
@@ -18,27 +18,6 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	return 0;
 }
 
-/* A part read alone equals that part of the complete page. */
-static void look_at_part(const struct byte_source *source, const struct sample *one, const unsigned char *whole)
-{
-	struct parquet_page_map map;
-	struct err err = ERR_INIT;
-	unsigned char *part = malloc(one->bytes + 1);
-	const struct parquet_page_range range = { samples_inside(one->packed), one->bytes };
-	int rc = 0;
-
-	if (!part || parquet_page_map(&map, source, one->offset, 0, &err)) {
-		free(part);
-		return;
-	}
-	while (!rc && one->bytes && !parquet_page_reaches(&map, &range))
-		rc = parquet_page_grow(&map, source, &range, &err);
-	if (!rc && !parquet_page_part(&map, source, &range, part, &err))
-		FUZZ_HOLDS(!memcmp(part, whole + range.at, one->bytes));
-	free(map.block);
-	free(part);
-}
-
 static void look(const struct byte_source *source, const struct sample *one)
 {
 	const struct parquet_page_place place = { source, one->offset, source->bytes, samples_kind(one->packed) };
@@ -52,8 +31,6 @@ static void look(const struct byte_source *source, const struct sample *one)
 	}
 	FUZZ_HOLDS(!parquet_page_read(&page, &place, &err));
 	FUZZ_HOLDS(samples_inside(one->packed) <= page.n && one->bytes <= page.n - samples_inside(one->packed));
-	if (samples_kind(one->packed) == DECOMPRESS_SNAPPY)
-		look_at_part(source, one, page.bytes);
 	free(page.bytes);
 }
 

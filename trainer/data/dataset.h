@@ -41,6 +41,15 @@ struct dataset_part {
 	uint32_t weight;
 };
 
+#define WINDOW_LANES 64 /* places of a set that a window is read from (loader/sampler.h) */
+
+/* Sets of compressed pages: lanes, at most WINDOW_LANES, and samples of the largest window whose pages their memory
+ * holds. 0: no limit. */
+struct dataset_page_window {
+	int lanes;
+	int64_t samples;
+};
+
 struct dataset { /* must be the first member of each format's struct */
 	const struct dataset_ops *ops;
 	enum sample_kind kind;
@@ -63,6 +72,7 @@ struct dataset { /* must be the first member of each format's struct */
 	uint64_t drawn_bytes; /* part of buffer_bytes that opening allocated */
 	/* upper bound of the memory for reading, without the threads' scratch; memory plans include it */
 	uint64_t buffer_bytes;
+	struct dataset_page_window page_window;
 	bool far;    /* on a network disk or a server: read it in storage order when possible */
 	bool remote; /* on servers: our own threads fetch announced samples */
 	/* Mixed sets: n_parts parts, and the number of training samples that make an epoch. NULL: not a mix. */
@@ -135,6 +145,7 @@ struct dataset_facts {
 /* Training reads windows of `samples` samples one after the other, each window in any order. This is one process's
  * share. */
 struct dataset_windows {
+	int64_t window;	       /* of the flag: samples of all processes */
 	int64_t samples;
 	int places;	       /* separate positions of the set that a window is read from */
 	uint64_t memory_bytes; /* allowed for holding them; 0: no limit */

@@ -19,7 +19,6 @@ libtrainer_la_SOURCES += trainer/data/tokenizer/tokenizer.c trainer/data/tokeniz
 # Stores of bytes, and containers of samples.
 libtrainer_la_SOURCES += trainer/data/store/cache.c trainer/data/store/cache.h
 libtrainer_la_SOURCES += trainer/data/store/cache_folder.c
-libtrainer_la_SOURCES += trainer/data/store/ring_file.c trainer/data/store/ring_file.h
 libtrainer_la_SOURCES += trainer/data/store/fetch.c trainer/data/store/fetch.h trainer/data/store/fetch_inside.h
 libtrainer_la_SOURCES += trainer/data/store/fetch_block.c trainer/data/store/fetch_peer.c trainer/data/store/fetch_serve.c
 libtrainer_la_SOURCES += trainer/data/store/peers.c trainer/data/store/peers.h

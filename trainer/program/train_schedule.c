@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "tracker/base/round.h"
 #include "trainer/strategies/strategy.h"
 
 static bool has_evaluation(const struct run_config *cfg, const struct dataset *d)
@@ -45,6 +46,7 @@ static int64_t leaf_samples(const struct run_config *cfg)
 int train_schedule_make(struct train_schedule *ret, const struct run_config *cfg, const struct dataset *d,
 			struct err *err)
 {
+	const struct dataset_page_window *pages = &d->page_window;
 	struct train_schedule c = { .evaluates = has_evaluation(cfg, d), .saves = saves_checkpoints(cfg) };
 	int rc;
 
@@ -55,7 +57,9 @@ int train_schedule_make(struct train_schedule *ret, const struct run_config *cfg
 				    .world = cfg->world / (int)config_stages(cfg),
 				    .seed = (uint64_t)cfg->seed,
 				    .order = choose_sampler_order(cfg, d),
-				    .window = cfg->shuffle_window,
+				    .window = pages->lanes ? min_int64(cfg->shuffle_window, pages->samples)
+							   : cfg->shuffle_window,
+				    .lanes = pages->lanes,
 				    .piece = d->piece[SPLIT_TRAIN],
 				    .n_pieces = d->n_pieces[SPLIT_TRAIN],
 				    .part = d->part,

@@ -344,7 +344,8 @@ static void set_window_limits(const struct run_config *cfg, struct dataset *d)
 	const int parts = count_data_parts(cfg);
 	const int64_t lanes = cfg->global_batch_size < WINDOW_LANES ? cfg->global_batch_size : WINDOW_LANES;
 
-	d->ops->hold(d, &(struct dataset_windows){ .samples = cfg->shuffle_window / parts,
+	d->ops->hold(d, &(struct dataset_windows){ .window = cfg->shuffle_window,
+						   .samples = cfg->shuffle_window / parts,
 						   .places = (int)(lanes / parts) + 1,
 						   .memory_bytes = (uint64_t)machine_available_bytes() / 2 /
 								   (uint64_t)cfg->local_world });

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pages_test.c: gzip-compressed pages of one Parquet file, much larger than the memory given to them, read in the order
- * of a window; and a large Snappy page read in parts. The data are compared with what was packed; decompressed bytes
- * are counted in the page reader. */
+ * of the window for this memory. The data are compared with what was packed; decompressed bytes are counted in the page
+ * reader. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -16,11 +16,10 @@
 
 #include <cmocka.h>
 
-#include "tracker/base/buf.h"
 #include "trainer/data/container/decompress.h"
 #include "trainer/data/container/parquet_page.h"
 #include "trainer/data/formats/shards_inside.h"
-#include "trainer/data/store/ring_file.h"
+#include "trainer/data/loader/sampler.h"
 
 #define PAGES 32
 #define SAMPLES 16 /* per page */
@@ -28,6 +27,8 @@
 #define PAGE (SAMPLES * BYTES)
 #define ALL ((uint64_t)PAGES * PAGE)
 #define THREADS 3
+#define BATCH 8 /* samples */
+#define LANES_MOST 4 /* with memory for half of the pages */
 
 static _Atomic uint64_t unpacked;
 
@@ -85,28 +86,21 @@ static void write_page(FILE *f, const unsigned char *plain)
 	assert_int_equal(fwrite(packed, 1, n, f), n);
 }
 
-/* Permutes the samples within windows of this many pages. */
-static void shuffle(struct set *s, uint32_t window)
+/* The order of an epoch with that window. */
+static void shuffle(struct set *s, struct dataset_page_window of)
 {
-	uint64_t draws = 7;
+	struct window w;
 
+	window_init(&w, &(struct window_opts){ .n = PAGES * SAMPLES, .global = BATCH, .window = of.samples,
+					       .lanes = of.lanes, .key = { 5, 6 } });
 	for (uint32_t i = 0; i < PAGES * SAMPLES; i++)
-		s->order[i] = i;
-	for (uint32_t i = 0; i < PAGES * SAMPLES; i++) {
-		uint32_t begin = i - i % (window * SAMPLES), j, was = s->order[i];
-
-		draws = draws * 6364136223846793005u + 1442695040888963407u;
-		j = begin + (uint32_t)(draws >> 33) % (i - begin + 1);
-		s->order[i] = s->order[j];
-		s->order[j] = was;
-	}
+		s->order[i] = (uint32_t)window_at(&w, i, 0);
 }
 
-/* Returns false if there is no disk for the ring file. */
-static bool make(struct set *s, uint32_t window, uint64_t aside_bytes)
+static void make(struct set *s, uint64_t memory_bytes)
 {
+	const struct page_totals totals = { PAGES, PAGES * SAMPLES, PAGE };
 	struct err err = ERR_INIT;
-	struct ring_file *aside = ring_file_open(".", aside_bytes);
 	FILE *f;
 
 	*s = (struct set){ .path = "pages-XXXXXX", .plain = malloc(ALL) };
@@ -121,13 +115,8 @@ static bool make(struct set *s, uint32_t window, uint64_t aside_bytes)
 	assert_int_equal(fclose(f), 0);
 	assert_int_equal(objects_open(&s->store, &(struct objects_opts){ .timeout_s = 10 }, &err), 0);
 	assert_int_equal(objects_add(s->store, s->path, &err), 0);
-	assert_int_equal(
-		page_cache_new(&s->pages,
-			       &(struct page_cache_opts){ .store = s->store, .memory_bytes = ALL / 8, .aside = aside },
-			       &err),
-		0);
-	shuffle(s, window);
-	return aside != NULL;
+	assert_int_equal(page_cache_new(&s->pages, s->store, memory_bytes, &err), 0);
+	shuffle(s, page_cache_window(&totals, memory_bytes));
 }
 
 static void end(struct set *s)
@@ -159,178 +148,107 @@ static void *read_on(void *arg)
 }
 
 /* Bytes decompressed in a pass with this many threads. */
-static uint64_t pass_by(struct set *s, void *(*read)(void *), int threads)
+static uint64_t pass(struct set *s, int threads)
 {
 	uint64_t before = atomic_load(&unpacked);
 	pthread_t thread[THREADS];
 
 	atomic_store(&s->next, 0);
 	for (int i = 0; i < threads; i++)
-		assert_int_equal(pthread_create(&thread[i], NULL, read, s), 0);
+		assert_int_equal(pthread_create(&thread[i], NULL, read_on, s), 0);
 	for (int i = 0; i < threads; i++)
 		pthread_join(thread[i], NULL);
 	assert_false(s->wrong);
 	return atomic_load(&unpacked) - before;
 }
 
-static uint64_t pass(struct set *s, int threads)
+/* Memory for 2 to 16 pages of 32: one lane to four of them. Each pass decompresses each page once. */
+static void test_windows_fit(void **state)
 {
-	return pass_by(s, read_on, threads);
-}
-
-static void test_window_over_all(void **state)
-{
-	struct set s;
-	bool disk = make(&s, PAGES, ALL);
-
 	(void)state;
-	if (disk) {
-		assert_int_equal(pass(&s, THREADS), ALL);
-		assert_int_equal(pass(&s, THREADS), 0);
+	for (uint64_t room = 2; room <= PAGES / 2; room += room < 6 ? 1 : 5) {
+		struct set s;
+
+		make(&s, room * PAGE);
+		for (int i = 0; i < 3; i++)
+			assert_in_range(pass(&s, 1), ALL - room * PAGE, ALL + LANES_MOST * PAGE);
+		end(&s);
 	}
-	end(&s);
-	if (!disk)
-		skip();
 }
 
-/* Pages in the ring file are overwritten by those of later windows. */
-static void test_windows(void **state)
+static void test_windows_mix(void **state)
 {
 	struct set s;
-	bool disk = make(&s, PAGES / 4, ALL / 2);
+	uint32_t far = 0;
 
 	(void)state;
-	for (int i = 0; disk && i < 3; i++)
-		assert_int_equal(pass(&s, 1), ALL);
-	if (disk)
-		pass(&s, THREADS);
+	make(&s, 4 * PAGE);
+	for (uint32_t i = 1; i < PAGES * SAMPLES; i++)
+		far += s.order[i] / SAMPLES != s.order[i - 1] / SAMPLES;
+	assert_true(far > PAGES * SAMPLES / 3);
 	end(&s);
-	if (!disk)
-		skip();
 }
 
-/* With space for no page, or for one: pages are decompressed again, correctly. */
+/* With memory for all pages they are decompressed once, by any number of threads. */
+static void test_all_fit(void **state)
+{
+	struct set s;
+
+	(void)state;
+	make(&s, ALL);
+	assert_int_equal(pass(&s, THREADS), ALL);
+	assert_int_equal(pass(&s, THREADS), 0);
+	end(&s);
+}
+
+/* With memory for no page, or with threads that need more pages than fit: correct, whatever is decompressed again. */
 static void test_little_room(void **state)
 {
 	struct set s;
 
 	(void)state;
-	for (uint64_t room = PAGE / 2; room <= 4 * PAGE; room *= 2) {
-		make(&s, PAGES, room);
-		assert_true(pass(&s, THREADS) > ALL);
-		end(&s);
-	}
+	make(&s, PAGE / 2);
+	assert_true(pass(&s, THREADS) >= ALL);
+	end(&s);
+	make(&s, 2 * PAGE);
+	for (uint32_t i = 0; i < PAGES * SAMPLES; i++)
+		s.order[i] = i * 37 % (PAGES * SAMPLES);
+	assert_true(pass(&s, THREADS) > ALL);
+	end(&s);
 }
 
-/* ---- a page that is read in parts ---- */
-
-#define BLOCKS 40 /* enough to be read in parts */
-#define LARGE ((uint32_t)(BLOCKS * DECOMPRESS_SNAPPY_BLOCK))
-#define CROSSING 30 /* in one variant this block copies from the previous one */
-#define COPIED 60
-#define PART 100000
-#define READS 60
-
-/* Literals of up to a block; copies of COPIED bytes. Snappy's format_description.txt. */
-static void add_literal(struct buf *b, const unsigned char *from, size_t n)
+static int read_bytes(void *user, uint64_t at, void *to, size_t n, struct err *err)
 {
-	const char head[] = { 61 << 2, (char)((n - 1) & 255), (char)((n - 1) >> 8) };
-
-	buf_add(b, head, sizeof(head));
-	buf_add(b, from, n);
+	(void)err;
+	memcpy(to, (const char *)user + at, n);
+	return 0;
 }
 
-static void add_blocks(struct buf *b, const unsigned char *plain, bool crosses)
+static void test_large_page_is_refused(void **state)
 {
-	static const char copy[] = { 3 | (COPIED - 1) << 2, 0, 0, 1, 0 }; /* from one block earlier */
-
-	for (uint32_t left = LARGE; left || b->len == 0; left >>= 7)
-		buf_addc(b, (char)((left & 127) | (left >> 7 ? 128 : 0)));
-	for (size_t k = 0; k < BLOCKS; k++) {
-		const size_t skip = crosses && k == CROSSING ? COPIED : 0;
-
-		if (skip)
-			buf_add(b, copy, sizeof(copy));
-		add_literal(b, plain + k * DECOMPRESS_SNAPPY_BLOCK + skip, DECOMPRESS_SNAPPY_BLOCK - skip);
-	}
-}
-
-static void make_large(struct set *s, bool crosses)
-{
+	char text[64] = { 0 };
+	FILE *f = fmemopen(text, sizeof(text), "wb");
+	const struct byte_source file = { sizeof(text), read_bytes, text, "large.parquet" };
+	struct parquet_page page;
 	struct err err = ERR_INIT;
-	struct buf b;
-	FILE *f;
-
-	*s = (struct set){ .path = "pages-XXXXXX", .plain = malloc(LARGE) };
-	for (uint32_t i = 0; i < LARGE; i++)
-		s->plain[i] = (unsigned char)(i * 2654435761u >> 13);
-	if (crosses)
-		memcpy(s->plain + CROSSING * DECOMPRESS_SNAPPY_BLOCK,
-		       s->plain + (CROSSING - 1) * DECOMPRESS_SNAPPY_BLOCK, COPIED);
-	buf_init(&b, 2 * LARGE);
-	add_blocks(&b, s->plain, crosses);
-	f = fdopen(mkstemp(s->path), "wb");
-	assert_non_null(f);
-	write_head(f, LARGE, (uint32_t)b.len);
-	assert_int_equal(fwrite(b.data, 1, b.len, f), b.len);
-	assert_int_equal(fclose(f), 0);
-	buf_done(&b);
-	assert_int_equal(objects_open(&s->store, &(struct objects_opts){ .timeout_s = 10 }, &err), 0);
-	assert_int_equal(objects_add(s->store, s->path, &err), 0);
-	assert_int_equal(page_cache_new(&s->pages,
-				   &(struct page_cache_opts){ .store = s->store, .memory_bytes = 2 * LARGE }, &err), 0);
-}
-
-static void *read_parts(void *arg)
-{
-	struct set *s = arg;
-	unsigned char *got = malloc(PART);
-	uint32_t at;
-
-	while ((at = atomic_fetch_add(&s->next, 1)) < READS) {
-		const uint32_t inside = at * 2654435761u % (LARGE - PART);
-		struct sample one = { .bytes = PART, .packed = samples_packed(DECOMPRESS_SNAPPY, inside) };
-		struct err err = ERR_INIT;
-
-		if (page_cache_read(s->pages, &one, NULL, got, &err) || memcmp(got, s->plain + inside, PART) != 0)
-			s->wrong = true;
-	}
-	free(got);
-	return NULL;
-}
-
-static void test_parts(void **state)
-{
-	struct set s;
 
 	(void)state;
-	make_large(&s, false);
-	assert_int_equal(pass_by(&s, read_parts, THREADS), 0);
-	end(&s);
-}
-
-/* Parts before a block that depends on another are read by the map, the others from the complete page, unpacked once.
- * */
-static void test_parts_that_cross(void **state)
-{
-	struct set s;
-
-	(void)state;
-	if (!decompress_can(DECOMPRESS_SNAPPY))
-		skip();
-	make_large(&s, true);
-	assert_int_equal(pass_by(&s, read_parts, THREADS), LARGE);
-	end(&s);
+	write_head(f, 300 << 20, 4);
+	fclose(f);
+	assert_int_equal(__real_parquet_page_read(&page, &(struct parquet_page_place){ &file, 0, sizeof(text),
+										      DECOMPRESS_GZIP }, &err), ERR_USAGE);
+	assert_non_null(strstr(err.text, "a page of 300 MiB: expected at most 256 MiB"));
+	assert_non_null(strstr(err.text, "row_group_size or data_page_size"));
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_window_over_all),
-		cmocka_unit_test(test_windows),
+		cmocka_unit_test(test_windows_fit),
+		cmocka_unit_test(test_windows_mix),
+		cmocka_unit_test(test_all_fit),
 		cmocka_unit_test(test_little_room),
-		cmocka_unit_test(test_parts),
-		cmocka_unit_test(test_parts_that_cross),
+		cmocka_unit_test(test_large_page_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

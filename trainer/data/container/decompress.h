@@ -26,41 +26,6 @@ bool decompress_can(int kind);
 /* Decompresses n bytes to exactly to_n bytes. False: damaged, or another size. */
 bool decompress(int kind, const void *from, size_t n, void *to, size_t to_n);
 
-/* Snappy's writers restart at each block of uncompressed bytes: a block can be decompressed without the others. */
-#define DECOMPRESS_SNAPPY_BLOCK ((size_t)65536)
-
-#define DECOMPRESS_LOOK 5 /* longest header of an element, or of the length */
-
-/* Access to compressed bytes at increasing positions. */
-struct decompress_look {
-	/* Returns the bytes at `place`, valid until the next call; *ret_n: at least DECOMPRESS_LOOK, or all that are
-	 * left. NULL: read error. */
-	const unsigned char *(*at)(void *user, size_t place, size_t *ret_n);
-	void *user;
-	size_t n, to_n; /* compressed and uncompressed size of the whole */
-};
-
-/* Start of a block in the compressed bytes. */
-struct decompress_block {
-	uint32_t at : 31;
-	uint32_t raw : 1; /* stored as one literal: its content ends where the next block begins */
-};
-
-/* State of a walk; zero-initialised. */
-struct decompress_walk {
-	size_t at, done; /* compressed bytes consumed, uncompressed bytes produced */
-	size_t known;	 /* known block starts, plus one for the end of all; they never change */
-};
-
-/* Walks on until the starts of the blocks with the first `until` uncompressed bytes are known, and the end of the last
- * of them. ret: room for the number of blocks + 1. Accesses are at most a block apart. False: damaged, unreadable, or
- * blocks depend on earlier ones. */
-bool decompress_snappy_walk(const struct decompress_look *from, size_t until, struct decompress_walk *walk,
-			    struct decompress_block *ret);
-
-/* Decompresses consecutive blocks to to_n bytes. False: damaged, or they depend on earlier blocks. */
-bool decompress_snappy_blocks(const void *from, size_t n, void *to, size_t to_n);
-
 /* Compressed input in pieces: returns the size of *ret, which is valid until the next call; 0: the end. */
 struct decompress_source {
 	size_t (*next)(void *user, const void **ret);

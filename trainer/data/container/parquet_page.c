@@ -6,12 +6,10 @@
 #include <zlib.h>
 
 #include "tracker/base/little.h"
+#include "tracker/base/round.h"
 #include "trainer/data/container/wire_formats.h"
 
 #define HEAD_FIRST ((size_t)4 << 10)   /* first read of a header */
-#define STEP_BYTES ((size_t)512 << 10) /* of an uncompressed page: scanned per call */
-#define JUMP_BYTES ((size_t)256)       /* read after a skipped literal */
-#define WINDOW_BYTES (STEP_BYTES + JUMP_BYTES)
 #define HEAD_MOST ((size_t)4 << 20) /* a header may contain the smallest and largest value */
 
 struct page_header {
@@ -110,7 +108,7 @@ static bool is_sound_page_header(const struct page_header *h, uint64_t room)
 {
 	const struct parquet_page *p = &h->page;
 
-	return h->packed >= 0 && (uint64_t)h->packed <= room && h->unpacked >= 0 && h->unpacked <= PARQUET_PAGE_MAX &&
+	return h->packed >= 0 && (uint64_t)h->packed <= room && h->unpacked >= 0 && h->unpacked <= INT32_MAX &&
 	       p->kind <= PARQUET_DATA_2 && (p->kind == PARQUET_INDEX || p->values <= INT32_MAX) &&
 	       (uint64_t)p->levels[0] + p->levels[1] <= (uint64_t)h->unpacked &&
 	       (uint64_t)p->levels[0] + p->levels[1] <= (uint64_t)h->packed;
@@ -152,7 +150,12 @@ int parquet_page_read(struct parquet_page *ret, const struct parquet_page_place 
 	if (rc)
 		return rc;
 	if (!is_sound_page_header(&h, p->end - at - h.bytes))
-		return fail_damaged_page("a page exceeds its column chunk, or is larger than 256 MiB", err);
+		return fail_damaged_page("a page exceeds its column chunk", err);
+	if (h.unpacked > PARQUET_PAGE_MAX)
+		return err_set(err, ERR_USAGE,
+			       "has a page of %lld MiB: expected at most %u MiB: write the file with a smaller "
+			       "row_group_size or data_page_size (pyarrow)",
+			       (long long)divide_up(h.unpacked, 1 << 20), (PARQUET_PAGE_MAX + 1) >> 20);
 	to = malloc((size_t)h.unpacked + 1);
 	if (!to)
 		rc = err_set(err, ERR_NOMEM, "out of memory: a page of %lld bytes", (long long)h.unpacked);
@@ -171,176 +174,6 @@ int parquet_page_read(struct parquet_page *ret, const struct parquet_page_place 
 	ret->next = at + h.bytes + (uint64_t)h.packed;
 	ret->plain = p->codec == DECOMPRESS_NONE || !h.is_packed ? at + h.bytes : 0;
 	return 0;
-}
-
-static size_t count_snappy_blocks(size_t n)
-{
-	return (n + DECOMPRESS_SNAPPY_BLOCK - 1) / DECOMPRESS_SNAPPY_BLOCK;
-}
-
-/* A moving window over a page's compressed bytes. */
-struct packed_window {
-	const struct byte_source *file;
-	uint64_t begin; /* start of the compressed bytes in the file */
-	size_t n;
-	unsigned char *bytes; /* WINDOW_BYTES; `have` bytes from offset `first` are valid */
-	size_t first, have;
-	bool whole; /* reads everything in order: the way is long, and the system reads ahead */
-	int rc;
-	struct err *err;
-};
-
-/* Moves the window. After a jump it reads few bytes; without one it doubles the read. */
-static void move_packed_window(struct packed_window *w, size_t place)
-{
-	const size_t end = w->first + w->have;
-	size_t most = WINDOW_BYTES;
-
-	if (!w->whole)
-		most = place > end || !w->have ? JUMP_BYTES : 2 * w->have < most ? 2 * w->have : most;
-	w->first = w->whole && place > end ? end : place;
-	w->have = w->n - w->first < most ? w->n - w->first : most;
-}
-
-static const unsigned char *view_packed_bytes(void *user, size_t place, size_t *ret_n)
-{
-	struct packed_window *w = user;
-
-	while (!w->rc && place + DECOMPRESS_LOOK > w->first + w->have && w->first + w->have < w->n) {
-		move_packed_window(w, place);
-		w->rc = w->file->read(w->file->user, w->begin + w->first, w->bytes, w->have, w->err);
-	}
-	*ret_n = w->first + w->have - place;
-	return w->rc ? NULL : w->bytes + (place - w->first);
-}
-
-/* Checks the page's CRC if it has one. */
-static int check_packed_page(const struct byte_source *file, uint64_t at, const struct page_header *h, struct err *err)
-{
-	unsigned char *packed;
-	int rc = h->has_crc ? read_packed_page(&packed, file, at, h, err) : 0;
-
-	if (h->has_crc && !rc)
-		free(packed);
-	return rc;
-}
-
-int parquet_page_map(struct parquet_page_map *ret, const struct byte_source *file, uint64_t at, uint32_t least,
-		     struct err *err)
-{
-	struct parquet_page_map m = { .begin = 0 };
-	struct page_header h = { .packed = -1 };
-	int rc = read_page_header(&h, file, at, file->bytes, err);
-
-	if (rc)
-		return rc;
-	if (!is_sound_page_header(&h, file->bytes - at - h.bytes) || h.unpacked < (int64_t)least || !h.is_packed)
-		return 1;
-	m.levels = h.page.levels[0] + h.page.levels[1];
-	m.begin = at + h.bytes + m.levels;
-	m.n = (uint32_t)h.unpacked;
-	m.packed = (uint32_t)(h.packed - m.levels);
-	rc = check_packed_page(file, at + h.bytes, &h, err);
-	if (rc)
-		return rc;
-	m.block = malloc((count_snappy_blocks(m.n - m.levels) + 1) * sizeof(*m.block));
-	if (!m.block)
-		return err_set(err, ERR_NOMEM, "out of memory: the block table of a page of %u bytes", m.n);
-	*ret = m;
-	return 0;
-}
-
-/* Number of Snappy blocks from the first one up to the end of the range. */
-static size_t count_blocks_until(const struct parquet_page_map *m, const struct parquet_page_range *r)
-{
-	const size_t room = m->n - m->levels, begin = r->at < m->levels ? 0 : r->at - m->levels;
-
-	return count_snappy_blocks(r->n < room - (begin < room ? begin : room) ? begin + r->n : room);
-}
-
-bool parquet_page_reaches(const struct parquet_page_map *m, const struct parquet_page_range *r)
-{
-	return m->walk.known > count_blocks_until(m, r);
-}
-
-int parquet_page_grow(struct parquet_page_map *m, const struct byte_source *file, const struct parquet_page_range *r,
-		      struct err *err)
-{
-	const size_t left = count_blocks_until(m, r) * DECOMPRESS_SNAPPY_BLOCK - m->walk.done;
-	struct packed_window w = { .file = file,
-				   .begin = m->begin,
-				   .n = m->packed,
-				   .first = m->walk.at,
-				   .whole = left > STEP_BYTES,
-				   .err = err };
-	bool sound;
-
-	w.bytes = malloc(WINDOW_BYTES);
-	if (!w.bytes)
-		return err_nomem(err, "a part of a page");
-	sound = decompress_snappy_walk(&(struct decompress_look){ view_packed_bytes, &w, m->packed, m->n - m->levels },
-				       m->walk.done + (w.whole ? STEP_BYTES : left), &m->walk, m->block);
-	free(w.bytes);
-	return w.rc ? w.rc : !sound;
-}
-
-/* A Snappy block in the file. */
-struct snappy_block {
-	const struct byte_source *file;
-	uint64_t at;
-	size_t packed, n; /* compressed and uncompressed size */
-	bool raw;
-};
-
-static struct snappy_block locate_snappy_block(const struct parquet_page_map *m, const struct byte_source *file,
-					       size_t k)
-{
-	size_t left = m->n - m->levels - k * DECOMPRESS_SNAPPY_BLOCK;
-
-	return (struct snappy_block){ .file = file,
-				      .at = m->begin + m->block[k].at,
-				      .packed = m->block[k + 1].at - m->block[k].at,
-				      .n = left < DECOMPRESS_SNAPPY_BLOCK ? left : DECOMPRESS_SNAPPY_BLOCK,
-				      .raw = m->block[k].raw };
-}
-
-/* Copies n bytes of a block, from offset `skip`. */
-static int read_snappy_block(const struct snappy_block *b, size_t skip, size_t n, void *to, struct err *err)
-{
-	unsigned char *packed;
-	int rc;
-
-	if (b->raw)
-		return b->file->read(b->file->user, b->at + b->packed - b->n + skip, to, n, err);
-	packed = malloc(b->packed + b->n + 1);
-	if (!packed)
-		return err_nomem(err, "a part of a page");
-	rc = b->file->read(b->file->user, b->at, packed, b->packed, err);
-	if (!rc && !decompress_snappy_blocks(packed, b->packed, packed + b->packed, b->n))
-		rc = fail_damaged_page("a page cannot be decompressed", err);
-	if (!rc)
-		memcpy(to, packed + b->packed + skip, n);
-	free(packed);
-	return rc;
-}
-
-int parquet_page_part(const struct parquet_page_map *m, const struct byte_source *file,
-		      const struct parquet_page_range *r, void *to, struct err *err)
-{
-	unsigned char *into = to;
-	const size_t n = r->n, from = r->at - m->levels;
-	int rc = 0;
-
-	if (r->at < m->levels || n > m->n - r->at || !n)
-		return fail_damaged_page("a page has changed since it was indexed", err);
-	for (size_t done = 0, part; !rc && done < n; done += part) {
-		const struct snappy_block b = locate_snappy_block(m, file, (from + done) / DECOMPRESS_SNAPPY_BLOCK);
-		const size_t skip = (from + done) % DECOMPRESS_SNAPPY_BLOCK;
-
-		part = n - done < b.n - skip ? n - done : b.n - skip;
-		rc = read_snappy_block(&b, skip, part, into + done, err);
-	}
-	return rc;
 }
 
 /* ---- number streams: the RLE/bit-packed hybrid, and delta encoding ---- */

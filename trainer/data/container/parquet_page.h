@@ -72,44 +72,9 @@ struct parquet_page_place {
 	int codec;
 };
 
-/* Reads and decompresses a page. ERR_CORRUPT: damaged; the message does not name the
- * file. */
+/* Reads and decompresses a page. ERR_CORRUPT: damaged; ERR_USAGE: larger than PARQUET_PAGE_MAX. The messages do not
+ * name the file. */
 int parquet_page_read(struct parquet_page *ret, const struct parquet_page_place *p, struct err *err);
-
-/* The block table of a Snappy page: it lets the reader decompress a part of the page. */
-struct parquet_page_map {
-	uint64_t begin;			/* file offset of the compressed bytes */
-	uint32_t levels;		/* uncompressed bytes in front of them */
-	uint32_t n;			/* uncompressed size of the page */
-	uint32_t packed;		/* compressed size, without the levels */
-	struct decompress_walk walk;	/* how much of the page the table covers */
-	struct decompress_block *block; /* filled by decompress_snappy_walk; the caller frees it */
-};
-
-/* Creates an empty block table for a page of at least `least` bytes. Returns 1 if the page is smaller or cannot be
- * read in parts; ERR_CORRUPT: damaged. */
-int parquet_page_map(struct parquet_page_map *ret, const struct byte_source *file, uint64_t at, uint32_t least,
-		     struct err *err);
-
-/* A range of a page's uncompressed bytes: n bytes from offset `at`. */
-struct parquet_page_range {
-	uint32_t at;
-	size_t n;
-};
-
-/* Returns true if the table covers the range. Those entries stay unchanged while the table
- * grows. */
-bool parquet_page_reaches(const struct parquet_page_map *m, const struct parquet_page_range *r);
-
-/* Extends the table one step towards the range. One thread at a time. Returns 1 if the page cannot be read in
- * parts. */
-int parquet_page_grow(struct parquet_page_map *m, const struct byte_source *file, const struct parquet_page_range *r,
-		      struct err *err);
-
-/* Copies the range of the page (of parquet_page's bytes), which the table must cover, to `to`. ERR_CORRUPT: out of
- * range or damaged. */
-int parquet_page_part(const struct parquet_page_map *m, const struct byte_source *file,
-		      const struct parquet_page_range *r, void *to, struct err *err);
 
 /* ---- streams of numbers in pages ---- */
 

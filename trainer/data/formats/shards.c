@@ -7,7 +7,6 @@
 
 #include "trainer/data/formats/formats.h"
 #include "trainer/data/formats/shards_inside.h"
-#include "trainer/data/store/ring_file.h"
 
 static const struct dataset_ops raw_ops;
 
@@ -41,33 +40,29 @@ static bool has_packed_samples(const struct shards *d)
 	return d->samples.n && d->samples.at[0].packed;
 }
 
-/* Opens the ring file on the disk of --cache, or in the user's cache folder. */
-static struct ring_file *open_overflow_ring(const struct dataset_opts *o, uint64_t bytes)
+/* Opens the page cache with memory for all pages, estimated from the samples' sizes, or with the limit. Then the set's
+ * window must fit it. */
+static int open_page_cache(struct shards *d, struct err *err)
 {
-	char folder[CACHE_DIR_PATH_BYTES];
-	bool given = o->cache && strcmp(o->cache, "ram") != 0;
-
-	if (!given && !cache_dir_in_cache(o->path, folder))
-		return NULL;
-	return ring_file_open(given ? o->cache : folder,
-			      bytes < PAGE_CACHE_ASIDE_BYTES ? bytes : PAGE_CACHE_ASIDE_BYTES);
-}
-
-/* Opens the page cache with memory for all pages, estimated from the samples' sizes, or with the limit and a ring
- * file. */
-static int open_page_cache(struct shards *d, const struct dataset_opts *o, struct err *err)
-{
-	struct page_cache_opts opts = { .store = d->store, .memory_bytes = PAGE_CACHE_BYTES };
+	const struct sample *at = d->samples.at;
+	struct page_totals t = { 0 };
 	uint64_t bytes = 0;
 
-	for (int64_t i = 0; i < d->samples.n; i++)
-		bytes += d->samples.at[i].packed ? d->samples.at[i].bytes + d->samples.at[i].bytes / 8 + 64 : 0;
-	if (bytes < PAGE_CACHE_BYTES)
-		opts.memory_bytes = bytes;
-	else
-		opts.aside = open_overflow_ring(o, bytes);
-	d->set.base.buffer_bytes = objects_buffer_bytes(d->store) + opts.memory_bytes;
-	return page_cache_new(&d->pages, &opts, err);
+	for (int64_t i = 0; i < d->samples.n; i++) {
+		const uint64_t end = (uint64_t)samples_inside(at[i].packed) + at[i].bytes;
+
+		if (!at[i].packed)
+			continue;
+		bytes += at[i].bytes + at[i].bytes / 8 + 64;
+		t.largest = end > t.largest ? end : t.largest;
+		t.pages += !i || at[i].object != at[i - 1].object || at[i].offset != at[i - 1].offset;
+		t.samples++;
+	}
+	if (bytes > PAGE_CACHE_BYTES)
+		d->set.base.page_window = page_cache_window(&t, PAGE_CACHE_BYTES);
+	bytes = bytes < PAGE_CACHE_BYTES ? bytes : PAGE_CACHE_BYTES;
+	d->set.base.buffer_bytes = objects_buffer_bytes(d->store) + bytes;
+	return page_cache_new(&d->pages, d->store, bytes, err);
 }
 
 /* Opens a set of shards. Implements dataset_ops.open. */
@@ -93,7 +88,7 @@ static int shards_open(struct dataset **ret, const struct dataset_opts *o, struc
 	if (!rc)
 		rc = shards_find(d, o, err);
 	if (!rc)
-		rc = open_page_cache(d, o, err);
+		rc = open_page_cache(d, err);
 	d->set.base.far = d->store && (objects_far(d->store) || has_packed_samples(d));
 	d->set.base.remote = d->store && objects_remote(d->store);
 	if (!rc)
@@ -164,6 +159,21 @@ static void shards_facts(const struct dataset *base, enum split split, struct da
 	ret->cached_bytes = d->cached_bytes;
 }
 
+/* Notes that a window is smaller than the user's. */
+static void note_page_window(struct shards *d, const struct dataset_windows *w)
+{
+	const struct dataset_page_window *most = &d->set.base.page_window;
+	char text[256];
+
+	if (!most->lanes || w->window <= most->samples)
+		return;
+	snprintf(text, sizeof(text),
+		 "the compressed pages of %lld samples fit into the %u MiB for them: windows have that many, not %lld "
+		 "(--shuffle-window): write smaller pages (row_group_size of pyarrow) to shuffle more",
+		 (long long)most->samples, (unsigned)(PAGE_CACHE_BYTES >> 20), (long long)w->window);
+	image_set_note(&d->set, text);
+}
+
 /* Sets the store's memory limit for the windows, and notes if it does not suffice. Implements dataset_ops.hold. */
 static void shards_hold(struct dataset *base, const struct dataset_windows *w)
 {
@@ -174,7 +184,11 @@ static void shards_hold(struct dataset *base, const struct dataset_windows *w)
 	struct dataset_facts facts = { 0 };
 	char text[256];
 
-	if (n < 1 || !base->remote || has_packed_samples(d)) /* the page cache decompresses pages once */
+	if (has_packed_samples(d)) {
+		note_page_window(d, w);
+		return;
+	}
+	if (n < 1 || !base->remote)
 		return;
 	shards_facts(base, SPLIT_TRAIN, &facts);
 	windows.bytes = facts.bytes / (uint64_t)n * (uint64_t)samples;

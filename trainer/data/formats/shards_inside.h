@@ -11,25 +11,26 @@
 #include "trainer/data/store/data_objects.h"
 
 /* ---- page_cache.c ----
- * A cache of uncompressed pages of shards (Parquet's and Arrow's), kept for neighbouring samples: recently used ones in
- * memory, up to memory_bytes, the others in the overflow ring file as long as it has room. Thread-safe. */
+ * A cache of uncompressed pages of shards (Parquet's and Arrow's), kept for neighbouring samples. The set's window is
+ * so small that its pages fit (struct dataset_page_window): each is then decompressed once an epoch. Thread-safe. */
 
-#define PAGE_CACHE_BYTES ((uint64_t)256 << 20)
-#define PAGE_CACHE_ASIDE_BYTES ((uint64_t)8 << 30)
+#define PAGE_CACHE_BYTES ((uint64_t)512 << 20)
 
 struct page_cache;
-struct ring_file;
 
-struct page_cache_opts {
-	struct objects *store;
-	uint64_t memory_bytes; /* limit for pages in memory, except those being copied from */
-	struct ring_file
-		*aside; /* overflow ring file; owned by the cache, even if page_cache_new fails; NULL: no ring */
+/* Creates an empty cache of pages of `store`, which is borrowed, with at most memory_bytes, except for pages that are
+ * being copied from. ERR_NOMEM. */
+int page_cache_new(struct page_cache **ret, struct objects *store, uint64_t memory_bytes, struct err *err);
+void page_cache_free(struct page_cache *p); /* NULL is fine */
+
+struct page_totals {
+	int64_t pages, samples; /* >= 1 */
+	uint64_t largest;	/* bytes of a page */
 };
 
-/* Creates an empty cache. ERR_NOMEM. */
-int page_cache_new(struct page_cache **ret, const struct page_cache_opts *o, struct err *err);
-void page_cache_free(struct page_cache *p); /* NULL is fine */
+/* The largest window of a set whose pages do not all fit. The memory is the same on every machine, so that the order of
+ * samples does not depend on it. */
+struct dataset_page_window page_cache_window(const struct page_totals *t, uint64_t memory_bytes);
 
 /* Reads the bytes of a compressed sample into `to`. ERR_CORRUPT: its page is damaged. */
 int page_cache_read(struct page_cache *p, const struct sample *one, const struct stop *stop, void *to, struct err *err);

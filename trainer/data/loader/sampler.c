@@ -193,17 +193,19 @@ void window_init(struct window *w, const struct window_opts *o)
 	*w = (struct window){ .o = *o, .batches = o->window / o->global };
 	if (w->batches < 1)
 		w->batches = 1;
+	if (!w->o.lanes)
+		w->o.lanes = WINDOW_LANES;
 }
 
 /* Positions of a batch that belong to lower lanes. */
 static int64_t count_places_before(const struct window *w, int64_t lane)
 {
-	return (int64_t)(((__int128)lane * w->o.global + WINDOW_LANES - 1) / WINDOW_LANES);
+	return (int64_t)(((__int128)lane * w->o.global + w->o.lanes - 1) / w->o.lanes);
 }
 
 static struct lane_span locate_lane(const struct window *w, int64_t place)
 {
-	int64_t number = window_lane_number(place, w->o.global);
+	int64_t number = window_lane_number(place, w->o.global, w->o.lanes);
 	int64_t first = count_places_before(w, number), next = count_places_before(w, number + 1);
 	int64_t whole = w->o.n / w->o.global, rest = w->o.n % w->o.global; /* batches */
 
@@ -364,8 +366,9 @@ bool sampler_is_alone(const struct sampler *s, int rank, int64_t position)
 	if (position / global != sampler_positions(s) / global)
 		return false;
 	usual = sampler_part(s, 0, rank);
-	lane = window_lane_number(position % global, global);
-	return lane < window_lane_number(usual.begin, global) || lane > window_lane_number(usual.end - 1, global);
+	lane = window_lane_number(position % global, global, s->lanes);
+	return lane < window_lane_number(usual.begin, global, s->lanes) ||
+	       lane > window_lane_number(usual.end - 1, global, s->lanes);
 }
 
 static int add_micro_shape(struct micro_shape *shapes, int n, struct micro_shape shape)
@@ -484,7 +487,8 @@ static void permute_pieces(struct order *o, const struct sampler *s)
 		o->piece_start[i + 1] = o->piece_start[i] + find_piece_begin(s, piece + 1) - find_piece_begin(s, piece);
 	}
 	key.stream = rng_stream("shuffle window") ^ (uint64_t)o->epoch;
-	window_init(&o->window, &(struct window_opts){ s->n_samples, s->global_batch, s->window, key });
+	window_init(&o->window,
+		    &(struct window_opts){ s->n_samples, s->global_batch, s->window, s->lanes, key });
 }
 
 void order_make(struct order *o, const struct sampler *s, int64_t epoch)

@@ -36,6 +36,7 @@ struct sampler {
 	uint64_t seed;
 	enum sampler_order order; /* natural when endless */
 	int64_t window;		  /* SAMPLER_WINDOW: samples that are shuffled together; >= 1 */
+	int lanes;		  /* SAMPLER_WINDOW: 1 to WINDOW_LANES; 0: WINDOW_LANES */
 	/* SAMPLER_WINDOW: first sample of each piece (shard), ascending from 0; the entry after the last of n_pieces
 	 * is N. Borrowed. NULL: pieces of SAMPLER_PIECE samples. */
 	const int64_t *piece;
@@ -84,19 +85,18 @@ int sampler_shapes(const struct sampler *s, struct micro_shape ret[SAMPLER_SHAPE
 /* Returns part `rank` of [begin, end), divided into `world` contiguous parts whose sizes differ by at most one. */
 struct range range_part(struct range r, int rank, int world);
 
-/* A shuffled order that reads a set nearly sequentially, in 64 lanes at once: a pure function of key, N and the global
- * batch G, without a table.
+/* A shuffled order that reads a set nearly sequentially, in L lanes at once: a pure function of key, N, L and the
+ * global batch G, without a table. L is 64, or less for sets of large compressed pages (struct dataset_page_window).
  *
- * Position j of a batch belongs to lane floor(j 64 / G), so lane l has w consecutive positions of each batch. Ranks
+ * Position j of a batch belongs to lane floor(j L / G), so lane l has w consecutive positions of each batch. Ranks
  * take contiguous parts of a batch, so they read different lanes. The lanes divide 0 … N-1 into consecutive ranges,
  * each as long as the lane's positions in an epoch. A lane's samples are permuted within windows: as many batches as
  * have `window` samples over all lanes. */
 
-#define WINDOW_LANES 64
-
 struct window_opts {
 	int64_t n, global; /* >= 1 */
 	int64_t window;	   /* samples, >= 1 */
+	int lanes;	   /* 0: WINDOW_LANES */
 	struct rng_key key;
 };
 
@@ -105,9 +105,9 @@ struct window {
 	int64_t batches; /* per window, >= 1 */
 };
 
-static inline int64_t window_lane_number(int64_t place, int64_t global)
+static inline int64_t window_lane_number(int64_t place, int64_t global, int lanes)
 {
-	return (int64_t)((__int128)place * WINDOW_LANES / global);
+	return (int64_t)((__int128)place * (lanes ? lanes : WINDOW_LANES) / global);
 }
 
 /* Initialises *w for one epoch, whose key is o->key. */
