@@ -491,33 +491,37 @@ static void unreadable_files_are_named(void **state)
 		}
 }
 
-static void close_does_not_wait_for_slow_batches(void **state)
+static const struct dataset_ops *own_ops;
+
+static int read_slowly(const struct dataset *d, const struct dataset_read *r, struct err *err)
 {
+	clock_sleep_s(0.002);
+	return own_ops->read(d, r, err);
+}
+
+static void waits_for_a_slow_disk_are_counted(void **state)
+{
+	struct dataset_ops slow = *set->ops;
+
 	(void)state;
+	own_ops = set->ops;
+	slow.read = read_slowly;
+	set->ops = &slow;
 	for (int workers = 0; workers < 2; workers++) {
 		struct loader_opts o = opts(1, 0, workers);
-		struct loader *l;
+		struct loader *l = opened(&o);
 		struct loader_batch b;
-		double sum = 0, began;
+		double sum = 0;
 
-		o.slow_s = 0.02;
-		l = opened(&o);
 		for (int i = 0; i < 5; i++) {
 			assert_int_equal(loader_next(l, &b, NULL), 1);
 			sum += b.wait_s;
 			loader_release(l, &b);
 		}
-		assert_true(sum > 0.08);
+		assert_true(sum > 0.04);
 		loader_close(l);
-		if (!workers)
-			continue;
-		o.slow_s = 30;
-		l = opened(&o);
-		clock_sleep_s(0.02);
-		began = clock_mono_s();
-		loader_close(l);
-		assert_true(clock_mono_s() - began < 5);
 	}
+	set->ops = own_ops;
 }
 
 /* Workers block all signals, which the rest of the program handles. */
@@ -694,7 +698,7 @@ int main(void)
 		cmocka_unit_test(slots_are_returned_in_any_order),
 		cmocka_unit_test(endless_and_plain_floats),
 		cmocka_unit_test(unreadable_files_are_named),
-		cmocka_unit_test(close_does_not_wait_for_slow_batches),
+		cmocka_unit_test(waits_for_a_slow_disk_are_counted),
 		cmocka_unit_test(workers_block_signals),
 		cmocka_unit_test(starts_again),
 		cmocka_unit_test(does_not_wait_while_stopping),

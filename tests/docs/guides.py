@@ -25,7 +25,7 @@ CHANGES = [(r"/usr/share/datasets/fashion-mnist", "data"),
            (r"--save-steps 50", "--save-steps 2"),
            (r"--trace-steps 10:13", "--trace-steps 2:3"),
            (r"--seconds 5", "--seconds 2"),
-           (r"^timeout -s KILL 20 ", "DPTRAIN_TEST_DIE=launcher:1 "),
+           (r"^timeout -s KILL 20 dptrain ", "DPTRAIN_TEST_DIE=launcher:1 " + os.path.join(page.BUILD, "tests", "dptrain") + " "),
            (r"https://data\.example", "$WEB"),
            (r"-Itracker ", "-I$SRC/tracker ")]
 

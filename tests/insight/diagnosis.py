@@ -22,7 +22,7 @@ FAULTS = {  # run: environment, flags, verdict, words of the evidence
 
 
 def train(runs, text, name, environment, flags):
-    line = [helper.DPTRAIN, "--experiment", "slow", "--run-name", name, "--runs-dir", runs, "--data-path", text, "--tokenizer", "bytes",
+    line = [helper.program(environment), "--experiment", "slow", "--run-name", name, "--runs-dir", runs, "--data-path", text, "--tokenizer", "bytes",
             "--max-steps", "60", *MODEL, *flags]
     r = subprocess.run(line, capture_output=True, text=True, timeout=120, env=dict(os.environ, **environment))
     lib.equal(r.returncode, 0, f"{name}: {r.stderr}")

@@ -21,7 +21,7 @@ MODEL = ["--model", "gpt2-124m", "--n-layer", "1", "--n-head", "2", "--n-embd", 
 
 
 def doctor(folder, *flags, environment=None, code=0):
-    r = subprocess.run([helper.DPTRAIN, "doctor", *flags], capture_output=True, text=True, timeout=120, cwd=folder,
+    r = subprocess.run([helper.program(environment), "doctor", *flags], capture_output=True, text=True, timeout=120, cwd=folder,
                        env=dict(os.environ, **(environment or {})))
     lib.equal(r.returncode, code, f"{flags}: {r.stderr}")
     return r

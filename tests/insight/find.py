@@ -12,7 +12,7 @@ import signal
 import subprocess
 import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "train"))
-from helper import DPTRAIN, LAUNCHER, Folder, check, dptrain, environment, fast, finish, read_run
+from helper import LAUNCHER, Folder, check, dptrain, environment, fast, finish, program, read_run
 
 MODEL = ["--model", "gpt2-124m", "--n-layer", 1, "--n-head", 2, "--n-embd", 32, "--block-size", 16, "--tokenizer", "bytes", "-b", 8,
          "--opt", "adamw", "-j", 1, "--report-to", "none", "--system-interval", 0, *fast()]
@@ -97,9 +97,9 @@ def refused(text):
 def interrupted(tmp, text, name, where, *words):
     """A search interrupted after a run in that folder has made steps ends as killed, without an answer."""
     runs = os.path.join(tmp, "killed-" + name)
-    line = [DPTRAIN, "find", *words, *map(str, MODEL), "--data-path", text, "--runs-dir", runs]
-    p = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                         env=environment({"DPTRAIN_TEST_SLOW_RANK": "0:100"}))
+    slow = {"DPTRAIN_TEST_SLOW_RANK": "0:100"}
+    line = [program(slow), "find", *words, *map(str, MODEL), "--data-path", text, "--runs-dir", runs]
+    p = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(slow))
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline and p.poll() is None:
         journals = glob.glob(os.path.join(runs, "find", where, "events.*"))

@@ -11,11 +11,11 @@ FIRST, LAST = 6, 8
 
 def train(runs, text, *flags, code=0, slow_ms=0):
     """slow_ms: minimum time to load each batch."""
-    line = [helper.DPTRAIN, "--experiment", "traces", "--runs-dir", runs, "--data-path", text, "--tokenizer", "bytes", "--max-steps", "10",
+    slow = {"DPTRAIN_TEST_SLOW_LOADER": str(slow_ms)} if slow_ms else {}
+    line = [helper.program(slow), "--experiment", "traces", "--runs-dir", runs, "--data-path", text, "--tokenizer", "bytes", "--max-steps", "10",
             "--model", "gpt2-124m", "--n-layer", "2", "--n-head", "2", "--n-embd", "64", "--block-size", "32", "-b", "8", "--threads", "1",
             "--backend", "ref", "--precision", "fp64", "-j", "1", *flags]
-    environment = dict(os.environ, DPTRAIN_TEST_SLOW_LOADER=str(slow_ms)) if slow_ms else None
-    r = subprocess.run(line, capture_output=True, text=True, timeout=120, env=environment)
+    r = subprocess.run(line, capture_output=True, text=True, timeout=120, env=dict(os.environ, **slow))
     lib.equal(r.returncode, code, f"{flags}: {r.stderr}")
     return r.stderr
 

@@ -5,7 +5,7 @@ import shutil
 import subprocess
 import time
 
-from helper import DPTRAIN, environment, skip
+from helper import DPTRAIN, environment, program, skip
 
 
 def ip(*words):
@@ -65,8 +65,8 @@ class Spaces:
     def command(self, i, *words):
         return ["ip", "netns", "exec", self.names[i], *map(str, words)]
 
-    def start(self, i, *flags, env=None, program=DPTRAIN, **more):
-        return subprocess.Popen(self.command(i, program, *flags), env=environment(env), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    def start(self, i, *flags, env=None, before=(), **more):
+        return subprocess.Popen(self.command(i, *before, program(env), *flags), env=environment(env), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                 universal_newlines=True, stdin=subprocess.DEVNULL, **more)
 
     def link(self, i, state):

@@ -15,7 +15,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.dont_write_bytecode = True
 sys.path[:0] = [os.path.join(HERE, "..", folder) for folder in ("train", "data", "nodes", ".")]
-from helper import BUILD, DPTRAIN, SOURCE, environment, read_run  # noqa: E402
+from helper import BUILD, DPTRAIN, SOURCE, environment, program, read_run  # noqa: E402
 
 # Student's t at 97.5 %, by degrees of freedom.
 T = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262, 10: 2.228, 11: 2.201, 12: 2.179,
@@ -169,7 +169,7 @@ class Study:
             return None
         place = os.path.join(self.runs_dir, "study-" + self.name)
         before = set(os.listdir(place)) if os.path.isdir(place) else set()
-        words = [*command, DPTRAIN, *map(str, flags), "--report-to", "none", "--runs-dir", self.runs_dir, "--experiment", "study-" + self.name,
+        words = [*command, program(env), *map(str, flags), "--report-to", "none", "--runs-dir", self.runs_dir, "--experiment", "study-" + self.name,
                  "--run-name", label, "--save-total-limit", "1"]
         job = subprocess.Popen(words, env=environment(env), stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True,
                                stdin=subprocess.DEVNULL, start_new_session=False)

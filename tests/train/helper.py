@@ -18,6 +18,7 @@ import zlib
 BUILD = os.environ.get("builddir", os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "build"))
 SOURCE = os.environ.get("srcdir", os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 DPTRAIN = os.path.join(BUILD, "dptrain")
+HOOKED = os.path.join(BUILD, "tests", "dptrain")
 FASHION = "/usr/share/datasets/fashion-mnist"
 SKIP = 77
 
@@ -75,14 +76,19 @@ def environment(extra=None):
     return env
 
 
+def program(env=None):
+    """The program that heeds the DPTRAIN_TEST_ variables of hooks.c if there are any, else dptrain."""
+    return HOOKED if any(name.startswith("DPTRAIN_TEST_") for name in env or ()) else DPTRAIN
+
+
 def dptrain(*flags, env=None, timeout=100):
     """Runs dptrain to its end; returns the completed process, with stdout and stderr as text."""
-    return subprocess.run([DPTRAIN, *map(str, flags)], env=environment(env), timeout=timeout, stdout=subprocess.PIPE,
+    return subprocess.run([program(env), *map(str, flags)], env=environment(env), timeout=timeout, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, universal_newlines=True, stdin=subprocess.DEVNULL)
 
 
 def start(*flags, env=None, **more):
-    return subprocess.Popen([DPTRAIN, *map(str, flags)], env=environment(env), stdout=subprocess.PIPE,
+    return subprocess.Popen([program(env), *map(str, flags)], env=environment(env), stdout=subprocess.PIPE,
                             stderr=subprocess.PIPE, universal_newlines=True, stdin=subprocess.DEVNULL, **more)
 
 

@@ -112,7 +112,7 @@ def train(folder, env):
     helper.make_set(data, 512, 64)
     fashion = readme.commands("docs/tutorial.md", "\n## First runs\n", "Before you train").replace("/usr/share/datasets/fashion-mnist", data)
     day = readme.replaced(readme.commands("docs/tutorial.md", "\n## A training day\n", "Take the weights away"), (r"^DATA=.*$", "DATA=" + data),
-                   (r"^timeout ", "DPTRAIN_TEST_DIE=launcher:5 timeout "), (r"--save-steps \d+", "--save-steps 2"))
+                   (r"^(timeout.*) dptrain ", r"DPTRAIN_TEST_DIE=launcher:5 \1 %s " % helper.HOOKED), (r"--save-steps \d+", "--save-steps 2"))
     check("killed" in bash(fashion + day, folder, env), "the run is killed")
 
 

@@ -20,7 +20,7 @@ import readme  # noqa: E402
 def small(script, data, other):
     """Substitutes smaller data and a death at a known step, and nothing else."""
     return readme.replaced(script, (r"^DATA=.*$", "DATA=" + data), (r"^OTHER=.*$", "OTHER=" + other),
-                           (r"^timeout ", "DPTRAIN_TEST_DIE=launcher:5 timeout "), (r"--save-steps \d+", "--save-steps 2"),
+                           (r"^(timeout.*) dptrain ", r"DPTRAIN_TEST_DIE=launcher:5 \1 %s " % helper.HOOKED), (r"--save-steps \d+", "--save-steps 2"),
                            (r"--epochs 4", "--max-steps 5"))
 
 

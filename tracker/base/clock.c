@@ -3,7 +3,6 @@
 #include "tracker/base/clock.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <time.h>
 
 static int64_t read_clock_ns(clockid_t id)
@@ -52,17 +51,4 @@ void clock_sleep_s(double seconds)
 	t.tv_nsec = (long)((seconds - (double)t.tv_sec) * 1e9);
 	while (nanosleep(&t, &t) && errno == EINTR)
 		;
-}
-
-struct clock_hook clock_hook(void)
-{
-	const char *hook = getenv("DPTRACK_TEST_CLOCK");
-	struct clock_hook c = { .factor = 1 };
-	char *end;
-
-	if (!hook)
-		return c;
-	c.factor = strtod(hook, &end);
-	c.from_s = clock_mono_s() + (*end == ':' ? strtod(end + 1, NULL) : 0);
-	return c;
 }

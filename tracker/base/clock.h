@@ -12,13 +12,4 @@ double clock_wall_s(void);   /* seconds since 1970 UTC */
 int64_t clock_wall_ms(void);
 void clock_sleep_s(double seconds);
 
-/* DPTRACK_TEST_CLOCK=factor:seconds, for tests: that many seconds after this call, cores count as slower by the factor.
- * Callers apply it: nodes of host backends, and the loop that measures the clock. */
-struct clock_hook {
-	double factor; /* 1: no slowdown */
-	double from_s; /* clock_mono_s */
-};
-
-struct clock_hook clock_hook(void);
-
 #endif

@@ -387,7 +387,6 @@ void sample_begin(struct system_sample *s, const char *root, const char *gpu)
 	struct gpu_stats now;
 
 	*s = (struct system_sample){ .root = root, .loop_s = INFINITY, .gpu = gpu ? gpu_open(gpu) : NULL };
-	s->slow = clock_hook();
 	gpu_read(s->gpu, &now);
 	s->gpu_throttled_s = now.throttled_s;
 	counters_read(&s->first, root);
@@ -398,14 +397,12 @@ void sample_begin(struct system_sample *s, const char *root, const char *gpu)
 /* Dependent multiplications: a fixed number of cycles, independent of the compiler and the caches. */
 void sample_loop(struct system_sample *s)
 {
-	const int turns = clock_mono_s() < s->slow.from_s ? LOOP_TURNS : (int)(s->slow.factor * LOOP_TURNS);
-
 	for (int i = 0; i < LOOP_TRIES; i++) {
 		double start = clock_mono_s(), took;
 		volatile uint64_t result;
 		uint64_t x = 1;
 
-		for (int k = 0; k < turns; k++) {
+		for (int k = 0; k < LOOP_TURNS; k++) {
 			x *= 6364136223846793005u;
 			__asm__ volatile("" : "+r"(x));
 		}

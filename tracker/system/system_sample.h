@@ -94,7 +94,6 @@ struct system_sample {
 	struct gpu *gpu; /* NULL: no GPU, or no NVML */
 	double gpu_throttled_s;
 	double loop_s;		/* the shortest since the last sample; INFINITY: none */
-	struct clock_hook slow; /* for tests: slows the loop down */
 };
 
 const char *sample_key(enum sample_series s); /* "system/cpu_percent" */

@@ -51,7 +51,6 @@ static struct loader_opts make_loader_opts(const struct loading_opts *o)
 				     .mixup = { training ? cfg->mixup_alpha : 0, training ? cfg->cutmix_alpha : 0 },
 				     .epochs = training ? 0 : 1,
 				     .resting = o->resting,
-				     .slow_s = o->slow_s,
 				     .ends = rank_is_to_end,
 				     .ends_user = (void *)(uintptr_t)o->rank,
 				     .worked = o->worked,

@@ -19,7 +19,6 @@ struct loading_opts {
 	int64_t step;	  /* finished optimiser steps */
 	int active;	  /* threads that load ahead at first, with --workers auto */
 	void *memory;	  /* planned memory; NULL: none */
-	double slow_s;	  /* least seconds of a batch (test hook) */
 	void (*worked)(void *user, int thread, double from_s, double to_s); /* see loader_opts */
 	void *worked_user;
 	_Atomic uint64_t *raw_bytes; /* see loader_opts */

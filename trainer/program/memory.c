@@ -8,7 +8,6 @@
 #include "trainer/launch/machine.h"
 #include "trainer/ops/copy/copy.h"
 #include "trainer/program/planning.h"
-#include "trainer/program/test_hooks.h"
 
 #define MIB 1048576.0
 #define FILE_BYTES (2 * COPY_PIECE_BYTES) /* resident part of an offload file: a piece being read, one being written */
@@ -45,8 +44,7 @@ static int64_t plan_bytes_needed(const struct plan *p, const struct rank *r)
  * fit is refused. */
 static int64_t available_on_host(const struct rank_context *seat, const char **ret_whose)
 {
-	int64_t hook = test_hooks_memory(), own = machine_mappable_bytes();
-	int64_t machine = hook >= 0 ? hook : machine_available_bytes();
+	int64_t machine = machine_available_bytes(), own = machine_mappable_bytes();
 
 	*ret_whose = "this machine has";
 	if (own > INT64_MAX / seat->local_world || (machine > 0 && machine <= own * seat->local_world))

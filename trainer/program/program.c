@@ -7,7 +7,6 @@
 
 #include "trainer/ops/accumulate/accumulate.h"
 #include "trainer/ops/step_guard/step_guard.h"
-#include "trainer/program/test_hooks.h"
 
 struct program_build {
 	const struct program_opts *o;
@@ -116,11 +115,6 @@ static int run_optimizer(struct program_build *b, struct err *err)
 		if (b->g->tensors[i]->grad)
 			b->g->tensors[i]->grad->keep = true;
 	return optimizer_add(b->g, &o, err);
-}
-
-static int run_fault(struct program_build *b, struct err *err)
-{
-	return test_hooks_plant(b->g) ? err_set(err, b->g->err.code, "%s", b->g->err.text) : 0;
 }
 
 static int run_averages(struct program_build *b, struct err *err)
@@ -234,7 +228,6 @@ static int run_schedule(struct program_build *b, struct err *err)
 				    .micros = micros,
 				    .inputs_ahead = b->o->backend->streams != NULL };
 	struct schedule_turn *turn;
-	int rc;
 
 	if (!s->turns || b->kind == PROGRAM_EVAL)
 		return schedule_make(&b->p->schedule, b->g, err);
@@ -242,10 +235,7 @@ static int run_schedule(struct program_build *b, struct err *err)
 	if (!turn)
 		return err_set(err, ERR_NOMEM, "out of memory: schedule of %s", b->p->name);
 	s->turns(turn, &b->o->sharing, micros);
-	rc = schedule_make_turns(&b->p->schedule, b->g, &o, err);
-	if (!rc)
-		test_hooks_plant_turns(&b->p->schedule);
-	return rc;
+	return schedule_make_turns(&b->p->schedule, b->g, &o, err);
 }
 
 enum { STEP = 1 << PROGRAM_STEP, TRAINING = STEP | 1 << PROGRAM_MICRO, ALL = TRAINING | 1 << PROGRAM_EVAL };
@@ -271,7 +261,6 @@ static const struct {
 	{ "watch outputs", STEP, BOTH, run_watch_outputs },
 	{ "averages", ALL, PROGRAMS, run_averages },
 	{ "offload", ALL, PROGRAMS, run_offload },
-	{ "fault", ALL, PROGRAMS, run_fault },
 	{ "layout", ALL, PROGRAMS, run_layout },
 	{ "kernels", ALL, PROGRAMS, run_kernels },
 	{ "schedule", ALL, PROGRAMS, run_schedule },

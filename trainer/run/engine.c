@@ -160,7 +160,6 @@ int engine_open(struct engine **ret, const struct job *job, const struct rank_co
 
 	if (!e)
 		return ERR_NOMEM;
-	e->hooks = test_hooks_read(seat->rank);
 	for (int s = 0; s < SPLIT_COUNT && job->cfg->workers < 0; s++)
 		workers_init(&e->loading[s], loading_workers(job->cfg));
 	rc = rank_meet(&e->rank, err); /* first, so that the other ranks notice from now on when this one ends */
@@ -243,7 +242,6 @@ int engine_load(struct loader **ret, struct engine *e, enum split split, struct 
 						    .step = e->step,
 						    .active = e->loading[split].n,
 						    .memory = prepared_loader(&e->prepared, split),
-						    .slow_s = split == SPLIT_TRAIN ? e->hooks.slow_batch_s : 0,
 						    .worked = e->trace ? loader_worked : NULL,
 						    .worked_user = e->trace },
 			    err);

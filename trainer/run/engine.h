@@ -3,9 +3,9 @@
 #ifndef DPT_RUN_ENGINE_H
 #define DPT_RUN_ENGINE_H
 
+#include "tracker/base/clock.h"
 #include "trainer/program/loading.h"
 #include "trainer/program/planning.h"
-#include "trainer/program/test_hooks.h"
 #include "trainer/run/exec/exec.h"
 #include "trainer/state/tensors.h"
 
@@ -38,7 +38,6 @@ struct engine {
 	struct loader *loader;	   /* loader for training; opened by engine_begin */
 	struct loader *evaluation; /* reads the evaluation set; at its end between two evaluations; NULL: not open */
 	struct workers loading[SPLIT_COUNT]; /* --workers auto: of training, of evaluation */
-	struct test_hooks hooks;
 	struct trace *trace;		  /* trace of --trace-steps; NULL: none */
 	struct nonfinite_watch *suspects; /* watches a repeated step; NULL: none */
 	struct watch *watch;		  /* watch of --watch-steps; NULL: off */

@@ -188,12 +188,6 @@ static int save_first_gradients(struct training *t, const struct step_result *r)
 
 /* ---- checks ---- */
 
-static int run_test_hooks(struct training *t, const struct step_result *r)
-{
-	test_hooks_after_step(&t->e->hooks, t->e->rank.seat, r->step);
-	return 0;
-}
-
 /* Ends a run whose values are not finite, with the cause as an alert of the run. The losses of dptrain find lr are
  * meant to diverge. */
 static int check_values(struct training *t, const struct step_result *r)
@@ -363,7 +357,6 @@ static const struct observer observers[] = {
 	{ record_trace, NULL },
 	{ record_watched_step, NULL },
 	{ print_step, print_epoch },
-	{ run_test_hooks, NULL },
 	{ check_values, NULL },
 	{ check_spike, NULL },
 	{ save_first_gradients, NULL },

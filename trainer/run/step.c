@@ -275,14 +275,8 @@ static int begin_program_run(struct engine *e, const struct program *p, const st
 				  .targets = b->targets,
 				  .vote = r->blank ? STEP_GUARD_BLANK : r->stop ? 1 : 0,
 				  .trace = e->trace };
-	double start = clock_mono_s();
 	int rc;
 
-	if (b->micro == 0 && test_hooks_slow(e->hooks.slow_step_s) > 0)
-		r->seconds[TIME_FORWARD] += end_phase(e, "forward", start);
-	start = clock_mono_s();
-	if (test_hooks_slow(e->hooks.slow_copy_s) > 0)
-		r->seconds[TIME_H2D] += end_phase(e, "h2d", start);
 	if (e->suspects)
 		call.look = nonfinite_look(e->suspects, p);
 	rc = e->bare ? cached_step_keep(e->bare, b, p, &call, err) : 0;

@@ -8,7 +8,6 @@ import json
 import os
 import subprocess
 
-from helper import DPTRAIN
 from record import median_of
 from spaces import Spaces, has_transport
 
@@ -56,7 +55,7 @@ def measure(s):
                      width, "--vocab-size", 1024, "--synthetic", "--threads", 1, "--workers", 0, "--max-steps", steps, "--nnodes", 2, "--nproc-per-node", 1,
                      "--master-addr", spaces.address[0], "--comm", "ucx", "-b", batch, "--runs-dir", s.runs_dir, "--experiment", "study-bandwidth", "--run-name", label,
                      "--report-to", "none", *WAYS[way]]
-            jobs = [spaces.start(i, "-c", cores[i % len(cores)], DPTRAIN, *flags, "--node-rank", i, program="taskset") for i in range(2)]
+            jobs = [spaces.start(i, *flags, "--node-rank", i, before=("taskset", "-c", cores[i % len(cores)])) for i in range(2)]
             said = [j.communicate(timeout=300) for j in jobs]
             folder = s.found(label)
             if any(j.returncode for j in jobs) or not folder:

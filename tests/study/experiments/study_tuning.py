@@ -9,7 +9,7 @@ import statistics
 import subprocess
 
 import noisy
-from helper import DPTRAIN, environment
+from helper import environment, program
 
 ONE, TWO = ["--threads", 1, "-j", 1], ["--threads", 1, "-j", 1, "--nproc-per-node", 2]
 SAME = ["--deterministic", "-j", 1]  # else a rank uses no more threads than cores
@@ -27,7 +27,7 @@ def faults(step_ms):
 
 def walked(s, label, flags, env, seconds, job):
     """What the doctor said of a run, recorded in the study's folder."""
-    p = subprocess.run([DPTRAIN, "doctor", *map(str, [*job, *flags]), "--seconds", str(seconds), "--json", "--runs-dir", s.runs_dir, "--experiment", "study-tuning",
+    p = subprocess.run([program(env), "doctor", *map(str, [*job, *flags]), "--seconds", str(seconds), "--json", "--runs-dir", s.runs_dir, "--experiment", "study-tuning",
                         "--run-name", label, "--report-to", "none", "--watch-steps", "0"], env=environment(env), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                        universal_newlines=True, stdin=subprocess.DEVNULL, timeout=600)
     folder = s.found(label)

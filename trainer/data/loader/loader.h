@@ -77,8 +77,7 @@ struct loader_opts {
 	/* Workers do not read ahead from this step on, counted over all epochs. A caller that asks for these steps
 	 * still gets them. 0: no limit. */
 	int64_t steps_end;
-	bool resting;  /* starts at its end and reads nothing until loader_rewind; requires epochs > 0 */
-	double slow_s; /* tests of data_wait: minimum time to fill a batch */
+	bool resting; /* starts at its end and reads nothing until loader_rewind; requires epochs > 0 */
 	/* Optional: called after each piece of a thread's work with its times (clock_mono_s). Threads are numbered
 	 * from 0. Several threads call it, one at a time; it must not block. */
 	void (*worked)(void *user, int thread, double from_s, double to_s);

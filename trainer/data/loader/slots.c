@@ -206,7 +206,6 @@ void slots_assign(struct slots *s)
 	list_slot_samples(s, slot, global, r);
 	slot->claimed = slot->done = 0;
 	slot->failed_at = -1;
-	slot->ready_at = s->o->slow_s > 0 ? clock_mono_s() + s->o->slow_s : 0;
 	s->queue[(s->first + s->n++) % s->size.n] = n;
 	s->current = slot->batch.count ? n : -1;
 	load_position_advance(s->o, &s->next);
@@ -280,13 +279,6 @@ static int fill_slot_sample(struct slots *s, struct loader_slot *slot, int64_t i
 	return 0;
 }
 
-/* Delays a full slot (opts.slow_s), unless the loader stops. */
-static void wait_for_slow_slot(struct slots *s, double until)
-{
-	while (until > 0 && !s->stop->now && cond_wait_until(&s->work, &s->lock, until))
-		;
-}
-
 /* Mixes each sample of a slot with the one before it, from the last one on, so that the one before is still unmixed;
  * the labels become pairs. */
 static void mix_slot(const struct slots *s, struct loader_slot *slot)
@@ -322,7 +314,6 @@ static void finish_slot_chunk(struct slots *s, struct loader_slot *slot, struct 
 		mix_slot(s, slot);
 		pthread_mutex_lock(&s->lock);
 	}
-	wait_for_slow_slot(s, slot->ready_at);
 }
 
 /* Claims a chunk of the current slot and fills it. Called and returns with the lock held. */

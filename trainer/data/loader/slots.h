@@ -133,7 +133,6 @@ struct loader_slot {
 	struct mixup_draw mixup;
 	int64_t failed_at; /* index of the first unreadable sample; -1: none */
 	struct err err;	   /* … and its error */
-	double ready_at;   /* earliest time of delivery (opts.slow_s) */
 	bool held;
 };
 

@@ -149,7 +149,6 @@ struct picture {
 	struct picture_input in;
 	size_t codec; /* codec of the loaded file */
 	struct codec_header header;
-	bool never_shrinks; /* for measurements: $DPTRAIN_TEST_NO_SHRINK */
 };
 
 int picture_new(struct picture **ret, struct err *err)
@@ -157,8 +156,6 @@ int picture_new(struct picture **ret, struct err *err)
 	struct picture *p = calloc(1, sizeof(*p));
 	int rc = p ? resize_new(&p->resize, err) : err_nomem(err, "picture decoder");
 
-	if (p)
-		p->never_shrinks = getenv("DPTRAIN_TEST_NO_SHRINK") != NULL;
 	for (size_t i = 0; !rc && i < N_CODECS; i++)
 		rc = codecs[i]->open(&p->state[i], err);
 	if (rc) {
@@ -334,7 +331,7 @@ int picture_render(struct picture *p, const struct picture_view *v, uint8_t *ret
 {
 	const struct codec_header *h = &p->header;
 	struct stored s = convert_to_stored(h, v);
-	int shrink = p->never_shrinks ? 1 : choose_shrink(h, &s), rc;
+	int shrink = choose_shrink(h, &s), rc;
 	const struct resize_axis x = { .from = s.x, .size = s.width, .end = h->width, .out = s.out_width };
 	const struct resize_axis y = { .from = s.y, .size = s.height, .end = h->height, .out = s.out_height };
 	const struct resize_opts o = { .x = shrink_resize_axis(x, shrink, v->cut),

@@ -35,7 +35,6 @@ struct host_executor {
 	struct exec_done done;	       /* results of the run in progress */
 	double *losses;
 	struct trace_span open; /* open span of the compute stream; name NULL: none */
-	struct clock_hook clock;
 
 	struct host_lane lane[STREAM_COUNT];
 	pthread_mutex_t lock;
@@ -231,7 +230,6 @@ static struct host_executor *host_new(const struct prepared *p)
 	}
 	e->exec.ops = &exec_host;
 	e->prepared = p;
-	e->clock = clock_hook();
 	pthread_mutex_init(&e->lock, NULL);
 	for (int s = 0; s < STREAM_COUNT; s++) {
 		e->lane[s].host = e;
@@ -244,7 +242,7 @@ static struct host_executor *host_new(const struct prepared *p)
 static int add_host_program(struct host_executor *e, const struct program *p, struct err *err)
 {
 	struct host_program *ep = &e->programs[e->n_programs++];
-	int rc = host_program_fill(ep, p, &(struct host_places){ e->prepared, e->page, &e->clock }, err);
+	int rc = host_program_fill(ep, p, &(struct host_places){ e->prepared, e->page }, err);
 
 	for (int s = STREAM_COMPUTE + 1; !rc && s < STREAM_COUNT; s++)
 		if (ep->n[s])
@@ -364,8 +362,6 @@ static int run_compute_items(struct host_executor *e, const struct host_program 
 			fail_host_run(e);
 			return rc;
 		}
-		if (it->spoils)
-			test_hooks_spoil(it->node, &it->args);
 		if (e->call.look.see)
 			e->call.look.see(e->call.look.user, it->node, it->slot, &it->args);
 		publish_item_done(e, STREAM_COMPUTE, it);

@@ -12,14 +12,13 @@ static bool schedule_item_waits(const struct schedule_item *s)
 	return false;
 }
 
-/* Fills one item from the schedule: its kernel, operands, waits and test hooks. */
+/* Fills one item from the schedule: its kernel, operands, and waits. */
 static int fill_host_item(struct host_item *it, const struct program *p, int index, const struct host_places *at,
 			  struct err *err)
 {
 	const struct schedule_item *s = &p->schedule.items[index];
 	const struct node *n = s->node;
 	unsigned char *workspace = at->prepared->slab[SPACE_PRIVATE];
-	const double pace = test_hooks_pace();
 	void **operands = arena_array(p->graph->arena, (size_t)(n->n_in + n->n_out) + 1, sizeof(*operands));
 
 	if (!operands)
@@ -36,12 +35,9 @@ static int fill_host_item(struct host_item *it, const struct program *p, int ind
 		.signal = s->signal,
 		.collective = n->op->collective,
 		.feeds = s->feeds,
-		.spoils = test_hooks_spoils(n, at->prepared->opts.sharing.rank),
 		.slot = s->slot,
 		.kind = exec_time_of(n),
 		.node = n,
-		.clock = at->clock->factor > 1 && !n->op->collective ? at->clock : NULL,
-		.least_s = pace > 0 && n->op->flops ? n->op->flops(n) / pace : 0,
 		.args = { .in = operands,
 			  .out = operands + n->n_in,
 			  .page = &at->page[s->slot],
@@ -78,20 +74,14 @@ void host_program_done(struct host_program *ep)
 
 int host_item_run(struct host_item *it, struct err *err)
 {
-	double start, left;
+	double start;
 	int rc;
 
-	if (!it->seconds && it->least_s <= 0 && !it->clock)
+	if (!it->seconds)
 		return it->kernel->run(it->state, &it->args, err);
 	start = clock_mono_s();
 	rc = it->kernel->run(it->state, &it->args, err);
-	left = it->least_s - (clock_mono_s() - start);
-	if (left > 0)
-		clock_sleep_s(left);
-	if (it->clock)
-		test_hooks_spin(it->clock, start);
-	if (it->seconds)
-		*it->seconds += clock_mono_s() - start;
+	*it->seconds += clock_mono_s() - start;
 	return rc;
 }
 

@@ -4,7 +4,8 @@
 #ifndef DPT_RUN_EXEC_INSIDE_H
 #define DPT_RUN_EXEC_INSIDE_H
 
-#include "trainer/program/test_hooks.h"
+#include "tracker/base/clock.h"
+#include "trainer/comm/flight.h"
 #include "trainer/run/exec/exec.h"
 
 enum exec_time exec_time_of(const struct node *n);
@@ -42,13 +43,11 @@ struct host_item {
 	int index;	 /* index in the schedule */
 	const int *wait; /* indexed by stream: value that its counter must reach; NULL: nothing to wait for */
 	unsigned signal; /* streams that wait for this item */
-	bool collective, feeds, spoils;
+	bool collective, feeds;
 	int slot;
 	enum exec_time kind;
-	const struct node *node;	/* for messages */
-	double *seconds;		/* seconds of all runs; NULL: not profiled */
-	double least_s;			/* least seconds of a run, see test_hooks_pace */
-	const struct clock_hook *clock; /* NULL: off */
+	const struct node *node; /* for messages */
+	double *seconds;	 /* seconds of all runs; NULL: not profiled */
 };
 
 struct host_program {
@@ -62,7 +61,6 @@ struct host_program {
 struct host_places {
 	const struct prepared *prepared;
 	struct step_page *page; /* page of each slot */
-	const struct clock_hook *clock;
 };
 
 /* Fills a zeroed program. What it refers to must outlive it. host_program_done is valid after a failure. ERR_NOMEM. */
@@ -72,7 +70,7 @@ void host_program_done(struct host_program *ep);
 /* Times the items of later runs, in node_seconds. ERR_NOMEM. */
 int host_program_profile(struct host_program *ep, struct err *err);
 
-/* Runs an item's kernel, as slowly as the test hooks want. */
+/* Runs an item's kernel. */
 int host_item_run(struct host_item *it, struct err *err);
 
 #endif
