@@ -366,8 +366,6 @@ void plan_dump(const struct plan *p, const struct plan_program *programs, int n_
 		 p->persistent_bytes, p->lower_bound_bytes);
 	if (p->slab_bytes[SPACE_OFFLOAD])
 		buf_addf(out, " offload=%zu", p->slab_bytes[SPACE_OFFLOAD]);
-	if (p->shm_usage_bytes)
-		buf_addf(out, " peers=%zu", p->shm_usage_bytes);
 	buf_addc(out, '\n');
 	for (int c = 0; c < PLAN_CATEGORY_COUNT; c++)
 		if ((c <= PLAN_INPUTS && c != PLAN_MASTERS) || p->category_bytes[c])

@@ -41,8 +41,6 @@ struct plan {
 	size_t category_bytes[PLAN_CATEGORY_COUNT];
 	size_t lower_bound_bytes; /* sum of the categories: no placement needs less */
 	size_t data_bytes;	  /* of PLAN_DATA; set by the caller */
-	size_t shm_usage_bytes;	  /* bytes of other ranks' SPACE_COMM on this machine that this rank touches; set by the
-				   * caller */
 	bool offload_in_file;	  /* SPACE_OFFLOAD is a file and uses no memory; set by the caller */
 };
 

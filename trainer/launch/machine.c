@@ -79,10 +79,10 @@ void machine_system(char *text, size_t n)
 		snprintf(text, n, "%s %s %s", u.sysname, u.release, u.machine);
 }
 
-/* Reads the kernel's status of this process. Allocates nothing, since every epoch calls it. */
-static void read_proc_status(char text[STATUS_BYTES])
+/* Reads a text of the kernel on this process. Allocates nothing, since every epoch calls it. */
+static void read_proc_text(const char *path, char text[STATUS_BYTES])
 {
-	int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t n = fd < 0 ? 0 : file_read(fd, 0, text, STATUS_BYTES - 1);
 
 	if (fd >= 0)
@@ -107,7 +107,7 @@ int64_t machine_peak_bytes(void)
 	struct rusage use;
 	int64_t peak;
 
-	read_proc_status(status);
+	read_proc_text("/proc/self/status", status);
 	peak = status_bytes(status, "VmHWM");
 	if (peak)
 		return peak;
@@ -116,10 +116,11 @@ int64_t machine_peak_bytes(void)
 
 int64_t machine_held_bytes(void)
 {
-	char status[STATUS_BYTES];
+	char status[STATUS_BYTES], shares[STATUS_BYTES];
 
-	read_proc_status(status);
-	return status_bytes(status, "RssAnon") + status_bytes(status, "RssShmem") + status_bytes(status, "VmSwap");
+	read_proc_text("/proc/self/status", status);
+	read_proc_text("/proc/self/smaps_rollup", shares);
+	return status_bytes(status, "RssAnon") + status_bytes(shares, "Pss_Shmem") + status_bytes(status, "VmSwap");
 }
 
 static int read_first_line(const char *path, char *text, size_t n)

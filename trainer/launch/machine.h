@@ -17,8 +17,8 @@ void machine_command(int argc, char *const argv[], char *text, size_t n); /* as 
 
 int64_t machine_peak_bytes(void); /* peak resident memory of this process; 0: unknown */
 
-/* The memory of this process now, without mapped files: its private pages, shared pages of the ranks, and swapped
- * pages. 0: unknown. */
+/* The memory of this process now, without mapped files: its private pages, its share of pages that several ranks use
+ * (a half of those of two), and swapped pages. 0: unknown. */
 int64_t machine_held_bytes(void);
 
 /* The memory that processes can still allocate: the least of the machine's and of every enclosing control group's. 0:

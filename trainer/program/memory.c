@@ -24,7 +24,7 @@ size_t memory_offloaded(const struct plan *p)
 int64_t memory_planned(const struct plan *p)
 {
 	return (int64_t)(p->slab_bytes[SPACE_PRIVATE] + p->slab_bytes[SPACE_PINNED] + p->slab_bytes[SPACE_COMM] +
-			 p->data_bytes + p->shm_usage_bytes + memory_offloaded(p));
+			 p->data_bytes + memory_offloaded(p));
 }
 
 /* Returns the bytes of all ranks on this machine, which share some memory; with a device, of one rank's device. */

@@ -9,13 +9,6 @@
 #include "trainer/ops/partial_sums/partial_sums.h"
 #include "trainer/program/loading.h"
 
-/* The rank context of a plan has a rank and a world only. */
-static struct neighbours find_neighbours(const struct rank_context *s)
-{
-	return s->nodes > 1 ? (struct neighbours){ s->rank - s->local_rank, s->local_world }
-			    : (struct neighbours){ 0, s->world };
-}
-
 /* Sets the room for the terms of every step: full steps, and the last step of an epoch. */
 static void set_leaves(struct strategy_opts *ret, const struct rank *r, const struct train_schedule *c)
 {
@@ -47,7 +40,6 @@ static struct program_opts make_program_opts(const struct rank *r, const struct 
 		.module = r->module,
 		.strategy = strategies_table[cfg->strategy],
 		.sharing = rank_sharing(r),
-		.here = find_neighbours(r->seat),
 		.optimizer = optimizer_opts_of(cfg),
 		.freeze = cfg->freeze,
 		.exact = cfg->deterministic,

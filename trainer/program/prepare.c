@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* prepare.c: programs, plan and slabs; the pages of other ranks that a rank touches; a slab in a file without a name,
- * whose unused pages are not resident and which disappears with the process. */
+/* prepare.c: programs, plan and slabs; a slab in a file without a name, whose unused pages are not resident and which
+ * disappears with the process. */
 #include "trainer/program/prepare.h"
 
 #include <errno.h>
@@ -14,106 +14,24 @@
 #include "tracker/base/log.h"
 #include "tracker/base/round.h"
 #include "trainer/ops/copy/copy.h"
-#include "trainer/ops/partial_sums/partial_sums.h"
 
-#define PAGE_BYTES 4096
-#define SMALL_BYTES 16384 /* same limit as in communicators: such sums use their own memory */
-#define RANKS_MAX 256	  /* ranks of a machine; larger jobs are not planned */
-/* ---- pages of other ranks ---- */
-struct peer_meeting { /* a group's ranks on this machine */
-	/* their number; numbers of this rank and of the peer among them; peer -1: it is in another group */
-	int ranks, own, peer;
-};
-struct page_marks { /* pages of one peer's memory */
-	unsigned char *page;
-	size_t n;
-};
-static struct peer_meeting find_peer_meeting(const struct program_opts *o, enum group kind, int peer)
-{
-	const struct strategy *s = o->strategy;
-	const bool all = kind == GROUP_WORLD || !s->group_of;
-	const int group = all ? 0 : s->group_of(&o->sharing, kind, o->sharing.rank);
-	struct peer_meeting m = { .peer = -1 };
-	for (int r = o->here.first; r < o->here.first + o->here.n; r++) {
-		if (!all && s->group_of(&o->sharing, kind, r) != group)
-			continue;
-		m.own = r == o->sharing.rank ? m.ranks : m.own;
-		m.peer = r == peer ? m.ranks : m.peer;
-		m.ranks++;
-	}
-	return m;
-}
-static void mark_pages(struct page_marks *m, size_t first, size_t bytes)
-{
-	const size_t begin = first / PAGE_BYTES, end = (first + bytes + PAGE_BYTES - 1) / PAGE_BYTES;
-	if (bytes && begin < m->n)
-		memset(m->page + begin, 1, (end < m->n ? end : m->n) - begin);
-}
-/* Marks slice i of each term; there are as many slices as ranks. */
-static void mark_slices(struct page_marks *m, size_t at, const struct node *n, const struct peer_meeting *meet, int i)
-{
-	const bool sum = n->op->id == OP_allreduce || n->op->id == OP_reduce_scatter;
-	const struct partial_sums_attr *terms = sum ? n->attr : NULL;
-	const size_t room = terms && terms->room ? (size_t)terms->room : 1, bytes = tensor_bytes(n->in[0]) / room;
-	const size_t each = round_up_bytes((bytes + (size_t)meet->ranks - 1) / (size_t)meet->ranks, PLAN_ALIGN_BYTES);
-	const size_t first = each * (size_t)i;
-	if (n->op->id == OP_allreduce && tensor_bytes(n->in[0]) <= SMALL_BYTES)
-		return;
-	for (size_t k = 0; k < room && first < bytes; k++)
-		mark_pages(m, at + k * bytes + first, bytes - first < each ? bytes - first : each);
-}
-static void mark_node(struct page_marks *m, const struct program_opts *o, const struct node *n, int slots, int peer)
-{
-	const enum op_id id = (enum op_id)n->op->id;
-	struct peer_meeting meet;
-	if ((id != OP_allreduce && id != OP_reduce_scatter && id != OP_all_gather) || n->in[0]->space != SPACE_COMM)
-		return;
-	meet = find_peer_meeting(o, n->group, peer);
-	for (int s = 0; meet.peer >= 0 && s < slots; s++)
-		mark_slices(m, plan_offset(n->in[0], s), n, &meet, id == OP_all_gather ? meet.peer : meet.own);
-}
-static size_t touched_bytes(struct page_marks *m, const struct prepared *p, int peer)
-{
-	size_t pages = 0;
-	memset(m->page, 0, m->n);
-	for (int i = 0; i < p->n_programs; i++)
-		for (int k = 0; k < p->program[i]->graph->n_nodes; k++)
-			mark_node(m, &p->opts, p->program[i]->graph->nodes[k], p->program[i]->schedule.slots, peer);
-	for (size_t i = 0; i < m->n; i++)
-		pages += m->page[i];
-	return pages * PAGE_BYTES;
-}
-/* Computes the bytes, in whole pages, of the other ranks' communicator memory that this rank reads or writes. They
- * count in its resident set, but exist once for all ranks. 0 with devices or a single rank. p has programs and a
- * plan. */
-static int shm_usage_bytes(const struct prepared *p, size_t *ret, struct err *err)
-{
-	const struct program_opts *o = &p->opts;
-	struct page_marks m = { .n = (p->plan.slab_bytes[SPACE_COMM] + PAGE_BYTES - 1) / PAGE_BYTES };
-	*ret = 0;
-	if (o->backend->streams || o->here.n < 2 || o->here.n > RANKS_MAX || !m.n)
-		return 0;
-	m.page = malloc(m.n);
-	if (!m.page)
-		return err_nomem(err, "plan");
-	for (int r = o->here.first; r < o->here.first + o->here.n; r++)
-		*ret += r == o->sharing.rank ? 0 : touched_bytes(&m, p, r);
-	free(m.page);
-	return 0;
-}
 /* ---- a slab in a file ---- */
+
 static void warn_of_memory(int fd, const char *dir)
 {
 	struct statfs s;
+
 	if (fstatfs(fd, &s) == 0 && (s.f_type == TMPFS_MAGIC || s.f_type == RAMFS_MAGIC))
 		log_warn("--offload-dir %s: is in memory itself (tmpfs), so no memory is saved", dir);
 }
+
 /* Maps zeroed bytes of a new file in the folder and reserves its room. ERR_USAGE when the folder is not writable or has
  * no such room. */
 static int slab_file_open(void **ret, const char *dir, size_t bytes, struct err *err)
 {
 	int fd = file_nameless(dir), rc;
 	void *at;
+
 	if (fd < 0)
 		return err_set(err, ERR_USAGE, "--offload-dir %s: cannot create a file there: %s", dir,
 			       strerror(errno));
@@ -132,11 +50,13 @@ static int slab_file_open(void **ret, const char *dir, size_t bytes, struct err 
 	*ret = at;
 	return 0;
 }
+
 static void slab_file_close(void *at, size_t bytes)
 {
 	if (at)
 		munmap(at, bytes);
 }
+
 /* ---- programs ---- */
 
 struct program *prepared_program(const struct prepared *p, enum program_kind kind, int64_t batch)
@@ -274,8 +194,6 @@ int prepare_programs(struct prepared *ret, const struct program_opts *opts, cons
 	if (!rc)
 		rc = (opts->sizes_only ? plan_measure : plan_make)(&ret->plan, list, ret->n_programs, err);
 	ret->plan.offload_in_file = opts->offload.file;
-	if (!rc)
-		rc = shm_usage_bytes(ret, &ret->plan.shm_usage_bytes, err);
 	if (!rc)
 		plan_feed(ret);
 	if (!rc)

@@ -16,10 +16,6 @@ enum program_kind {
 	PROGRAM_EVAL
 };
 
-struct neighbours { /* ranks of one machine */
-	int first, n;
-};
-
 /* Options that all programs of a run share. */
 struct program_opts {
 	const struct model *model;
@@ -29,7 +25,6 @@ struct program_opts {
 	void *module; /* result of backend->open */
 	const struct strategy *strategy;
 	struct strategy_opts sharing;
-	struct neighbours here; /* the rank's machine; n 0: not needed */
 	struct optimizer_opts optimizer;
 	const char *freeze; /* see graph_frozen; NULL */
 	bool low_params;    /* parameters are constant, see struct graph */

@@ -42,8 +42,7 @@ static int plan_stage_in_full(struct advise_cost *ret, double *work, const struc
 {
 	const struct run_config *cfg = job->cfg;
 	struct board board = { .stop_signal = 0 }; /* a plan is never stopped */
-	/* In the last pipeline, whose ranks do not print warnings. On separate machines, so that shared memory is not
-	 * counted. */
+	/* In the last pipeline, whose ranks do not print warnings. */
 	const struct rank_context seat = { .world = cfg->world, .rank = cfg->world - (int)config_stages(cfg) + stage,
 				   .local_world = 1, .nodes = cfg->world, .shm_fd = -1, .signal_fd = -1,
 				   .board = &board };

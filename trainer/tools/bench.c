@@ -21,7 +21,7 @@ struct step_bench {
 	struct step_result *steps;
 	int64_t n;
 	int64_t peak_bytes, planned_bytes; /* memory of the rank that uses most */
-	int64_t shm_usage_bytes;	   /* likewise, of other ranks' shared memory that it touches */
+	int64_t used_bytes;		   /* likewise, as memory_planned counts */
 	int64_t early_bytes, device_bytes; /* likewise, of its device: after the second step, at the end; 0: hosts */
 	double flops;			   /* per step, all ranks: matrix products and convolutions */
 	double peak_flops;		   /* FLOP/s, all ranks: of a large matrix product alone */
@@ -36,7 +36,7 @@ struct step_bench {
 
 struct rank_figures { /* results of one rank */
 	double sent, sent_nodes;
-	int64_t peak_bytes, planned_bytes, shm_usage_bytes, device_bytes;
+	int64_t peak_bytes, planned_bytes, used_bytes, device_bytes;
 	double flops, peak_flops;
 };
 
@@ -169,7 +169,7 @@ static int gather_shares(struct step_bench *b, struct err *err)
 		all[c->rank].sent_nodes += (double)b->steps[i].sent_nodes / (double)b->n;
 	}
 	all[c->rank].planned_bytes = memory_planned(&b->e->prepared.plan);
-	all[c->rank].shm_usage_bytes = (int64_t)b->e->prepared.plan.shm_usage_bytes;
+	all[c->rank].used_bytes = memory_used(b->e->resident_before);
 	all[c->rank].device_bytes = memory_on_device(&b->e->rank);
 	rc = c->ops->barrier(c, err); /* all ranks measure at once, as they compute */
 	if (!rc)
@@ -179,8 +179,7 @@ static int gather_shares(struct step_bench *b, struct err *err)
 	for (int r = 0; !rc && r < c->world; r++) {
 		b->peak_bytes = all[r].peak_bytes > b->peak_bytes ? all[r].peak_bytes : b->peak_bytes;
 		b->planned_bytes = all[r].planned_bytes > b->planned_bytes ? all[r].planned_bytes : b->planned_bytes;
-		b->shm_usage_bytes =
-			all[r].shm_usage_bytes > b->shm_usage_bytes ? all[r].shm_usage_bytes : b->shm_usage_bytes;
+		b->used_bytes = all[r].used_bytes > b->used_bytes ? all[r].used_bytes : b->used_bytes;
 		b->device_bytes = all[r].device_bytes > b->device_bytes ? all[r].device_bytes : b->device_bytes;
 		b->flops += all[r].flops;
 		b->sent = fmax(b->sent, all[r].sent);
@@ -310,7 +309,7 @@ static void print_bench_json(const struct step_bench *b)
 	json_object_set_new(o, "all_phases", json_all_phases(b));
 	json_object_set_new(o, "peak_bytes", json_integer(b->peak_bytes));
 	json_object_set_new(o, "planned_bytes", json_integer(b->planned_bytes));
-	json_object_set_new(o, "shm_usage_bytes", json_integer(b->shm_usage_bytes));
+	json_object_set_new(o, "used_bytes", json_integer(b->used_bytes));
 	if (b->e->rank.backend->room) {
 		json_object_set_new(o, "device_bytes", json_integer(b->device_bytes));
 		json_object_set_new(o, "device_bytes_step_2", json_integer(b->early_bytes));

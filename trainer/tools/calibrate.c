@@ -184,7 +184,8 @@ static void keep_measurement(struct calibration *c, const json_t *root, const st
 		keep_roofs(c, root, m);
 	if (!alone && !m->linked)
 		add_step_overhead(c, root);
-	add_process_bytes(c, root);
+	if (m->ranks == 1) /* the resident memory of several has pages of each other */
+		add_process_bytes(c, root);
 }
 
 /* Runs `dptrain bench` once and keeps its results. */
