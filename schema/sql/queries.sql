@@ -695,91 +695,84 @@ SELECT CASE WHEN (SELECT rev FROM counter) > ?1 THEN (SELECT count(*) FROM run W
 	+ (SELECT count(*) FROM gone WHERE rev > ?1) ELSE 0 END AS runs;
 -- name: run_row as runs_all
 SELECT id, uuid, name, status, start_ms, end_ms, deleted_ms IS NOT NULL AS deleted, experiment_id, "user" AS user, last_step FROM run WHERE uuid = ?1;
+-- Rows of an array of runs (array_of); place: the position in it, from 1. SQLite visits the array in its outer loop.
+-- PostgreSQL looks rows up run by run (LATERAL): otherwise tables that grew since the last ANALYZE are read completely.
 -- name: run_detail
 SELECT r.uuid, r.name, e.name AS experiment, e.id AS experiment_id, r.status, r.inferred, r.deleted_ms,
 	r.start_ms, r.end_ms, r.last_step, r.world_size, r.rev,
 	coalesce(n.text, (SELECT t.value FROM tag t WHERE t.run_id = r.id AND t.key_id =
 		(SELECT id FROM key WHERE name = 'mlflow.note.content'))) AS notes, r."user" AS user, e.location,
 	(SELECT v.value FROM environment v WHERE v.run_id = r.id AND v.key_id =
-		(SELECT id FROM key WHERE name = 'status_reason')) AS status_reason
-FROM run r JOIN experiment e ON e.id = r.experiment_id LEFT JOIN note n ON n.run_id = r.id WHERE r.id = ?1;
--- The same for an array of runs; the run id follows the columns of the query for one run. Rows are looked up run by run
--- (LATERAL): otherwise tables that grew since the last ANALYZE are read completely.
--- name: run_detail_all
+		(SELECT id FROM key WHERE name = 'status_reason')) AS status_reason, w.key + 1 AS place
+FROM json_each('[' || trim(?1, '{}') || ']') AS w CROSS JOIN run r ON r.id = w.value
+	JOIN experiment e ON e.id = r.experiment_id LEFT JOIN note n ON n.run_id = r.id;
 -- postgresql:
 SELECT r.uuid, r.name, e.name AS experiment, e.id AS experiment_id, r.status, r.inferred, r.deleted_ms,
 	r.start_ms, r.end_ms, r.last_step, r.world_size, r.rev,
 	coalesce(n.text, (SELECT t.value FROM tag t WHERE t.run_id = r.id AND t.key_id =
 		(SELECT id FROM key WHERE name = 'mlflow.note.content'))) AS notes, r."user" AS user, e.location,
 	(SELECT v.value FROM environment v WHERE v.run_id = r.id AND v.key_id =
-		(SELECT id FROM key WHERE name = 'status_reason')) AS status_reason, r.id AS run
-FROM unnest(CAST(?1 AS bigint[])) AS w (id) CROSS JOIN LATERAL (SELECT * FROM run WHERE id = w.id OFFSET 0) AS r
+		(SELECT id FROM key WHERE name = 'status_reason')) AS status_reason, w.place
+FROM unnest(CAST(?1 AS bigint[])) WITH ORDINALITY AS w (id, place) CROSS JOIN LATERAL (SELECT * FROM run WHERE id = w.id OFFSET 0) AS r
 	CROSS JOIN LATERAL (SELECT id, name, location FROM experiment WHERE id = r.experiment_id OFFSET 0) AS e
 	LEFT JOIN LATERAL (SELECT text FROM note WHERE run_id = r.id OFFSET 0) AS n ON true;
 -- name: run_by_prefix
 SELECT id, uuid FROM run WHERE uuid >= ?1 AND uuid < ?2 ORDER BY uuid LIMIT 6;
--- name: params_of_run
-SELECT k.name, p.value FROM param p JOIN key k ON k.id = p.key_id WHERE p.run_id = ?1 ORDER BY k.name;
 -- name: params_of_runs
+SELECT k.name, t.value, w.key + 1 AS place FROM json_each('[' || trim(?1, '{}') || ']') AS w CROSS JOIN param t ON t.run_id = w.value
+	CROSS JOIN key k ON k.id = t.key_id;
 -- postgresql:
-SELECT l.name, l.value, w.id AS run FROM unnest(CAST(?1 AS bigint[])) AS w (id) CROSS JOIN LATERAL (
-	SELECT k.name, p.value FROM param p JOIN key k ON k.id = p.key_id WHERE p.run_id = w.id ORDER BY k.name) AS l;
--- name: param_ids_of_run
-SELECT key_id, value FROM param WHERE run_id = ?1;
+SELECT l.name, l.value, w.place FROM unnest(CAST(?1 AS bigint[])) WITH ORDINALITY AS w (id, place) CROSS JOIN LATERAL (
+	SELECT k.name, t.value FROM param t JOIN key k ON k.id = t.key_id WHERE t.run_id = w.id OFFSET 0) AS l;
 -- name: param_ids_of_runs
+SELECT p.key_id, p.value, w.key + 1 AS place FROM json_each('[' || trim(?1, '{}') || ']') AS w CROSS JOIN param p ON p.run_id = w.value;
 -- postgresql:
 SELECT l.key_id, l.value, w.place FROM unnest(CAST(?1 AS bigint[])) WITH ORDINALITY AS w (id, place)
-	CROSS JOIN LATERAL (SELECT key_id, value FROM param WHERE run_id = w.id OFFSET 0) AS l ORDER BY w.place;
--- name: tags_of_run as params_of_run
-SELECT k.name, t.value FROM tag t JOIN key k ON k.id = t.key_id WHERE t.run_id = ?1 ORDER BY k.name;
+	CROSS JOIN LATERAL (SELECT key_id, value FROM param WHERE run_id = w.id OFFSET 0) AS l;
 -- name: tags_of_runs as params_of_runs
+SELECT k.name, t.value, w.key + 1 AS place FROM json_each('[' || trim(?1, '{}') || ']') AS w CROSS JOIN tag t ON t.run_id = w.value
+	CROSS JOIN key k ON k.id = t.key_id;
 -- postgresql:
-SELECT l.name, l.value, w.id AS run FROM unnest(CAST(?1 AS bigint[])) AS w (id) CROSS JOIN LATERAL (
-	SELECT k.name, t.value FROM tag t JOIN key k ON k.id = t.key_id WHERE t.run_id = w.id ORDER BY k.name) AS l;
--- name: environment_of_run as params_of_run
+SELECT l.name, l.value, w.place FROM unnest(CAST(?1 AS bigint[])) WITH ORDINALITY AS w (id, place) CROSS JOIN LATERAL (
+	SELECT k.name, t.value FROM tag t JOIN key k ON k.id = t.key_id WHERE t.run_id = w.id OFFSET 0) AS l;
+-- name: environment_of_run
 SELECT k.name, v.value FROM environment v JOIN key k ON k.id = v.key_id WHERE v.run_id = ?1 AND k.name <> 'status_reason'
 ORDER BY k.name;
--- name: segment_params_of_run as params_of_run
+-- name: segment_params_of_run as environment_of_run
 SELECT k.name, p.value FROM segment_param p JOIN key k ON k.id = p.key_id WHERE p.run_id = ?1 AND p.segment = ?2
 ORDER BY k.name;
--- name: metrics_of_run
-SELECT k.name, m.count, m.nonfinite, m.first, m.last, m.min, m.max, m.first_step, m.last_step, m.min_step, m.max_step,
-	m.first_time, m.last_time, m.nonfinite_step
-FROM metric m INDEXED BY metric_by_run JOIN key k ON k.id = m.key_id WHERE m.run_id = ?1 ORDER BY k.name;
--- postgresql:
-SELECT k.name, m.count, m.nonfinite, m.first, m.last, m.min, m.max, m.first_step, m.last_step, m.min_step, m.max_step,
-	m.first_time, m.last_time, m.nonfinite_step
-FROM metric m JOIN key k ON k.id = m.key_id WHERE m.run_id = ?1 ORDER BY k.name;
 -- name: metrics_of_runs
+SELECT k.name, m.count, m.nonfinite, m.first, m.last, m.min, m.max, m.first_step, m.last_step, m.min_step, m.max_step,
+	m.first_time, m.last_time, m.nonfinite_step, w.key + 1 AS place
+FROM json_each('[' || trim(?1, '{}') || ']') AS w CROSS JOIN metric m INDEXED BY metric_by_run ON m.run_id = w.value CROSS JOIN key k ON k.id = m.key_id;
 -- postgresql:
 SELECT l.name, l.count, l.nonfinite, l.first, l.last, l.min, l.max, l.first_step, l.last_step, l.min_step, l.max_step,
-	l.first_time, l.last_time, l.nonfinite_step, w.id AS run
-FROM unnest(CAST(?1 AS bigint[])) AS w (id) CROSS JOIN LATERAL (
-	SELECT k.name, m.* FROM metric m JOIN key k ON k.id = m.key_id WHERE m.run_id = w.id ORDER BY k.name) AS l;
+	l.first_time, l.last_time, l.nonfinite_step, w.place
+FROM unnest(CAST(?1 AS bigint[])) WITH ORDINALITY AS w (id, place) CROSS JOIN LATERAL (
+	SELECT k.name, m.* FROM metric m JOIN key k ON k.id = m.key_id WHERE m.run_id = w.id OFFSET 0) AS l;
 -- name: some_metrics_of_runs as metrics_of_runs
+SELECT k.name, m.count, m.nonfinite, m.first, m.last, m.min, m.max, m.first_step, m.last_step, m.min_step, m.max_step,
+	m.first_time, m.last_time, m.nonfinite_step, w.key + 1 AS place
+FROM json_each('[' || trim(?1, '{}') || ']') AS w CROSS JOIN json_each('[' || trim(?2, '{}') || ']') AS i
+	CROSS JOIN metric m ON m.key_id = i.value AND m.run_id = w.value CROSS JOIN key k ON k.id = m.key_id;
 -- postgresql:
 SELECT l.name, l.count, l.nonfinite, l.first, l.last, l.min, l.max, l.first_step, l.last_step, l.min_step, l.max_step,
-	l.first_time, l.last_time, l.nonfinite_step, w.id AS run
-FROM unnest(CAST(?1 AS bigint[])) AS w (id) CROSS JOIN LATERAL (
+	l.first_time, l.last_time, l.nonfinite_step, w.place
+FROM unnest(CAST(?1 AS bigint[])) WITH ORDINALITY AS w (id, place) CROSS JOIN LATERAL (
 	SELECT k.name, m.* FROM metric m JOIN key k ON k.id = m.key_id
-	WHERE m.run_id = w.id AND m.key_id = ANY (CAST(?2 AS bigint[])) ORDER BY k.name) AS l;
--- name: metric_keys_of_run
-SELECT key_id FROM metric INDEXED BY metric_by_run WHERE run_id = ?1 ORDER BY key_id;
--- postgresql:
-SELECT key_id FROM metric WHERE run_id = ?1 ORDER BY key_id;
+	WHERE m.run_id = w.id AND m.key_id = ANY (CAST(?2 AS bigint[])) OFFSET 0) AS l;
 -- name: metric_keys_of_runs
+SELECT w.key + 1 AS place, m.key_id FROM json_each('[' || trim(?1, '{}') || ']') AS w CROSS JOIN metric m INDEXED BY metric_by_run ON m.run_id = w.value;
 -- postgresql:
 SELECT w.place, l.key_id FROM unnest(CAST(?1 AS bigint[])) WITH ORDINALITY AS w (id, place)
-	CROSS JOIN LATERAL (SELECT key_id FROM metric WHERE run_id = w.id OFFSET 0) AS l ORDER BY w.place, l.key_id;
--- name: run_rev
-SELECT rev FROM run WHERE id = ?1;
+	CROSS JOIN LATERAL (SELECT key_id FROM metric WHERE run_id = w.id OFFSET 0) AS l;
 -- name: run_revs
+SELECT w.key + 1 AS place, r.rev FROM json_each('[' || trim(?1, '{}') || ']') AS w CROSS JOIN run r ON r.id = w.value;
 -- postgresql:
 SELECT w.place, l.rev FROM unnest(CAST(?1 AS bigint[])) WITH ORDINALITY AS w (id, place)
 	CROSS JOIN LATERAL (SELECT rev FROM run WHERE id = w.id) AS l;
--- name: key_name
-SELECT name FROM key WHERE id = ?1;
 -- name: key_names
+SELECT w.key + 1 AS place, k.name FROM json_each('[' || trim(?1, '{}') || ']') AS w CROSS JOIN key k ON k.id = w.value;
 -- postgresql:
 SELECT w.place, l.name FROM unnest(CAST(?1 AS bigint[])) WITH ORDINALITY AS w (id, place)
 	CROSS JOIN LATERAL (SELECT name FROM key WHERE id = w.id) AS l;
@@ -820,12 +813,12 @@ SELECT c.bytes FROM content c WHERE c.digest = ?2 AND EXISTS (SELECT 1 FROM medi
 SELECT m.id, k.name, m.step, m.wall_time, c.bytes FROM media m JOIN key k ON k.id = m.key_id
 JOIN content c ON c.id = m.content_id WHERE m.run_id = ?1 AND m.rank = ?2 AND m.segment = ?3 AND m.id > ?4
 ORDER BY m.id LIMIT ?5;
--- name: alerts_of_run
-SELECT k.name, a.kind, a.step, a.value FROM alert a JOIN key k ON k.id = a.key_id WHERE a.run_id = ?1 ORDER BY k.name;
 -- name: alerts_of_runs
+SELECT k.name, a.kind, a.step, a.value, w.key + 1 AS place FROM json_each('[' || trim(?1, '{}') || ']') AS w CROSS JOIN alert a ON a.run_id = w.value
+	CROSS JOIN key k ON k.id = a.key_id ORDER BY k.name;
 -- postgresql:
-SELECT l.name, l.kind, l.step, l.value, w.id AS run FROM unnest(CAST(?1 AS bigint[])) AS w (id) CROSS JOIN LATERAL (
-	SELECT k.name, a.kind, a.step, a.value FROM alert a JOIN key k ON k.id = a.key_id WHERE a.run_id = w.id ORDER BY k.name) AS l;
+SELECT l.name, l.kind, l.step, l.value, w.place FROM unnest(CAST(?1 AS bigint[])) WITH ORDINALITY AS w (id, place) CROSS JOIN LATERAL (
+	SELECT k.name, a.kind, a.step, a.value FROM alert a JOIN key k ON k.id = a.key_id WHERE a.run_id = w.id OFFSET 0) AS l ORDER BY l.name;
 -- Ranks that wrote a journal, and those whose points arrived otherwise: nothing is known of their process.
 -- name: ranks_of_run
 SELECT rank, max(segment) AS segment, host, pid, max(last_ms) AS last_ms FROM writer WHERE run_id = ?1 AND rank >= 0 GROUP BY rank
@@ -881,19 +874,28 @@ SELECT r.id AS run_id, coalesce(n.text, t.value) AS value FROM run r LEFT JOIN n
 	LEFT JOIN tag t ON t.run_id = r.id AND t.key_id = ?1 WHERE r.id = ?2 AND coalesce(n.text, t.value) <> '';
 -- For the keys ?1 and the runs changed after ?2; the first columns are those of a column query.
 -- name: param_cells
+SELECT t.run_id, t.value, t.key_id FROM run w CROSS JOIN json_each('[' || trim(?1, '{}') || ']') AS k
+	CROSS JOIN param t ON t.run_id = w.id AND t.key_id = k.value WHERE w.rev > ?2;
 -- postgresql:
 SELECT l.run_id, l.value, l.key_id FROM (SELECT id FROM run WHERE rev > ?2) AS w CROSS JOIN LATERAL (
 	SELECT * FROM param WHERE run_id = w.id AND key_id = ANY (CAST(?1 AS bigint[])) OFFSET 0) AS l;
 -- name: tag_cells as param_cells
+SELECT t.run_id, t.value, t.key_id FROM run w CROSS JOIN json_each('[' || trim(?1, '{}') || ']') AS k
+	CROSS JOIN tag t ON t.run_id = w.id AND t.key_id = k.value WHERE w.rev > ?2;
 -- postgresql:
 SELECT l.run_id, l.value, l.key_id FROM (SELECT id FROM run WHERE rev > ?2) AS w CROSS JOIN LATERAL (
 	SELECT * FROM tag WHERE run_id = w.id AND key_id = ANY (CAST(?1 AS bigint[])) OFFSET 0) AS l;
 -- name: note_cells as param_cells
+SELECT w.id AS run_id, coalesce(n.text, t.value) AS value, k.value AS key_id FROM run w CROSS JOIN json_each('[' || trim(?1, '{}') || ']') AS k
+	LEFT JOIN note n ON n.run_id = w.id LEFT JOIN tag t ON t.run_id = w.id AND t.key_id = k.value
+WHERE w.rev > ?2 AND coalesce(n.text, t.value) <> '';
 -- postgresql:
 SELECT w.id AS run_id, coalesce(n.text, t.value) AS value, k.id AS key_id FROM (SELECT id FROM run WHERE rev > ?2) AS w
 	CROSS JOIN unnest(CAST(?1 AS bigint[])) AS k (id) LEFT JOIN note n ON n.run_id = w.id
 	LEFT JOIN tag t ON t.run_id = w.id AND t.key_id = k.id WHERE coalesce(n.text, t.value) <> '';
 -- name: metric_cells
+SELECT m.run_id, m.last, m.first, m.min, m.max, m.key_id FROM run w CROSS JOIN json_each('[' || trim(?1, '{}') || ']') AS k
+	CROSS JOIN metric m ON m.run_id = w.id AND m.key_id = k.value WHERE w.rev > ?2;
 -- postgresql:
 SELECT l.run_id, l.last, l.first, l.min, l.max, l.key_id FROM (SELECT id FROM run WHERE rev > ?2) AS w CROSS JOIN LATERAL (
 	SELECT * FROM metric WHERE run_id = w.id AND key_id = ANY (CAST(?1 AS bigint[])) OFFSET 0) AS l;
@@ -1084,15 +1086,11 @@ SELECT name, value FROM model_tag WHERE model_id = ?1 ORDER BY name;
 -- name: model_metrics
 SELECT name, time_ms, step, run, value, dataset_name, dataset_digest FROM model_metric WHERE model_id = ?1
 ORDER BY name, time_ms, step;
--- name: run_datasets
-SELECT d.id, d.name, d.digest, d.source_type, d.source, d.schema, d.profile
-FROM run_dataset rd JOIN dataset d ON d.id = rd.dataset_id WHERE rd.run_id = ?1 ORDER BY rd.number;
--- name: run_dataset_tags
-SELECT dataset_id, name, value FROM run_dataset_tag WHERE run_id = ?1 ORDER BY name;
--- name: run_models
-SELECT model, step, direction FROM run_model WHERE run_id = ?1 ORDER BY direction, step, model;
--- The same for an array of uuids; the position in it follows the columns of the query for one run.
+-- Links of an array of uuids; place: the position in it, from 1.
 -- name: runs_datasets
+SELECT d.id, d.name, d.digest, d.source_type, d.source, d.schema, d.profile, w.key + 1 AS place
+FROM json_each('[' || trim(?1, '{}') || ']') AS w CROSS JOIN run r ON r.uuid = w.value CROSS JOIN run_dataset rd ON rd.run_id = r.id
+	CROSS JOIN dataset d ON d.id = rd.dataset_id ORDER BY place, rd.number;
 -- postgresql:
 SELECT d.id, d.name, d.digest, d.source_type, d.source, d.schema, d.profile, w.place
 FROM unnest(CAST(?1 AS text[])) WITH ORDINALITY AS w (uuid, place)
@@ -1100,12 +1098,16 @@ FROM unnest(CAST(?1 AS text[])) WITH ORDINALITY AS w (uuid, place)
 	CROSS JOIN LATERAL (SELECT dataset_id, number FROM run_dataset WHERE run_id = r.id OFFSET 0) AS rd
 	CROSS JOIN LATERAL (SELECT * FROM dataset WHERE id = rd.dataset_id OFFSET 0) AS d ORDER BY w.place, rd.number;
 -- name: runs_dataset_tags
+SELECT t.dataset_id, t.name, t.value, w.key + 1 AS place FROM json_each('[' || trim(?1, '{}') || ']') AS w CROSS JOIN run r ON r.uuid = w.value
+	CROSS JOIN run_dataset_tag t ON t.run_id = r.id ORDER BY place, t.name;
 -- postgresql:
 SELECT t.dataset_id, t.name, t.value, w.place FROM unnest(CAST(?1 AS text[])) WITH ORDINALITY AS w (uuid, place)
 	CROSS JOIN LATERAL (SELECT id FROM run WHERE uuid = w.uuid OFFSET 0) AS r
 	CROSS JOIN LATERAL (SELECT dataset_id, name, value FROM run_dataset_tag WHERE run_id = r.id OFFSET 0) AS t
 ORDER BY w.place, t.name;
 -- name: runs_models
+SELECT m.model, m.step, m.direction, w.key + 1 AS place FROM json_each('[' || trim(?1, '{}') || ']') AS w CROSS JOIN run r ON r.uuid = w.value
+	CROSS JOIN run_model m ON m.run_id = r.id ORDER BY place, m.direction, m.step, m.model;
 -- postgresql:
 SELECT m.model, m.step, m.direction, w.place FROM unnest(CAST(?1 AS text[])) WITH ORDINALITY AS w (uuid, place)
 	CROSS JOIN LATERAL (SELECT id FROM run WHERE uuid = w.uuid OFFSET 0) AS r

@@ -11,18 +11,16 @@ static const char *read_text_or_null(struct arena *a, struct db_rows *q, enum db
 	return db_null(q, column) ? NULL : db_text(a, q, column);
 }
 
-/* Reads rows of queries for one run, or for many. */
 struct link_reading {
 	struct db *d;
 	struct arena *a;
-	struct run_links *links; /* links of the one run; of many, indexed by row */
-	bool many;
+	struct run_links *links; /* one for each run */
 	struct err *err;
 };
 
 static struct run_links *find_run_links(const struct link_reading *w, struct db_rows *q, enum db_column place)
 {
-	return w->many ? &w->links[db_i64(q, place) - 1] : w->links;
+	return &w->links[db_i64(q, place) - 1];
 }
 
 static int add_dataset(const struct link_reading *w, struct db_rows *q, struct run_links *l)
@@ -31,13 +29,13 @@ static int add_dataset(const struct link_reading *w, struct db_rows *q, struct r
 	if (!l->datasets)
 		return ERR_NOMEM;
 	l->datasets[l->dataset_count++] = (struct run_dataset){
-		.id = db_i64(q, COL_run_datasets_id),
-		.name = db_text(w->a, q, COL_run_datasets_name),
-		.digest = db_text(w->a, q, COL_run_datasets_digest),
-		.source_type = db_text(w->a, q, COL_run_datasets_source_type),
-		.source = db_text(w->a, q, COL_run_datasets_source),
-		.schema = read_text_or_null(w->a, q, COL_run_datasets_schema),
-		.profile = read_text_or_null(w->a, q, COL_run_datasets_profile),
+		.id = db_i64(q, COL_runs_datasets_id),
+		.name = db_text(w->a, q, COL_runs_datasets_name),
+		.digest = db_text(w->a, q, COL_runs_datasets_digest),
+		.source_type = db_text(w->a, q, COL_runs_datasets_source_type),
+		.source = db_text(w->a, q, COL_runs_datasets_source),
+		.schema = read_text_or_null(w->a, q, COL_runs_datasets_schema),
+		.profile = read_text_or_null(w->a, q, COL_runs_datasets_profile),
 	};
 	return 0;
 }
@@ -57,8 +55,8 @@ static int add_dataset_tag(const struct link_reading *w, struct db_rows *q, stru
 	s->tags = list_room(w->a, s->tags, s->tag_count, sizeof *s->tags);
 	if (!s->tags)
 		return ERR_NOMEM;
-	s->tags[s->tag_count++] = (struct query_kv){ db_text(w->a, q, COL_run_dataset_tags_name),
-						     db_text(w->a, q, COL_run_dataset_tags_value) };
+	s->tags[s->tag_count++] = (struct query_kv){ db_text(w->a, q, COL_runs_dataset_tags_name),
+						     db_text(w->a, q, COL_runs_dataset_tags_value) };
 	return 0;
 }
 
@@ -69,7 +67,7 @@ static int take_dataset_tags(const struct link_reading *w, struct db_rows *q)
 
 	while ((rc = db_next(w->d, q, w->err)) > 0) {
 		const struct run_links *l = find_run_links(w, q, COL_runs_dataset_tags_place);
-		int64_t id = db_i64(q, COL_run_dataset_tags_dataset_id);
+		int64_t id = db_i64(q, COL_runs_dataset_tags_dataset_id);
 		size_t i = 0;
 
 		while (i < l->dataset_count && l->datasets[i].id != id)
@@ -88,40 +86,16 @@ static int take_run_models(const struct link_reading *w, struct db_rows *q)
 		struct run_links *l = find_run_links(w, q, COL_runs_models_place);
 
 		rc = db_push(q, w->a, &l->models, &l->model_count, w->err,
-			     (struct run_model){ db_text(w->a, q, COL_run_models_model), db_i64(q, COL_run_models_step),
-						 db_i32(q, COL_run_models_direction) });
+			     (struct run_model){ db_text(w->a, q, COL_runs_models_model),
+						 db_i64(q, COL_runs_models_step),
+						 db_i32(q, COL_runs_models_direction) });
 		if (rc)
 			return rc;
 	}
 	return rc;
 }
 
-/* Reads the links run by run. */
-static int load_links_each(struct link_reading *w, const struct runs_linked *r)
-{
-	struct db_rows *q;
-	int64_t id;
-	size_t i;
-	int rc = 0;
-
-	for (i = 0; i < r->count && rc >= 0; i++) {
-		w->links = &r->links[i];
-		rc = db_int(w->d, &id, DB_run_id_of, w->err, "t", r->runs[i]);
-		if (rc <= 0)
-			continue;
-		rc = db_start(w->d, &q, DB_run_datasets, w->err, "i", id);
-		rc = rc ? rc : take_run_datasets(w, q);
-		if (!rc && w->links->dataset_count)
-			rc = db_start(w->d, &q, DB_run_dataset_tags, w->err, "i", id);
-		if (!rc && w->links->dataset_count)
-			rc = take_dataset_tags(w, q);
-		rc = rc ? rc : db_start(w->d, &q, DB_run_models, w->err, "i", id);
-		rc = rc ? rc : take_run_models(w, q);
-	}
-	return rc < 0 ? rc : 0;
-}
-
-static int load_links_together(struct link_reading *w, const struct runs_linked *r)
+static int load_links(const struct link_reading *w, const struct runs_linked *r)
 {
 	struct db_rows *datasets, *tags, *models;
 	struct buf ids;
@@ -135,23 +109,22 @@ static int load_links_together(struct link_reading *w, const struct runs_linked 
 			     : err_nomem(w->err, NULL);
 	rc = rc ? rc : db_start(w->d, &tags, DB_runs_dataset_tags, w->err, "t", ids.data);
 	rc = rc ? rc : db_start(w->d, &models, DB_runs_models, w->err, "t", ids.data);
-	buf_done(&ids);
 	rc = rc ? rc : take_run_datasets(w, datasets);
 	rc = rc ? rc : take_dataset_tags(w, tags);
-	return rc ? rc : take_run_models(w, models);
+	rc = rc ? rc : take_run_models(w, models);
+	buf_done(&ids);
+	return rc;
 }
 
 int runs_links(struct store *s, const struct runs_linked *r, struct arena *a, struct err *err)
 {
-	struct link_reading w;
 	struct db *d;
 	int rc = readers_take(s, &d, err);
 
 	if (rc)
 		return rc;
-	w = (struct link_reading){ .d = d, .a = a, .links = r->links, .many = db_shared(d), .err = err };
 	memset(r->links, 0, r->count * sizeof *r->links);
-	rc = w.many ? load_links_together(&w, r) : load_links_each(&w, r);
+	rc = load_links(&(struct link_reading){ .d = d, .a = a, .links = r->links, .err = err }, r);
 	readers_give(s, d);
 	return rc;
 }

@@ -190,37 +190,23 @@ static int put_cell(struct columns *c, const struct loaded_column *col, size_t r
 	return cell->text ? 0 : ERR_NOMEM;
 }
 
-enum part { CELL, CELLS, WHOLE }; /* rows of a column to read: of one run, of the changed runs, all */
-
-static enum db_query column_query(enum filter_entity entity, enum part part)
+static enum db_query column_query(enum filter_entity entity, bool changed)
 {
-	static const enum db_query queries[][3] = {
-		[FILTER_PARAM] = { DB_param_cell, DB_param_cells, DB_param_column },
-		[FILTER_TAG] = { DB_tag_cell, DB_tag_cells, DB_tag_column },
-		[FILTER_METRIC] = { DB_metric_cell, DB_metric_cells, DB_metric_column },
-		[FILTER_NOTE] = { DB_note_cell, DB_note_cells, DB_note_column },
+	static const enum db_query queries[][2] = {
+		[FILTER_PARAM] = { DB_param_column, DB_param_cells },
+		[FILTER_TAG] = { DB_tag_column, DB_tag_cells },
+		[FILTER_METRIC] = { DB_metric_column, DB_metric_cells },
+		[FILTER_NOTE] = { DB_note_column, DB_note_cells },
 	};
 
-	return queries[entity][part];
-}
-
-static int load_cell(struct columns *c, struct db *d, const struct loaded_column *col, size_t row, struct err *err)
-{
-	struct db_rows *q;
-	int rc = db_start(d, &q, column_query(col->entity, CELL), err, "ii", col->key_id, c->rows[row].id);
-
-	if (!rc && (rc = db_next(d, q, err)) > 0) {
-		rc = put_cell(c, col, row, q) ? err_nomem(err, NULL) : 0;
-		db_stop(q);
-	}
-	return rc;
+	return queries[entity][changed];
 }
 
 static int load_column(struct columns *c, struct db *d, const struct loaded_column *col, struct err *err)
 {
 	size_t row = 0;
 	struct db_rows *q;
-	int rc = db_start(d, &q, column_query(col->entity, WHOLE), err, "i", col->key_id);
+	int rc = db_start(d, &q, column_query(col->entity, false), err, "i", col->key_id);
 
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
 		int64_t id = db_i64(q, COL_param_column_run_id);
@@ -284,21 +270,14 @@ static int refresh_row(struct columns *c, struct db_rows *q, size_t *ret)
 	return 0;
 }
 
-/* cells: read each by a query of its own. */
-static int refresh_rows(struct columns *c, struct db *d, struct db_rows *q, bool cells, struct err *err)
+static int refresh_rows(struct columns *c, struct db *d, struct db_rows *q, struct err *err)
 {
-	size_t row = 0, i;
+	size_t row;
 	int rc;
 
-	while ((rc = db_next(d, q, err)) > 0) {
-		rc = refresh_row(c, q, &row) ? err_nomem(err, NULL) : 0;
-		for (i = 0; i < c->column_count && !rc && cells; i++)
-			rc = load_cell(c, d, &c->columns[i], row, err);
-		if (rc) {
-			db_stop(q);
-			break;
-		}
-	}
+	while ((rc = db_next(d, q, err)) > 0)
+		if (refresh_row(c, q, &row))
+			return db_no_memory(q, err);
 	return rc;
 }
 
@@ -315,30 +294,28 @@ static int refresh_gone(struct columns *c, struct db *d, struct db_rows *q, stru
 	return rc;
 }
 
-/* Starts the query for the changed cells of one kind; *ret NULL: no such column. */
-static int start_cells(const struct columns *c, struct db *d, enum filter_entity entity, struct db_rows **ret,
-		       struct err *err)
+/* The query for the changed cells of one kind. */
+struct changed_cells {
+	enum filter_entity entity;
+	struct buf keys; /* of the columns of this kind: an array */
+	struct db_rows *rows; /* NULL: there is no such column */
+};
+
+static int start_cells(const struct columns *c, struct db *d, struct changed_cells *cells, struct err *err)
 {
-	const char *text;
-	struct buf keys;
 	bool any = false;
 	size_t i;
-	int rc = 0;
 
-	array_begin(&keys);
+	array_begin(&cells->keys);
 	for (i = 0; i < c->column_count; i++)
-		if (c->columns[i].entity == entity) {
-			array_int(&keys, c->columns[i].key_id);
+		if (c->columns[i].entity == cells->entity) {
+			array_int(&cells->keys, c->columns[i].key_id);
 			any = true;
 		}
-	text = array_end(&keys);
-	*ret = NULL;
-	if (!text)
-		rc = err_nomem(err, NULL);
-	else if (any)
-		rc = db_start(d, ret, column_query(entity, CELLS), err, "ti", text, (int64_t)c->rev);
-	buf_done(&keys);
-	return rc;
+	if (!array_end(&cells->keys))
+		return err_nomem(err, NULL);
+	return any ? db_start(d, &cells->rows, column_query(cells->entity, true), err, "ti", cells->keys.data,
+			      (int64_t)c->rev) : 0;
 }
 
 static const struct loaded_column *find_loaded_column(const struct columns *c, enum filter_entity entity, int64_t key)
@@ -351,57 +328,43 @@ static const struct loaded_column *find_loaded_column(const struct columns *c, e
 	return NULL;
 }
 
-static int read_cells(struct columns *c, struct db *d, enum filter_entity entity, struct db_rows *q, struct err *err)
+static int read_cells(struct columns *c, struct db *d, const struct changed_cells *cells, struct err *err)
 {
-	enum db_column key = entity == FILTER_METRIC ? COL_metric_cells_key_id : COL_param_cells_key_id;
+	enum db_column key = cells->entity == FILTER_METRIC ? COL_metric_cells_key_id : COL_param_cells_key_id;
+	struct db_rows *q = cells->rows;
 	int rc = 0;
 
 	while (q && (rc = db_next(d, q, err)) > 0) {
 		int64_t id = db_i64(q, COL_param_cells_run_id);
 		size_t row = list_find(c->rows, c->count, sizeof *c->rows, id);
-		const struct loaded_column *col = find_loaded_column(c, entity, db_i64(q, key));
+		const struct loaded_column *col = find_loaded_column(c, cells->entity, db_i64(q, key));
 
-		if (col && row < c->count && c->rows[row].id == id && put_cell(c, col, row, q)) {
-			db_stop(q);
-			return err_nomem(err, NULL);
-		}
+		if (col && row < c->count && c->rows[row].id == id && put_cell(c, col, row, q))
+			return db_no_memory(q, err);
 	}
 	return rc;
 }
 
-/* For remote databases: starts all queries before reading, in one round trip. */
-static int refresh_together(struct columns *c, struct db *d, struct err *err)
+/* Updates the changed rows and their cells. Starts all queries before reading: one round trip on a remote database. */
+static int refresh_columns(struct columns *c, struct db *d, struct err *err)
 {
-	static const enum filter_entity kinds[] = { FILTER_PARAM, FILTER_TAG, FILTER_METRIC, FILTER_NOTE };
-	enum { KINDS = sizeof kinds / sizeof kinds[0] };
-	struct db_rows *rows, *gone, *cells[KINDS];
+	struct changed_cells cells[] = { { .entity = FILTER_PARAM }, { .entity = FILTER_TAG },
+					 { .entity = FILTER_METRIC }, { .entity = FILTER_NOTE } };
+	enum { KINDS = sizeof cells / sizeof cells[0] };
+	struct db_rows *rows, *gone;
 	int rc = db_start(d, &rows, DB_runs_since, err, "i", (int64_t)c->rev), i;
 
 	for (i = 0; i < KINDS && !rc; i++)
-		rc = start_cells(c, d, kinds[i], &cells[i], err);
+		rc = start_cells(c, d, &cells[i], err);
 	if (!rc)
 		rc = db_start(d, &gone, DB_gone_since, err, "i", (int64_t)c->rev);
 	if (!rc)
-		rc = refresh_rows(c, d, rows, false, err);
+		rc = refresh_rows(c, d, rows, err);
 	for (i = 0; i < KINDS && !rc; i++)
-		rc = read_cells(c, d, kinds[i], cells[i], err);
+		rc = read_cells(c, d, &cells[i], err);
+	for (i = 0; i < KINDS; i++)
+		buf_done(&cells[i].keys);
 	return rc ? rc : refresh_gone(c, d, gone, err);
-}
-
-/* In this process a query per cell is cheaper than one for all. */
-static int refresh_columns(struct columns *c, struct db *d, struct err *err)
-{
-	struct db_rows *q;
-	int rc;
-
-	if (db_shared(d))
-		return refresh_together(c, d, err);
-	rc = db_start(d, &q, DB_runs_since, err, "i", (int64_t)c->rev);
-	if (!rc)
-		rc = refresh_rows(c, d, q, true, err);
-	if (!rc)
-		rc = db_start(d, &q, DB_gone_since, err, "i", (int64_t)c->rev);
-	return rc ? rc : refresh_gone(c, d, q, err);
 }
 
 struct news {

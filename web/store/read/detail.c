@@ -8,36 +8,20 @@
 
 #define DIVERGED_POINTS 20
 
-/* The runs to load: one, or an array. */
+/* The runs to load. */
 struct runs {
 	struct db *db;
 	struct arena *a;
 	struct err *err;
 	struct query_run *items;
 	size_t count;
-	int64_t id;	    /* id of the only run */
-	struct map *places; /* int64 id -> struct query_run *; NULL: one run */
-	struct buf ids;	    /* an array (db.h) */
+	struct buf ids, keys; /* arrays (db.h) of the runs, and of the wanted metrics */
 };
 
-static int start_detail_query(const struct runs *o, struct db_rows **ret, enum db_query of_one, enum db_query of_all)
-{
-	if (!o->places)
-		return db_start(o->db, ret, of_one, o->err, "i", o->id);
-	return db_start(o->db, ret, of_all, o->err, "t", o->ids.data);
-}
-
-/* Finds the run of a row; column: its run id where several are loaded. */
+/* The run of a row; column: its place. */
 static struct query_run *find_detail_run(const struct runs *o, struct db_rows *q, enum db_column column)
 {
-	struct query_run **place;
-	int64_t id;
-
-	if (!o->places)
-		return o->items;
-	id = db_i64(q, column);
-	place = map_get(o->places, &id, sizeof id);
-	return place ? *place : NULL;
+	return &o->items[db_i64(q, column) - 1];
 }
 
 /* Makes room for one more item in an arena array that doubles. */
@@ -61,8 +45,8 @@ static int add_detail_pair(struct db_rows *q, struct arena *a, struct query_kv *
 	*items = grow_detail_list(a, *items, *count, sizeof **items);
 	if (!*items)
 		return ERR_NOMEM;
-	(*items)[*count].key = db_text(a, q, COL_params_of_run_name);
-	(*items)[(*count)++].value = db_text(a, q, COL_params_of_run_value);
+	(*items)[*count].key = db_text(a, q, COL_params_of_runs_name);
+	(*items)[(*count)++].value = db_text(a, q, COL_params_of_runs_value);
 	return 0;
 }
 
@@ -83,8 +67,8 @@ static int take_words(const struct runs *o, struct db_rows *q, bool tags)
 	int rc = 0;
 
 	while (q && (rc = db_next(o->db, q, o->err)) > 0) {
-		r = find_detail_run(o, q, COL_params_of_runs_run);
-		if (r && add_detail_pair(q, o->a, tags ? &r->tags : &r->params, tags ? &r->tag_count : &r->param_count))
+		r = find_detail_run(o, q, COL_params_of_runs_place);
+		if (add_detail_pair(q, o->a, tags ? &r->tags : &r->params, tags ? &r->tag_count : &r->param_count))
 			return db_no_memory(q, o->err);
 	}
 	return rc;
@@ -97,48 +81,30 @@ static int add_metric(const struct runs *o, struct query_run *r, struct db_rows 
 	r->metrics = grow_detail_list(o->a, r->metrics, r->metric_count, sizeof *r->metrics);
 	if (!r->metrics)
 		return ERR_NOMEM;
-	sum_row_read(q, COL_metrics_of_run_count, &s);
-	metric_of(&r->metrics[r->metric_count++], db_text(o->a, q, COL_metrics_of_run_name), &s);
+	sum_row_read(q, COL_metrics_of_runs_count, &s);
+	metric_of(&r->metrics[r->metric_count++], db_text(o->a, q, COL_metrics_of_runs_name), &s);
 	return 0;
 }
 
 static int take_metrics(const struct runs *o, struct db_rows *q)
 {
-	struct query_run *r;
 	int rc = 0;
 
-	while (q && (rc = db_next(o->db, q, o->err)) > 0) {
-		r = find_detail_run(o, q, COL_metrics_of_runs_run);
-		if (r && add_metric(o, r, q))
+	while (q && (rc = db_next(o->db, q, o->err)) > 0)
+		if (add_metric(o, find_detail_run(o, q, COL_metrics_of_runs_place), q))
 			return db_no_memory(q, o->err);
-	}
 	return rc;
 }
 
-static bool some_metrics(const struct metric_select *c)
+static int start_metrics(struct runs *o, const struct metric_select *c, struct db_rows **ret)
 {
-	return c && !c->all;
-}
-
-static int start_some(const struct runs *o, const struct metric_select *c, struct db_rows **ret)
-{
-	struct buf keys;
-	int rc;
-
-	array_begin(&keys);
-	metric_select_list_wanted(c, &keys);
-	rc = array_end(&keys) ? db_start(o->db, ret, DB_some_metrics_of_runs, o->err, "tt", o->ids.data, keys.data)
-			      : err_nomem(o->err, NULL);
-	buf_done(&keys);
-	return rc;
-}
-
-/* Some metrics of one run are read by metric_select_load, so nothing is started. */
-static int start_metrics(const struct runs *o, const struct metric_select *c, struct db_rows **ret)
-{
-	if (!some_metrics(c))
-		return start_detail_query(o, ret, DB_metrics_of_run, DB_metrics_of_runs);
-	return o->places ? start_some(o, c, ret) : 0;
+	if (!c || c->all)
+		return db_start(o->db, ret, DB_metrics_of_runs, o->err, "t", o->ids.data);
+	array_begin(&o->keys);
+	metric_select_list_wanted(c, &o->keys);
+	if (!array_end(&o->keys))
+		return err_nomem(o->err, NULL);
+	return db_start(o->db, ret, DB_some_metrics_of_runs, o->err, "tt", o->ids.data, o->keys.data);
 }
 
 static int add_alert(struct query_run *r, struct arena *a, const struct query_alert *alert, struct err *err)
@@ -188,13 +154,13 @@ static int take_spikes(const struct runs *o, struct db_rows *q)
 
 	while (q && !rc && (rc = db_next(o->db, q, o->err)) > 0) {
 		struct query_alert alert = { .kind = QUERY_ALERT_SPIKE, .kind_name = "spike",
-					     .key = db_text(o->a, q, COL_alerts_of_run_name),
-					     .step = db_i64(q, COL_alerts_of_run_step),
-					     .value = db_f64(q, COL_alerts_of_run_value) };
+					     .key = db_text(o->a, q, COL_alerts_of_runs_name),
+					     .step = db_i64(q, COL_alerts_of_runs_step),
+					     .value = db_f64(q, COL_alerts_of_runs_value) };
 
-		r = find_detail_run(o, q, COL_alerts_of_runs_run);
+		r = find_detail_run(o, q, COL_alerts_of_runs_place);
 		alert.text = arena_printf(o->a, "spike %.4g at step %lld", alert.value, (long long)alert.step);
-		rc = r ? add_alert(r, o->a, &alert, o->err) : 0;
+		rc = add_alert(r, o->a, &alert, o->err);
 		if (rc)
 			db_stop(q);
 	}
@@ -263,17 +229,11 @@ static void read_run_row(struct db_rows *q, struct arena *a, struct query_run *r
 /* ERR_NOENT: a run is missing. */
 static int take_run_rows(const struct runs *o, struct db_rows *q)
 {
-	struct query_run *r;
 	size_t found = 0;
 	int rc;
 
-	while ((rc = db_next(o->db, q, o->err)) > 0) {
-		r = find_detail_run(o, q, COL_run_detail_all_run);
-		if (r) {
-			read_run_row(q, o->a, r);
-			found++;
-		}
-	}
+	for (; (rc = db_next(o->db, q, o->err)) > 0; found++)
+		read_run_row(q, o->a, find_detail_run(o, q, COL_run_detail_place));
 	return rc ? rc : found < o->count ? ERR_NOENT : 0;
 }
 
@@ -283,23 +243,45 @@ struct detail_parts {
 };
 
 /* Starts all queries before the first row is read: one round trip on a remote database. */
-static int start_parts(const struct runs *o, const struct detail_want *want, struct detail_parts *p)
+static int start_parts(struct runs *o, const struct detail_want *want, struct detail_parts *p)
 {
-	int rc = start_detail_query(o, &p->rows, DB_run_detail, DB_run_detail_all);
+	const char *ids = o->ids.data;
+	int rc = db_start(o->db, &p->rows, DB_run_detail, o->err, "t", ids);
 
 	if (!rc && want->parts & QUERY_PARAMS)
-		rc = start_detail_query(o, &p->params, DB_params_of_run, DB_params_of_runs);
+		rc = db_start(o->db, &p->params, DB_params_of_runs, o->err, "t", ids);
 	if (!rc && want->parts & QUERY_TAGS)
-		rc = start_detail_query(o, &p->tags, DB_tags_of_run, DB_tags_of_runs);
+		rc = db_start(o->db, &p->tags, DB_tags_of_runs, o->err, "t", ids);
 	if (!rc && want->parts & (QUERY_METRICS | QUERY_ALERTS))
 		rc = start_metrics(o, want->chosen, &p->metrics);
 	if (!rc && want->parts & QUERY_ALERTS)
-		rc = start_detail_query(o, &p->spikes, DB_alerts_of_run, DB_alerts_of_runs);
+		rc = db_start(o->db, &p->spikes, DB_alerts_of_runs, o->err, "t", ids);
 	return rc;
 }
 
+static int compare_pair_keys(const void *x, const void *y)
+{
+	return strcmp(((const struct query_kv *)x)->key, ((const struct query_kv *)y)->key);
+}
+
+static int compare_metric_keys(const void *x, const void *y)
+{
+	return strcmp(((const struct query_metric *)x)->key, ((const struct query_metric *)y)->key);
+}
+
+/* Rows arrive in any order. */
+static void sort_details(struct query_run *r)
+{
+	if (r->param_count)
+		qsort(r->params, r->param_count, sizeof *r->params, compare_pair_keys);
+	if (r->tag_count)
+		qsort(r->tags, r->tag_count, sizeof *r->tags, compare_pair_keys);
+	if (r->metric_count)
+		qsort(r->metrics, r->metric_count, sizeof *r->metrics, compare_metric_keys);
+}
+
 /* Reads the wanted parts of the runs, then derives alerts and drops metrics that only alerts needed. */
-static int load_detail(const struct runs *o, const struct detail_want *want)
+static int load_detail(struct runs *o, const struct detail_want *want)
 {
 	struct detail_parts p = { 0 };
 	size_t i;
@@ -313,8 +295,8 @@ static int load_detail(const struct runs *o, const struct detail_want *want)
 		rc = take_words(o, p.tags, true);
 	if (!rc)
 		rc = take_metrics(o, p.metrics);
-	if (!rc && !o->places && want->parts & (QUERY_METRICS | QUERY_ALERTS) && some_metrics(want->chosen))
-		rc = metric_select_load(want->chosen, o->id, o->a, o->items, o->err);
+	for (i = 0; i < o->count && !rc; i++)
+		sort_details(&o->items[i]);
 	for (i = 0; i < o->count && !rc && want->parts & QUERY_ALERTS; i++)
 		rc = make_alerts(&o->items[i], o->a, o->err);
 	if (!rc)
@@ -328,47 +310,21 @@ static int load_detail(const struct runs *o, const struct detail_want *want)
 	return rc;
 }
 
-int detail_load(struct db *d, int64_t run_id, struct arena *a, struct query_run *ret, struct err *err)
-{
-	return load_detail(&(struct runs){ .db = d, .a = a, .err = err, .items = ret, .count = 1, .id = run_id },
-			   &(struct detail_want){ .parts = QUERY_PARTS });
-}
-
-static int load_array(struct runs *o, const struct detail_want *want)
-{
-	struct query_run **place;
-	size_t i;
-
-	for (i = 0; i < o->count; i++) {
-		place = map_put(o->places, &want->ids[i], sizeof want->ids[i]);
-		if (!place)
-			return err_nomem(o->err, NULL);
-		*place = &o->items[i];
-	}
-	return load_detail(o, want);
-}
-
 int detail_load_all(struct db *d, const struct detail_want *want, struct arena *a, struct query_runs *ret,
 		    struct err *err)
 {
 	struct runs o = { .db = d, .a = a, .err = err, .items = ret->items, .count = ret->count };
-	size_t i;
-	int rc = 0;
+	int rc = array_of(&o.ids, want->ids, o.count) ? load_detail(&o, want) : err_nomem(err, NULL);
 
-	if (!db_shared(d)) {
-		o.count = 1;
-		for (i = 0; i < ret->count && !rc; i++) {
-			o.items = &ret->items[i];
-			o.id = want->ids[i];
-			rc = load_detail(&o, want);
-		}
-		return rc;
-	}
-	o.places = map_new(sizeof(struct query_run *));
-	rc = array_of(&o.ids, want->ids, o.count) && o.places ? load_array(&o, want) : err_nomem(err, NULL);
-	map_free(o.places);
 	buf_done(&o.ids);
+	buf_done(&o.keys);
 	return rc;
+}
+
+int detail_load(struct db *d, int64_t run_id, struct arena *a, struct query_run *ret, struct err *err)
+{
+	return detail_load_all(d, &(struct detail_want){ .ids = &run_id, .parts = QUERY_PARTS }, a,
+			       &(struct query_runs){ .items = ret, .count = 1 }, err);
 }
 
 /* Reads the segments of a run and their params. */

@@ -8,20 +8,6 @@
 
 /* --- names of keys -------------------------------------------------------------------------------------------- */
 
-/* One query per key where the database is in this process, else one for all. */
-
-static int read_key_name(struct db *d, const struct key_names *k, size_t at, struct err *err)
-{
-	struct db_rows *q;
-	int rc = db_start(d, &q, DB_key_name, err, "i", k->ids[at]);
-
-	if (rc || (rc = db_next(d, q, err)) <= 0)
-		return rc;
-	rc = k->fn(k->arg, at, db_str(q, COL_key_name_name));
-	db_stop(q);
-	return rc;
-}
-
 static int read_name_rows(struct db *d, struct db_rows *q, const struct key_names *k, struct err *err)
 {
 	int rc;
@@ -40,16 +26,15 @@ int key_names_read(struct db *d, const struct key_names *k, struct err *err)
 {
 	struct db_rows *q;
 	struct buf list;
-	size_t i;
-	int rc = 0;
+	int rc;
 
-	for (i = 0; i < k->n && !rc && !db_shared(d); i++)
-		rc = read_key_name(d, k, i, err);
-	if (!k->n || !db_shared(d))
-		return rc;
+	if (!k->n)
+		return 0;
 	rc = array_of(&list, k->ids, k->n) ? db_start(d, &q, DB_key_names, err, "t", list.data) : err_nomem(err, NULL);
+	if (!rc)
+		rc = read_name_rows(d, q, k, err);
 	buf_done(&list);
-	return rc ? rc : read_name_rows(d, q, k, err);
+	return rc;
 }
 
 #define BYTES_MAX ((size_t)64 << 20) /* limit for ids; above it everything is dropped */
@@ -110,20 +95,6 @@ void keysets_free(struct keysets *k)
 	map_free(k->runs);
 	pthread_mutex_destroy(&k->lock);
 	free(k);
-}
-
-static int read_ids(struct db *d, int64_t run, struct buf *ids, struct err *err)
-{
-	struct db_rows *q;
-	int64_t id;
-	int rc = db_start(d, &q, DB_metric_keys_of_run, err, "i", run);
-
-	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		id = db_i64(q, COL_metric_keys_of_run_key_id);
-		buf_add(ids, &id, sizeof id);
-		rc = 0;
-	}
-	return rc ? rc : buf_failed(ids) ? err_nomem(err, NULL) : 0;
 }
 
 /* Makes a set of these ids with one user; NULL when out of memory. */
@@ -212,33 +183,14 @@ int keysets_renew(struct keysets *k, struct db *d, struct err *err)
 	return 0;
 }
 
-static int take_run_keyset(struct keysets *k, struct db *d, int64_t run, struct keyset **ret, struct err *err)
-{
-	struct buf ids;
-	int64_t rev = 0;
-	int rc = db_int(d, &rev, DB_run_rev, err, "i", run);
-
-	if (rc < 0)
-		return rc;
-	*ret = find_known_keyset(k, run, (uint64_t)rev);
-	if (*ret)
-		return 0;
-	buf_init(&ids, SIZE_MAX);
-	rc = read_ids(d, run, &ids, err);
-	*ret = rc ? NULL : remember_keyset(k, run, (uint64_t)rev, &ids);
-	if (!rc && !*ret)
-		rc = err_nomem(err, NULL);
-	buf_done(&ids);
-	return rc;
-}
-
-/* Runs of a remote database: one query for all revs, and one for the keys of runs whose set is unknown. */
+/* One query reads all revs, and one the keys of the runs whose set is unknown. */
 struct keyset_taking {
 	struct keysets *k;
 	struct db *d;
 	const struct keysets_want *w;
 	struct keyset **sets;
-	int64_t *revs, *missing; /* missing: run ids, in order */
+	int64_t *revs, *missing; /* missing: ids of the runs without a set */
+	struct buf *ids;	 /* of their keys; one each */
 	size_t missing_count;
 	struct err *err;
 };
@@ -264,46 +216,43 @@ static int take_known_keysets(struct keyset_taking *t)
 	return rc;
 }
 
-/* Reads the key ids of the missing run at this place; it has none if q is at another run. *at: the place of q's row,
- * SIZE_MAX at the end. */
-static int read_ids_of(struct keyset_taking *t, struct db_rows *q, size_t place, size_t *at, struct buf *ids)
+static int compare_ids(const void *x, const void *y)
 {
-	int64_t id;
-	int rc = 0;
+	const int64_t *a = x, *b = y;
 
-	buf_reset(ids);
-	while (*at == place && rc >= 0) {
-		id = db_i64(q, COL_metric_keys_of_runs_key_id);
-		buf_add(ids, &id, sizeof id);
-		rc = db_next(t->d, q, t->err);
-		*at = rc > 0 ? (size_t)db_i64(q, COL_metric_keys_of_runs_place) - 1 : SIZE_MAX;
-	}
-	return rc < 0 ? rc : buf_failed(ids) ? err_nomem(t->err, NULL) : 0;
+	return (*a > *b) - (*a < *b);
 }
 
-/* Reads the keys of all missing runs; rows arrive in their order, and a run may have none. */
+/* Adds the rows to the lists of their runs. */
 static int read_missing_ids(struct keyset_taking *t, struct db_rows *q)
 {
-	size_t i, place = 0, at;
-	struct buf ids;
-	int rc = db_next(t->d, q, t->err);
+	int64_t id;
+	int rc;
 
-	at = rc > 0 ? (size_t)db_i64(q, COL_metric_keys_of_runs_place) - 1 : SIZE_MAX;
-	rc = rc < 0 ? rc : 0;
-	buf_init(&ids, SIZE_MAX);
-	for (i = 0; i < t->w->count && !rc; i++) {
+	while ((rc = db_next(t->d, q, t->err)) > 0) {
+		id = db_i64(q, COL_metric_keys_of_runs_key_id);
+		buf_add(&t->ids[db_i64(q, COL_metric_keys_of_runs_place) - 1], &id, sizeof id);
+	}
+	return rc;
+}
+
+static int remember_missing_keysets(struct keyset_taking *t)
+{
+	struct buf *ids = t->ids;
+	size_t i;
+
+	for (i = 0; i < t->w->count; i++) {
 		if (t->sets[i])
 			continue;
-		rc = read_ids_of(t, q, place++, &at, &ids);
-		if (!rc)
-			t->sets[i] = remember_keyset(t->k, t->w->runs[i], (uint64_t)t->revs[i], &ids);
-		if (!rc && !t->sets[i])
-			rc = err_nomem(t->err, NULL);
+		if (ids->len)
+			qsort(ids->data, ids->len / sizeof(int64_t), sizeof(int64_t), compare_ids);
+		t->sets[i] = buf_failed(ids) ? NULL
+					     : remember_keyset(t->k, t->w->runs[i], (uint64_t)t->revs[i], ids);
+		if (!t->sets[i])
+			return err_nomem(t->err, NULL);
+		ids++;
 	}
-	if (rc && at != SIZE_MAX)
-		db_stop(q);
-	buf_done(&ids);
-	return rc;
+	return 0;
 }
 
 static int take_missing_keysets(struct keyset_taking *t)
@@ -311,40 +260,41 @@ static int take_missing_keysets(struct keyset_taking *t)
 	struct db_rows *q;
 	struct buf list;
 	const char *runs = array_of(&list, t->missing, t->missing_count);
-	int rc = runs ? db_start(t->d, &q, DB_metric_keys_of_runs, t->err, "t", runs) : err_nomem(t->err, NULL);
+	size_t i;
+	int rc;
 
+	t->ids = calloc(t->missing_count, sizeof *t->ids);
+	for (i = 0; t->ids && i < t->missing_count; i++)
+		buf_init(&t->ids[i], SIZE_MAX);
+	rc = runs && t->ids ? db_start(t->d, &q, DB_metric_keys_of_runs, t->err, "t", runs) : err_nomem(t->err, NULL);
+	if (!rc)
+		rc = read_missing_ids(t, q);
+	if (!rc)
+		rc = remember_missing_keysets(t);
+	for (i = 0; t->ids && i < t->missing_count; i++)
+		buf_done(&t->ids[i]);
+	free(t->ids);
 	buf_done(&list);
-	return rc ? rc : read_missing_ids(t, q);
-}
-
-static int take_keysets_together(struct keyset_taking *t)
-{
-	int rc = err_nomem(t->err, NULL);
-
-	t->revs = calloc(t->w->count + 1, sizeof *t->revs);
-	t->missing = calloc(t->w->count + 1, sizeof *t->missing);
-	if (t->revs && t->missing)
-		rc = take_known_keysets(t);
-	if (!rc && t->missing_count)
-		rc = take_missing_keysets(t);
-	free(t->revs);
-	free(t->missing);
 	return rc;
 }
 
 int keysets_take(struct keysets *k, struct db *d, const struct keysets_want *w, struct keyset **ret, struct err *err)
 {
+	struct keyset_taking t = { .k = k, .d = d, .w = w, .sets = ret, .err = err };
 	size_t i;
-	int rc = 0;
+	int rc;
 
 	memset(ret, 0, w->count * sizeof(struct keyset *));
-	if (db_shared(d))
-		rc = take_keysets_together(&(struct keyset_taking){ .k = k, .d = d, .w = w, .sets = ret, .err = err });
-	for (i = 0; i < w->count && !rc && !db_shared(d); i++)
-		rc = take_run_keyset(k, d, w->runs[i], &ret[i], err);
+	t.revs = calloc(w->count + 1, sizeof *t.revs);
+	t.missing = calloc(w->count + 1, sizeof *t.missing);
+	rc = t.revs && t.missing ? take_known_keysets(&t) : err_nomem(err, NULL);
+	if (!rc && t.missing_count)
+		rc = take_missing_keysets(&t);
 	for (i = 0; i < w->count && rc; i++)
 		if (ret[i])
 			keysets_give(k, ret[i]);
+	free(t.revs);
+	free(t.missing);
 	return rc;
 }
 

@@ -65,18 +65,6 @@ struct key_use {
 	uint32_t runs;
 };
 
-/* Holds the set of a run until metric_select_end, once per run. */
-static int hold_key_set(struct metric_select *c, int64_t run, struct keyset *set)
-{
-	struct keyset **held = map_put(c->of_runs, &run, sizeof run);
-
-	if (!held || *held)
-		keysets_give(c->sets, set);
-	else
-		*held = set;
-	return held ? 0 : ERR_NOMEM;
-}
-
 static int count_key_use(struct map *uses, const struct keyset *set)
 {
 	struct key_use *u = map_put(uses, &set, sizeof set);
@@ -86,22 +74,6 @@ static int count_key_use(struct map *uses, const struct keyset *set)
 	u->set = set;
 	u->runs++;
 	return 0;
-}
-
-static int count_set_uses(struct metric_select *c, struct map *uses, struct db *d, const struct metric_select_list *l,
-			  struct err *err)
-{
-	struct keyset **sets = calloc(l->run_count + 1, sizeof(struct keyset *));
-	bool full = false;
-	size_t i;
-	int rc = sets ? keysets_renew(c->sets, d, err) : err_nomem(err, NULL);
-
-	if (!rc)
-		rc = keysets_take(c->sets, d, &(struct keysets_want){ l->runs, l->run_count }, sets, err);
-	for (i = 0; i < l->run_count && !rc; i++)
-		full |= hold_key_set(c, l->runs[i], sets[i]) || count_key_use(uses, sets[i]);
-	free(sets);
-	return full ? err_nomem(err, NULL) : rc;
 }
 
 static int count_key_set(struct metric_select *c, const struct key_use *u, struct err *err)
@@ -118,17 +90,38 @@ static int count_key_set(struct metric_select *c, const struct key_use *u, struc
 	return 0;
 }
 
-static int count_key_runs(struct metric_select *c, struct db *d, const struct metric_select_list *l, struct err *err)
+/* Counts the runs of each key, set by set. */
+static int count_keys(struct metric_select *c, struct keyset *const *sets, size_t n, struct err *err)
 {
 	struct map *uses = map_new(sizeof(struct key_use));
+	bool full = !uses;
 	size_t i;
 	int rc;
 
-	c->of_runs = map_new(sizeof(struct keyset *));
-	rc = uses && c->of_runs ? count_set_uses(c, uses, d, l, err) : err_nomem(err, NULL);
+	for (i = 0; i < n && !full; i++)
+		full = count_key_use(uses, sets[i]);
+	rc = full ? err_nomem(err, NULL) : 0;
 	for (i = 0; !rc && i < map_count(uses); i++)
 		rc = count_key_set(c, map_at(uses, i), err);
 	map_free(uses);
+	return rc;
+}
+
+static int count_key_runs(struct metric_select *c, struct keysets *keysets, struct db *d,
+			  const struct metric_select_list *l, struct err *err)
+{
+	struct keyset **sets = calloc(l->run_count + 1, sizeof(struct keyset *));
+	size_t i;
+	int rc = sets ? keysets_renew(keysets, d, err) : err_nomem(err, NULL);
+
+	if (!rc)
+		rc = keysets_take(keysets, d, &(struct keysets_want){ l->runs, l->run_count }, sets, err);
+	if (!rc) {
+		rc = count_keys(c, sets, l->run_count, err);
+		for (i = 0; i < l->run_count; i++)
+			keysets_give(keysets, sets[i]);
+	}
+	free(sets);
 	return rc;
 }
 
@@ -180,14 +173,12 @@ int metric_select_begin(struct metric_select *c, struct keysets *sets, struct db
 	size_t i, have = 0;
 	int rc;
 
-	c->d = d;
 	c->keys = map_new(sizeof(struct metric_select_key));
 	if (!c->keys)
 		return err_nomem(err, NULL);
 	rc = mark_requested_metrics(c, d, l->o, err);
-	c->sets = l->keys ? sets : NULL;
 	if (!rc && l->keys)
-		rc = count_key_runs(c, d, l, err);
+		rc = count_key_runs(c, sets, d, l, err);
 	if (!rc)
 		rc = name_chosen_keys(c, d, err);
 	for (i = 0; i < map_count(c->keys); i++)
@@ -198,71 +189,10 @@ int metric_select_begin(struct metric_select *c, struct keysets *sets, struct db
 
 void metric_select_end(struct metric_select *c)
 {
-	size_t i;
-
-	for (i = 0; c->of_runs && i < map_count(c->of_runs); i++)
-		keysets_give(c->sets, *(struct keyset **)map_at(c->of_runs, i));
-	map_free(c->of_runs);
-	c->of_runs = NULL;
 	free(c->wanted);
 	c->wanted = NULL;
 	map_free(c->keys);
 	c->keys = NULL;
-}
-
-static int compare_metric_keys(const void *x, const void *y)
-{
-	return strcmp(((const struct query_metric *)x)->key, ((const struct query_metric *)y)->key);
-}
-
-static int compare_chosen_ids(const void *x, const void *y)
-{
-	const int64_t *a = x, *b = y;
-
-	return (*a > *b) - (*a < *b);
-}
-
-static bool has_key(const struct keyset *s, int64_t id)
-{
-	return !s || (s->count && bsearch(&id, s->ids, s->count, sizeof id, compare_chosen_ids));
-}
-
-static int load_wanted_metrics(const struct metric_select *c, int64_t run_id, struct arena *a, struct query_run *r,
-			       struct err *err)
-{
-	struct keyset *const *has = c->of_runs ? map_get(c->of_runs, &run_id, sizeof run_id) : NULL;
-	struct db *d = c->d;
-	struct db_rows *q;
-	struct sum sum;
-	size_t i;
-	int rc = 0;
-
-	for (i = 0; i < c->wanted_count && !rc; i++) {
-		if (has && !has_key(*has, c->wanted[i]->id))
-			continue;
-		rc = db_start(d, &q, DB_metric_get, err, "ii", c->wanted[i]->id, run_id);
-		if (rc || (rc = db_next(d, q, err)) <= 0)
-			continue;
-		sum_row_read(q, COL_metric_get_count, &sum);
-		db_stop(q);
-		metric_of(&r->metrics[r->metric_count++], arena_strdup(a, c->wanted[i]->name), &sum);
-		rc = r->metrics[r->metric_count - 1].key ? 0 : err_nomem(err, NULL);
-	}
-	return rc;
-}
-
-int metric_select_load(const struct metric_select *c, int64_t run_id, struct arena *a, struct query_run *r,
-		       struct err *err)
-{
-	int rc;
-
-	r->metrics = arena_array(a, c->wanted_count + 1, sizeof *r->metrics);
-	if (!r->metrics)
-		return err_nomem(err, NULL);
-	rc = load_wanted_metrics(c, run_id, a, r, err);
-	if (!rc && r->metric_count)
-		qsort(r->metrics, r->metric_count, sizeof *r->metrics, compare_metric_keys);
-	return rc;
 }
 
 void metric_select_list_wanted(const struct metric_select *c, struct buf *b)

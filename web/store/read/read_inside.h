@@ -25,9 +25,6 @@ struct metric_select_list {
 };
 
 struct metric_select {
-	struct db *d;
-	struct keysets *sets;		   /* NULL: only the requested metrics are known */
-	struct map *of_runs;		   /* int64 run id -> struct keyset *; NULL: not known */
 	struct map *keys;		   /* int64 key id -> struct metric_select_key */
 	struct metric_select_key **wanted; /* the metrics to load */
 	size_t wanted_count;
@@ -38,10 +35,6 @@ struct metric_select {
 int metric_select_begin(struct metric_select *c, struct keysets *sets, struct db *d, const struct metric_select_list *l,
 			struct err *err);
 void metric_select_end(struct metric_select *c); /* zeroed is fine */
-
-/* Fills r->metrics with the marked ones that the run has, sorted by key. */
-int metric_select_load(const struct metric_select *c, int64_t run_id, struct arena *a, struct query_run *r,
-		       struct err *err);
 
 /* Appends the key ids of the marked ones to an array (db.h). */
 void metric_select_list_wanted(const struct metric_select *c, struct buf *b);
@@ -70,7 +63,7 @@ struct detail_want {
 /* One run with all parts. ERR_NOENT, without a text: there is no such run. */
 int detail_load(struct db *d, int64_t run_id, struct arena *a, struct query_run *ret, struct err *err);
 
-/* The ret->count runs of want->ids; on a remote database in a few round trips. ERR_NOENT when one is missing. */
+/* The ret->count runs of want->ids, by one query for each part. ERR_NOENT when one is missing. */
 int detail_load_all(struct db *d, const struct detail_want *want, struct arena *a, struct query_runs *ret,
 		    struct err *err);
 

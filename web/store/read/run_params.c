@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_params.c: reads the rows of all runs in one pass, chooses keys, then lists each run's pairs. */
+/* run_params.c: reads the rows of all runs by one query, chooses keys, then lists each run's pairs. */
 #include "tracker/base/array.h"
 #include "web/store/read/read_inside.h"
 
@@ -21,6 +21,7 @@ struct params_key {
 struct params_cell {
 	struct params_key *key;
 	const char *value;
+	size_t run; /* its place in the list */
 };
 
 struct params {
@@ -30,7 +31,6 @@ struct params {
 	struct map *keys; /* int64 id -> struct params_key */
 	struct params_cell *cells;
 	size_t cell_count, cell_cap;
-	size_t *ends; /* by run: end of its cells */
 	struct err *err;
 };
 
@@ -43,8 +43,8 @@ static struct params_cell *new_param_cell(struct params *p)
 
 static int take_param_row(struct params *p, struct db_rows *q)
 {
-	int64_t id = db_i64(q, COL_param_ids_of_run_key_id);
-	const char *value = db_str(q, COL_param_ids_of_run_value);
+	int64_t id = db_i64(q, COL_param_ids_of_runs_key_id);
+	const char *value = db_str(q, COL_param_ids_of_runs_value);
 	struct params_key *k = map_put(p->keys, &id, sizeof id);
 	struct params_cell *cell = k ? new_param_cell(p) : NULL;
 
@@ -53,6 +53,7 @@ static int take_param_row(struct params *p, struct db_rows *q)
 	k->id = id;
 	k->runs++;
 	/* similar runs share most of their texts */
+	cell->run = (size_t)db_i64(q, COL_param_ids_of_runs_place) - 1;
 	cell->key = k;
 	cell->value = k->first && !strcmp(k->first, value) ? k->first : arena_strdup(p->a, value);
 	if (!cell->value)
@@ -63,62 +64,19 @@ static int take_param_row(struct params *p, struct db_rows *q)
 	return 0;
 }
 
-static int read_run_params(struct params *p, int64_t run)
-{
-	struct db_rows *q;
-	int rc = db_start(p->d, &q, DB_param_ids_of_run, p->err, "i", run);
-
-	while (!rc && (rc = db_next(p->d, q, p->err)) > 0) {
-		rc = take_param_row(p, q);
-		if (rc)
-			db_stop(q);
-	}
-	return rc;
-}
-
-/* Reads the runs of an array: rows arrive in its order. */
-static int read_param_array(struct params *p, const char *ids, size_t n)
-{
-	size_t at = 0, place;
-	struct db_rows *q;
-	int rc = ids ? db_start(p->d, &q, DB_param_ids_of_runs, p->err, "t", ids) : err_nomem(p->err, NULL);
-
-	while (!rc && (rc = db_next(p->d, q, p->err)) > 0) {
-		place = (size_t)db_i64(q, COL_param_ids_of_runs_place) - 1;
-		for (; at < place; at++)
-			p->ends[at] = p->cell_count;
-		rc = take_param_row(p, q);
-		if (rc)
-			db_stop(q);
-	}
-	for (; at < n; at++)
-		p->ends[at] = p->cell_count;
-	return rc;
-}
-
-static int read_all_run_params(struct params *p, const int64_t *ids, size_t n)
-{
-	struct buf list;
-	int rc = read_param_array(p, array_of(&list, ids, n), n);
-
-	buf_done(&list);
-	return rc;
-}
-
 static int read_runs_params(struct params *p, const int64_t *ids, size_t n)
 {
-	size_t i;
-	int rc = 0;
+	struct db_rows *q;
+	struct buf list;
+	int rc = array_of(&list, ids, n) ? db_start(p->d, &q, DB_param_ids_of_runs, p->err, "t", list.data)
+					 : err_nomem(p->err, NULL);
 
-	p->ends = calloc(n + 1, sizeof *p->ends);
-	if (!p->ends)
-		return err_nomem(p->err, NULL);
-	if (db_shared(p->d))
-		return read_all_run_params(p, ids, n);
-	for (i = 0; i < n && !rc; i++) {
-		rc = read_run_params(p, ids[i]);
-		p->ends[i] = p->cell_count;
+	while (!rc && (rc = db_next(p->d, q, p->err)) > 0) {
+		rc = take_param_row(p, q);
+		if (rc)
+			db_stop(q);
 	}
+	buf_done(&list);
 	return rc;
 }
 
@@ -198,23 +156,31 @@ static int compare_param_keys(const void *x, const void *y)
 	return strcmp(((const struct query_kv *)x)->key, ((const struct query_kv *)y)->key);
 }
 
+/* Makes the list of each run of its chosen keys. */
 static int give_param_lists(struct params *p, struct query_runs *ret)
 {
-	size_t i, at = 0;
+	struct query_run *r;
+	size_t i;
 
+	for (i = 0; i < p->cell_count; i++)
+		ret->items[p->cells[i].run].param_count += p->cells[i].key->chosen;
 	for (i = 0; i < ret->count; i++) {
-		struct query_run *r = &ret->items[i];
-
-		r->params = arena_array(p->a, p->ends[i] - at + 1, sizeof *r->params);
+		r = &ret->items[i];
+		r->params = arena_array(p->a, r->param_count + 1, sizeof *r->params);
+		r->param_count = 0;
 		if (!r->params)
 			return err_nomem(p->err, NULL);
-		for (; at < p->ends[i]; at++)
-			if (p->cells[at].key->chosen)
-				r->params[r->param_count++] =
-					(struct query_kv){ p->cells[at].key->name, p->cells[at].value };
-		if (r->param_count)
-			qsort(r->params, r->param_count, sizeof *r->params, compare_param_keys);
 	}
+	for (i = 0; i < p->cell_count; i++) {
+		r = &ret->items[p->cells[i].run];
+		if (p->cells[i].key->chosen)
+			r->params[r->param_count++] =
+				(struct query_kv){ p->cells[i].key->name, p->cells[i].value };
+	}
+	for (i = 0; i < ret->count; i++)
+		if (ret->items[i].param_count)
+			qsort(ret->items[i].params, ret->items[i].param_count, sizeof(struct query_kv),
+			      compare_param_keys);
 	return 0;
 }
 
@@ -232,7 +198,6 @@ int run_params_load(struct db *d, const struct metric_select_list *l, struct are
 		rc = choose_params(&p, &ret->params_left_out);
 	if (!rc)
 		rc = give_param_lists(&p, ret);
-	free(p.ends);
 	free(p.cells);
 	map_free(p.keys);
 	return rc;
