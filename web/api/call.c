@@ -49,8 +49,7 @@ static void write_v1_error(struct call *c, enum call_error code, const char *fie
 	struct js j = { .out = &c->out };
 
 	js_open(&j, '{');
-	js_key(&j, "error");
-	js_open(&j, '{');
+	js_key_open(&j, "error", '{');
 	js_key_str(&j, "code", call_error_name(code));
 	js_key_str(&j, "message", text);
 	js_key_str(&j, "field", field);

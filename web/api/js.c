@@ -415,6 +415,25 @@ void js_raw(struct js *j, const char *json)
 	buf_adds(j->out, json);
 }
 
+void js_key_open(struct js *j, const char *key, char bracket)
+{
+	js_key(j, key);
+	js_open(j, bracket);
+}
+
+void js_key_bool(struct js *j, const char *key, bool v)
+{
+	js_key(j, key);
+	js_bool(j, v);
+}
+
+enum call_next js_reply(struct call *c, struct js *j)
+{
+	js_close(j, '}');
+	buf_addc(&c->out, '\n');
+	return CALL_DONE;
+}
+
 void js_key_str(struct js *j, const char *key, const char *text)
 {
 	js_key(j, key);

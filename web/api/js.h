@@ -26,10 +26,15 @@ void js_bool(struct js *j, bool v);
 void js_null(struct js *j);
 void js_raw(struct js *j, const char *json); /* one complete JSON value */
 
+void js_key_open(struct js *j, const char *key, char bracket);
+void js_key_bool(struct js *j, const char *key, bool v);
 void js_key_str(struct js *j, const char *key, const char *text);
 void js_key_int(struct js *j, const char *key, int64_t v);
 void js_key_double(struct js *j, const char *key, double v);
 void js_key_number(struct js *j, const char *key, double v);
+
+/* Closes the object that is the reply. Returns CALL_DONE. */
+enum call_next js_reply(struct call *c, struct js *j);
 
 /* Prints the fewest digits that read back as v; -0.0; NaN, Infinity and -Infinity without quotes. */
 #define JS_DOUBLE_MAX 32
@@ -38,9 +43,17 @@ size_t js_print_double(char *text, double v);
 /* ---- json.c ----
  * Reads JSON with Jansson, within limits. "NaN", "Infinity" and "-Infinity" are numbers, too. */
 
-enum json_kind { JSON_KIND_STRING, JSON_KIND_INT, JSON_KIND_DOUBLE, JSON_KIND_OBJECT, JSON_KIND_ARRAY, JSON_KIND_ANY };
+enum json_kind {
+	JSON_KIND_STRING,
+	JSON_KIND_INT,
+	JSON_KIND_DOUBLE,
+	JSON_KIND_BOOL,
+	JSON_KIND_OBJECT,
+	JSON_KIND_ARRAY,
+	JSON_KIND_ANY
+};
 
-/* One member that an object may have; into is const char **, int64_t *, double * or json_t ** (borrowed). */
+/* One member that an object may have; into is const char **, int64_t *, double *, bool * or json_t ** (borrowed). */
 struct json_field {
 	const char *name;
 	enum json_kind kind;
@@ -63,6 +76,9 @@ const char *json_too_much(const char *text, size_t n);
 /* Reads the members of an object by table. An unknown, missing or mistyped member fails the call with its name. at is
  * the prefix of the name ("points[3]."), "" at the top. */
 bool json_read(struct call *c, json_t *object, const char *at, const struct json_field *fields);
+
+/* The same for the body, after call_args_done. What the fields borrow lives until the call ends. */
+bool json_args(struct call *c, const struct json_field *fields);
 
 /* A number, or one of the three words. */
 bool json_to_double(json_t *value, double *ret);

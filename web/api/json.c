@@ -192,6 +192,11 @@ static const char *store_json_value(const struct json_field *f, json_t *value)
 		return NULL;
 	case JSON_KIND_DOUBLE:
 		return json_to_double(value, f->into) ? NULL : "a number, or \"NaN\", \"Infinity\" or \"-Infinity\"";
+	case JSON_KIND_BOOL:
+		if (!json_is_boolean(value))
+			return "true or false";
+		*(bool *)f->into = json_is_true(value);
+		return NULL;
 	case JSON_KIND_OBJECT:
 		if (!json_is_object(value))
 			return "an object";
@@ -239,4 +244,18 @@ bool json_read(struct call *c, json_t *object, const char *at, const struct json
 		if (f->required && !json_object_get(object, f->name))
 			return refuse_json_field(c, CALL_bad_value, at, f->name, "missing");
 	return true;
+}
+
+static void drop_body(void *root)
+{
+	json_decref(root);
+}
+
+bool json_args(struct call *c, const struct json_field *fields)
+{
+	json_t *root = json_body(c);
+
+	if (root && !call_defer(c, drop_body, root))
+		return call_fail(c, CALL_busy, NULL, "out of memory"), false;
+	return root && call_args_done(c) && json_read(c, root, "", fields);
 }

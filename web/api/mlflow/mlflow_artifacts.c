@@ -99,15 +99,13 @@ static bool write_ml_file_list(struct call *c, struct js *j, const char *folder,
 	blob_page(&page, &list.items, &list.count);
 	if (!list.count)
 		return true;
-	js_key(j, "files");
-	js_open(j, '[');
+	js_key_open(j, "files", '[');
 	for (i = 0; i < list.count; i++) {
 		const struct artifact_entry *e = &list.items[i];
 
 		js_open(j, '{');
 		js_key_str(j, "path", *prefix ? arena_printf(c->arena, "%s/%s", prefix, e->name) : e->name);
-		js_key(j, "is_dir");
-		js_bool(j, e->folder);
+		js_key_bool(j, "is_dir", e->folder);
 		if (!e->folder && e->bytes)
 			js_key_int(j, "file_size", (int64_t)e->bytes);
 		js_close(j, '}');

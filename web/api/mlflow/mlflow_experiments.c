@@ -266,8 +266,7 @@ enum call_next on_ml_experiment_search(struct call *c)
 		return ml_fail_err(c, &err);
 	js_open(&j, '{');
 	if (list.count) {
-		js_key(&j, "experiments");
-		js_open(&j, '[');
+		js_key_open(&j, "experiments", '[');
 		for (i = 0; i < list.count; i++)
 			write_ml_experiment(&j, &list.items[i]);
 		js_close(&j, ']');

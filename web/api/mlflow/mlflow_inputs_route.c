@@ -214,10 +214,8 @@ enum call_next on_ml_dataset_search(struct call *c)
 	if (dataset_summaries(c->api->store, &found, c->arena, &err))
 		return ml_fail_err(c, &err);
 	js_open(&j, '{');
-	if (found.count) {
-		js_key(&j, "dataset_summaries");
-		js_open(&j, '[');
-	}
+	if (found.count)
+		js_key_open(&j, "dataset_summaries", '[');
 	for (i = 0; i < found.count; i++) {
 		const struct dataset_summary *d = &found.items[i];
 

@@ -46,8 +46,7 @@ static void write_history_points(struct history_stream *w, const struct history_
 	size_t i;
 
 	if (page->count && !w->listed) {
-		js_key(&w->js, "metrics");
-		js_open(&w->js, '[');
+		js_key_open(&w->js, "metrics", '[');
 		w->listed = true;
 	}
 	for (i = 0; i < page->count; i++)
@@ -139,8 +138,7 @@ enum call_next on_ml_history_get(struct call *c)
 		return ml_fail_err(c, &err);
 	js_open(&j, '{');
 	if (page.count) {
-		js_key(&j, "metrics");
-		js_open(&j, '[');
+		js_key_open(&j, "metrics", '[');
 		for (i = 0; i < page.count; i++)
 			write_ml_point(&j, sel.key, &page.points[i], NULL);
 		js_close(&j, ']');
@@ -194,8 +192,7 @@ enum call_next on_ml_history_bulk(struct call *c)
 	limit = limit < 0 || limit > BULK_POINTS ? BULK_POINTS : limit; /* negative: no limit, as in SQL */
 	qsort(runs.items, runs.count, sizeof(*runs.items), compare_run_ids);
 	js_open(&j, '{');
-	js_key(&j, "metrics");
-	js_open(&j, '[');
+	js_key_open(&j, "metrics", '[');
 	for (i = 0; i < runs.count && limit > 0; i++) {
 		struct history_sel sel = { .run = runs.items[i], .key = key, .limit = (size_t)limit };
 		struct history_points page;
@@ -268,8 +265,7 @@ enum call_next on_ml_history_interval(struct call *c)
 		if (history_sample(c->api->store, &sel, c->arena, &sample, &err))
 			return ml_fail_err(c, &err);
 		if (sample.count && !any) {
-			js_key(&j, "metrics");
-			js_open(&j, '[');
+			js_key_open(&j, "metrics", '[');
 			any = true;
 		}
 		for (k = 0; k < sample.count; k++)

@@ -16,8 +16,7 @@ static void write_model_metrics(struct js *j, const struct model *m)
 
 	if (!m->metric_count)
 		return;
-	js_key(j, "metrics");
-	js_open(j, '[');
+	js_key_open(j, "metrics", '[');
 	for (i = 0; i < m->metric_count; i++) {
 		const struct model_metric *p = &m->metrics[i];
 
@@ -51,8 +50,7 @@ const char *ml_model_location(struct call *c, const struct model *m)
 static void write_logged_model(struct call *c, struct js *j, const struct model *m)
 {
 	js_open(j, '{');
-	js_key(j, "info");
-	js_open(j, '{');
+	js_key_open(j, "info", '{');
 	js_key_str(j, "model_id", m->id);
 	js_key_str(j, "experiment_id", arena_printf(c->arena, "%lld", (long long)m->experiment));
 	js_key_str(j, "name", m->name);
@@ -64,8 +62,7 @@ static void write_logged_model(struct call *c, struct js *j, const struct model 
 	js_key_str(j, "source_run_id", m->source_run);
 	ml_write_tag_list(j, "tags", m->tags, m->tag_count);
 	js_close(j, '}');
-	js_key(j, "data");
-	js_open(j, '{');
+	js_key_open(j, "data", '{');
 	ml_write_tag_list(j, "params", m->params, m->param_count);
 	write_model_metrics(j, m);
 	js_close(j, '}');
@@ -317,8 +314,7 @@ static enum call_next reply_model_list(struct call *c, const struct models *list
 
 	js_open(&j, '{');
 	if (list->count) {
-		js_key(&j, "models");
-		js_open(&j, '[');
+		js_key_open(&j, "models", '[');
 		for (i = 0; i < list->count; i++)
 			write_logged_model(c, &j, &list->items[i]);
 		js_close(&j, ']');

@@ -181,8 +181,7 @@ void ml_write_version(struct call *c, struct js *j, const struct registered_vers
 	write_optional_str(j, "run_link", v->run_link);
 	ml_write_tag_list(j, "tags", v->tags, v->tag_count);
 	if (v->alias_count) {
-		js_key(j, "aliases");
-		js_open(j, '[');
+		js_key_open(j, "aliases", '[');
 		for (i = 0; i < v->alias_count; i++)
 			js_str(j, v->aliases[i]);
 		js_close(j, ']');
@@ -226,8 +225,7 @@ static void write_latest_versions(struct call *c, struct js *j, const struct reg
 
 	if (!m->latest_count)
 		return;
-	js_key(j, "latest_versions");
-	js_open(j, '[');
+	js_key_open(j, "latest_versions", '[');
 	for (i = 0; i < m->latest_count; i++) {
 		struct registered_version v = m->latest[i];
 
@@ -243,8 +241,7 @@ static void write_model_aliases(struct call *c, struct js *j, const struct regis
 
 	if (!m->alias_count)
 		return;
-	js_key(j, "aliases");
-	js_open(j, '[');
+	js_key_open(j, "aliases", '[');
 	for (i = 0; i < m->alias_count; i++) {
 		js_open(j, '{');
 		js_key_str(j, "alias", m->aliases[i].alias);
@@ -448,10 +445,8 @@ enum call_next on_ml_registered_latest(struct call *c)
 			;
 		if (stages.count && k == stages.count)
 			continue;
-		if (!any) {
-			js_key(&j, "model_versions");
-			js_open(&j, '[');
-		}
+		if (!any)
+			js_key_open(&j, "model_versions", '[');
 		any = true;
 		ml_write_version(c, &j, &m.latest[i]);
 	}
@@ -475,8 +470,7 @@ enum call_next on_ml_registered_search(struct call *c)
 		return ml_fail_err(c, &err);
 	js_open(&j, '{');
 	if (list.count) {
-		js_key(&j, "registered_models");
-		js_open(&j, '[');
+		js_key_open(&j, "registered_models", '[');
 		for (i = 0; i < list.count; i++)
 			write_registered_model(c, &j, &list.items[i]);
 		js_close(&j, ']');

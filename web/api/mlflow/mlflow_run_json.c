@@ -11,8 +11,7 @@ void ml_write_tag_list(struct js *j, const char *key, const struct query_kv *kv,
 
 	if (!n)
 		return;
-	js_key(j, key);
-	js_open(j, '[');
+	js_key_open(j, key, '[');
 	for (i = 0; i < n; i++) {
 		js_open(j, '{');
 		js_key_str(j, "key", kv[i].key);
@@ -51,8 +50,7 @@ static void write_run_metrics(struct js *j, const struct query_run *run)
 
 	if (!run->metric_count)
 		return;
-	js_key(j, "metrics");
-	js_open(j, '[');
+	js_key_open(j, "metrics", '[');
 	for (i = 0; i < run->metric_count; i++) {
 		const struct query_metric *m = &run->metrics[i];
 
@@ -70,8 +68,7 @@ void ml_write_run(struct call *c, struct js *j, const struct query_run *run)
 {
 	js_key(j, "info");
 	ml_write_info(c, j, run);
-	js_key(j, "data");
-	js_open(j, '{');
+	js_key_open(j, "data", '{');
 	write_run_metrics(j, run);
 	ml_write_tag_list(j, "params", run->params, run->param_count);
 	ml_write_tag_list(j, "tags", run->tags, run->tag_count);
@@ -106,8 +103,7 @@ static void write_run_dataset(struct js *j, const struct run_dataset *d)
 {
 	js_open(j, '{');
 	ml_write_tag_list(j, "tags", d->tags, d->tag_count);
-	js_key(j, "dataset");
-	js_open(j, '{');
+	js_key_open(j, "dataset", '{');
 	js_key_str(j, "name", d->name);
 	js_key_str(j, "digest", d->digest);
 	js_key_str(j, "source_type", d->source_type);
@@ -128,10 +124,8 @@ static void write_run_models(struct js *j, const char *key, const struct run_lin
 	for (i = 0; i < l->model_count; i++) {
 		if (l->models[i].made != made)
 			continue;
-		if (!any) {
-			js_key(j, key);
-			js_open(j, '[');
-		}
+		if (!any)
+			js_key_open(j, key, '[');
 		any = true;
 		js_open(j, '{');
 		js_key_str(j, "model_id", l->models[i].id);
@@ -147,19 +141,16 @@ void ml_write_links(struct js *j, const struct run_links *l)
 {
 	size_t i;
 
-	js_key(j, "inputs");
-	js_open(j, '{');
+	js_key_open(j, "inputs", '{');
 	if (l->dataset_count) {
-		js_key(j, "dataset_inputs");
-		js_open(j, '[');
+		js_key_open(j, "dataset_inputs", '[');
 		for (i = 0; i < l->dataset_count; i++)
 			write_run_dataset(j, &l->datasets[i]);
 		js_close(j, ']');
 	}
 	write_run_models(j, "model_inputs", l, false);
 	js_close(j, '}');
-	js_key(j, "outputs");
-	js_open(j, '{');
+	js_key_open(j, "outputs", '{');
 	write_run_models(j, "model_outputs", l, true);
 	js_close(j, '}');
 }
@@ -232,8 +223,7 @@ static enum call_next reply_search(struct call *c, const struct query_runs *runs
 		return CALL_DONE;
 	js_open(&j, '{');
 	if (runs->count) {
-		js_key(&j, "runs");
-		js_open(&j, '[');
+		js_key_open(&j, "runs", '[');
 		for (i = 0; i < runs->count; i++) {
 			js_open(&j, '{');
 			ml_write_run(c, &j, &runs->items[i]);

@@ -72,8 +72,7 @@ static enum call_next reply_created_run(struct call *c, const struct ingest_resu
 	if (!describe_new_run(c, res, &run))
 		return CALL_DONE;
 	js_open(&j, '{');
-	js_key(&j, "run");
-	js_open(&j, '{');
+	js_key_open(&j, "run", '{');
 	ml_write_run(c, &j, &run);
 	js_key(&j, "inputs");
 	js_raw(&j, "{}");
@@ -155,8 +154,7 @@ enum call_next on_ml_run_get(struct call *c)
 	if (run_links(c->api->store, run.id, c->arena, &links, &err))
 		return ml_fail_err(c, &err);
 	js_open(&j, '{');
-	js_key(&j, "run");
-	js_open(&j, '{');
+	js_key_open(&j, "run", '{');
 	ml_write_run(c, &j, &run);
 	ml_write_links(&j, &links);
 	js_close(&j, '}');

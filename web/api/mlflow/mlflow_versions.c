@@ -229,8 +229,7 @@ enum call_next on_ml_version_search(struct call *c)
 		return ml_fail_err(c, &err);
 	js_open(&j, '{');
 	if (list.count) {
-		js_key(&j, "model_versions");
-		js_open(&j, '[');
+		js_key_open(&j, "model_versions", '[');
 		for (i = 0; i < list.count; i++)
 			ml_write_version(c, &j, &list.items[i]);
 		js_close(&j, ']');

@@ -160,9 +160,7 @@ static enum call_next reply_stored_artifact(struct call *c, const struct artifac
 	js_key_str(&j, "path", c->address.rest);
 	js_key_int(&j, "bytes", (int64_t)file->bytes);
 	js_key_str(&j, "sha256", file->sha256);
-	js_close(&j, '}');
-	buf_addc(&c->out, '\n');
-	return CALL_DONE;
+	return js_reply(c, &j);
 }
 
 enum call_next on_artifact_put(struct call *c)

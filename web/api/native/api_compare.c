@@ -42,8 +42,7 @@ static void write_compared_heads(struct js *j, const struct query_runs *runs)
 {
 	size_t i;
 
-	js_key(j, "runs");
-	js_open(j, '[');
+	js_key_open(j, "runs", '[');
 	for (i = 0; i < runs->count; i++) {
 		const struct query_run *r = &runs->items[i];
 
@@ -66,10 +65,8 @@ static void write_compared_param(struct js *j, const struct query_runs *runs, co
 
 	js_open(j, '{');
 	js_key_str(j, "key", key);
-	js_key(j, "differs");
-	js_bool(j, is_param_different(runs, key));
-	js_key(j, "values");
-	js_open(j, '[');
+	js_key_bool(j, "differs", is_param_different(runs, key));
+	js_key_open(j, "values", '[');
 	for (i = 0; i < runs->count; i++)
 		js_str(j, api_param(&runs->items[i], key));
 	js_close(j, ']');
@@ -92,8 +89,7 @@ static bool write_compared_params(struct call *c, struct js *j, const struct que
 		for (k = 0; k < runs->items[i].param_count; k++)
 			keys[n++] = runs->items[i].params[k].key;
 	n = sort_unique_keys(keys, n);
-	js_key(j, "params");
-	js_open(j, '[');
+	js_key_open(j, "params", '[');
 	for (differs = 1; differs >= 0; differs--)
 		for (i = 0; i < n; i++)
 			if (is_param_different(runs, keys[i]) == differs)
@@ -119,8 +115,7 @@ static void write_compared_metric(struct js *j, const struct query_runs *runs, c
 	js_open(j, '{');
 	js_key_str(j, "key", key);
 	for (k = 0; k < 3; k++) {
-		js_key(j, columns[k]);
-		js_open(j, '[');
+		js_key_open(j, columns[k], '[');
 		for (i = 0; i < runs->count; i++) {
 			const struct query_metric *m = api_metric(&runs->items[i], key);
 
@@ -148,8 +143,7 @@ static bool write_compared_metrics(struct call *c, struct js *j, const struct qu
 		for (k = 0; k < runs->items[i].metric_count; k++)
 			keys[n++] = runs->items[i].metrics[k].key;
 	n = sort_unique_keys(keys, n);
-	js_key(j, "metrics");
-	js_open(j, '[');
+	js_key_open(j, "metrics", '[');
 	for (i = 0; i < n; i++)
 		write_compared_metric(j, runs, keys[i]);
 	js_close(j, ']');
@@ -197,9 +191,7 @@ static enum call_next reply_comparison(struct call *c, const char *const *ids, s
 	write_compared_heads(&j, &runs);
 	if (!runs.count || !write_compared_params(c, &j, &runs) || !write_compared_metrics(c, &j, &runs))
 		return call_fail(c, CALL_busy, NULL, "out of memory");
-	js_close(&j, '}');
-	buf_addc(&c->out, '\n');
-	return CALL_DONE;
+	return js_reply(c, &j);
 }
 
 enum call_next on_compare_get(struct call *c)
@@ -212,24 +204,19 @@ enum call_next on_compare_get(struct call *c)
 
 enum call_next on_compare_post(struct call *c)
 {
-	json_t *array = NULL, *body = json_body(c);
+	json_t *array = NULL;
 	const struct json_field fields[] = { { "runs", JSON_KIND_ARRAY, true, &array, NULL }, { 0 } };
-	enum call_next next = CALL_DONE;
 	const char **ids;
 	size_t i, n;
 
-	if (!body)
+	if (!json_args(c, fields))
 		return CALL_DONE;
-	if (call_args_done(c) && json_read(c, body, "", fields)) {
-		n = json_array_size(array);
-		ids = arena_array(c->arena, n + 1, sizeof(*ids));
-		for (i = 0; ids && i < n; i++) {
-			const char *id = json_string_value(json_array_get(array, i));
+	n = json_array_size(array);
+	ids = arena_array(c->arena, n + 1, sizeof(*ids));
+	for (i = 0; ids && i < n; i++) {
+		const char *id = json_string_value(json_array_get(array, i));
 
-			ids[i] = id ? id : "";
-		}
-		next = reply_comparison(c, ids, n, "runs");
+		ids[i] = id ? id : "";
 	}
-	json_decref(body);
-	return next;
+	return reply_comparison(c, ids, n, "runs");
 }

@@ -17,8 +17,7 @@ static void write_native_experiment(struct js *j, const struct query_experiment 
 	js_key_int(j, "running_count", (int64_t)e->running_count);
 	js_key_int(j, "failed_count", (int64_t)e->failed_count);
 	js_key_str(j, "description", e->description);
-	js_key(j, "archived");
-	js_bool(j, e->archived);
+	js_key_bool(j, "archived", e->archived);
 	run_json_time(j, "created_time", e->created_ms);
 	run_json_time(j, "changed_time", e->changed_ms);
 	js_close(j, '}');
@@ -38,14 +37,11 @@ enum call_next on_experiment_list(struct call *c)
 	if ((deleted ? query_experiments_deleted : query_experiments)(c->api->store, c->arena, &list, &err))
 		return call_fail_err(c, NULL, &err);
 	js_open(&j, '{');
-	js_key(&j, "experiments");
-	js_open(&j, '[');
+	js_key_open(&j, "experiments", '[');
 	for (i = 0; i < list.count; i++)
 		write_native_experiment(&j, &list.items[i]);
 	js_close(&j, ']');
-	js_close(&j, '}');
-	buf_addc(&c->out, '\n');
-	return CALL_DONE;
+	return js_reply(c, &j);
 }
 
 /* Replies with one experiment, active or deleted. */
@@ -125,63 +121,45 @@ enum call_next on_experiment_restore(struct call *c)
 }
 
 /* Renames or archives. The state is a tag, so MLflow's clients see it too. */
-static enum call_next patch_experiment(struct call *c, struct mlflow_op *op, const json_t *archived)
-{
-	const struct ingest_kv tag = { ARCHIVED_TAG, json_is_true(archived) ? "true" : "false" };
-
-	if (!op->name == !archived)
-		return call_fail(c, CALL_bad_value, "name", "expected either name or archived");
-	if (op->name && (!*op->name || strlen(op->name) > 250))
-		return call_fail(c, CALL_bad_value, "name", "name: expected 1 to 250 bytes");
-	if (archived && !json_is_boolean(archived))
-		return call_fail(c, CALL_bad_value, "archived", "archived: expected true or false");
-	op->kind = op->name ? &mlflow_experiment_rename : &mlflow_experiment_tag;
-	op->tags = &tag;
-	op->tag_count = op->name ? 0 : 1;
-	return submit_native_experiment(c, op);
-}
-
 enum call_next on_experiment_patch(struct call *c)
 {
 	struct mlflow_op op = { 0 };
-	json_t *archived = NULL, *body = parse_experiment_var(c, &op.experiment) ? json_body(c) : NULL;
+	bool archived = false, given = false;
 	const struct json_field fields[] = { { "name", JSON_KIND_STRING, false, &op.name, NULL },
-					     { "archived", JSON_KIND_ANY, false, &archived, NULL }, { 0 } };
-	enum call_next next = CALL_DONE;
+					     { "archived", JSON_KIND_BOOL, false, &archived, &given }, { 0 } };
+	struct ingest_kv tag = { ARCHIVED_TAG, "false" };
 
-	if (!body)
+	if (!parse_experiment_var(c, &op.experiment) || !json_args(c, fields) || !request_name(c, "name", op.name))
 		return CALL_DONE;
-	if (call_args_done(c) && json_read(c, body, "", fields) && request_name(c, "name", op.name))
-		next = patch_experiment(c, &op, archived);
-	json_decref(body);
-	return next;
+	if (!op.name == !given)
+		return call_fail(c, CALL_bad_value, "name", "expected either name or archived");
+	if (op.name && (!*op.name || strlen(op.name) > 250))
+		return call_fail(c, CALL_bad_value, "name", "name: expected 1 to 250 bytes");
+	if (archived)
+		tag.value = "true";
+	op.kind = op.name ? &mlflow_experiment_rename : &mlflow_experiment_tag;
+	op.tags = &tag;
+	op.tag_count = op.name ? 0 : 1;
+	return submit_native_experiment(c, &op);
 }
 
 enum call_next on_experiment_create(struct call *c)
 {
 	const char *name = NULL;
 	const struct json_field fields[] = { { "name", JSON_KIND_STRING, true, &name, NULL }, { 0 } };
-	json_t *body = json_body(c);
-	enum call_next next = CALL_DONE;
 
-	if (!body)
+	if (!json_args(c, fields) || !request_name(c, "name", name))
 		return CALL_DONE;
-	if (call_args_done(c) && json_read(c, body, "", fields) && request_name(c, "name", name))
-		next = api_submit(c, &(struct api_change){
-					     .op = &(struct ingest_op){ .kind = &change_experiment, .name = name },
-					     .field = "name",
-					     .then = reply_created_experiment,
-				     });
-	json_decref(body);
-	return next;
+	return api_submit(c, &(struct api_change){
+				     .op = &(struct ingest_op){ .kind = &change_experiment, .name = name },
+				     .field = "name", .then = reply_created_experiment });
 }
 
 static void write_key_names(struct js *j, const char *key, const char *const *names, size_t n)
 {
 	size_t i;
 
-	js_key(j, key);
-	js_open(j, '[');
+	js_key_open(j, key, '[');
 	for (i = 0; i < n; i++)
 		js_str(j, names[i]);
 	js_close(j, ']');
@@ -202,7 +180,5 @@ enum call_next on_key_list(struct call *c)
 	write_key_names(&j, "params", keys.params, keys.param_count);
 	write_key_names(&j, "tags", keys.tags, keys.tag_count);
 	write_key_names(&j, "metrics", keys.metrics, keys.metric_count);
-	js_close(&j, '}');
-	buf_addc(&c->out, '\n');
-	return CALL_DONE;
+	return js_reply(c, &j);
 }

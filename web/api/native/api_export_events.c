@@ -52,8 +52,7 @@ enum call_next on_export_parts_json(struct call *c)
 	if (export_order_parts(c->api->store, run, c->arena, &parts, &err))
 		return call_fail_err(c, "run", &err);
 	js_open(&j, '{');
-	js_key(&j, "parts");
-	js_open(&j, '[');
+	js_key_open(&j, "parts", '[');
 	for (i = 0; i < parts.count; i++) {
 		js_open(&j, '{');
 		js_key_int(&j, "rank", parts.items[i].rank);

@@ -65,15 +65,12 @@ static enum call_next reply_stored_journal(struct call *c, const struct ingest_r
 	c->status = call_error_status(CALL_conflict);
 	js_open(&j, '{');
 	write_resume_position(&j, c, res->durable);
-	js_key(&j, "error");
-	js_open(&j, '{');
+	js_key_open(&j, "error", '{');
 	js_key_str(&j, "code", call_error_name(CALL_conflict));
 	js_key_str(&j, "message", res->err.text);
 	js_key_str(&j, "field", "offset");
 	js_close(&j, '}');
-	js_close(&j, '}');
-	buf_addc(&c->out, '\n');
-	return CALL_DONE;
+	return js_reply(c, &j);
 }
 
 static enum call_next submit_journal_range(struct call *c, struct journal_range range)
@@ -184,9 +181,7 @@ static enum call_next reply_accepted_points(struct call *c, const struct ingest_
 
 	js_open(&j, '{');
 	js_key_int(&j, "accepted", (int64_t)res->accepted);
-	js_close(&j, '}');
-	buf_addc(&c->out, '\n');
-	return CALL_DONE;
+	return js_reply(c, &j);
 }
 
 enum call_next on_run_metrics_post(struct call *c)

@@ -13,10 +13,8 @@ static void write_console_line(struct js *j, const struct run_records_line *l)
 	js_key_int(j, "n", l->number);
 	js_key_int(j, "time", l->time_ms);
 	js_key_str(j, "stream", l->stream == 2 ? "stderr" : "stdout");
-	if (l->again) {
-		js_key(j, "again");
-		js_bool(j, true);
-	}
+	if (l->again)
+		js_key_bool(j, "again", true);
 	js_key(j, "text");
 	js_strn(j, l->text, l->text_len);
 	js_close(j, '}');
@@ -31,8 +29,7 @@ static void write_console(struct call *c, const struct run_records_console *cons
 	js_key_int(&j, "rank", console->part.rank);
 	js_key_int(&j, "segment", console->part.segment);
 	js_key_int(&j, "total", console->part.lines);
-	js_key(&j, "parts");
-	js_open(&j, '[');
+	js_key_open(&j, "parts", '[');
 	for (size_t i = 0; i < console->part_count; i++) {
 		js_open(&j, '{');
 		js_key_int(&j, "rank", console->parts[i].rank);
@@ -41,8 +38,7 @@ static void write_console(struct call *c, const struct run_records_console *cons
 		js_close(&j, '}');
 	}
 	js_close(&j, ']');
-	js_key(&j, "lines");
-	js_open(&j, '[');
+	js_key_open(&j, "lines", '[');
 	for (size_t i = 0; i < console->line_count; i++)
 		write_console_line(&j, &console->lines[i]);
 	js_close(&j, ']');
@@ -87,8 +83,7 @@ enum call_next on_code_get(struct call *c)
 	if (run_records_codes(c->api->store, run, c->arena, &code, &err))
 		return call_fail_err(c, "run", &err);
 	js_open(&j, '{');
-	js_key(&j, "code");
-	js_open(&j, '[');
+	js_key_open(&j, "code", '[');
 	for (size_t i = 0; i < code.count; i++) {
 		js_open(&j, '{');
 		js_key_int(&j, "segment", code.items[i].segment);
@@ -97,9 +92,7 @@ enum call_next on_code_get(struct call *c)
 		js_close(&j, '}');
 	}
 	js_close(&j, ']');
-	js_close(&j, '}');
-	buf_addc(&c->out, '\n');
-	return CALL_DONE;
+	return js_reply(c, &j);
 }
 
 static void write_run_alert(struct js *j, const struct run_records_alert *a)
@@ -129,14 +122,11 @@ enum call_next on_alerts_get(struct call *c)
 	if (run_records_alerts(c->api->store, run, c->arena, &alerts, &err))
 		return call_fail_err(c, "run", &err);
 	js_open(&j, '{');
-	js_key(&j, "alerts");
-	js_open(&j, '[');
+	js_key_open(&j, "alerts", '[');
 	for (size_t i = 0; i < alerts.count; i++)
 		write_run_alert(&j, &alerts.items[i]);
 	js_close(&j, ']');
-	js_close(&j, '}');
-	buf_addc(&c->out, '\n');
-	return CALL_DONE;
+	return js_reply(c, &j);
 }
 
 /* ---- media ---- */
@@ -170,8 +160,7 @@ static void write_media_list(struct call *c, const struct media_list *l)
 	struct js j = { .out = &c->out };
 
 	js_open(&j, '{');
-	js_key(&j, "keys");
-	js_open(&j, '[');
+	js_key_open(&j, "keys", '[');
 	for (size_t i = 0; i < l->key_count; i++) {
 		js_open(&j, '{');
 		js_key_str(&j, "key", l->keys[i].key);
@@ -182,8 +171,7 @@ static void write_media_list(struct call *c, const struct media_list *l)
 		js_close(&j, '}');
 	}
 	js_close(&j, ']');
-	js_key(&j, "media");
-	js_open(&j, '[');
+	js_key_open(&j, "media", '[');
 	for (size_t i = 0; i < l->count; i++)
 		write_media_item(&j, &l->items[i]);
 	js_close(&j, ']');
@@ -221,15 +209,13 @@ static void write_media_histogram(struct call *c, const struct media *m)
 	size_t n = media_bins(m);
 
 	js_open(&j, '{');
-	js_key(&j, "edges");
-	js_open(&j, '[');
+	js_key_open(&j, "edges", '[');
 	for (size_t i = 0; i < n; i++)
 		js_double(&j, media_bin(m, i).left);
 	if (n)
 		js_double(&j, media_bin(m, n - 1).right);
 	js_close(&j, ']');
-	js_key(&j, "counts");
-	js_open(&j, '[');
+	js_key_open(&j, "counts", '[');
 	for (size_t i = 0; i < n; i++)
 		js_double(&j, media_bin(m, i).count);
 	js_close(&j, ']');
@@ -245,8 +231,7 @@ static void write_media_table(struct call *c, struct media m)
 	uint64_t at = 0;
 
 	js_open(&j, '{');
-	js_key(&j, "rows");
-	js_open(&j, '[');
+	js_key_open(&j, "rows", '[');
 	for (; media_string(&m.strings, &cell); at++) {
 		if (m.width && at % m.width == 0) {
 			if (at)

@@ -42,8 +42,7 @@ static void write_bucket_column(struct js *j, const char *key, const struct poin
 {
 	size_t i;
 
-	js_key(j, key);
-	js_open(j, '[');
+	js_key_open(j, key, '[');
 	for (i = 0; i < l->bucket_count; i++)
 		js_number(j, pick(&l->buckets[i])); /* null in a bucket without finite points */
 	js_close(j, ']');
@@ -103,8 +102,7 @@ static void write_bucket_columns(struct js *j, const struct points_line *l)
 	};
 	size_t i;
 
-	js_key(j, "buckets");
-	js_open(j, '{');
+	js_key_open(j, "buckets", '{');
 	for (i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
 		write_bucket_column(j, columns[i].key, l, columns[i].pick);
 	js_close(j, '}');
@@ -130,8 +128,7 @@ static void write_bucket_edges(struct js *j, const struct points_chart *chart)
 {
 	uint32_t i;
 
-	js_key(j, "edges");
-	js_open(j, '[');
+	js_key_open(j, "edges", '[');
 	for (i = 0; chart->line_count && i <= chart->bucket_count; i++)
 		js_double(j, points_edge(chart, i));
 	js_close(j, ']');
@@ -165,9 +162,7 @@ static enum call_next reply_grouped_chart(struct call *c, const struct series_qu
 	if (!series_group_write(c, &j, &(struct series_group){ chart, &g, &runs, (enum series_band)q->band }))
 		return CALL_DONE;
 	js_key_int(&j, "rev", (int64_t)chart->rev);
-	js_close(&j, '}');
-	buf_addc(&c->out, '\n');
-	return CALL_DONE;
+	return js_reply(c, &j);
 }
 
 /* Replies with the chart as buckets, lines or groups. */
@@ -193,8 +188,7 @@ static enum call_next reply_chart(struct call *c, const struct series_query *q)
 	js_key_str(&j, "x", series_x_names[q->x]);
 	if (!q->form)
 		write_bucket_edges(&j, &chart);
-	js_key(&j, "series");
-	js_open(&j, '[');
+	js_key_open(&j, "series", '[');
 	for (i = 0; i < chart.line_count; i++)
 		write_chart_line(c, &j, q, &chart, &chart.lines[i]);
 	js_close(&j, ']');
@@ -250,8 +244,7 @@ static enum call_next reply_raw_points(struct call *c, struct series_query *q)
 	if (points_open(&cursor, c->api->store, &q->sel, q->page_token, &err))
 		return err.code == ERR_USAGE ? call_fail_err(c, "page_token", &err) : call_fail_err(c, NULL, &err);
 	js_open(&j, '{');
-	js_key(&j, "points");
-	js_open(&j, '[');
+	js_key_open(&j, "points", '[');
 	if (!write_raw_page(c, &j, cursor, (size_t)q->limit)) {
 		js_close(&j, ']');
 		js_key_str(&j, "next_page_token", points_token(cursor, token, sizeof(token)) ? token : NULL);

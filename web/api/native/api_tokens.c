@@ -38,14 +38,11 @@ static enum call_next reply_token_list(struct call *c)
 	if (token_list(c->api->store, c->arena, &rows, &n, &err))
 		return call_fail_err(c, NULL, &err);
 	js_open(&j, '{');
-	js_key(&j, "tokens");
-	js_open(&j, '[');
+	js_key_open(&j, "tokens", '[');
 	for (i = 0; i < n; i++)
 		write_token_row(&j, &rows[i], NULL);
 	js_close(&j, ']');
-	js_close(&j, '}');
-	buf_addc(&c->out, '\n');
-	return CALL_DONE;
+	return js_reply(c, &j);
 }
 
 enum call_next on_tokens_get(struct call *c)
@@ -91,8 +88,6 @@ enum call_next on_tokens_post(struct call *c)
 	struct token_draft *m = arena_alloc(c->arena, sizeof(*m));
 	const char *name = NULL, *scope = NULL;
 	int64_t expires = INT64_MIN;
-	json_t *body = json_body(c);
-	enum call_next next = CALL_DONE;
 	const struct json_field fields[] = {
 		{ "name", JSON_KIND_STRING, true, &name, NULL },
 		{ "scope", JSON_KIND_STRING, true, &scope, NULL },
@@ -100,25 +95,18 @@ enum call_next on_tokens_post(struct call *c)
 		{ 0 },
 	};
 
-	if (!body)
+	if (!json_args(c, fields))
 		return CALL_DONE;
-	if (!call_args_done(c) || !json_read(c, body, "", fields)) {
-		json_decref(body);
-		return CALL_DONE;
-	}
 	if (!api_owner(c) && !token_needed(c->api->store))
-		next = call_fail(c, CALL_forbidden, NULL,
+		return call_fail(c, CALL_forbidden, NULL,
 				 "the first token is the owner's, who runs on the server's machine: dptrack token add "
 				 "NAME --scope admin");
-	else if (!m || !(name = arena_strdup(c->arena, name)))
-		next = call_fail(c, CALL_busy, NULL, "out of memory");
-	else if (!token_scope_read(scope, &m->row.scope))
-		next = call_fail(c, CALL_bad_value, "scope", "scope: expected read, write or admin");
-	else if (expires != INT64_MIN && expires <= clock_wall_ms())
-		next = call_fail(c, CALL_bad_value, "expires_time", "expires_time: is in the past");
-	json_decref(body);
-	if (c->status != 200)
-		return next;
+	if (!m)
+		return call_fail(c, CALL_busy, NULL, "out of memory");
+	if (!token_scope_read(scope, &m->row.scope))
+		return call_fail(c, CALL_bad_value, "scope", "scope: expected read, write or admin");
+	if (expires != INT64_MIN && expires <= clock_wall_ms())
+		return call_fail(c, CALL_bad_value, "expires_time", "expires_time: is in the past");
 	m->row.name = name;
 	m->row.created_ms = clock_wall_ms();
 	m->row.expires_ms = expires;
@@ -258,13 +246,10 @@ enum call_next on_session_get(struct call *c)
 	id = find_request_session(c, &n);
 	c->reply.cache = "no-store";
 	js_open(&j, '{');
-	js_key(&j, "signed_in");
-	js_bool(&j, id && token_session_check(c->api->store, id, n, &owner) > TOKEN_NONE);
+	js_key_bool(&j, "signed_in", id && token_session_check(c->api->store, id, n, &owner) > TOKEN_NONE);
 	if (c->client.has != TOKEN_NONE)
 		js_key_str(&j, "scope", token_scope_name(c->client.has));
-	js_close(&j, '}');
-	buf_addc(&c->out, '\n');
-	return CALL_DONE;
+	return js_reply(c, &j);
 }
 
 static enum call_next finish_logout(struct call *c, const struct ingest_result *res)

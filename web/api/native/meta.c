@@ -22,8 +22,7 @@ static void findings_write(struct js *j, const struct check_report *r, bool text
 		js_int(j, r->time_ms);
 	else
 		js_null(j);
-	js_key(j, "findings");
-	js_open(j, '[');
+	js_key_open(j, "findings", '[');
 	for (i = 0; i < r->count; i++) {
 		js_open(j, '{');
 		js_key_str(j, "level", check_level_name(r->items[i].level));
@@ -47,16 +46,6 @@ struct upkeep_gc {
 	int rc;
 };
 
-static bool read_json_switch(struct call *c, const char *name, json_t *value, bool *ret)
-{
-	if (!value)
-		return true;
-	if (!json_is_boolean(value))
-		return call_fail(c, CALL_bad_value, name, "%s: expected true or false", name), false;
-	*ret = json_is_true(value);
-	return true;
-}
-
 static void run_gc_work(void *arg)
 {
 	struct upkeep_gc *g = arg;
@@ -74,8 +63,7 @@ static enum call_next reply_gc(struct call *c)
 	if (g->rc)
 		return call_fail_err(c, NULL, &g->err);
 	js_open(&j, '{');
-	js_key(&j, "dry_run");
-	js_bool(&j, g->opts.dry_run);
+	js_key_bool(&j, "dry_run", g->opts.dry_run);
 	js_key_int(&j, "runs", (int64_t)r->runs);
 	js_key_int(&j, "points", (int64_t)r->points);
 	js_key_int(&j, "models", (int64_t)r->models);
@@ -86,24 +74,20 @@ static enum call_next reply_gc(struct call *c)
 	js_key_int(&j, "journals", (int64_t)r->journals);
 	js_key_int(&j, "journal_bytes", (int64_t)r->journal_bytes);
 	js_key_int(&j, "freed_bytes", (int64_t)r->freed_bytes);
-	js_close(&j, '}');
-	buf_addc(&c->out, '\n');
-	return CALL_DONE;
+	return js_reply(c, &j);
 }
 
 /* Reads the options of a collection. Returns false after failing the call. */
-static bool read_gc_options(struct call *c, json_t *body, struct store_gc_opts *ret)
+static bool read_gc_options(struct call *c, struct store_gc_opts *ret)
 {
-	json_t *journals = NULL, *dry_run = NULL;
 	double days = 0, keep_days = KEEP_OBJECTS_DAYS;
 	const struct json_field fields[] = { { "older_than_days", JSON_KIND_DOUBLE, false, &days, NULL },
 					     { "keep_objects_days", JSON_KIND_DOUBLE, false, &keep_days, NULL },
-					     { "journals", JSON_KIND_ANY, false, &journals, NULL },
-					     { "dry_run", JSON_KIND_ANY, false, &dry_run, NULL },
+					     { "journals", JSON_KIND_BOOL, false, &ret->journals, NULL },
+					     { "dry_run", JSON_KIND_BOOL, false, &ret->dry_run, NULL },
 					     { 0 } };
 
-	if (!json_read(c, body, "", fields) || !read_json_switch(c, "journals", journals, &ret->journals) ||
-	    !read_json_switch(c, "dry_run", dry_run, &ret->dry_run))
+	if (!json_args(c, fields))
 		return false;
 	if (!(days >= 0 && days <= 1e6))
 		return call_fail(c, CALL_bad_value, "older_than_days", "older_than_days: expected 0 to 1000000"), false;
@@ -134,16 +118,10 @@ static enum call_next start_upkeep_work(struct call *c, void (*fn)(void *arg), v
 enum call_next on_gc_post(struct call *c)
 {
 	struct upkeep_gc *g = arena_alloc(c->arena, sizeof(*g));
-	json_t *body = call_args_done(c) ? json_body(c) : NULL;
-	bool good;
 
-	if (!body)
-		return CALL_DONE;
-	good = g && read_gc_options(c, body, &g->opts);
-	json_decref(body);
 	if (!g)
 		return call_fail(c, CALL_busy, NULL, "out of memory");
-	if (!good)
+	if (!read_gc_options(c, &g->opts))
 		return CALL_DONE;
 	g->call = c;
 	return start_upkeep_work(c, run_gc_work, g, reply_gc);
@@ -195,9 +173,7 @@ static enum call_next reply_backup(struct call *c)
 	js_key_int(&j, "artifacts", (int64_t)b->res.artifacts);
 	js_key_int(&j, "artifact_bytes", (int64_t)b->res.artifact_bytes);
 	js_key_double(&j, "seconds", b->res.seconds);
-	js_close(&j, '}');
-	buf_addc(&c->out, '\n');
-	return CALL_DONE;
+	return js_reply(c, &j);
 }
 
 /* Makes the path absolute: of clients below the folder for backups, of the owner anywhere. */
@@ -227,21 +203,16 @@ static enum call_next read_backup_path(struct call *c, struct upkeep_backup *b, 
 enum call_next on_backup_post(struct call *c)
 {
 	struct upkeep_backup *b = arena_alloc(c->arena, sizeof(*b));
-	json_t *body = call_args_done(c) ? json_body(c) : NULL;
 	const char *path = NULL;
 	const struct json_field fields[] = { { "path", JSON_KIND_STRING, true, &path, NULL }, { 0 } };
-	bool good;
 
-	if (!body)
+	if (!json_args(c, fields))
 		return CALL_DONE;
-	good = json_read(c, body, "", fields);
-	if (good && b) {
-		*b = (struct upkeep_backup){ .call = c };
-		good = read_backup_path(c, b, path) == CALL_WAIT;
+	if (b) {
+		b->call = c;
+		if (read_backup_path(c, b, path) != CALL_WAIT)
+			return CALL_DONE;
 	}
-	json_decref(body);
-	if (!good)
-		return CALL_DONE;
 	if (!b || !b->path)
 		return call_fail(c, CALL_busy, NULL, "out of memory");
 	return start_upkeep_work(c, run_backup_work, b, reply_backup);
@@ -271,25 +242,17 @@ static enum call_next reply_doctor(struct call *c)
 		return call_fail_err(c, NULL, &d->err);
 	js_open(&j, '{');
 	findings_write(&j, &d->report, true);
-	js_close(&j, '}');
-	buf_addc(&c->out, '\n');
-	return CALL_DONE;
+	return js_reply(c, &j);
 }
 
 enum call_next on_doctor_post(struct call *c)
 {
 	struct upkeep_doctor *d = arena_alloc(c->arena, sizeof(*d));
-	json_t *body = call_args_done(c) ? json_body(c) : NULL, *full = NULL;
-	const struct json_field fields[] = { { "full", JSON_KIND_ANY, false, &full, NULL }, { 0 } };
-	bool good;
+	const struct json_field fields[] = { { "full", JSON_KIND_BOOL, false, d ? &d->full : NULL, NULL }, { 0 } };
 
-	if (!body)
-		return CALL_DONE;
-	good = d && json_read(c, body, "", fields) && read_json_switch(c, "full", full, &d->full);
-	json_decref(body);
 	if (!d)
 		return call_fail(c, CALL_busy, NULL, "out of memory");
-	if (!good)
+	if (!json_args(c, fields))
 		return CALL_DONE;
 	d->call = c;
 	return start_upkeep_work(c, run_doctor_work, d, reply_doctor);
@@ -302,12 +265,9 @@ static void write_folder_state(struct js *j, struct follow *follow)
 	struct follow_stats f;
 
 	follow_stats(follow, &f);
-	js_key(j, "folder");
-	js_open(j, '{');
-	js_key(j, "scanning");
-	js_bool(j, f.scanning);
-	js_key(j, "polling");
-	js_bool(j, f.polling);
+	js_key_open(j, "folder", '{');
+	js_key_bool(j, "scanning", f.scanning);
+	js_key_bool(j, "polling", f.polling);
 	js_key_int(j, "folders", (int64_t)f.folders);
 	js_key_int(j, "files", (int64_t)f.files);
 	js_key_int(j, "files_waiting", (int64_t)f.files_waiting);
@@ -328,14 +288,11 @@ static enum call_next reply_verbose_health(struct call *c, const struct store_st
 	js_open(&j, '{');
 	js_key_str(&j, "status", s->write_error || r.worst == CHECK_ERROR ? "error" : check_level_name(r.worst));
 	js_key_int(&j, "unfolded_points", (int64_t)s->log_points);
-	js_key(&j, "writes");
-	js_bool(&j, !s->write_error);
+	js_key_bool(&j, "writes", !s->write_error);
 	if (c->api->follow)
 		write_folder_state(&j, c->api->follow);
 	findings_write(&j, &r, false);
-	js_close(&j, '}');
-	buf_addc(&c->out, '\n');
-	return CALL_DONE;
+	return js_reply(c, &j);
 }
 
 enum call_next on_health_get(struct call *c)
@@ -406,9 +363,7 @@ enum call_next on_version_get(struct call *c)
 	js_key_str(&j, "mlflow", "3.17.2");
 	js_key_str(&j, "sqlite", s.sqlite_version);
 	js_key_str(&j, "store", store_id(c->api->store));
-	js_close(&j, '}');
-	buf_addc(&c->out, '\n');
-	return CALL_DONE;
+	return js_reply(c, &j);
 }
 
 enum call_next on_openapi_get(struct call *c)

@@ -22,8 +22,7 @@ void run_json_files(struct call *c, struct js *j, const char *path, const struct
 	for (i = 0; i < n; i++) {
 		js_open(j, '{');
 		js_key_str(j, "path", *path ? arena_printf(c->arena, "%s/%s", path, list[i].name) : list[i].name);
-		js_key(j, "folder");
-		js_bool(j, list[i].folder);
+		js_key_bool(j, "folder", list[i].folder);
 		js_key(j, "bytes");
 		if (list[i].folder)
 			js_null(j);
@@ -40,8 +39,7 @@ static void write_kv_object(struct js *j, const char *key, const struct query_kv
 {
 	size_t i;
 
-	js_key(j, key);
-	js_open(j, '{');
+	js_key_open(j, key, '{');
 	for (i = 0; i < n; i++)
 		js_key_str(j, kv[i].key, kv[i].value);
 	js_close(j, '}');
@@ -80,11 +78,9 @@ static void write_metric_summaries(struct js *j, const struct query_run *run)
 {
 	size_t i;
 
-	js_key(j, "metrics");
-	js_open(j, '{');
+	js_key_open(j, "metrics", '{');
 	for (i = 0; i < run->metric_count; i++) {
-		js_key(j, run->metrics[i].key);
-		js_open(j, '{');
+		js_key_open(j, run->metrics[i].key, '{');
 		write_metric_summary(j, &run->metrics[i]);
 		js_close(j, '}');
 	}
@@ -95,8 +91,7 @@ void run_json_alerts(struct js *j, const struct query_run *run)
 {
 	size_t i;
 
-	js_key(j, "alerts");
-	js_open(j, '[');
+	js_key_open(j, "alerts", '[');
 	for (i = 0; i < run->alert_count; i++) {
 		const struct query_alert *a = &run->alerts[i];
 
@@ -115,8 +110,7 @@ static void write_run_segments(struct js *j, const struct query_run *run)
 {
 	size_t i;
 
-	js_key(j, "segments");
-	js_open(j, '[');
+	js_key_open(j, "segments", '[');
 	for (i = 0; i < run->segment_count; i++) {
 		const struct query_segment *s = &run->segments[i];
 
@@ -138,8 +132,7 @@ static void write_run_ranks(struct js *j, const struct query_run *run)
 {
 	size_t i;
 
-	js_key(j, "ranks");
-	js_open(j, '[');
+	js_key_open(j, "ranks", '[');
 	for (i = 0; i < run->rank_count; i++) {
 		const struct query_rank *r = &run->ranks[i];
 
@@ -158,8 +151,7 @@ static void write_run_problems(struct js *j, const struct query_run *run)
 {
 	size_t i;
 
-	js_key(j, "problems");
-	js_open(j, '[');
+	js_key_open(j, "problems", '[');
 	for (i = 0; i < run->problem_count; i++) {
 		js_open(j, '{');
 		run_json_time(j, "time", run->problems[i].time_ms);
@@ -174,8 +166,7 @@ static void write_run_series(struct js *j, const struct query_run *run)
 {
 	size_t i;
 
-	js_key(j, "series");
-	js_open(j, '[');
+	js_key_open(j, "series", '[');
 	for (i = 0; i < run->series_count; i++) {
 		js_open(j, '{');
 		js_key_str(j, "key", run->series[i].key);
@@ -224,8 +215,7 @@ static bool write_run_inputs(struct call *c, struct js *j, const struct query_ru
 		call_fail_err(c, NULL, &err);
 		return false;
 	}
-	js_key(j, "inputs");
-	js_open(j, '[');
+	js_key_open(j, "inputs", '[');
 	for (i = 0; i < links.dataset_count; i++) {
 		const struct run_dataset *d = &links.datasets[i];
 
@@ -253,8 +243,7 @@ static bool write_program_files(struct call *c, struct js *j, const struct query
 		call_fail_err(c, NULL, &err);
 		return false;
 	}
-	js_key(j, "files");
-	js_open(j, '[');
+	js_key_open(j, "files", '[');
 	for (i = 0; i < files.count; i++) {
 		js_open(j, '{');
 		js_key_str(j, "name", files.items[i].name);
@@ -283,10 +272,8 @@ void run_json_write(struct call *c, struct js *j, const struct query_run *run, e
 	js_key_str(j, "experiment", run->experiment);
 	js_key_str(j, "experiment_id", run->experiment_id);
 	js_key_str(j, "status", run->status);
-	js_key(j, "status_inferred");
-	js_bool(j, run->status_inferred);
-	js_key(j, "deleted");
-	js_bool(j, run->deleted);
+	js_key_bool(j, "status_inferred", run->status_inferred);
+	js_key_bool(j, "deleted", run->deleted);
 	if (run->deleted)
 		run_json_time(j, "deleted_time", run->deleted_ms);
 	run_json_time(j, "start_time", run->start_ms);

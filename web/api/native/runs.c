@@ -49,8 +49,7 @@ static void write_metric_keys(struct js *j, const struct query_runs *runs)
 {
 	size_t i;
 
-	js_key(j, "metric_keys");
-	js_open(j, '{');
+	js_key_open(j, "metric_keys", '{');
 	for (i = 0; i < runs->key_count; i++)
 		js_key_int(j, runs->keys[i].key, runs->keys[i].runs);
 	js_close(j, '}');
@@ -139,8 +138,7 @@ static void write_deleted_runs(struct call *c, struct js *j, const struct query_
 		call_fail_err(c, NULL, &err);
 		return;
 	}
-	js_key(j, "deleted_runs");
-	js_open(j, '[');
+	js_key_open(j, "deleted_runs", '[');
 	for (i = 0; i < deleted.count; i++)
 		run_json_start(j, &deleted.items[i]);
 	js_close(j, ']');
@@ -162,8 +160,7 @@ static void write_default_view(struct call *c, struct js *j, const struct query_
 		call_fail_err(c, NULL, &err);
 	if (rc)
 		return;
-	js_key(j, "default_view");
-	js_open(j, '{');
+	js_key_open(j, "default_view", '{');
 	js_key_str(j, "id", arena_printf(c->arena, "%" PRId64, k.id));
 	js_key_str(j, "query", k.text);
 	js_close(j, '}');
@@ -189,8 +186,7 @@ enum call_next on_run_list(struct call *c)
 	if (field_count)
 		return runs_group_reply(c, fields, field_count, &runs);
 	js_open(&j, '{');
-	js_key(&j, "runs");
-	js_open(&j, '[');
+	js_key_open(&j, "runs", '[');
 	for (i = 0; i < runs.count; i++)
 		run_json_write(c, &j, &runs.items[i], RUN_JSON_LISTED);
 	js_close(&j, ']');
@@ -203,17 +199,12 @@ enum call_next on_run_list(struct call *c)
 		if (c->status != 200)
 			return CALL_DONE;
 	}
-	if (runs.metrics_left_out) {
-		js_key(&j, "metrics_left_out");
-		js_bool(&j, true);
-	}
+	if (runs.metrics_left_out)
+		js_key_bool(&j, "metrics_left_out", true);
 	if (runs.params_left_out) {
-		js_key(&j, "params_left_out");
-		js_bool(&j, true);
+		js_key_bool(&j, "params_left_out", true);
 	}
-	js_close(&j, '}');
-	buf_addc(&c->out, '\n');
-	return CALL_DONE;
+	return js_reply(c, &j);
 }
 
 enum call_next on_run_get(struct call *c)
@@ -238,9 +229,8 @@ static enum call_next reply_created(struct call *c, const struct ingest_result *
 enum call_next on_run_create(struct call *c)
 {
 	struct ingest_op op = { .kind = &change_run_new, .state = INGEST_NO_STATE };
-	json_t *params = NULL, *tags = NULL, *body = json_body(c);
+	json_t *params = NULL, *tags = NULL;
 	struct ingest_kv *param_kv, *tag_kv;
-	enum call_next next = CALL_DONE;
 	const struct json_field fields[] = {
 		{ "id", JSON_KIND_STRING, false, &op.run, NULL },
 		{ "experiment", JSON_KIND_STRING, false, &op.experiment, NULL },
@@ -251,25 +241,19 @@ enum call_next on_run_create(struct call *c)
 		{ 0 },
 	};
 
-	if (!body)
+	if (!json_args(c, fields) || !request_name(c, "name", op.name) ||
+	    !request_name(c, "experiment", op.experiment) ||
+	    !request_pairs(c, "params", params, &param_kv, &op.logged.param_count) ||
+	    !request_pairs(c, "tags", tags, &tag_kv, &op.logged.tag_count))
 		return CALL_DONE;
-	if (call_args_done(c) && json_read(c, body, "", fields) && request_name(c, "name", op.name) &&
-	    request_name(c, "experiment", op.experiment) &&
-	    request_pairs(c, "params", params, &param_kv, &op.logged.param_count) &&
-	    request_pairs(c, "tags", tags, &tag_kv, &op.logged.tag_count)) {
-		op.logged.params = param_kv;
-		op.logged.tags = tag_kv;
-		next = api_submit(c, &(struct api_change){ .op = &op, .then = reply_created });
-	}
-	json_decref(body);
-	return next;
+	op.logged.params = param_kv;
+	op.logged.tags = tag_kv;
+	return api_submit(c, &(struct api_change){ .op = &op, .then = reply_created });
 }
 
 enum call_next on_run_patch(struct call *c)
 {
 	struct ingest_op op = { .kind = &change_run_patch, .state = INGEST_NO_STATE };
-	json_t *body;
-	enum call_next next = CALL_DONE;
 	const struct json_field fields[] = {
 		{ "name", JSON_KIND_STRING, false, &op.name, NULL },
 		{ "status", JSON_KIND_STRING, false, &op.state.status, NULL },
@@ -280,14 +264,10 @@ enum call_next on_run_patch(struct call *c)
 	};
 
 	op.run = call_run_id(c, 0);
-	body = op.run ? json_body(c) : NULL;
-	if (!body)
+	if (!op.run || !json_args(c, fields) || !request_name(c, "name", op.name) ||
+	    !request_name(c, "experiment", op.move_to) || (op.move_to && !artifacts_may_move(c, op.run)))
 		return CALL_DONE;
-	if (call_args_done(c) && json_read(c, body, "", fields) && request_name(c, "name", op.name) &&
-	    request_name(c, "experiment", op.move_to) && (!op.move_to || artifacts_may_move(c, op.run)))
-		next = api_submit(c, &(struct api_change){ .op = &op, .then = run_json_changed });
-	json_decref(body);
-	return next;
+	return api_submit(c, &(struct api_change){ .op = &op, .then = run_json_changed });
 }
 
 /* Submits a change that needs only the run's id. */
@@ -314,23 +294,15 @@ enum call_next on_run_restore(struct call *c)
 enum call_next on_run_params_post(struct call *c)
 {
 	struct ingest_op op = { .kind = &change_run_params, .state = INGEST_NO_STATE };
-	json_t *params = NULL, *body;
+	json_t *params = NULL;
 	struct ingest_kv *kv;
-	enum call_next next = CALL_DONE;
 	const struct json_field fields[] = { { "params", JSON_KIND_OBJECT, true, &params, NULL }, { 0 } };
 
 	op.run = call_run_id(c, 0);
-	body = op.run ? json_body(c) : NULL;
-	if (!body)
+	if (!op.run || !json_args(c, fields) || !request_pairs(c, "params", params, &kv, &op.logged.param_count))
 		return CALL_DONE;
-	if (call_args_done(c) && json_read(c, body, "", fields) && request_name(c, "name", op.name) &&
-	    request_name(c, "experiment", op.experiment) &&
-	    request_pairs(c, "params", params, &kv, &op.logged.param_count)) {
-		op.logged.params = kv;
-		next = api_submit(c, &(struct api_change){ .op = &op, .then = run_json_changed });
-	}
-	json_decref(body);
-	return next;
+	op.logged.params = kv;
+	return api_submit(c, &(struct api_change){ .op = &op, .then = run_json_changed });
 }
 
 enum call_next on_run_tag_put(struct call *c)
@@ -338,18 +310,12 @@ enum call_next on_run_tag_put(struct call *c)
 	struct ingest_kv kv = { .key = c->address.vars[1] };
 	struct ingest_op op = { .kind = &change_run_tags, .logged.tags = &kv, .logged.tag_count = 1,
 				.state = INGEST_NO_STATE };
-	json_t *body;
-	enum call_next next = CALL_DONE;
 	const struct json_field fields[] = { { "value", JSON_KIND_STRING, true, &kv.value, NULL }, { 0 } };
 
 	op.run = call_run_id(c, 0);
-	body = op.run ? json_body(c) : NULL;
-	if (!body)
+	if (!op.run || !json_args(c, fields))
 		return CALL_DONE;
-	if (call_args_done(c) && json_read(c, body, "", fields))
-		next = api_submit(c, &(struct api_change){ .op = &op, .then = run_json_changed });
-	json_decref(body);
-	return next;
+	return api_submit(c, &(struct api_change){ .op = &op, .then = run_json_changed });
 }
 
 enum call_next on_run_tag_delete(struct call *c)
@@ -371,15 +337,12 @@ static void write_changes(struct buf *out, const struct query_changes *ch)
 
 	js_open(&j, '{');
 	js_key_str(&j, "token", ch->token);
-	js_key(&j, "runs");
-	js_open(&j, '[');
+	js_key_open(&j, "runs", '[');
 	for (i = 0; i < ch->run_count; i++)
 		js_str(&j, ch->runs[i]);
 	js_close(&j, ']');
-	js_key(&j, "more");
-	js_bool(&j, ch->more);
-	js_key(&j, "reset");
-	js_bool(&j, ch->reset);
+	js_key_bool(&j, "more", ch->more);
+	js_key_bool(&j, "reset", ch->reset);
 	js_close(&j, '}');
 }
 

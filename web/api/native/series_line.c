@@ -142,14 +142,12 @@ static void write_bucket_means(struct js *j, const struct points_line *l, double
 	struct delta_coder c = { .j = j, .unit = unit };
 	size_t i;
 
-	js_key(j, "m");
-	js_open(j, '[');
+	js_key_open(j, "m", '[');
 	for (i = 0; i < l->bucket_count; i++)
 		if (l->buckets[i].count > l->buckets[i].nonfinite)
 			write_coded_value(&c, l->buckets[i].sum / (l->buckets[i].count - l->buckets[i].nonfinite));
 	js_close(j, ']');
-	js_key(j, "w");
-	js_open(j, '[');
+	js_key_open(j, "w", '[');
 	for (i = 0; i < l->bucket_count; i++)
 		if (l->buckets[i].count > l->buckets[i].nonfinite)
 			js_int(j, l->buckets[i].count - l->buckets[i].nonfinite);
@@ -163,13 +161,11 @@ static void write_line_points(struct js *j, const struct polyline *p, double pla
 
 	js_key_double(j, "xq", place);
 	js_key_double(j, "q", unit);
-	js_key(j, "x");
-	js_open(j, '[');
+	js_key_open(j, "x", '[');
 	for (i = 0; i < p->count; i++)
 		write_coded_value(&x, p->points[i].x);
 	js_close(j, ']');
-	js_key(j, "y");
-	js_open(j, '[');
+	js_key_open(j, "y", '[');
 	for (i = 0; i < p->count; i++)
 		write_coded_value(&y, p->points[i].value);
 	js_close(j, ']');
@@ -187,8 +183,7 @@ bool series_line_write(struct js *j, const struct points_line *l, const struct p
 	unit = choose_value_unit(&p);
 	write_line_points(j, &p, choose_x_unit(chart, steps), unit);
 	if (!p.single) {
-		js_key(j, "k");
-		js_open(j, '[');
+		js_key_open(j, "k", '[');
 		for (i = 0; i < l->bucket_count; i++)
 			js_int(j, p.per_bucket[i]);
 		js_close(j, ']');

@@ -83,13 +83,11 @@ static void groups_write(struct js *j, const struct groups *g, size_t group, con
 {
 	size_t i;
 
-	js_key(j, "group");
-	js_open(j, '{');
+	js_key_open(j, "group", '{');
 	for (i = 0; i < g->field_count; i++)
 		js_key_str(j, g->fields[i], g->values[group][i]);
 	js_close(j, '}');
-	js_key(j, "runs");
-	js_open(j, '[');
+	js_key_open(j, "runs", '[');
 	for (i = 0; i < runs->count; i++)
 		if (g->of[i] == group)
 			js_str(j, runs->items[i].id);
@@ -206,8 +204,7 @@ static void write_summary_statistics(struct js *j, const struct metric_summaries
 		for (i = 0; i < p->n; i++)
 			values[i] = pick_summary_number(p->list[i], column);
 		s = groups_sum(values, p->n);
-		js_key(j, names[column]);
-		js_open(j, '{');
+		js_key_open(j, names[column], '{');
 		js_key_int(j, "n", (int64_t)s.n);
 		js_key_double(j, "mean", s.mean);
 		js_key_double(j, "std", s.std);
@@ -228,8 +225,7 @@ static bool write_runs_group(struct call *c, struct js *j, const struct groups *
 	js_open(j, '{');
 	groups_write(j, g, group, runs);
 	js_key_int(j, "n", (int64_t)g->sizes[group]);
-	js_key(j, "metrics");
-	js_open(j, '{');
+	js_key_open(j, "metrics", '{');
 	for (i = 0; ok && i < map_count(piles); i++) {
 		const char *key = map_key_at(piles, i, &len);
 
@@ -252,8 +248,7 @@ enum call_next runs_group_reply(struct call *c, const char *const *fields, size_
 	if (!groups_make(c, fields, n, runs, &g))
 		return CALL_DONE;
 	js_open(&j, '{');
-	js_key(&j, "groups");
-	js_open(&j, '[');
+	js_key_open(&j, "groups", '[');
 	for (i = 0; ok && i < g.count; i++)
 		ok = write_runs_group(c, &j, &g, i, runs);
 	js_close(&j, ']');
@@ -415,8 +410,7 @@ static bool write_group_buckets(struct group_lines_map *p, struct js *j, struct 
 	struct bucket_values t = { .means = arena_array(p->c->arena, pile->count + 1, sizeof(double)) };
 	uint32_t i;
 
-	js_key(j, "buckets");
-	js_open(j, '[');
+	js_key_open(j, "buckets", '[');
 	for (i = 0; t.means && i < chart->bucket_count; i++) {
 		collect_bucket_values(pile, i, &t);
 		if (t.any)
@@ -432,8 +426,7 @@ bool series_group_write(struct call *c, struct js *j, const struct series_group 
 	bool ok = p.known && assign_lines(&p, s->chart, s->runs);
 	size_t i;
 
-	js_key(j, "groups");
-	js_open(j, '[');
+	js_key_open(j, "groups", '[');
 	for (i = 0; ok && i < map_count(p.known); i++) {
 		struct group_lines *pile = map_at(p.known, i);
 

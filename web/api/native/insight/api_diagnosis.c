@@ -177,8 +177,7 @@ static int write_diagnosis(struct call *c, const struct query_run *run, const st
 	js_open(&j, '{');
 	js_key_str(&j, "verdict", r->verdict);
 	js_key_str(&j, "sentence", r->sentence);
-	js_key(&j, "leaves");
-	js_open(&j, '[');
+	js_key_open(&j, "leaves", '[');
 	for (size_t i = 0; i < r->n; i++)
 		write_tree_finding(&j, &r->findings[i]);
 	js_close(&j, ']');
@@ -204,8 +203,7 @@ static int write_undiagnosable(struct call *c, const struct query_run *run, cons
 	js_null(&j);
 	js_key(&j, "sentence");
 	js_null(&j);
-	js_key(&j, "leaves");
-	js_open(&j, '[');
+	js_key_open(&j, "leaves", '[');
 	js_close(&j, ']');
 	js_key_str(&j, "bound", "");
 	js_key_int(&j, "steps", 0);

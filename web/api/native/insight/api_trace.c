@@ -72,8 +72,7 @@ static void write_name_event(struct js *j, const char *what, int rank, int threa
 	js_key_str(j, "ph", "M");
 	js_key_int(j, "pid", rank);
 	js_key_int(j, "tid", thread);
-	js_key(j, "args");
-	js_open(j, '{');
+	js_key_open(j, "args", '{');
 	js_key_str(j, "name", name);
 	js_close(j, '}');
 	js_close(j, '}');
@@ -122,8 +121,7 @@ static void write_trace_slice(struct trace_writer *w, const struct span_row *r, 
 	write_microseconds(j, "dur", parse_span_number(r->cell[COLUMN_LENGTH]));
 	js_key_int(j, "pid", w->threads.rank);
 	js_key_int(j, "tid", thread);
-	js_key(j, "args");
-	js_open(j, '{');
+	js_key_open(j, "args", '{');
 	js_key_int(j, "rank", w->threads.rank);
 	js_key_int(j, "step", step);
 	js_key_int(j, "node", parse_span_number(r->cell[COLUMN_NODE]));
@@ -169,8 +167,7 @@ static int write_trace_events(struct trace_writer *w, const char *run, const str
 
 	js_open(&w->js, '{');
 	js_key_str(&w->js, "displayTimeUnit", "ms");
-	js_key(&w->js, "traceEvents");
-	js_open(&w->js, '[');
+	js_key_open(&w->js, "traceEvents", '[');
 	for (size_t i = 0; !rc && i < l->count; i++) {
 		int rank = l->items[i].rank < 0 ? 0 : l->items[i].rank;
 

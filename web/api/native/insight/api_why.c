@@ -157,13 +157,11 @@ static void write_why_side(struct js *j, const struct why_side *s)
 	js_key_str(j, "id", s->run->id);
 	js_key_str(j, "name", s->run->name);
 	js_key_number(j, "seconds", why_mean(s, STEP_TIME_PHASES));
-	js_key(j, "phases");
-	js_open(j, '{');
+	js_key_open(j, "phases", '{');
 	for (int k = 0; k < STEP_TIME_PHASES; k++)
 		js_key_number(j, step_time_phase_name((enum step_time_phase)k), why_mean(s, k));
 	js_close(j, '}');
-	js_key(j, "repeats");
-	js_open(j, '[');
+	js_key_open(j, "repeats", '[');
 	for (size_t i = 0; i < s->n; i++)
 		write_repeat_pace(j, i ? s->repeats[i - 1] : s->run->id, &s->paces[i]);
 	js_close(j, ']');
@@ -172,8 +170,7 @@ static void write_why_side(struct js *j, const struct why_side *s)
 
 static void write_change_part(struct js *j, const char *key, const struct run_change_part *p)
 {
-	js_key(j, key);
-	js_open(j, '{');
+	js_key_open(j, key, '{');
 	js_key_number(j, "seconds", p->seconds);
 	js_key_number(j, "low", p->low);
 	js_key_number(j, "high", p->high);
@@ -182,8 +179,7 @@ static void write_change_part(struct js *j, const char *key, const struct run_ch
 
 static void write_changed_params(struct js *j, const struct why_pair *p)
 {
-	js_key(j, "params");
-	js_open(j, '[');
+	js_key_open(j, "params", '[');
 	for (size_t i = 0; i < p->param_count; i++) {
 		js_open(j, '{');
 		js_key_str(j, "key", p->params[i]);
@@ -240,8 +236,7 @@ static void write_why_pair(struct js *j, const struct why *w, const struct why_p
 	js_key_number(j, "steps_high", c->steps_high);
 	js_key_number(j, "product", p->product);
 	write_change_part(j, "difference", &c->whole);
-	js_key(j, "phases");
-	js_open(j, '{');
+	js_key_open(j, "phases", '{');
 	for (int k = 0; k < STEP_TIME_PHASES; k++)
 		write_change_part(j, step_time_phase_name((enum step_time_phase)k), &c->phase[k]);
 	js_close(j, '}');
@@ -259,21 +254,17 @@ enum call_next on_compare_why(struct call *c)
 	if (!make_why_report(c, &w, &r))
 		return CALL_DONE;
 	js_open(&j, '{');
-	js_key(&j, "runs");
-	js_open(&j, '[');
+	js_key_open(&j, "runs", '[');
 	for (size_t i = 0; i < w.n; i++)
 		write_why_side(&j, &w.sides[i]);
 	js_close(&j, ']');
-	js_key(&j, "pairs");
-	js_open(&j, '[');
+	js_key_open(&j, "pairs", '[');
 	for (size_t i = 0; i < r.n; i++)
 		write_why_pair(&j, &w, &r.pairs[i]);
 	js_close(&j, ']');
 	js_key_str(&j, "per", why_unit(&w));
 	js_key_str(&j, "warmup_rule", WARMUP_RULE);
-	js_close(&j, '}');
-	buf_addc(&c->out, '\n');
-	return CALL_DONE;
+	return js_reply(c, &j);
 }
 
 /* --- as CSV, as a Markdown table, and as a waterfall in SVG, with the numbers of the JSON ----------------------- */

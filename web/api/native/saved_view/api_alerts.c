@@ -73,14 +73,11 @@ enum call_next on_alert_list(struct call *c)
 	if (alert_list(c->api->store, &page, c->arena, &all, &err))
 		return call_fail_err(c, NULL, &err);
 	js_open(&j, '{');
-	js_key(&j, "alerts");
-	js_open(&j, '[');
+	js_key_open(&j, "alerts", '[');
 	for (i = 0; i < all.count; i++)
 		write_fired_alert(&j, &all.items[i]);
 	js_close(&j, ']');
-	js_close(&j, '}');
-	buf_addc(&c->out, '\n');
-	return CALL_DONE;
+	return js_reply(c, &j);
 }
 
 enum call_next on_alert_rule_list(struct call *c)
@@ -95,14 +92,11 @@ enum call_next on_alert_rule_list(struct call *c)
 	if (alert_rules(c->api->store, c->arena, &rules, &n, &err))
 		return call_fail_err(c, NULL, &err);
 	js_open(&j, '{');
-	js_key(&j, "rules");
-	js_open(&j, '[');
+	js_key_open(&j, "rules", '[');
 	for (i = 0; i < n; i++)
 		write_alert_rule(&j, &rules[i]);
 	js_close(&j, ']');
-	js_close(&j, '}');
-	buf_addc(&c->out, '\n');
-	return CALL_DONE;
+	return js_reply(c, &j);
 }
 
 static enum call_next reply_new_rule(struct call *c, const struct ingest_result *res)
@@ -154,7 +148,6 @@ enum call_next on_alert_rule_create(struct call *c)
 	struct alert_op op = { .kind = &alert_change_rule, .metric = "", .rule_kind = "" };
 	double above = 0, below = 0, seconds = 0;
 	struct given_bounds g = { 0 };
-	json_t *body = json_body(c);
 	const struct json_field fields[] = {
 		{ "kind", JSON_KIND_STRING, true, &op.rule_kind, NULL },
 		{ "experiment", JSON_KIND_STRING, false, &op.experiment, NULL },
@@ -165,19 +158,14 @@ enum call_next on_alert_rule_create(struct call *c)
 		{ 0 },
 	};
 	const struct ingest_op ingest = alert_ingest(&op);
-	enum call_next next = CALL_DONE;
 
-	if (!body)
+	if (!json_args(c, fields))
 		return CALL_DONE;
-	if (call_args_done(c) && json_read(c, body, "", fields)) {
-		op.above = g.above;
-		op.bound = g.above ? above : g.below ? below : seconds;
-		if (check_rule_members(c, &op, g))
-			next = api_submit(
-				c, &(struct api_change){ .op = &ingest, .field = "kind", .then = reply_new_rule });
-	}
-	json_decref(body);
-	return next;
+	op.above = g.above;
+	op.bound = g.above ? above : g.below ? below : seconds;
+	if (!check_rule_members(c, &op, g))
+		return CALL_DONE;
+	return api_submit(c, &(struct api_change){ .op = &ingest, .field = "kind", .then = reply_new_rule });
 }
 
 static enum call_next reply_deleted_rule(struct call *c, const struct ingest_result *res)

@@ -38,14 +38,12 @@ static void write_kept_text(struct js *j, const struct kept_kind *shelf, const s
 	js_key_str(j, "experiment", k->experiment);
 	if (whole || shelf->listed)
 		js_key_str(j, shelf->text, k->text);
-	js_key(j, "default");
-	js_bool(j, k->preferred);
+	js_key_bool(j, "default", k->preferred);
 	js_key_int(j, "edition", k->edition);
 	run_json_time(j, "created_time", k->created_ms);
 	run_json_time(j, "changed_time", k->updated_ms);
 	if (whole) {
-		js_key(j, "editions");
-		js_open(j, '[');
+		js_key_open(j, "editions", '[');
 		for (i = 0; i < k->edition_count; i++) {
 			js_open(j, '{');
 			js_key_int(j, "edition", k->editions[i].number);
@@ -70,14 +68,11 @@ static enum call_next list_kept(struct call *c, const struct kept_kind *shelf)
 	if (saved_view_list(c->api->store, &sel, c->arena, &all, &err))
 		return call_fail_err(c, NULL, &err);
 	js_open(&j, '{');
-	js_key(&j, shelf->list);
-	js_open(&j, '[');
+	js_key_open(&j, shelf->list, '[');
 	for (i = 0; i < all.count; i++)
 		write_kept_text(&j, shelf, &all.items[i], false);
 	js_close(&j, ']');
-	js_close(&j, '}');
-	buf_addc(&c->out, '\n');
-	return CALL_DONE;
+	return js_reply(c, &j);
 }
 
 /* Parses the id in the path; 0 after failing the call. */
@@ -146,39 +141,27 @@ static enum call_next reply_created_kept(struct call *c, const struct ingest_res
 	return next;
 }
 
-/* Reads an optional boolean: *ret is -1 when absent. Returns false after failing the call. */
-static bool read_preferred(struct call *c, json_t *value, int *ret)
-{
-	*ret = value ? json_is_true(value) : -1;
-	if (value && !json_is_boolean(value))
-		call_fail(c, CALL_bad_value, "default", "default: expected true or false");
-	return !value || json_is_boolean(value);
-}
-
 /* Submits the body as a new view or report, or as a change of the one in op. */
 static enum call_next submit_kept_body(struct call *c, const struct kept_kind *shelf, struct saved_view_op *op)
 {
 	bool isnew = op->kind == &kept_change_new;
-	json_t *preferred = NULL, *body = json_body(c);
+	bool preferred = false, given = false;
 	struct json_field fields[] = {
 		{ "name", JSON_KIND_STRING, isnew, &op->name, NULL },
 		{ shelf->text, JSON_KIND_STRING, isnew, &op->text, NULL },
-		{ "default", JSON_KIND_ANY, false, &preferred, NULL },
+		{ "default", JSON_KIND_BOOL, false, &preferred, &given },
 		{ isnew ? "experiment" : NULL, JSON_KIND_STRING, false, &op->experiment, NULL },
 		{ 0 },
 	};
-	enum call_next next = CALL_DONE;
 	struct ingest_op ingest = saved_view_ingest(op);
 
-	if (!body)
+	if (!json_args(c, fields))
 		return CALL_DONE;
 	op->shelf = shelf->name;
+	op->preferred = given ? preferred : -1;
 	c->own = (void *)shelf;
-	if (call_args_done(c) && json_read(c, body, "", fields) && read_preferred(c, preferred, &op->preferred))
-		next = api_submit(c, &(struct api_change){ .op = &ingest, .field = "name",
-							   .then = isnew ? reply_created_kept : reply_changed_kept });
-	json_decref(body);
-	return next;
+	return api_submit(c, &(struct api_change){ .op = &ingest, .field = "name",
+						   .then = isnew ? reply_created_kept : reply_changed_kept });
 }
 
 static enum call_next create_kept(struct call *c, const struct kept_kind *shelf)
