@@ -229,14 +229,14 @@ static void test_large_page_is_refused(void **state)
 	char text[64] = { 0 };
 	FILE *f = fmemopen(text, sizeof(text), "wb");
 	const struct byte_source file = { sizeof(text), read_bytes, text, "large.parquet" };
+	const struct parquet_page_place place = { &file, 0, sizeof(text), DECOMPRESS_GZIP };
 	struct parquet_page page;
 	struct err err = ERR_INIT;
 
 	(void)state;
 	write_head(f, 300 << 20, 4);
 	fclose(f);
-	assert_int_equal(__real_parquet_page_read(&page, &(struct parquet_page_place){ &file, 0, sizeof(text),
-										      DECOMPRESS_GZIP }, &err), ERR_USAGE);
+	assert_int_equal(__real_parquet_page_read(&page, &place, &err), ERR_USAGE);
 	assert_non_null(strstr(err.text, "a page of 300 MiB: expected at most 256 MiB"));
 	assert_non_null(strstr(err.text, "row_group_size or data_page_size"));
 }

@@ -6,141 +6,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
 #include "tracker/base/crc32c.h"
 #include "tracker/base/file.h"
 #include "trainer/data/container/tar_walk.h"
 #include "trainer/data/formats/formats.h"
+#include "trainer/data/formats/image_set.h"
 #include "trainer/data/pictures/pixels.h"
 #include "trainer/data/tokenizer/token_file.h"
-
-/* ---- a tar archive, plain or gzip, read from front to back (POSIX ustar; GNU long names are skipped) ---- */
-
-struct tar_entry {
-	char name[257];
-	uint64_t bytes;
-};
-
-struct tar {
-	gzFile file;
-	char *path;
-	uint64_t left; /* unread bytes of the entry, with its padding */
-};
-
-static void tar_close(struct tar *t)
-{
-	if (!t)
-		return;
-	if (t->file)
-		gzclose(t->file);
-	free(t->path);
-	free(t);
-}
-
-static int refuse_pointer_archive(const char *path, struct err *err)
-{
-	struct file_map m;
-	int rc = file_map_open(&m, path, err);
-
-	if (rc)
-		return ERR_USAGE;
-	rc = file_refuse_pointer(path, m.bytes, m.n, err);
-	file_map_close(&m);
-	return rc;
-}
-
-/* Opens an archive at its start. ERR_USAGE: it cannot be opened. */
-static int tar_open(struct tar **ret, const char *path, struct err *err)
-{
-	struct tar *t = calloc(1, sizeof(*t));
-
-	if (!t || !(t->path = strdup(path))) {
-		free(t);
-		return err_nomem(err, NULL);
-	}
-	if (refuse_pointer_archive(path, err)) {
-		tar_close(t);
-		return ERR_USAGE;
-	}
-	t->file = gzopen(path, "rbe");
-	if (!t->file) {
-		tar_close(t);
-		return err_set(err, ERR_USAGE, "%.300s: %s", path, strerror(errno));
-	}
-	gzbuffer(t->file, 1 << 17);
-	*ret = t;
-	return 0;
-}
-
-static int fail_damaged_tar(const struct tar *t, const char *what, struct err *err)
-{
-	return err_set(err, ERR_USAGE, "%.300s: damaged archive: %s", t->path, what);
-}
-
-/* Reads the first n bytes of the entry. At most once after tar_next. */
-static int tar_read(struct tar *t, void *to, size_t n, struct err *err)
-{
-	char *at = to;
-
-	if (n > t->left)
-		return fail_damaged_tar(t, "a file is shorter than its header says", err);
-	t->left -= n;
-	while (n) {
-		int got = gzread(t->file, at, n > 1 << 20 ? 1 << 20 : (unsigned)n);
-
-		if (got <= 0)
-			return fail_damaged_tar(t, "it is truncated", err);
-		at += got;
-		n -= (size_t)got;
-	}
-	return 0;
-}
-
-static int skip_tar_entry(struct tar *t, struct err *err)
-{
-	char block[1 << 14];
-	int rc = 0;
-
-	while (!rc && t->left)
-		rc = tar_read(t, block, t->left < sizeof(block) ? (size_t)t->left : sizeof(block), err);
-	return rc;
-}
-
-/* Finds the next regular file. Returns 1: found; 0: the end; negative: damaged. */
-static int tar_next(struct tar *t, struct tar_entry *ret, struct err *err)
-{
-	char block[TAR_BLOCK];
-	struct tar_block b;
-
-	for (;;) {
-		int rc = skip_tar_entry(t, err);
-
-		if (rc)
-			return rc;
-		t->left = TAR_BLOCK;
-		rc = tar_read(t, block, TAR_BLOCK, err);
-		if (rc)
-			return rc;
-		tar_block_parse(block, &b);
-		if (b.kind == TAR_END)
-			return 0;
-		if (b.kind == TAR_DAMAGED)
-			return fail_damaged_tar(t, "a header is invalid", err);
-		t->left = tar_block_padded(b.bytes);
-		if (b.kind != TAR_FILE)
-			continue;
-		snprintf(ret->name, sizeof(ret->name), "%s", b.name);
-		ret->bytes = b.bytes;
-		return 1;
-	}
-}
 
 #define SIDE 32
 #define PLANE (SIDE * SIDE)
 #define IMAGE (3 * PLANE)
 #define FILE_RECORDS_MAX 50000 /* per file, as published */
 #define FILES_MAX 6
+#define ARCHIVE_BYTES_MAX ((size_t)1 << 30)
+#define READ_BYTES ((size_t)1 << 20)
 
 /* A published set: its files in order, the training files first. */
 struct cifar_kind {
@@ -252,38 +133,27 @@ static int append_cifar_file(struct cifar *d, int file, const uint8_t *bytes, si
 				    err);
 }
 
-/* The content of a file before its records are appended. */
-struct loaded_file {
-	uint8_t *bytes;
-	size_t n;
+/* The contents of the files before their records are appended. */
+struct cifar_files {
+	struct file_map map[FILES_MAX]; /* of single files */
+	struct buf archive;		/* or of all: the unpacked archive */
+	const uint8_t *bytes[FILES_MAX]; /* in either; NULL: missing */
+	size_t n[FILES_MAX];
 };
 
-static int reserve_file_buffer(const struct cifar *d, struct loaded_file *l, size_t *ret_room, struct err *err)
-{
-	*ret_room = (size_t)FILE_RECORDS_MAX * ((size_t)d->kind->label_bytes + IMAGE) + 1;
-	if (!l->bytes)
-		l->bytes = malloc(*ret_room);
-	return l->bytes ? 0 : err_set(err, ERR_NOMEM, "out of memory: %zu bytes of %.200s", *ret_room, d->base.path);
-}
-
-static int read_cifar_files(struct cifar *d, struct loaded_file *files, struct err *err)
+static int map_cifar_files(struct cifar *d, struct cifar_files *files, struct err *err)
 {
 	for (int i = 0; i < FILES_MAX && d->kind->file[i]; i++) {
 		char path[PATH_MAX];
-		size_t room;
-		FILE *f;
 
 		/* append_all_cifar_files reports missing files */
 		if (!has_regular_file(d->base.path, d->kind->file[i]))
 			continue;
-		if (reserve_file_buffer(d, &files[i], &room, err))
-			return err->code;
 		snprintf(path, sizeof(path), "%.2000s/%s", d->base.path, d->kind->file[i]);
-		f = fopen(path, "rbe");
-		if (!f)
-			return err_set(err, ERR_USAGE, "%.300s: %s", path, strerror(errno));
-		files[i].n = fread(files[i].bytes, 1, room, f);
-		fclose(f);
+		if (file_map_open(&files->map[i], path, err))
+			return ERR_USAGE;
+		files->bytes[i] = files->map[i].n ? files->map[i].bytes : (const uint8_t *)"";
+		files->n[i] = files->map[i].n;
 	}
 	return 0;
 }
@@ -298,47 +168,84 @@ static int index_cifar_file(const struct cifar_kind *k, const char *name)
 	return -1;
 }
 
-/* Reads the files from the archive, where their order varies. */
-static int read_cifar_archive(struct cifar *d, struct loaded_file *files, struct err *err)
+static int unpack_cifar_archive(struct buf *ret, const char *path, struct err *err)
 {
-	struct tar_entry e;
-	struct tar *t = NULL;
+	struct gzip_file *g = NULL;
+	size_t got = 1;
+	int rc = image_set_check_pointer(path, err);
+
+	if (!rc)
+		rc = gzip_file_open(&g, path, err);
+	while (!rc && got) {
+		char *to = buf_reserve(ret, READ_BYTES);
+
+		if (!to)
+			rc = err_set(err, ERR_USAGE, "%.300s: damaged archive: larger than published ones", path);
+		else
+			rc = gzip_file_read(g, to, READ_BYTES, &got, err);
+		ret->len += rc ? 0 : got;
+	}
+	gzip_file_close(g);
+	return rc;
+}
+
+static int read_archive_bytes(void *user, uint64_t at, void *to, size_t n, struct err *err)
+{
+	const struct buf *archive = user;
+
+	(void)err;
+	memcpy(to, archive->data + at, n);
+	return 0;
+}
+
+/* Finds the files in the archive, where their order varies. */
+static int find_archive_files(const struct cifar *d, struct cifar_files *files, const char *path, struct err *err)
+{
+	struct byte_source source = { files->archive.len, read_archive_bytes, &files->archive, path };
+	struct tar_walk_entry e;
+	struct tar_walk *w;
+	int rc = tar_walk_new(&w, &source, err), i;
+
+	if (rc)
+		return rc;
+	while ((rc = tar_walk_next(w, &e, err)) > 0) {
+		if (!e.name) {
+			rc = err_set(err, ERR_USAGE, "%.300s: damaged archive: a header is invalid, or it is truncated",
+				     path);
+			break;
+		}
+		i = index_cifar_file(d->kind, e.name);
+		if (i < 0)
+			continue;
+		files->bytes[i] = (const uint8_t *)files->archive.data + e.offset;
+		files->n[i] = (size_t)e.bytes;
+	}
+	tar_walk_free(w);
+	return rc;
+}
+
+static int read_cifar_archive(struct cifar *d, struct cifar_files *files, struct err *err)
+{
 	char path[PATH_MAX];
 	int rc;
 
 	snprintf(path, sizeof(path), "%.2000s/%s", d->base.path, d->kind->archive);
-	rc = tar_open(&t, path, err);
-	if (rc)
-		return rc;
-	while ((rc = tar_next(t, &e, err)) > 0) {
-		int i = index_cifar_file(d->kind, e.name);
-		size_t room;
-
-		if (i < 0)
-			continue;
-		rc = reserve_file_buffer(d, &files[i], &room, err);
-		files[i].n = e.bytes < room ? (size_t)e.bytes : room;
-		if (!rc)
-			rc = tar_read(t, files[i].bytes, files[i].n, err);
-		if (rc)
-			break;
-	}
-	tar_close(t);
-	return rc;
+	rc = unpack_cifar_archive(&files->archive, path, err);
+	return rc ? rc : find_archive_files(d, files, path, err);
 }
 
 /* Appends the files in the published order. The test file is optional. */
-static int append_all_cifar_files(struct cifar *d, const struct loaded_file *files, struct err *err)
+static int append_all_cifar_files(struct cifar *d, const struct cifar_files *files, struct err *err)
 {
 	for (int i = 0; i < FILES_MAX && d->kind->file[i]; i++) {
 		int rc;
 
-		if (!files[i].bytes && i >= d->kind->n_train)
+		if (!files->bytes[i] && i >= d->kind->n_train)
 			continue;
-		if (!files[i].bytes)
+		if (!files->bytes[i])
 			return err_set(err, ERR_USAGE, "%.300s: %s is missing (%s in its binary version)", d->base.path,
 				       d->kind->file[i], d->kind->name);
-		rc = append_cifar_file(d, i, files[i].bytes, files[i].n, err);
+		rc = append_cifar_file(d, i, files->bytes[i], files->n[i], err);
 		if (rc)
 			return rc;
 	}
@@ -393,13 +300,16 @@ static enum data_account_fate decide_cifar_fate(void *user, const char *name, ch
 
 static int read_cifar_set(struct cifar *d, const struct dataset_opts *o, struct err *err)
 {
-	struct loaded_file files[FILES_MAX] = { { NULL, 0 } };
-	int rc = reads_cifar_archive(d) ? read_cifar_archive(d, files, err) : read_cifar_files(d, files, err);
+	struct cifar_files files = { .n = { 0 } };
+	int rc;
 
+	buf_init(&files.archive, ARCHIVE_BYTES_MAX);
+	rc = reads_cifar_archive(d) ? read_cifar_archive(d, &files, err) : map_cifar_files(d, &files, err);
 	if (!rc)
-		rc = append_all_cifar_files(d, files, err);
+		rc = append_all_cifar_files(d, &files, err);
 	for (int i = 0; i < FILES_MAX; i++)
-		free(files[i].bytes);
+		file_map_close(&files.map[i]);
+	buf_done(&files.archive);
 	d->base.classes = o->classes ? o->classes : d->kind->classes;
 	return rc ? rc : check_cifar_labels(d, err);
 }

@@ -28,6 +28,15 @@ int formats_open(struct dataset **ret, const struct dataset_opts *o, struct err 
 /* Returns what a file is that is known and not read, and how to convert it: "is CSV: write …". NULL: unknown. */
 const char *foreign_advice(const char *path);
 
+/* A gzip file of any number of members, or a plain file, read from front to back. */
+struct gzip_file;
+
+int gzip_file_open(struct gzip_file **ret, const char *path, struct err *err);
+void gzip_file_close(struct gzip_file *g); /* NULL is fine */
+
+/* Reads up to n bytes. *ret_n < n only at the end of the data. ERR_USAGE: truncated or damaged. */
+int gzip_file_read(struct gzip_file *g, void *to, size_t n, size_t *ret_n, struct err *err);
+
 /* Rows of the training array that each split has, for sets in arrays that lack one for evaluation; zeroed: none. */
 struct held_out {
 	uint32_t *row[SPLIT_COUNT];
