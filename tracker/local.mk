@@ -51,7 +51,7 @@ libinsight_la_SOURCES = \
 	tracker/insight/run_change.c tracker/insight/run_change.h \
 	tracker/insight/run_diagnosis.c tracker/insight/run_diagnosis.h tracker/insight/learning.c tracker/insight/learning.h \
 	tracker/insight/step_time.c tracker/insight/step_time.h tracker/insight/tuning.c tracker/insight/tuning.h \
-	tracker/insight/spread.c tracker/insight/spread.h \
+	tracker/insight/goal.c tracker/insight/goal.h tracker/insight/spread.c tracker/insight/spread.h \
 	tracker/insight/steps.c tracker/insight/steps.h \
 	tracker/insight/bottleneck_tree.c tracker/insight/bottleneck_tree.h
 libinsight_la_LIBADD = libtrackbase.la -lm
@@ -139,8 +139,8 @@ EXTRA_DIST += tracker/python/build_dptrack.py tracker/python/pyproject.toml trac
 	tracker/python/dptrack/wandb_shim/wandb/integration/__init__.py tracker/python/dptrack/wandb_shim/wandb/integration/keras.py \
 	tracker/python/dptrack/wandb_shim/wandb/sdk/__init__.py tracker/python/dptrack/wandb_shim/wandb/sdk/wandb_run.py \
 	tracker/python/dptrack/wandb_shim/wandb/sdk/lib/__init__.py tracker/python/dptrack/wandb_shim/wandb/sdk/lib/config_util.py \
-	tracker/python/dptrack/_code.py tracker/python/dptrack/_console.py tracker/python/dptrack/_atexit.py tracker/python/dptrack/_environment.py tracker/python/dptrack/_init.py \
-	tracker/python/dptrack/_job.py tracker/python/dptrack/_library.py tracker/python/dptrack/_media.py tracker/python/dptrack/_query.py \
+	tracker/python/dptrack/_console.py tracker/python/dptrack/_atexit.py tracker/python/dptrack/_environment.py tracker/python/dptrack/_init.py \
+	tracker/python/dptrack/_goals.py tracker/python/dptrack/_job.py tracker/python/dptrack/_library.py tracker/python/dptrack/_media.py tracker/python/dptrack/_query.py \
 	tracker/python/dptrack/_run.py tracker/python/dptrack/_secrets.py tracker/python/dptrack/_values.py \
 	tracker/python/dptrack/lightning.py tracker/python/dptrack/optuna.py tracker/python/dptrack/torch.py \
 	tracker/python/dptrack/transformers.py tracker/python/dptrack/_missing.py tracker/python/dptrack/_notebook.py \

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The pages of docs/reference equal what schema/gen/reference.py generates from the tables."""
+"""The pages of docs/reference and the generated table of the Python package equal what schema/gen/reference.py makes of the tables."""
 import os
 import subprocess
 import sys

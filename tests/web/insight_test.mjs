@@ -138,7 +138,7 @@ test('the goal of the page is in every row of the speeds, also one that is no kn
 	const both = '&o=' + ids.map((id) => id.slice(0, 8)).join('.');
 	const page = await here.open(t);
 	const goals = async (address) => (await speeds(page, '?e=speed&side' + both + address)).map((r) => r[7]);
-	assert.deepEqual(await goals('&g=d/gain'), ['0.5', '1.5']);
+	assert.deepEqual(await goals('&g=%2Bd/gain'), ['0.5', '1.5']);
 	assert.deepEqual(await goals('&g=-train/loss'), ['0.01667', '0.01667']);
 });
 

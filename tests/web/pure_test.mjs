@@ -92,6 +92,18 @@ test('the goal is an accuracy if there is one, else a held-out loss, else any lo
 	assert.equal(of(), null);
 	assert.equal(p.directionOf('val/perplexity'), 'min');
 	assert.equal(p.directionOf('epoch/samples_per_s'), 'max');
+	assert.deepEqual(of('epoch/seconds', 'my/thing'), { key: 'epoch/seconds', dir: null });
+	const said = p.saidOf([run('a', { tags: { 'dptrack.best.my/thing': 'min' } })]);
+	assert.deepEqual(p.defaultGoal(new Map([['val/acc', 1], ['my/thing', 1]]), 1, said),
+		{ key: 'my/thing', dir: 'min' });
+});
+
+test('no run is the best by a metric of which no value is known to be better', () => {
+	const runs = [1, 2].map((last) =>
+		run('r' + last, { metrics: { depth: { last, min: 0, max: 3, last_step: 7 } } }));
+	assert.equal(p.bestRun(runs, { key: 'depth', dir: null }), null);
+	assert.equal(p.bestOf(runs[0].metrics.depth, null), 1);
+	assert.equal(p.bestStep(runs[0].metrics.depth, null), 7);
 });
 
 test('rows: best first, then failed and diverged runs, then runs without a value', () => {
@@ -712,10 +724,8 @@ test('params that follow from others do not count as changes of their own', () =
 	const two = p.splitParams([run('a', { params: run1 }),
 		run('b', { params: { lr: '2', shard_degree: '2', world_size: '2' } })]);
 	assert.deepEqual(p.tellingParams(two, 8), ['world_size', 'lr']);
-	const file = path.join(process.env.srcdir ?? '.', 'schema/insight/param_follows.def');
-	const listed = readFileSync(file, 'utf8').matchAll(/^FOLLOWS\("(\w+)",\s*"(\w+)"\)/gm);
-	assert.deepEqual([...listed].map((m) => m[1] + m[2]).filter((k) => k !== 'resume').sort(),
-		Object.entries(p.FOLLOWS).flatMap(([k, others]) => others.map((o) => k + o)).sort());
+	assert.deepEqual(p.chosenParams(['lr', 'resume', 'steps_per_epoch', 'global_batch_size']),
+		['lr', 'global_batch_size']);
 });
 
 test('importance: an interval of shares is within 0 and 1', () => {

@@ -208,17 +208,3 @@ void learning_sentence(struct buf *out, const struct learning_overfit *o)
 		 "--augment, --dropout or --wd delay it",
 		 (long long)o->step, o->lowest, o->now, (long long)o->last, o->training, o->training_now);
 }
-
-static const struct insight_goal goals[] = {
-#define GOAL(key, more) { key, more },
-#include "schema/insight/goals.def"
-#undef GOAL
-};
-
-const struct insight_goal *insight_goal_first(bool (*has)(void *user, const char *key), void *user)
-{
-	for (size_t i = 0; i < sizeof(goals) / sizeof(goals[0]); i++)
-		if (has(user, goals[i].key))
-			return &goals[i];
-	return NULL;
-}

@@ -67,13 +67,4 @@ bool learning_overfits(struct learning *l, struct learning_overfit *ret);
 
 void learning_sentence(struct buf *out, const struct learning_overfit *o);
 
-/* The metric that runs are judged by where none is named. */
-struct insight_goal {
-	const char *key;
-	bool more; /* larger is better */
-};
-
-/* Returns the first goal of goals.def whose key `has` accepts; NULL: none. */
-const struct insight_goal *insight_goal_first(bool (*has)(void *user, const char *key), void *user);
-
 #endif

@@ -426,6 +426,7 @@ static int prepare_sweep(struct sweep_state *s, struct err *err)
 	if (!s->asha.trials || !s->tries || !s->running)
 		return err_nomem(err, NULL);
 	s->place = (struct trial_place){ .runs_dir = s->cfg->runs_dir, .metric = s->plan.metric,
+					 .best = s->plan.maximize ? "max" : "min",
 					 .experiment = config_given(s->cfg, FLAG_experiment) || !s->plan.experiment ?
 							       s->cfg->experiment : s->plan.experiment };
 	return open_sweep_run(s, err);

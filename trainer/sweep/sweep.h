@@ -89,6 +89,7 @@ void sweep_plan_done(struct sweep_plan *p);
 struct trial_place {
 	const char *runs_dir, *experiment;
 	const char *metric; /* the series to optimise */
+	const char *best;   /* "max" or "min" of it */
 	const char *parent; /* id of the sweep's run */
 };
 
@@ -109,7 +110,7 @@ struct trial_taker { /* receives the metric's points */
 int trial_read(struct trial_known *ret, const struct trial_place *place, const char *name,
 	       const struct trial_taker *taker, struct err *err);
 
-/* Tags the run with the id of its sweep; a failure is logged. */
+/* Tags the run with the id of its sweep, and with which value of the metric is best; a failure is logged. */
 void trial_tag(const struct trial_known *known, const struct trial_place *place, const char *name);
 
 /* Starts dptrain with these arguments (with argv[0], up to a NULL) and appends its output to the file log. The child

@@ -14,6 +14,7 @@
 #include "tracker/base/clock.h"
 #include "tracker/base/log.h"
 #include "tracker/dptrack.h"
+#include "tracker/insight/goal.h"
 
 #define PARENT_TAG "mlflow.parentRunId" /* the page and MLflow's clients nest runs by it */
 
@@ -66,6 +67,7 @@ void trial_tag(const struct trial_known *known, const struct trial_place *place,
 {
 	struct dptrack_run *run;
 	struct dptrack_error error = { 0, "" };
+	char best_tag[600];
 	/* opened as another process of its first segment */
 	const struct dptrack_run_opts o = { .runs_dir = place->runs_dir, .experiment = place->experiment,
 					    .run_name = name, .run_id = known->id, .role = DPTRACK_LAUNCHER };
@@ -74,7 +76,9 @@ void trial_tag(const struct trial_known *known, const struct trial_place *place,
 		log_warn("trial %s: cannot tag it with its sweep: %s", name, error.text);
 		return;
 	}
+	snprintf(best_tag, sizeof(best_tag), GOAL_TAG "%s", place->metric);
 	dptrack_tag(run, PARENT_TAG, place->parent);
+	dptrack_tag(run, best_tag, place->best);
 	dptrack_run_close(run, DPTRACK_RUNNING);
 }
 

@@ -9,6 +9,7 @@
 
 #include "tracker/base/log.h"
 #include "tracker/base/utf8.h"
+#include "tracker/insight/goal.h"
 
 /* --- flags ------------------------------------------------------------------------------------------------------ */
 
@@ -217,6 +218,17 @@ const char *cli_text(json_t *object, const char *key)
 	const char *text = json_string_value(json_object_get(object, key));
 
 	return text ? text : "";
+}
+
+const char *cli_said_best(json_t *tags, const char *key)
+{
+	const char *name;
+	json_t *value;
+
+	json_object_foreach(tags, name, value)
+		if (!strncmp(name, GOAL_TAG, sizeof(GOAL_TAG) - 1) && !strcmp(name + sizeof(GOAL_TAG) - 1, key))
+			return json_string_value(value);
+	return NULL;
 }
 
 bool cli_span(const char *text, int64_t *ret_ms)

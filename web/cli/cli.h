@@ -87,6 +87,9 @@ int cli_get_print(struct source *s, const char *target, struct err *err);	      
 /* A string member, "" when missing. */
 const char *cli_text(json_t *object, const char *key);
 
+/* Returns the value of the tag that says which value of the metric is best, or NULL. */
+const char *cli_said_best(json_t *tags, const char *key);
+
 /* Parses "90s", "30m", "12h", "7d", "8w", or "0". Returns false for anything else. */
 bool cli_span(const char *text, int64_t *ret_ms);
 

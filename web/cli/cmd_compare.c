@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tracker/insight/learning.h"
 #include "tracker/insight/run_change.h"
 #include "web/cli/cli.h"
 
@@ -265,26 +264,6 @@ static json_t *find_compared_metric(json_t *metrics, const char *key)
 	return NULL;
 }
 
-static bool is_compared_metric(void *metrics, const char *key)
-{
-	return find_compared_metric(metrics, key);
-}
-
-/* Chooses the metric of the table's last two columns; NULL without metrics. */
-static json_t *choose_table_goal(json_t *metrics, const char *wanted, bool *up)
-{
-	const struct insight_goal *goal;
-
-	*up = wanted && !strstr(wanted, "loss") && !strstr(wanted, "perplexity");
-	if (wanted)
-		return find_compared_metric(metrics, wanted);
-	goal = insight_goal_first(is_compared_metric, metrics);
-	if (!goal)
-		return json_array_get(metrics, 0);
-	*up = goal->more;
-	return find_compared_metric(metrics, goal->key);
-}
-
 static const char *format_number_at(json_t *object, const char *column, size_t i, bool exact, char *text)
 {
 	json_t *v = json_array_get(json_object_get(object, column), i);
@@ -315,7 +294,7 @@ static void add_param_columns(struct table *t, json_t *params)
 
 struct compare_goal {
 	json_t *metric; /* NULL: none */
-	bool up;
+	const char *best; /* "min" or "max"; NULL: unknown, no run is best */
 	bool exact; /* print numbers with full precision, for CSV */
 };
 
@@ -328,7 +307,8 @@ static void add_compared_row(struct table *t, json_t *root, const struct compare
 	table_cellf(t, "%.8s", cli_text(run, "id"));
 	table_cell(t, cli_text(run, "name"));
 	if (goal->metric) {
-		table_cell(t, format_number_at(goal->metric, goal->up ? "max" : "min", i, goal->exact, text));
+		if (goal->best)
+			table_cell(t, format_number_at(goal->metric, goal->best, i, goal->exact, text));
 		table_cell(t, format_number_at(goal->metric, "last", i, goal->exact, text));
 	}
 	json_array_foreach(json_object_get(root, "params"), k, param)
@@ -337,7 +317,7 @@ static void add_compared_row(struct table *t, json_t *root, const struct compare
 }
 
 struct run_rank {
-	double badness; /* the best value of the goal, negated if larger is better; infinite if missing */
+	double badness; /* the best value of the goal, negated if the largest is; infinite if missing */
 	size_t run;
 };
 
@@ -350,18 +330,19 @@ static int compare_badness(const void *a, const void *b)
 	return x->run < y->run ? -1 : x->run > y->run;
 }
 
-/* Ranks the rows: best first, then runs without the goal in their order. The caller frees the result. */
+/* Ranks the rows: best first, then runs without the goal in their order; all in their order if none is best. The caller
+ * frees the result. */
 static struct run_rank *rank_runs(const struct compare_goal *goal, size_t n)
 {
 	struct run_rank *places = calloc(n + 1, sizeof(*places));
-	json_t *best = goal->metric ? json_object_get(goal->metric, goal->up ? "max" : "min") : NULL;
+	json_t *best = goal->best ? json_object_get(goal->metric, goal->best) : NULL;
 
 	for (size_t i = 0; places && i < n; i++) {
 		json_t *v = json_array_get(best, i);
 
 		places[i] = (struct run_rank){ INFINITY, i };
 		if (json_is_number(v))
-			places[i].badness = goal->up ? -json_number_value(v) : json_number_value(v);
+			places[i].badness = (strcmp(goal->best, "max") ? 1 : -1) * json_number_value(v);
 	}
 	if (places)
 		qsort(places, n, sizeof(*places), compare_badness);
@@ -377,7 +358,9 @@ static int print_compared_table(json_t *root, const struct compare_options *o, s
 	struct table *t = table_new();
 	char title[300];
 
-	goal.metric = choose_table_goal(json_object_get(root, "metrics"), o->metric, &goal.up);
+	goal.metric = find_compared_metric(json_object_get(root, "metrics"),
+					   o->metric ? o->metric : cli_text(root, "goal"));
+	goal.best = json_string_value(json_object_get(goal.metric, "best"));
 	if (o->metric && !goal.metric) {
 		table_free(t);
 		return err_set(err, ERR_USAGE,
@@ -392,9 +375,10 @@ static int print_compared_table(json_t *root, const struct compare_options *o, s
 	}
 	table_columns(t, "id,name");
 	if (goal.metric) {
-		snprintf(title, sizeof(title), "%s %s", cli_text(goal.metric, "key"), goal.up ? "max" : "min");
+		snprintf(title, sizeof(title), "%s %s", cli_text(goal.metric, "key"), goal.best ? goal.best : "last");
 		table_column(t, title, true);
-		table_column(t, "last", true);
+		if (goal.best)
+			table_column(t, "last", true);
 	}
 	add_param_columns(t, json_object_get(root, "params"));
 	table_column(t, "status", false);
@@ -509,8 +493,7 @@ static int run_compare_command(int argc, char **argv, struct err *err)
 	struct compare_options o = { 0 };
 	const struct flag table[] = {
 		{ "experiment", FLAG_TEXT, "NAME", "all runs of this experiment", &o.experiment, 0, 0 },
-		{ "metric", FLAG_TEXT, "KEY", "the goal metric (default: accuracy or loss)", &o.metric, 0,
-		  0 },
+		{ "metric", FLAG_TEXT, "KEY", "the goal metric (default: accuracy or loss)", &o.metric, 0, 0 },
 		{ "why", FLAG_SWITCH, "", "print the speedup of each run over the previous one, by phase",
 		  &o.why, 0, 0 },
 		{ "markdown", FLAG_SWITCH, "", "with --why: a Markdown table", &o.markdown, 0, 0 },

@@ -2,7 +2,7 @@
 /* cmd_show.c: `dptrack show RUN`: prints everything about one run, and what limits its speed. */
 #include <string.h>
 
-#include "tracker/insight/learning.h"
+#include "tracker/insight/goal.h"
 #include "web/cli/cli.h"
 #include "web/cli/layer_series.h"
 
@@ -165,26 +165,27 @@ static void print_pair_table(const char *title, json_t *pairs)
 	table_free(t);
 }
 
-static bool has_metric(void *metrics, const char *key)
+/* Prints the metric that the run is judged by, with its best value if it is known which one that is. */
+static void print_goal(json_t *metrics, json_t *tags)
 {
-	return json_object_get(metrics, key);
-}
-
-/* Prints the metric that the run is judged by, with its best value; nothing if the run has no such metric. */
-static void print_goal(json_t *metrics)
-{
-	const struct insight_goal *goal = insight_goal_first(has_metric, metrics);
+	struct goal_choice goal = { 0 };
 	char last[32], best[32];
+	const char *key;
 	json_t *m;
 
-	if (!goal)
+	json_object_foreach(metrics, key, m)
+		goal_choice_add(&goal, key, cli_said_best(tags, key), 1, 1);
+	if (!goal.key)
 		return;
-	m = json_object_get(metrics, goal->key);
-	printf("  goal        %s %s, best %s at %s %lld\n", goal->key,
-	       format_json_value(json_object_get(m, "last"), last),
-	       format_json_value(json_object_get(m, goal->more ? "max" : "min"), best),
-	       strncmp(goal->key, "epoch/", 6) ? "step" : "epoch",
-	       (long long)json_integer_value(json_object_get(m, goal->more ? "max_step" : "min_step")));
+	m = json_object_get(metrics, goal.key);
+	printf("  goal        %s %s", goal.key, format_json_value(json_object_get(m, "last"), last));
+	if (goal.best)
+		printf(", best %s at %s %lld",
+		       format_json_value(json_object_get(m, goal_best_word(goal.best)), best),
+		       strncmp(goal.key, "epoch/", 6) ? "step" : "epoch",
+		       (long long)json_integer_value(
+			       json_object_get(m, goal.best == GOAL_MAX ? "max_step" : "min_step")));
+	putchar('\n');
 }
 
 /* Adds a line to a table of metrics for the group of per-layer series that ends with this key. */
@@ -241,7 +242,7 @@ static void print_run_report(struct source *s, json_t *run, const char *id, bool
 	json_t *metrics = json_object_get(run, "metrics");
 
 	print_run_head(run);
-	print_goal(metrics);
+	print_goal(metrics, json_object_get(run, "tags"));
 	diagnosis_print(s, id);
 	print_run_alerts(s, id);
 	print_run_notes(cli_text(run, "notes"));

@@ -3,9 +3,10 @@
  * sentence, so that a model does not take it for a failure. */
 #include "web/cli/mcp_tools.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-#include "tracker/insight/learning.h"
+#include "tracker/insight/goal.h"
 #include "web/cli/cli.h"
 
 enum { LIST_DEFAULT = 20, SERIES_DEFAULT = 50, METRICS_SHOWN = 6, KEYS_SHOWN = 40, COMPARED_ROWS = 60, WHY_MOST = 50 };
@@ -113,58 +114,82 @@ static int list_runs_tool(struct mcp_call *c)
 	return rc;
 }
 
-static bool is_known_key(void *metrics, const char *wanted)
+/* Returns what the newest run that says anything says of the metric, into text; NULL: nothing. */
+static const char *read_said_best(struct mcp_call *c, const char *key, char text[8])
 {
-	json_t *key;
-	size_t i;
+	struct err ignored = ERR_INIT;
+	json_t *reply = NULL;
+	struct buf target, filter;
+	const char *said;
 
-	json_array_foreach(metrics, i, key)
-		if (!strcmp(json_string_value(key), wanted))
-			return true;
-	return false;
+	begin_run_query(c, &target, 1);
+	buf_init(&filter, 1 << 16);
+	buf_addf(&filter, "tags.\"" GOAL_TAG "%s\" LIKE 'm%%'", key);
+	source_arg(&target, "filter", filter.data);
+	if (!buf_failed(&target))
+		cli_get_json(c->s, target.data, &reply, &ignored);
+	said = cli_said_best(json_object_get(json_array_get(json_object_get(reply, "runs"), 0), "tags"), key);
+	snprintf(text, 8, "%s", said ? said : "");
+	json_decref(reply);
+	buf_done(&filter);
+	buf_done(&target);
+	return *text ? text : NULL;
 }
 
-/* Settles the key and its direction. *io_key stays NULL without a known metric. */
-static int settle_goal(struct mcp_call *c, const char **io_key, bool *ret_up)
+/* Returns the most suitable of the experiment's metrics, or NULL. What runs say of a metric counts, whatever it is. */
+static const char *choose_goal_key(json_t *keys)
 {
-	const char *experiment = argument_text(c, "experiment"), *direction = argument_text(c, "direction");
-	const struct insight_goal *goal;
+	json_t *key, *tag, *said = json_object();
+	struct goal_choice goal = { 0 };
+	size_t i;
+
+	json_array_foreach(json_object_get(keys, "tags"), i, tag)
+		json_object_set_new(said, json_string_value(tag), json_string("max"));
+	json_array_foreach(json_object_get(keys, "metrics"), i, key)
+		goal_choice_add(&goal, json_string_value(key), cli_said_best(said, json_string_value(key)), 1, 1);
+	json_decref(said);
+	return goal.key;
+}
+
+/* Settles the key, and which of its values is best. *ret_key is NULL without a metric; otherwise the caller frees it. */
+static int settle_goal(struct mcp_call *c, char **ret_key, enum goal_best *ret_best)
+{
+	const char *key = argument_text(c, "key"), *direction = argument_text(c, "direction");
 	json_t *keys = NULL;
 	struct buf target;
+	char said[8];
 	int rc = 0;
 
 	if (direction && strcmp(direction, "max") && strcmp(direction, "min"))
 		return err_set(c->err, ERR_USAGE, "direction %.40s: expected max or min", direction);
-	if (!*io_key) {
+	if (!key) {
 		buf_init(&target, 1 << 20);
 		buf_adds(&target, "/api/v1/keys");
-		source_arg(&target, "experiment", experiment);
+		source_arg(&target, "experiment", argument_text(c, "experiment"));
 		rc = ask_json(c, &target, &keys);
-		goal = rc ? NULL : insight_goal_first(is_known_key, json_object_get(keys, "metrics"));
-		if (goal) {
-			*io_key = goal->key;
-			*ret_up = goal->more;
-		}
-		json_decref(keys);
+		key = choose_goal_key(keys);
 		buf_done(&target);
-	} else {
-		*ret_up = !strstr(*io_key, "loss") && !strstr(*io_key, "perplexity") && !strstr(*io_key, "error");
 	}
-	if (direction)
-		*ret_up = !strcmp(direction, "max");
-	return rc;
+	*ret_key = key ? strdup(key) : NULL;
+	json_decref(keys);
+	if (!*ret_key)
+		return rc ? rc : key ? err_nomem(c->err, NULL) : 0;
+	if (strchr(*ret_key, '"'))
+		return err_set(c->err, ERR_USAGE, "key %.80s: a quote is not supported here", *ret_key);
+	*ret_best = goal_best_of(*ret_key, direction ? direction : read_said_best(c, *ret_key, said));
+	return 0;
 }
 
-static void write_best_run(struct mcp_call *c, json_t *runs, const char *key, bool up)
+static void write_best_run(struct mcp_call *c, json_t *runs, const char *key, enum goal_best best)
 {
 	json_t *run = json_array_get(runs, 0), *next = json_array_get(runs, 1), *value;
-	const char *field = up ? "max" : "min", *name;
+	const char *field = goal_best_word(best), *name;
 	char a[32];
 
 	value = json_object_get(json_object_get(json_object_get(run, "metrics"), key), field);
 	buf_addf(c->out, "%s (%.8s, experiment %s, %s) is best: its %s %s is %s.\n", cli_text(run, "name"),
-		 cli_text(run, "id"), cli_text(run, "experiment"), cli_text(run, "status"), up ? "largest" : "smallest",
-		 key, format_value(value, a));
+		 cli_text(run, "id"), cli_text(run, "experiment"), cli_text(run, "status"),
+		 best == GOAL_MAX ? "largest" : "smallest", key, format_value(value, a));
 	value = json_object_get(json_object_get(json_object_get(next, "metrics"), key), field);
 	if (value)
 		buf_addf(c->out, "Next: %s (%.8s) with %s.\n", cli_text(next, "name"), cli_text(next, "id"),
@@ -176,33 +201,41 @@ static void write_best_run(struct mcp_call *c, json_t *runs, const char *key, bo
 }
 
 /* Orders the runs that have the key by its best value. */
-static int best_run_tool(struct mcp_call *c)
+static int write_ordered_runs(struct mcp_call *c, const char *key, enum goal_best best)
 {
-	const char *key = argument_text(c, "key");
 	json_t *reply = NULL, *runs;
 	struct buf target, order;
-	bool up = false;
-	int rc = settle_goal(c, &key, &up);
+	int rc;
 
-	if (!rc && !key)
-		write_no_runs(c);
-	if (rc || !key)
-		return rc;
-	if (strchr(key, '"'))
-		return err_set(c->err, ERR_USAGE, "key %.80s: a quote is not supported here", key);
 	begin_run_query(c, &target, 2);
 	buf_init(&order, 1 << 16);
-	buf_addf(&order, "metrics.\"%s\".%s %s", key, up ? "max" : "min", up ? "DESC" : "ASC");
+	buf_addf(&order, "metrics.\"%s\".%s %s", key, goal_best_word(best), best == GOAL_MAX ? "DESC" : "ASC");
 	source_arg(&target, "order_by", order.data ? order.data : "");
 	rc = ask_json(c, &target, &reply);
 	runs = json_object_get(reply, "runs");
 	if (!rc && !json_object_get(json_object_get(json_array_get(runs, 0), "metrics"), key))
 		buf_addf(c->out, "No run has the metric %s.", key);
+	else if (!rc && !best)
+		buf_addf(c->out, "Whether a high or a low %s is better is unknown: set direction.", key);
 	else if (!rc)
-		write_best_run(c, runs, key, up);
+		write_best_run(c, runs, key, best);
 	json_decref(reply);
 	buf_done(&order);
 	buf_done(&target);
+	return rc;
+}
+
+static int best_run_tool(struct mcp_call *c)
+{
+	enum goal_best best = GOAL_UNKNOWN;
+	char *key = NULL;
+	int rc = settle_goal(c, &key, &best);
+
+	if (!rc && !key)
+		write_no_runs(c);
+	else if (!rc)
+		rc = write_ordered_runs(c, key, best);
+	free(key);
 	return rc;
 }
 
@@ -586,7 +619,7 @@ static const struct mcp_tool tools[] = {
 	{ "best_run", "Names the run with the best value of a metric, and its params.", false,
 	  { ARGUMENT_EXPERIMENT,
 	    { "key", MCP_TEXT, false, "the metric (default: accuracy or loss, as recorded)" },
-	    { "direction", MCP_TEXT, false, "max or min (default: min for losses and errors, else max)" },
+	    { "direction", MCP_TEXT, false, "max or min (default: what the runs say, else by the name)" },
 	    ARGUMENT_FILTER },
 	  best_run_tool },
 	{ "why", "Explains the speedup from run to run: the factor, its interval, and the phases that changed.", false,

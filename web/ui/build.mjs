@@ -3,7 +3,7 @@
 // import() becomes a script of its own, loaded when it is wanted; NAME.br is NAME compressed by brotli), and the parts
 // that need no browser into OUT/pure.mjs for the tests. --extra FILE: bundles that page of the tests instead, which
 // names these sources #ui/….
-// Usage: node build.mjs [--out DIR] [--watch] [--extra FILE]
+// Usage: node build.mjs [--out DIR] [--top DIR] [--watch] [--extra FILE]
 import { build, context, transform } from 'esbuild';
 import { mkdir, readdir, readFile, rm, writeFile, rename } from 'node:fs/promises';
 import path from 'node:path';
@@ -18,6 +18,8 @@ const arg = (name) => {
 };
 const out = path.resolve(arg('--out') ?? here);
 const dist = path.join(out, 'dist');
+/** The folder that has schema/. */
+const top = path.resolve(arg('--top') ?? path.join(here, '../..'));
 const watching = process.argv.includes('--watch');
 const extra = arg('--extra');
 
@@ -49,6 +51,17 @@ const partStyles = {
 	}),
 };
 
+/** import … from 'schema/….def': the lines MACRO(a, b) of a table, each as ['MACRO', 'a', 'b']. */
+const tables = {
+	name: 'tables',
+	setup: (b) => {
+		b.onResolve({ filter: /^schema\/.*\.def$/ }, ({ path: name }) => ({ path: path.join(top, name) }));
+		b.onLoad({ filter: /\.def$/ }, async ({ path: file }) => ({ loader: 'json', contents: JSON.stringify(
+			[...(await readFile(file, 'utf8')).matchAll(/^([A-Z_]+)\((.*)\)$/gm)].map(([, macro, list]) =>
+				[macro, ...[...list.matchAll(/"([^"]*)"|[^\s,]+/g)].map((m) => m[1] ?? m[0])])) }));
+	},
+};
+
 const page = {
 	absWorkingDir: here,
 	entryPoints: { page: 'src/main.tsx' },
@@ -67,7 +80,7 @@ const page = {
 	metafile: true,
 	charset: 'utf8',
 	logLevel: 'warning',
-	plugins: [partStyles, {
+	plugins: [partStyles, tables, {
 		name: 'index',
 		setup: (b) => b.onEnd(async (r) => {
 			if (!r.errors.length) await index(r.metafile);
@@ -83,12 +96,13 @@ const pure = {
 	format: 'esm',
 	target: 'es2022',
 	logLevel: 'warning',
+	plugins: [tables],
 };
 
 /** A page of the tests: one script with its styles, and an index.html. */
 async function extraPage() {
 	await build({ ...page, entryPoints: { page: path.resolve(extra) }, splitting: false, entryNames: '[name]',
-		plugins: [partStyles], alias: { '#ui': path.join(here, 'src') },
+		plugins: [partStyles, tables], alias: { '#ui': path.join(here, 'src') },
 		nodePaths: [path.join(here, 'node_modules')] });
 	const html = await readFile(path.join(here, 'src/index.html'), 'utf8');
 	await writeFile(path.join(dist, 'index.html'), html.replace('{{css}}', 'page.css')

@@ -98,11 +98,11 @@ $(UI_WORK)/modules.stamp: web/ui/package-lock.json web/ui/packages.mjs
 		echo 'The page needs its npm packages; without network: configure --without-ui' >&2; exit 1; }
 	$(AM_V_at)touch $@
 
-$(UI_DIST_STAMP): $(UI_WORK)/modules.stamp $(ui_files)
+$(UI_DIST_STAMP): $(UI_WORK)/modules.stamp $(ui_files) schema/insight/goals.def schema/insight/param_follows.def
 	$(AM_V_at)rm -rf $(UI_WORK)/src && cp -R $(srcdir)/web/ui/src $(UI_WORK)/src && chmod -R u+w $(UI_WORK)/src
 	$(AM_V_at)cp -f $(srcdir)/web/ui/package.json $(srcdir)/web/ui/tsconfig.json $(srcdir)/web/ui/build.mjs \
 		$(srcdir)/web/ui/merge.mjs $(UI_WORK)/
-	$(AM_V_GEN)cd $(UI_WORK) && $(NODE) node_modules/typescript/bin/tsc --noEmit && $(NODE) build.mjs --out ..
+	$(AM_V_GEN)cd $(UI_WORK) && $(NODE) node_modules/typescript/bin/tsc --noEmit && $(NODE) build.mjs --out .. --top $(abs_srcdir)
 	$(AM_V_at)touch $@
 
 all-local: $(UI_DIST_STAMP)

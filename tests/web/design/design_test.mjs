@@ -26,8 +26,8 @@ const on = {};
 before(async () => {
 	on.folder = mkdtempSync(path.join(tmpdir(), 'dptrack-design-'));
 	const work = path.join(builddir, 'web/ui/work');
-	execFileSync(process.execPath, ['build.mjs', '--out', on.folder, '--extra', path.join(here, 'page.tsx')],
-		{ cwd: work });
+	execFileSync(process.execPath, ['build.mjs', '--out', on.folder, '--top', path.join(here, '../../..'),
+		'--extra', path.join(here, 'page.tsx')], { cwd: work });
 	on.server = await standin.start({ dist: path.join(on.folder, 'dist'), all: standin.load() });
 	on.browser = await launch();
 });

@@ -97,7 +97,8 @@ def define_metric(name: str, step_metric: str | None = None, summary: str | None
     Args:
         name: A key, or a pattern with *.
         step_metric: The key whose integer values are its steps.
-        summary: "min" or "max": the value that run.summary holds; default: the last.
+        summary: "min" or "max": the value that run.summary holds, and that is best on the page, for the commands and for agents.
+            Default: run.summary holds the last, and the best is known by the key.
 
     Raises:
         Error: No run is active.

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collects facts about the process and the machine of a run. Reads only listed environment variables, hides secrets with the
-caller's scrubber and imports no framework."""
+"""Collects facts about the process and the machine of a run, and its code state. Reads only listed environment variables, hides
+secrets with the caller's scrubber, calls git with a timeout and imports no framework."""
 from __future__ import annotations
 
 import os
 import platform
 import shlex
+import subprocess
 import sys
 
 TYPE_CHECKING = False
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 
     from dptrack._secrets import Scrubber
 
+DIFF_BYTES = 1 << 20
+GIT_S = 5.0
 # Variables, and prefixes of variables, that define the layout of a job or change results.
 VARIABLES = ('CUDA_VISIBLE_DEVICES', 'CUBLAS_WORKSPACE_CONFIG', 'HIP_VISIBLE_DEVICES', 'HOSTNAME', 'KMP_AFFINITY', 'LOCAL_RANK',
              'LOCAL_WORLD_SIZE', 'MASTER_ADDR', 'MASTER_PORT', 'MKL_NUM_THREADS', 'NODE_RANK', 'OMP_NUM_THREADS', 'OMP_PROC_BIND',
@@ -90,3 +93,55 @@ def collect(env: Mapping[str, str], scrubber: Scrubber) -> dict[str, str]:
             facts[name] = str(version)
     facts.update(('env/' + name, value) for name, value in variables(env).items())
     return {name: scrubber.text(value) for name, value in facts.items() if value}
+
+
+# ---- code ----
+
+def _git(folder: str, *words: str) -> str | None:
+    """Output of a git command, or None."""
+    try:
+        done = subprocess.run(['git', '-C', folder, *words], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=GIT_S,
+                              env=dict(os.environ, GIT_OPTIONAL_LOCKS='0', LC_ALL='C'), stdin=subprocess.DEVNULL)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.decode('utf-8', 'replace') if done.returncode == 0 else None
+
+
+def folder_of_program() -> str:
+    """Folder of the main program; the working folder in a notebook."""
+    path = getattr(sys.modules.get('__main__'), '__file__', None)
+    return os.path.dirname(os.path.abspath(path)) if path else os.getcwd()
+
+
+def packages() -> str:
+    """name==version, a line each, sorted."""
+    from importlib.metadata import distributions
+    found = set()
+    for distribution in distributions():
+        name = distribution.metadata['Name']
+        if name:
+            found.add('%s==%s' % (name, distribution.version))
+    return '\n'.join(sorted(found, key=str.lower))
+
+
+def collect_code() -> dict[str, str]:
+    """Returns {name: text} of the code state, without empty values: git's commit, branch, remote and diff, packages, program."""
+    folder = folder_of_program()
+    found = {'packages': packages()}
+    commit = _git(folder, 'rev-parse', 'HEAD')
+    if commit:
+        found['commit'] = commit.strip()
+        found['branch'] = (_git(folder, 'rev-parse', '--abbrev-ref', 'HEAD') or '').strip()
+        found['remote'] = (_git(folder, 'config', '--get', 'remote.origin.url') or '').strip()
+        top = (_git(folder, 'rev-parse', '--show-toplevel') or '').strip()
+        if top and not _is_home(top):
+            found['diff'] = _git(top, 'diff', '--no-color', '--no-ext-diff', 'HEAD') or ''
+    program = getattr(sys.modules.get('__main__'), '__file__', None)
+    if program:
+        found['program'] = os.path.relpath(os.path.abspath(program), folder)
+    return {name: text for name, text in found.items() if text}
+
+
+def _is_home(top: str) -> bool:
+    """Returns true if the repository is a home folder, whose diff has nothing to do with the program."""
+    return os.path.realpath(top) == os.path.realpath(os.path.expanduser('~'))

@@ -79,8 +79,8 @@ def begin(make: Callable[[int, int], Run], experiment: str | None = None, run_na
         from dptrack import _console
         _console.add(run)
     if run.rank == 0 and _is_on(code, 'DPTRACK_CODE'):
-        from dptrack import _code
-        for part, text in _code.collect().items():
+        from dptrack import _environment
+        for part, text in _environment.collect_code().items():
             run.code(part, text)
     return run
 

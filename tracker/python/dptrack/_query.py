@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 PAGE = 500
 _NUMBER = re.compile(r'-?(0|[1-9][0-9]*)([.][0-9]+)?([eE][-+]?[0-9]+)?')
 _WORDS = {'NaN': math.nan, 'Infinity': math.inf, '-Infinity': -math.inf}
+BEST_TAG = 'dptrack.best.'  # and the key of a metric: a tag that says which of its values is best
 _POINT = ('key', 'rank', 'segment', 'step', 'wall_time', 'value')
 
 
@@ -345,6 +346,16 @@ class RecordedRun:
         return 'RecordedRun(%r, id=%r, %s)' % (self.name, self.id, self.status)
 
 
+def best_of(key: str, said: str | None = None) -> str | None:
+    """Which value of a metric is best, "min" or "max": what a run says, else by its words; None if unknown."""
+    from dptrack._goals import GOALS, INNER
+    if said in ('min', 'max') or key.startswith(INNER):
+        return said if said in ('min', 'max') else None
+    edge = '[^0-9a-z\\x80-\U0010ffff]'
+    return next((best for pattern, best in GOALS
+                 if re.search('(?:^|%s)%s[0-9]*(?:$|%s)' % (edge, pattern.replace('_', edge), edge), key, re.ASCII | re.IGNORECASE)), None)
+
+
 class Runs(list):  # type: ignore[type-arg]
     """A list of RecordedRun."""
 
@@ -400,6 +411,24 @@ class Comparison:
         self.params = {key: values for key, values in sorted(every.items()) if len(set(values)) > 1}
         keys = sorted({key for run in self.runs for key in run.metrics})
         self.metrics = {key: [run.metrics.get(key) for run in self.runs] for key in keys}
+
+    def best(self, key: str) -> RecordedRun | None:
+        """The run with the best value of a metric. Whether that is the highest or the lowest, a run says (define_metric), else the
+        name of the metric.
+
+        Args:
+            key: The metric.
+
+        Returns:
+            The run; None if no run has a finite value, or if it is unknown which value is best.
+
+        Example:
+            >>> dptrack.compare("base", "wide").best("val/accuracy")
+        """
+        best = best_of(key, next((run.tags[BEST_TAG + key] for run in self.runs if BEST_TAG + key in run.tags), None))
+        found = [(run.metrics[key][best], run) for run in self.runs if best and run.metrics.get(key, {}).get(best) is not None]
+        choose = max if best == 'max' else min
+        return choose(found, key=lambda pair: pair[0])[1] if found else None
 
     @property
     def url(self) -> str | None:

@@ -385,8 +385,11 @@ class Run:
                 continue
             kept = self._last.get(key)
             self._log_any(self._handle, self._step_of(rule, flat, step), key, value)
-            if rule['summary'] in ('min', 'max') and kept is not None and key in self._last:
-                self._last[key] = (min if rule['summary'] == 'min' else max)(kept, self._last[key])
+            if rule['summary'] in ('min', 'max') and key in self._last:
+                if kept is None:
+                    self._record('tag', self._keys['dptrack.best.' + key], utf8(rule['summary']))
+                else:
+                    self._last[key] = (min if rule['summary'] == 'min' else max)(kept, self._last[key])
 
     def _step_of(self, rule: dict[str, str | None], flat: dict[str, Any], step: int) -> int:
         from dptrack import _values
@@ -404,12 +407,13 @@ class Run:
         return found if found is None or found['step_metric'] != key else None
 
     def define_metric(self, name: str, step_metric: str | None = None, summary: str | None = None) -> None:
-        """Sets where the steps of a key come from, and what summary keeps of it.
+        """Sets where the steps of a key come from, and which of its values is best.
 
         Args:
             name: A key, or a pattern with *.
             step_metric: The key whose integer values are its steps (epochs); default: the step of log.
-            summary: "min" or "max": the value that run.summary holds; default: the last.
+            summary: "min" or "max": the value that run.summary holds, and that is best on the page, for the commands and for agents.
+                Default: run.summary holds the last, and the best is known by the key.
 
         Example:
             >>> run.define_metric("val/*", step_metric="epoch", summary="max")

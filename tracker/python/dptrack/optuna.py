@@ -121,6 +121,10 @@ def _record_trial(run: Run, trial: Any) -> None:
     run.config.update(trial.params)
     run.tag('optuna.study', trial.study.study_name)
     run.tag('optuna.trial', str(trial.number))
+    directions = [str(one.name).lower() for one in trial.study.directions]
+    for n, one in enumerate(directions):
+        if one in ('minimize', 'maximize'):
+            run.tag('dptrack.best.value' + ('/%d' % n if len(directions) > 1 else ''), one[:3])
     for key, word in trial.user_attrs.items():
         run.tag('optuna.' + key, str(word))
     reported = trial.study.get_trials(deepcopy=False)[trial.number].intermediate_values

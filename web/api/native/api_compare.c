@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/insight/goal.h"
 #include "web/api/native/native_inside.h"
 
 enum { COMPARE_RUNS_MAX = 1000 };
@@ -105,15 +106,57 @@ static double pick_metric_number(const struct query_metric *m, int column)
 	return values[column];
 }
 
-/* Writes last, min and max of a metric, an array over the runs each; null where a run has none. */
+const char *api_said_best(const struct query_run *run, const char *key)
+{
+	for (size_t i = 0; i < run->tag_count; i++)
+		if (!strncmp(run->tags[i].key, GOAL_TAG, sizeof(GOAL_TAG) - 1) &&
+		    !strcmp(run->tags[i].key + sizeof(GOAL_TAG) - 1, key))
+			return run->tags[i].value;
+	return NULL;
+}
+
+/* Returns what the first of the runs that says anything says. */
+static const char *find_said_best(const struct query_runs *runs, const char *key)
+{
+	const char *said = NULL;
+
+	for (size_t i = 0; !said && i < runs->count; i++)
+		said = api_said_best(&runs->items[i], key);
+	return said;
+}
+
+static size_t count_runs_with(const struct query_runs *runs, const char *key)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < runs->count; i++)
+		n += api_metric(&runs->items[i], key) != NULL;
+	return n;
+}
+
+/* Writes the metric to judge the runs by; null: they have none. */
+static void write_compared_goal(struct js *j, const struct query_runs *runs, const char *const *keys, size_t n)
+{
+	struct goal_choice goal = { 0 };
+
+	for (size_t i = 0; i < n; i++)
+		goal_choice_add(&goal, keys[i], find_said_best(runs, keys[i]), count_runs_with(runs, keys[i]),
+				runs->count);
+	js_key_str(j, "goal", goal.key);
+}
+
+/* Writes which value of a metric is best, null if unknown; and its last, min and max, an array over the runs each; null
+ * where a run has none. */
 static void write_compared_metric(struct js *j, const struct query_runs *runs, const char *key)
 {
+	enum goal_best best = goal_best_of(key, find_said_best(runs, key));
 	static const char *const columns[] = { "last", "min", "max" };
 	size_t i;
 	int k;
 
 	js_open(j, '{');
 	js_key_str(j, "key", key);
+	js_key_str(j, "best", best ? goal_best_word(best) : NULL);
 	for (k = 0; k < 3; k++) {
 		js_key_open(j, columns[k], '[');
 		for (i = 0; i < runs->count; i++) {
@@ -143,6 +186,7 @@ static bool write_compared_metrics(struct call *c, struct js *j, const struct qu
 		for (k = 0; k < runs->items[i].metric_count; k++)
 			keys[n++] = runs->items[i].metrics[k].key;
 	n = sort_unique_keys(keys, n);
+	write_compared_goal(j, runs, keys, n);
 	js_key_open(j, "metrics", '[');
 	for (i = 0; i < n; i++)
 		write_compared_metric(j, runs, keys[i]);

@@ -81,6 +81,11 @@ void run_json_time(struct js *j, const char *key, int64_t ms);
 bool series_line_write(struct js *j, const struct points_line *l, const struct points_chart *chart, bool steps,
 		       struct arena *a);
 
+/* ---- api_compare.c ---- */
+
+/* Returns the value of the run's tag that says which value of the metric is best; NULL: it says nothing. */
+const char *api_said_best(const struct query_run *run, const char *key);
+
 /* ---- api_export.c ----
  * Shared by the exports: a row in three formats, and the entity tag of a stream. */
 

@@ -65,9 +65,9 @@ static void compare_goal_metric(const struct why *w, struct why_pair *p)
 	p->worse = -1;
 	p->metric[0] = mean_value(p->a->metrics, p->a->n);
 	p->metric[1] = mean_value(p->b->metrics, p->b->n);
-	if (!w->metric || isnan(p->metric[0]) || isnan(p->metric[1]))
+	if (!w->goal.best || isnan(p->metric[0]) || isnan(p->metric[1]))
 		return;
-	if (w->more ? p->metric[1] >= p->metric[0] : p->metric[1] <= p->metric[0]) {
+	if (w->goal.best == GOAL_MAX ? p->metric[1] >= p->metric[0] : p->metric[1] <= p->metric[0]) {
 		p->worse = 0;
 		return;
 	}
@@ -193,12 +193,12 @@ static void write_changed_params(struct js *j, const struct why_pair *p)
 static void write_goal_metric(struct js *j, const struct why *w, const struct why_pair *p)
 {
 	js_key(j, "metric");
-	if (!w->metric) {
+	if (!w->goal.key) {
 		js_null(j);
 		return;
 	}
 	js_open(j, '{');
-	js_key_str(j, "key", w->metric);
+	js_key_str(j, "key", w->goal.key);
 	js_key_number(j, "a", p->metric[0]);
 	js_key_number(j, "b", p->metric[1]);
 	js_key(j, "worse");
@@ -324,7 +324,7 @@ static void write_why_rows(struct call *c, const struct why_report *r, bool raw)
 		for (int k = 0; k < STEP_TIME_PHASES; k++)
 			add_csv_number(&row, p->change.phase[k].seconds);
 		export_row_text(&row, "", format_param_changes(c, p));
-		export_row_text(&row, "", r->why->metric);
+		export_row_text(&row, "", r->why->goal.key);
 		add_csv_number(&row, p->metric[0]);
 		add_csv_number(&row, p->metric[1]);
 		export_row_text(&row, "", p->worse < 0 ? NULL : p->worse ? "true" : "false");
@@ -386,7 +386,7 @@ static void add_markdown_row(struct call *c, const struct why_report *r, const s
 	add_factor_text(out, &p->change);
 	buf_addf(out, " | %.2f | ", p->product);
 	add_phase_differences(out, &p->change);
-	if (r->why->metric && !isnan(p->metric[1]))
+	if (r->why->goal.key && !isnan(p->metric[1]))
 		buf_addf(out, " | %.5g%s |\n", p->metric[1], p->worse == 1 ? " (worse)" : "");
 	else
 		buf_adds(out, " | |\n");
@@ -400,11 +400,11 @@ static void write_why_markdown(struct call *c, const struct why_report *r)
 
 	buf_addf(out, "| run | changed | ms per %s | factor | product | difference, ms per %s | ", why_unit(r->why),
 		 why_unit(r->why));
-	add_markdown_cell(out, r->why->metric ? r->why->metric : "metric");
+	add_markdown_cell(out, r->why->goal.key ? r->why->goal.key : "metric");
 	buf_adds(out, " |\n|---|---|---:|---:|---:|---|---:|\n| ");
 	add_markdown_cell(out, first->a->run->name);
 	buf_addf(out, " | | %.5g | | 1.00 | |", 1e3 * first->change.seconds[0]);
-	if (r->why->metric && !isnan(first->metric[0]))
+	if (r->why->goal.key && !isnan(first->metric[0]))
 		buf_addf(out, " %.5g", first->metric[0]);
 	buf_adds(out, " |\n");
 	for (size_t i = 0; i < r->n; i++)

@@ -3,6 +3,7 @@
 #ifndef DPT_NATIVE_TIMING_H
 #define DPT_NATIVE_TIMING_H
 
+#include "tracker/insight/goal.h"
 #include "tracker/insight/run_change.h"
 #include "tracker/insight/steps.h"
 #include "web/api/api.h"
@@ -40,8 +41,7 @@ struct why {
 	size_t n;
 	struct run_change_pool pool; /* further groups of equal runs on the same host */
 	size_t reads;		     /* number of runs read besides the named ones */
-	const char *metric;	     /* the goal that all named runs have; NULL: none */
-	bool more;		     /* larger is better */
+	struct goal_choice goal;     /* a metric that all named runs have */
 	bool by_step;		     /* seconds are per step: a named run does not say its batch size */
 };
 

@@ -5,7 +5,6 @@
 
 #include <string.h>
 
-#include "tracker/insight/learning.h"
 #include "web/api/native/native_inside.h"
 
 enum { WHY_REPEATS_MAX = 20, WHY_CANDIDATES_MAX = 200, WHY_POOL_MAX = 30, WHY_READS_MAX = 150 };
@@ -74,30 +73,36 @@ static int read_compared_run(struct call *c, const char *id, struct query_run *r
 	return -1;
 }
 
+/* Returns the last value of a metric of which no value is best. */
 static double best_goal_value(const struct query_run *run, const struct why *w)
 {
-	const struct query_metric *m = w->metric ? api_metric(run, w->metric) : NULL;
+	const struct query_metric *m = w->goal.key ? api_metric(run, w->goal.key) : NULL;
 
-	return !m ? NAN : w->more ? m->max : m->min;
+	return !m ? NAN : w->goal.best == GOAL_MAX ? m->max : w->goal.best == GOAL_MIN ? m->min : m->last;
 }
 
-static bool all_have_metric(void *user, const char *key)
+static size_t count_sides_with(const struct why *w, const char *key)
 {
-	const struct why *w = user;
-	size_t k = 0;
+	size_t n = 0;
 
-	while (k < w->n && api_metric(w->sides[k].run, key))
-		k++;
-	return k == w->n;
+	while (n < w->n && api_metric(w->sides[n].run, key))
+		n++;
+	return n;
 }
 
+/* Chooses the most suitable metric of those that all named runs have. */
 static void choose_goal_metric(struct why *w)
 {
-	const struct insight_goal *goal = w->metric ? NULL : insight_goal_first(all_have_metric, w);
+	const struct query_run *first = w->sides[0].run;
 
-	if (goal) {
-		w->metric = goal->key;
-		w->more = goal->more;
+	for (size_t i = 0; i < first->metric_count; i++) {
+		const char *key = first->metrics[i].key, *said = NULL;
+
+		if (count_sides_with(w, key) < w->n)
+			continue;
+		for (size_t k = 0; !said && k < w->n; k++)
+			said = api_said_best(w->sides[k].run, key);
+		goal_choice_add(&w->goal, key, said, w->n, w->n);
 	}
 }
 

@@ -1,76 +1,98 @@
 // SPDX-License-Identifier: Apache-2.0
 // The goal metric: which one, which direction is better, and how runs rank by it.
+import table from 'schema/insight/goals.def';
 import type { Alert, Metric, Run } from './types.ts';
 
 export type Direction = 'max' | 'min';
 
 export interface Goal {
 	key: string;
-	dir: Direction;
+	/** Which of its values is best; null: unknown, none is. */
+	dir: Direction | null;
 }
 
-const HIGHER =
-	new RegExp('(^|[/_.-])(top[-_]?\\d+|acc|accuracy|f1|auc|auroc|map|bleu|rouge\\w*|iou|dice|precision|recall'
-	+ '|score|reward|psnr|ssim|(samples|tokens|images)_per_s\\w*|throughput)\\d*($|[/_.@-])', 'i');
-const LOSS = /loss|nll|perplexity|error|cer|wer|rmse|mse|mae/i;
-const HELD_OUT = /(^|[/_.\-])(val|valid|validation|test|eval|dev)($|[/_.\-])/i;
+/** The tag of a run that says which value of the metric KEY is best is this with KEY appended. */
+const TAG = 'dptrack.best.';
 
-/** Internal metrics, which are never a default goal or curve. */
-const INNER = /^(phase|memory|system|data|dptrack|dead_units|grad_norm|update_ratio)\//;
+/** Place of a metric whose best value a run says, and of one that the table lacks. */
+const SAID_PLACE = 20;
+const UNKNOWN_PLACE = 2;
+/** From this place on, a metric is a share of 1 or 100. */
+const SHARE_PLACE = 7;
 
-export function directionOf(key: string): Direction {
-	return HIGHER.test(key) ? 'max' : 'min';
+interface Rule {
+	dir: Direction | null;
+	place: number;
 }
 
-/** Returns true if it is known which direction of a metric is better. */
-export function hasDirection(key: string): boolean {
-	return !INNER.test(key) && (HIGHER.test(key) || LOSS.test(key));
+/** One expression for all patterns: each begins and ends where a word does, but for digits. */
+function wordsOf(patterns: readonly string[]): RegExp {
+	const edge = '[^0-9a-z\\x80-\\uffff]';
+	return new RegExp(`(?:^|${edge})(?:${patterns.join('|').replaceAll('_', edge)})\\d*(?:$|${edge})`, 'i');
 }
 
-/** Cache of meritOf, which is called for thousands of keys. */
-const merits = new Map<string, number>();
+const rowsOf = (macro: string) => table.filter((row) => row[0] === macro).map((row) => row.slice(1));
+const RULES = rowsOf('GOAL').map(([pattern, dir, place]) =>
+	({ has: wordsOf([pattern!]), dir: dir!.toLowerCase() as Direction, place: Number(place) }));
+const HELD_OUT = wordsOf(rowsOf('HELD_OUT').map(([pattern]) => pattern!));
+const INNER = rowsOf('INNER').map(([prefix]) => prefix!);
 
-/** Suitability of a key as default goal; 0: never. */
-function merit(key: string): number {
-	let m = merits.get(key);
-	if (m === undefined) merits.set(key, m = meritOf(key));
-	return m;
+const isInner = (key: string): boolean => INNER.some((prefix) => key.startsWith(prefix));
+
+/** Cache of rules, which are asked for thousands of keys. */
+const rules = new Map<string, Rule>();
+
+/** What schema/insight/goals.def says of a key. */
+function ruleOf(key: string): Rule {
+	let rule = rules.get(key);
+	if (!rule) {
+		const found: Rule = isInner(key) ? { dir: null, place: 0 }
+			: RULES.find((r) => r.has.test(key)) ?? { dir: null, place: UNKNOWN_PLACE };
+		rules.set(key, rule = { dir: found.dir, place: found.place });
+	}
+	return rule;
 }
 
-function meritOf(key: string): number {
-	if (INNER.test(key)) return 0;
-	if (key === 'epoch/top1') return 100;
-	if (key === 'val/top1') return 99;
-	const held = HELD_OUT.test(key) ? 10 : 0;
-	if (/per_s|throughput/.test(key)) return 1;
-	if (HIGHER.test(key)) return (/top5/.test(key) ? 60 : 70) + held;
-	if (LOSS.test(key)) return 40 + held + (key.startsWith('epoch/') ? 1 : 0);
-	return 2;
+/** Which value of a metric is best, by its name; null: unknown. */
+export function directionOf(key: string): Direction | null {
+	return ruleOf(key).dir;
 }
 
-/** The default goal: the accuracy-like series that most of n runs have, else a held-out loss, else any loss. */
-export function defaultGoal(seen: ReadonlyMap<string, number>, n: number): Goal | null {
+/** What runs say about their metrics; the first that says anything counts. */
+export function saidOf(runs: readonly Run[]): ReadonlyMap<string, Direction> {
+	const said = new Map<string, Direction>();
+	for (const { tags } of runs)
+		for (const k in tags)
+			if (k.startsWith(TAG) && !said.has(k.slice(TAG.length)) && /^(min|max)$/.test(tags[k]!))
+				said.set(k.slice(TAG.length), tags[k] as Direction);
+	return said;
+}
+
+/** The default goal among the metrics of n runs: the most suitable that most of them have; of equal ones the first by
+ * name. */
+export function defaultGoal(seen: ReadonlyMap<string, number>, n: number,
+	said: ReadonlyMap<string, Direction> = new Map()): Goal | null {
 	let best: string | null = null;
-	let score = 0;
+	let most = 0;
 	for (const [k, have] of seen) {
-		const common = have * 2 >= n ? 1 : 0.3;
-		const m = merit(k) * common;
-		if (m > score || (m === score && best !== null && m > 0 && k < best)) {
-			score = m;
+		const place = said.has(k) ? SAID_PLACE : ruleOf(k).place;
+		const merit = (place && place + Number(HELD_OUT.test(k))) * (have * 2 >= n ? 1 : 0.3);
+		if (merit > most || (merit === most && best !== null && k < best)) {
+			most = merit;
 			best = k;
 		}
 	}
-	return best === null ? null : { key: best, dir: directionOf(best) };
+	return best === null ? null : { key: best, dir: said.get(best) ?? directionOf(best) };
 }
 
 export function isLoss(key: string): boolean {
-	return LOSS.test(key);
+	return directionOf(key) === 'min';
 }
 
 /** The training curve next to the goal's chart on the first screen. */
 export function defaultCurve(keys: readonly string[], goal: string | null): string | null {
 	const rank = (k: string) => k === 'train/loss' ? 5 : k === 'epoch/train_loss' ? 4
-		: LOSS.test(k) && /train/.test(k) ? 3 : LOSS.test(k) ? 2 : INNER.test(k) ? 0 : 1;
+		: isLoss(k) && /train/.test(k) ? 3 : isLoss(k) ? 2 : isInner(k) ? 0 : 1;
 	let best: string | null = null;
 	let top = 0;
 	for (const k of keys) {
@@ -82,16 +104,14 @@ export function defaultCurve(keys: readonly string[], goal: string | null): stri
 	return best;
 }
 
-/** The best finite value; null without any. */
-export function bestOf(m: Metric | undefined, dir: Direction): number | null {
-	if (!m) return null;
-	const v = dir === 'max' ? m.max : m.min;
+/** The best finite value, the last one if it is unknown which is best; null without any. */
+export function bestOf(m: Metric | undefined, dir: Direction | null): number | null {
+	const v = m?.[dir ?? 'last'] ?? null;
 	return v !== null && Number.isFinite(v) ? v : null;
 }
 
-export function bestStep(m: Metric | undefined, dir: Direction): number | null {
-	if (!m) return null;
-	return dir === 'max' ? m.max_step : m.min_step;
+export function bestStep(m: Metric | undefined, dir: Direction | null): number | null {
+	return m?.[`${dir ?? 'last'}_step`] ?? null;
 }
 
 /** A value was not finite, but the last one is. */
@@ -103,9 +123,10 @@ export function fellOut(r: Pick<Run, 'status' | 'alerts'>): boolean {
 		|| r.alerts.some((a) => (a.kind === 'nan' && !recovered(a)) || a.kind === 'diverged');
 }
 
-/** The best run by the goal; excluded runs only count if there are no others. */
+/** The best run by the goal, null if it is unknown which value is best; excluded runs only count if there are no
+ * others. */
 export function bestRun(runs: readonly Run[], goal: Goal | null): Run | null {
-	if (!goal) return null;
+	if (!goal?.dir) return null;
 	const bestIn = (list: readonly Run[]) => {
 		let best: Run | null = null;
 		let top = NaN;
@@ -124,6 +145,5 @@ export function bestRun(runs: readonly Run[], goal: Goal | null): Run | null {
 
 /** Accuracies in 0..1 differ in percentage points, everything else in its unit. */
 export function inPoints(key: string, values: readonly number[]): boolean {
-	return HIGHER.test(key) && !/per_s|throughput|reward|score|psnr/i.test(key)
-		&& values.every((v) => !Number.isFinite(v) || (v >= 0 && v <= 1));
+	return ruleOf(key).place >= SHARE_PLACE && values.every((v) => !Number.isFinite(v) || (v >= 0 && v <= 1));
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Params that differ between runs, and those that are equal in all.
+import follows from 'schema/insight/param_follows.def';
 import type { Run } from './types.ts';
 import { natural } from './format.ts';
 
@@ -14,21 +15,14 @@ interface ParamSplit {
 export const FIRST = ['model', 'arch', 'strategy', 'world_size', 'precision', 'batch_size', 'global_batch_size',
 	'opt', 'optimizer', 'lr', 'learning_rate', 'lr_scheduler', 'wd', 'weight_decay', 'epochs', 'seed'];
 const NOISE =
-	new RegExp('^(resume|nproc_per_node|run[-_]?name|name|host|hostname|pid|command(_line)?|argv|start(ed)?|time'
+	new RegExp('^(run[-_]?name|name|host|hostname|pid|command(_line)?|argv|start(ed)?|time'
 	+ '|date|git_.*|.*_time|.*dir|.*path)$');
 
-/** Params that follow from others: set by the program, not chosen, when one of the others changes
- * (schema/insight/param_follows.def). */
-export const FOLLOWS: Record<string, string[]> = {
-	global_batch_size: ['batch_size', 'world_size'],
-	steps_per_epoch: ['batch_size', 'global_batch_size', 'world_size'],
-	nproc_per_node: ['world_size'], shard_degree: ['world_size'], threads: ['world_size'],
-};
-
-/** Of params that differ together, those that were chosen: without names and times, and without those that follow from
- * another of them. */
+/** Of params that differ together, those that were chosen: without names and times, and without those that the program
+ * derives from another of them. */
 export function chosenParams(changed: readonly string[]): string[] {
-	return changed.filter((k) => !NOISE.test(k) && !FOLLOWS[k]?.some((o) => changed.includes(o)));
+	const derived = new Set(follows.flatMap(([, key, other]) => (!other || changed.includes(other) ? [key!] : [])));
+	return changed.filter((k) => !NOISE.test(k) && !derived.has(k));
 }
 
 function order(a: string, b: string): number {

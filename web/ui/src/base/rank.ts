@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Order of the rows: by the goal or any column; excluded runs last, missing values last.
 import { formulaOf } from './formula.ts';
-import { bestOf, fellOut, type Direction, type Goal } from './goal.ts';
+import { bestOf, directionOf, fellOut, type Direction, type Goal } from './goal.ts';
 import { natural } from './format.ts';
 import type { Metric, Run } from './types.ts';
 
@@ -22,7 +22,8 @@ export function metricColumn(id: string): MetricColumn | null {
 	return m ? { what: m[1] as MetricColumn['what'], key: m[2]! } : null;
 }
 
-export function metricValue(m: Metric | undefined, what: MetricColumn['what'], dir: Direction): number | undefined {
+export function metricValue(m: Metric | undefined, what: MetricColumn['what'],
+	dir: Direction | null): number | undefined {
 	if (!m) return undefined;
 	const v = what === 'best' ? bestOf(m, dir) : m[what];
 	return v ?? undefined;
@@ -56,7 +57,7 @@ export function runTime(r: Run, now = Date.now()): number | undefined {
 }
 
 /** A column's value of a run: a number if possible; undefined if missing. */
-export function cell(r: Run, id: string, dirOf: (key: string) => Direction): Cell {
+export function cell(r: Run, id: string, dirOf: (key: string) => Direction | null): Cell {
 	const m = metricColumn(id);
 	if (m) return metricValue(r.metrics[m.key], m.what, dirOf(m.key));
 	if (id.startsWith('p:')) return r.params[id.slice(2)];
@@ -89,12 +90,13 @@ interface Then {
 	desc: boolean;
 }
 
-/** Sorts by the goal (best first) if sort is null, else by the column; then by a second one, by age, by id. */
+/** Sorts by the goal (best first, or by age if it is unknown which value is best) if sort is null, else by the column;
+ * then by a second one, by age, by id. */
 export function orderRuns(list: readonly Run[], goal: Goal | null, sort: string | null, desc: boolean,
 	then: Then | null = null): Run[] {
-	const dirOf = (key: string): Direction => (goal && goal.key === key ? goal.dir : 'min');
-	const id = sort ?? (goal ? 'm:best:' + goal.key : 'start');
-	const down = sort === null ? !goal || goal.dir === 'max' : desc;
+	const dirOf = (key: string) => (goal?.key === key ? goal.dir : directionOf(key));
+	const id = sort ?? (goal?.dir ? 'm:best:' + goal.key : 'start');
+	const down = sort === null ? goal?.dir !== 'min' : desc;
 	const keyed = list.map((r) => ({ r, v: cell(r, id, dirOf), w: then ? cell(r, then.id, dirOf) : undefined,
 		out: byMetric(sort) && fellOut(r) ? 1 : 0 }));
 	keyed.sort((a, b) => a.out - b.out || compareCells(a.v, b.v, down) || compareCells(a.w, b.w, !!then?.desc)

@@ -33,7 +33,7 @@ export interface VersionLine {
 	version: Version;
 	/** null if the run is not available. */
 	run: Run | null;
-	/** Best value of the goal metric, or null. */
+	/** Best value of the goal metric, the last if unknown, or null. */
 	value: number | null;
 	/** Number of the previous version with a value, and the difference to it. */
 	since: number | null;

@@ -218,8 +218,8 @@ export function parseView(query: string): View {
 			: p.has('side') ? 'side' : p.has('alerts') ? 'alerts' : p.has('trash') ? 'trash' : 'compare',
 		experiment: p.get('e'),
 		run,
-		goal: goal === null ? null : goal.replace(/^[+-]/, ''),
-		dir: goal === null ? null : goal[0] === '-' ? 'min' : 'max',
+		goal: goal === null ? null : goal.replace(/^[+ -]/, ''),
+		dir: goal?.[0] === '-' ? 'min' : /^[+ ]/.test(goal ?? '') ? 'max' : null,
 		sort: sort === null ? null : sort.replace(/^-/, ''),
 		desc: sort !== null && sort[0] === '-',
 		then: p.get('s2')?.replace(/^-/, '') ?? null,
@@ -281,7 +281,7 @@ export function viewQuery(v: View): string {
 	}
 	if (v.page === 'run' && v.run !== null) add('r', v.run);
 	if (v.page === 'run' && v.tab !== '') add('t', v.tab);
-	if (v.goal !== null) add('g', (v.dir === 'min' ? '-' : '') + v.goal);
+	if (v.goal !== null) add('g', (v.dir === 'min' ? '-' : v.dir ? '+' : '') + v.goal);
 	if (v.sort !== null) add('s', (v.desc ? '-' : '') + v.sort);
 	if (v.then !== null) add('s2', (v.thenDesc ? '-' : '') + v.then);
 	for (const c of v.fixed) add('fix', c);

@@ -11,7 +11,7 @@ import { FIRST } from '../base/params.ts';
 import { DERIVED, metricsOfColumn } from '../base/rank.ts';
 import { emptyView, isBare, linkedTarget, parseView, PLAIN, savedAlone } from '../base/url.ts';
 import { changesToken, countKeys, curve, deletedRuns, experiments, filterProblem, goal, heldMetrics, keyRuns, loading,
-	loadingMore, lookParams, metricKeys, liveRev, notHeld, problem, report, runs } from './runs.ts';
+	loadingMore, lookParams, metricKeys, liveRev, notHeld, problem, report, runs, said } from './runs.ts';
 import { fill, grow, unwant, want } from './series.ts';
 import { pageWidth } from './sidebar.ts';
 import { go, view } from './view.ts';
@@ -123,7 +123,7 @@ function readsParams(): boolean {
 function frontMetrics(n: number): string[] {
 	const keys = keyRuns.value;
 	const v = view.value;
-	const goalKey = v.goal ?? defaultGoal(keys, n)?.key;
+	const goalKey = v.goal ?? defaultGoal(keys, n, said.value)?.key;
 	const columns = [...v.columns ?? [], v.sort ?? '', v.then ?? ''].flatMap(metricsOfColumn);
 	const phases = [...keys.keys()].filter((k) => k.startsWith('phase/')).slice(0, PHASES_MAX);
 	const own = defaultCurve([...keys.keys()], goalKey ?? null);

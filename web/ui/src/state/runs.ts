@@ -6,7 +6,7 @@ import type { Experiment, Run, RunDetail } from '../base/types.ts';
 import { assignLooks } from '../base/colour.ts';
 import { byName } from '../base/format.ts';
 import { isExpression } from '../base/filter/filter.ts';
-import { bestRun, defaultCurve, defaultGoal, directionOf, type Goal } from '../base/goal.ts';
+import { bestRun, defaultCurve, defaultGoal, directionOf, saidOf, type Direction, type Goal } from '../base/goal.ts';
 import { parentOf } from '../base/nest.ts';
 import { FORMULA } from '../base/panel.ts';
 import { splitParams } from '../base/params.ts';
@@ -82,12 +82,15 @@ export function shortKey(key: string): string {
 	return clash || key.startsWith('train/') ? key.replace(/^epoch\//, '') : tail;
 }
 
+/** What the runs say about which value of a metric is best. */
+export const said = computed(() => saidOf(runs.value));
+
 export const goal = computed<Goal | null>(() => {
 	const v = view.value;
-	if (v.goal !== null) return { key: v.goal, dir: v.dir ?? directionOf(v.goal) };
+	if (v.goal !== null) return { key: v.goal, dir: v.dir ?? said.value.get(v.goal) ?? directionOf(v.goal) };
 	const known = kept.of === experiment.value ? kept.goal : null;
 	if (known && (keyRuns.value.has(known.key) || !runs.value.length)) return known;
-	const goalNow = defaultGoal(keyRuns.value, runs.value.length);
+	const goalNow = defaultGoal(keyRuns.value, runs.value.length, said.value);
 	// the runs may still be those of another experiment
 	if (goalNow && runs.value[0]?.experiment === experiment.value) kept = { of: experiment.value, goal: goalNow };
 	return goalNow;
@@ -98,9 +101,15 @@ let kept: { of: string | null; goal: Goal | null } = { of: null, goal: null };
 
 /** A better default goal that has appeared since; null if the goal is current or chosen by the user. */
 export const betterGoal = computed(() => {
-	const fresh = view.value.goal === null ? defaultGoal(keyRuns.value, runs.value.length) : null;
+	const fresh = view.value.goal === null ? defaultGoal(keyRuns.value, runs.value.length, said.value)
+		: null;
 	return fresh && fresh.key !== goal.value?.key ? fresh : null;
 });
+
+/** Which value of a metric is best: the user's choice, what the runs say, what its name says; null: unknown. */
+export function dirOf(key: string): Direction | null {
+	return goal.value?.key === key ? goal.value.dir : said.value.get(key) ?? directionOf(key);
+}
 
 let keptCurve: { of: string; key: string | null } = { of: '', key: null };
 

@@ -2,7 +2,7 @@
 // Tags of the runs with the user's pending changes.
 import { computed, signal } from '@preact/signals';
 import type { Run } from '../base/types.ts';
-import { ARCHIVED, keysOf } from './runs.ts';
+import { keysOf } from './runs.ts';
 
 export interface Edit {
 	/** null removes the tag. */
@@ -23,9 +23,9 @@ export function tagsOf(r: Run): Record<string, string> {
 	return out;
 }
 
-/** Tags of the loaded runs, without MLflow's internal ones. */
+/** Tags of the loaded runs, without MLflow's and dptrack's own. */
 export const tagKeys = computed(() => keysOf(tagsOf).filter((k) => !isReserved(k)));
 
 export function isReserved(key: string): boolean {
-	return key.startsWith('mlflow.') || key === ARCHIVED;
+	return key.startsWith('mlflow.') || key.startsWith('dptrack.');
 }

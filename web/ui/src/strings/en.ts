@@ -85,7 +85,7 @@ export enum Str {
 	xIsDeleted = '{0} is deleted.',
 	ATagNeedsAName = 'A tag needs a name.',
 	ReservedNameMlflowBelong
-		= "Reserved name: “mlflow.…” belong to MLflow's clients, “dptrack.archived” to the page.",
+		= "Reserved name: “mlflow.…” belong to MLflow's clients, “dptrack.…” to dptrack.",
 
 	// state/saved
 	run = 'run',
@@ -455,6 +455,7 @@ export enum Str {
 	Choose = 'Choose',
 	WhetherHigherOrLower = 'Whether higher or lower is better',
 	MaxUp = 'Max ↑',
+	maxOrMin = 'max or min?',
 	MinDown = 'Min ↓',
 	xHasAppearedSinceThe = '{0} has appeared since the page was opened',
 	xRunsSideBySide = '{0} runs side by side',

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Changes of experiments, and the trash; loaded with their page.
 import { batch, signal } from '@preact/signals';
-import { bestOf, bestRun, defaultGoal, type Goal } from '../../base/goal.ts';
+import { bestOf, bestRun, defaultGoal, saidOf, type Goal } from '../../base/goal.ts';
 import type { Experiment, Run } from '../../base/types.ts';
 import { filled, Str } from '../../strings/en.ts';
 import { experimentsOf, getRuns, request, restoreRun } from '../server/api.ts';
@@ -64,7 +64,7 @@ export interface Best {
 export async function bestOfExperiment(e: Experiment): Promise<Best | null> {
 	const all = { experiment: e.name, limit: BEST_OF };
 	const { keys, runs } = await getRuns({ ...all, keys: true, metrics: [''], fields: ['alerts'] });
-	const goal = defaultGoal(keys, runs.length);
+	const goal = defaultGoal(keys, runs.length, saidOf(runs));
 	const run = goal && bestRun((await getRuns({ ...all, metrics: [goal.key] })).runs, goal);
 	const value = run && bestOf(run.metrics[goal.key], goal.dir);
 	return goal && run && value !== null && value !== undefined ? { goal, run, value } : null;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Model registry: models, versions and aliases, through MLflow's routes. Loaded with the page of models.
 import { signal } from '@preact/signals';
-import { defaultGoal, directionOf, type Goal } from '../../base/goal.ts';
+import { defaultGoal, directionOf, saidOf, type Goal } from '../../base/goal.ts';
 import type { Version } from '../../base/registry.ts';
 import type { Run } from '../../base/types.ts';
 import { filled, Str } from '../../strings/en.ts';
@@ -102,7 +102,9 @@ async function runsBehind(ids: readonly string[]): Promise<Pick<Model, 'runs' | 
 	const asked = { ids, limit: ids.length };
 	const { runs, keys } = await getRuns({ ...asked, keys: true, metrics: [''] });
 	const { goal: key, dir } = view.value;
-	const goal = key === null ? defaultGoal(keys, runs.length) : { key, dir: dir ?? directionOf(key) };
+	const said = saidOf(runs);
+	const goal = key === null ? defaultGoal(keys, runs.length, said)
+		: { key, dir: dir ?? said.get(key) ?? directionOf(key) };
 	const measured = goal ? (await getRuns({ ...asked, metrics: [goal.key], fields: ['metrics'] })).runs : [];
 	const metrics = new Map(measured.map((r) => [r.id, r.metrics]));
 	return { keys, goal, runs: new Map(runs.map((r) => [r.id, { ...r, metrics: metrics.get(r.id) ?? {} }])) };

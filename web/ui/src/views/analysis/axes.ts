@@ -2,7 +2,7 @@
 // Possible axes of runs: params, metrics, times; by column id, with the values of the runs.
 import type { Run } from '../../base/types.ts';
 import { duration, natural, paramText, short, when } from '../../base/format.ts';
-import { directionOf, fellOut, type Direction } from '../../base/goal.ts';
+import { fellOut, type Direction } from '../../base/goal.ts';
 import { cell, DERIVED, metricColumn, metricsOfColumn } from '../../base/rank.ts';
 import { scaleOf, type Scale, type Value } from '../../charts/scale.ts';
 import * as s from '../../state/index.ts';
@@ -20,8 +20,6 @@ export interface Axis {
 	format(v: number): string;
 }
 
-const dirOf = (key: string): Direction => s.goal.value?.key === key ? s.goal.value.dir : directionOf(key);
-
 function titleOf(id: string): string {
 	const m = metricColumn(id);
 	if (m) return m.what === 'best' && m.key === s.goal.value?.key ? s.shortKey(m.key)
@@ -33,12 +31,12 @@ function titleOf(id: string): string {
 
 export function axisOf(id: string, list: readonly Run[]): Axis {
 	const m = metricColumn(id);
-	const raw = (r: Run) => (id.startsWith('t:') ? s.tagsOf(r)[id.slice(2)] : cell(r, id, dirOf));
+	const raw = (r: Run) => (id.startsWith('t:') ? s.tagsOf(r)[id.slice(2)] : cell(r, id, s.dirOf));
 	const isNumber = (v: unknown) => v === undefined || typeof v === 'number' || (v !== ''
 		&& !Number.isNaN(Number(v)));
 	const numeric = list.every((r) => isNumber(raw(r)));
 	return {
-		id, title: titleOf(id), dir: m ? dirOf(m.key) : null, fit: m ? (r) => !fellOut(r) : () => true,
+		id, title: titleOf(id), dir: m ? s.dirOf(m.key) : null, fit: m ? (r) => !fellOut(r) : () => true,
 		format: id === 'time' ? duration : id === 'start' ? when : m ? short : (v) => paramText(String(v)),
 		value: (r) => {
 			const v = raw(r);

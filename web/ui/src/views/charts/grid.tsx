@@ -175,7 +175,8 @@ export function ChartGrid({ keys, after, only }: GridOptions) {
 		<>
 			<div class={'charts first n' + first.length}>
 				{first.map((k) => <ChartCard key={k} metric={k}
-					note={k === g?.key ? filled(Str.goalX, g.dir) : undefined} />)}
+					note={k !== g?.key ? undefined : g.dir ? filled(Str.goalX, g.dir)
+						: Str.goal} />)}
 			</div>
 			{!words && !only && <Panels />}
 			{!words && after}

@@ -2,7 +2,6 @@
 // Page header: location, filter, goal, columns, export, theme.
 import { signal } from '@preact/signals';
 import * as s from '../../state/index.ts';
-import { directionOf } from '../../base/goal.ts';
 import { filled, Str } from '../../strings/en.ts';
 import { Opener } from '../base/bits.tsx';
 import { lazy } from '../base/lazy.tsx';
@@ -41,7 +40,7 @@ function Where() {
 }
 
 function setGoal(key: string): void {
-	s.go({ goal: key, dir: directionOf(key), sort: null, desc: false });
+	s.go({ goal: key, dir: null, sort: null, desc: false });
 }
 
 function GoalSelect() {
@@ -60,7 +59,7 @@ function GoalSelect() {
 				</select>}
 			{g && <button type="button" title={Str.WhetherHigherOrLower} onClick={() =>
 				s.go({ goal: g.key, dir: g.dir === 'max' ? 'min' : 'max' })}>
-				{g.dir === 'max' ? Str.MaxUp : Str.MinDown}</button>}
+				{g.dir === 'max' ? Str.MaxUp : g.dir ? Str.MinDown : Str.maxOrMin}</button>}
 			{s.betterGoal.value && <button type="button" class="quiet new"
 				title={filled(Str.xHasAppearedSinceThe, s.betterGoal.value.key)}
 				onClick={() => setGoal(s.betterGoal.value!.key)}>{s.betterGoal.value.key}?</button>}

@@ -65,7 +65,7 @@ function fieldIds(): { id: string; note: string }[] {
 	const params = [...new Set([...differ, ...same.map(([k]) => k), ...s.knownRuns.value.flatMap((r) =>
 		Object.keys(r.params))])];
 	return [...params.map((k) => ({ id: 'p:' + k, note: Str.param })),
-		...s.goal.value ? [{ id: `m:${s.goal.value.dir}:${s.goal.value.key}`, note: Str.goal }] : [],
+		...s.goal.value ? [{ id: `m:${s.goal.value.dir ?? 'last'}:${s.goal.value.key}`, note: Str.goal }] : [],
 		...ATTRIBUTES.map((k) => ({ id: 'a:' + k, note: NOTES[k] ?? '' })),
 		...[...s.knownMetrics.value].map((k) => ({ id: 'm:last:' + k, note: Str.metricLastValue })),
 		...s.tagKeys.value.map((k) => ({ id: 't:' + k, note: Str.tag }))];

@@ -3,7 +3,7 @@
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { decimalsFor, fixed, signed, when } from '../../base/format.ts';
-import { directionOf, type Direction } from '../../base/goal.ts';
+import type { Direction } from '../../base/goal.ts';
 import { versionLines, type Change, type VersionLine } from '../../base/registry.ts';
 import * as s from '../../state/index.ts';
 import { dropAlias, getModel, setAlias, type Model } from '../../state/saved/registry.ts';
@@ -70,11 +70,11 @@ function Changes({ line, before }: { line: VersionLine; before: VersionLine | un
 	);
 }
 
-function Step({ line, dir, decimals }: { line: VersionLine; dir: Direction; decimals: number | null }) {
+function Step({ line, dir, decimals }: { line: VersionLine; dir: Direction | null; decimals: number | null }) {
 	const { step, since } = line;
 	if (step === null) return <td class="num" />;
 	const better = dir === 'max' ? step > 0 : step < 0;
-	const word = Number.isNaN(step) || step === 0 ? '' : better ? Str.better : Str.worse;
+	const word = !dir || Number.isNaN(step) || step === 0 ? '' : better ? Str.better : Str.worse;
 	return (
 		<td class={'num step ' + word}>{signed(step, decimals)} {word}
 			{since !== line.version.version - 1
@@ -92,7 +92,7 @@ function Row({ m, line, before, decimals, act }: { m: Model; line: VersionLine; 
 			<Aliases name={m.name} line={line} act={act} />
 			<Source line={line} />
 			<td class="num" data-name={m.goal?.key}>{fixed(line.value, decimals)}</td>
-			<Step line={line} dir={m.goal?.dir ?? 'max'} decimals={decimals} />
+			<Step line={line} dir={m.goal?.dir ?? null} decimals={decimals} />
 			<Changes line={line} before={before} />
 			<td class="wide">{description}</td>
 			<td class="num">{when(created)}{user && <p class="dim detail">{user}</p>}</td>
@@ -130,10 +130,10 @@ function MetricChooser({ m }: { m: Model }) {
 	if (!choices.length || !goal) return null;
 	return (
 		<p class="options"><Chooser name={Str.MeasuredBy} now={goal.key} list={choices}
-			choose={(key) => s.go({ goal: key, dir: directionOf(key) })} />{' '}
+			choose={(key) => s.go({ goal: key, dir: null })} />{' '}
 			<button type="button" title={Str.BetterIsHigherOrLower} onClick={() => s.go({ goal: goal.key,
 				dir: goal.dir === 'max' ? 'min' : 'max' })}>
-				{goal.dir === 'max' ? Str.MaxUp : Str.MinDown}</button></p>
+				{goal.dir === 'max' ? Str.MaxUp : goal.dir ? Str.MinDown : Str.maxOrMin}</button></p>
 	);
 }
 

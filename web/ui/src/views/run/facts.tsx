@@ -18,7 +18,7 @@ function standing(r: Run): string {
 	const lost = s.rows.value.filter(fellOut).length;
 	const of = s.rows.value.length - lost;
 	const ahead = top && top.id === r.id ? Str.theBest
-		: rank >= 0 && rank < of && s.view.value.sort === null ? ordinal(rank + 1) : '';
+		: rank >= 0 && rank < of && s.view.value.sort === null && g.dir ? ordinal(rank + 1) : '';
 	return `${g.key} ${v === null ? '–' : short(v)}${ahead && of > 1 ? filled(lost ? Str.xOfXRunsXFailed
 		: Str.xOfXRuns, ahead, of, lost) : ''}`;
 }

@@ -2,7 +2,7 @@
 // Metrics of a run in a table: best and last value with their steps. The goal is first; inner series are folded.
 import { useSignal } from '@preact/signals';
 import { byName, valueText } from '../../base/format.ts';
-import { bestOf, bestStep, directionOf } from '../../base/goal.ts';
+import { bestOf, bestStep } from '../../base/goal.ts';
 import type { Metric, Run } from '../../base/types.ts';
 import { matchesWords } from '../../base/url.ts';
 import * as s from '../../state/index.ts';
@@ -19,12 +19,12 @@ const text = (key: string, v: number | null): string => v === null ? '–' : val
 const exact = (v: number | null) => (v === null ? undefined : String(v));
 
 function Line({ k, m }: { k: string; m: Metric }) {
-	const dir = directionOf(k);
+	const dir = s.dirOf(k);
 	return (
 		<tr>
 			<td><Breaking text={k} /></td><td class="num"
-				title={exact(bestOf(m, dir))}>{text(k, bestOf(m, dir))}</td>
-			<td class="num dim">{bestStep(m, dir) ?? ''}</td>
+				title={dir ? exact(bestOf(m, dir)) : undefined}>{dir && text(k, bestOf(m, dir))}</td>
+			<td class="num dim">{dir && bestStep(m, dir)}</td>
 			<td class={'num' + (Number.isNaN(m.last) ? ' bad' : '')}
 				title={exact(m.last)}>{text(k, m.last)}</td>
 			<td class="num dim">{m.last_step}</td><td class="num dim">{m.count}</td>

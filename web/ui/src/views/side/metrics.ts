@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Metrics of runs side by side: best and last value, and the difference to the first run.
 import { decimalsBy, fixed, natural, signed } from '../../base/format.ts';
-import { bestOf, directionOf, hasDirection, type Direction, type Goal } from '../../base/goal.ts';
+import { bestOf, type Direction, type Goal } from '../../base/goal.ts';
 import type { SideRow } from '../../base/side.ts';
 import type { Run } from '../../base/types.ts';
+import * as s from '../../state/index.ts';
 import { filled, Str } from '../../strings/en.ts';
 
 export interface MetricRow extends SideRow {
@@ -38,13 +39,12 @@ function row(name: string, values: readonly (number | null | undefined)[], dir: 
 export function metricRows(runs: readonly Run[], goal: Goal | null): MetricRow[] {
 	const keys = [...new Set(runs.flatMap((r) => Object.keys(r.metrics)))]
 		.sort((a, b) => Number(b === goal?.key) - Number(a === goal?.key)
-			|| Number(hasDirection(b)) - Number(hasDirection(a)) || natural(a, b));
+			|| Number(s.dirOf(b) !== null) - Number(s.dirOf(a) !== null) || natural(a, b));
 	return keys.flatMap((k) => {
-		if (goal?.key !== k && !hasDirection(k))
-			return [row(filled(Str.xLast, k), runs.map((r) => r.metrics[k]?.last), null)];
-		const dir = goal?.key === k ? goal.dir : directionOf(k);
-		const best = row(`${k} ${dir}`, runs.map((r) => bestOf(r.metrics[k], dir)), dir);
+		const dir = s.dirOf(k);
 		const last = row(filled(Str.xLast, k), runs.map((r) => r.metrics[k]?.last), dir);
+		if (!dir) return [last];
+		const best = row(`${k} ${dir}`, runs.map((r) => bestOf(r.metrics[k], dir)), dir);
 		return best.cells.join() === last.cells.join() ? [{ ...last, name: k }] : [best, last];
 	});
 }

@@ -105,7 +105,8 @@ const defaultColumns = computed<string[]>(() => {
 	const keys = new Set(s.metricKeys.value);
 	const g = s.goal.value;
 	const ids = tellingParams(s.knownSplit.value, 8).map((k) => 'p:' + k);
-	if (g) ids.push('m:best:' + g.key, 'delta', 'm:last:' + g.key);
+	if (g?.dir) ids.push('m:best:' + g.key);
+	if (g) ids.push('delta', 'm:last:' + g.key);
 	ids.push(...measured(keys, g?.key));
 	if (s.rows.value.some((r) => phasesOf(r))) ids.push('phase');
 	ids.push('status');

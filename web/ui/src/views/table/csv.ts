@@ -3,18 +3,15 @@
 import { csvCell } from '../../base/format.ts';
 import { cell, DERIVED, metricColumn } from '../../base/rank.ts';
 import type { Run } from '../../base/types.ts';
-import { directionOf } from '../../base/goal.ts';
 import * as s from '../../state/index.ts';
 import { saveBlob } from '../base/save.ts';
 import { columns } from './columns.tsx';
 import { visibleRows } from './rows.ts';
 
-const dirOf = (key: string): 'max' | 'min' => s.goal.value?.key === key ? s.goal.value.dir : directionOf(key);
-
 /** Names as in the server's exports. */
 function nameOf(id: string): string {
 	const m = metricColumn(id);
-	if (m) return `metrics.${m.key}.${m.what === 'best' ? dirOf(m.key) : m.what}`;
+	if (m) return `metrics.${m.key}.${m.what === 'best' ? s.dirOf(m.key) ?? 'last' : m.what}`;
 	if (id.startsWith('p:')) return 'params.' + id.slice(2);
 	if (id.startsWith('t:')) return 'tags.' + id.slice(2);
 	if (id.startsWith(DERIVED)) return id.slice(DERIVED.length);
@@ -22,7 +19,7 @@ function nameOf(id: string): string {
 }
 
 function textOf(r: Run, id: string): string {
-	const v = cell(r, id, dirOf);
+	const v = cell(r, id, s.dirOf);
 	return v === undefined ? '' : String(v);
 }
 

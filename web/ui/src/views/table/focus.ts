@@ -3,7 +3,6 @@
 import { batch, signal } from '@preact/signals';
 import type { RefObject } from 'preact';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
-import { directionOf } from '../../base/goal.ts';
 import { metricColumn } from '../../base/rank.ts';
 import type { Run } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
@@ -98,7 +97,7 @@ export function sortBy(c: Column): void {
 	const g = s.goal.value;
 	const m = metricColumn(c.id);
 	if (m?.what === 'best' && g?.key === m.key && v.sort !== null) return s.go({ sort: null, desc: false });
-	const start = m ? directionOf(m.key) === 'max' : false;
+	const start = m ? s.dirOf(m.key) === 'max' : false;
 	if (v.sort !== c.id) s.go({ sort: c.id, desc: start });
 	else if (v.desc === start) s.go({ desc: !start });
 	else s.go({ sort: null, desc: false });

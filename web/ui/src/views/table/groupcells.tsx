@@ -4,7 +4,7 @@ import { computed } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { decimalsBy, duration, fixed, natural, paramText, signed, type Decimals } from '../../base/format.ts';
 import { leftOut, meanOf } from '../../base/group.ts';
-import { bestOf, directionOf, inPoints } from '../../base/goal.ts';
+import { bestOf, inPoints } from '../../base/goal.ts';
 import { cell, compareCells, DERIVED, metricColumn, metricValue, runTime } from '../../base/rank.ts';
 import { together, type Together } from '../../base/repeats.ts';
 import type { Run } from '../../base/types.ts';
@@ -73,9 +73,9 @@ function numberColumn(of: Column, valueOf: (r: Run) => number | null | undefined
 function metricGroups(of: Column): GroupColumn {
 	const { key, what } = metricColumn(of.id)!;
 	const goal = s.goal.value;
-	const dir = goal?.key === key ? goal.dir : directionOf(key);
+	const dir = s.dirOf(key);
 	const c = numberColumn(of, (r) => metricValue(r.metrics[key], what, dir));
-	if (goal?.key !== key || what !== 'best') return c;
+	if (goal?.key !== key || what !== 'best' || !dir) return c;
 	const means = s.runGroups.value.map((g) => c.value(g) as number).filter(Number.isFinite);
 	const top = dir === 'max' ? Math.max(...means) : Math.min(...means);
 	return { ...c, cell: (g) => (c.value(g) === top ? <b class="best">{c.cell(g)}</b> : c.cell(g)) };
@@ -94,7 +94,8 @@ function deltaGroups(of: Column): GroupColumn {
 		cell: (g) => {
 			const v = mean(g);
 			return Number.isNaN(v) ? <span class="none">–</span>
-				: v === top ? <span class="best">{Str.best}</span> : signed((v - top) * per, d);
+				: v === top && goal.dir ? <span class="best">{Str.best}</span>
+				: signed((v - top) * per, d);
 		},
 	};
 }
@@ -135,7 +136,7 @@ function statusGroups(of: Column): GroupColumn {
 function groupColumn(of: Column): GroupColumn {
 	if (metricColumn(of.id)) return metricGroups(of);
 	if (of.id.startsWith(DERIVED))
-		return numberColumn(of, (r) => cell(r, of.id, directionOf) as number | undefined);
+		return numberColumn(of, (r) => cell(r, of.id, s.dirOf) as number | undefined);
 	switch (of.id) {
 	case 'name': return { of, cell: () => null, full: (g) => g.name, value: (g) => g.name };
 	case 'delta': return deltaGroups(of);
@@ -166,7 +167,7 @@ export function orderGroups(list: readonly Group[], cols: readonly GroupColumn[]
 	const v = s.view.value;
 	const goal = s.goal.value;
 	const down = v.sort === null ? goal?.dir === 'max' : v.desc;
-	const [by, then] = [v.sort ?? (goal ? 'm:best:' + goal.key : 'name'), v.then]
+	const [by, then] = [v.sort ?? (goal?.dir ? 'm:best:' + goal.key : 'name'), v.then]
 		.map((id) => cols.find((c) => c.of.id === id));
 	return list.map((g) => ({ g, first: by?.value(g), second: then?.value(g) })).sort((a, b) =>
 		compareCells(a.first, b.first, down) || compareCells(a.second, b.second, v.thenDesc)).map((k) => k.g);

@@ -23,7 +23,7 @@ const HEAD_TAIL = 6;
 function ariaSort(c: Column): 'ascending' | 'descending' | 'none' {
 	const v = s.view.value;
 	const g = s.goal.value;
-	const id = v.sort ?? (g ? 'm:best:' + g.key : 'start');
+	const id = v.sort ?? (g?.dir ? 'm:best:' + g.key : 'start');
 	if (id !== c.id) return 'none';
 	return (v.sort === null ? g?.dir !== 'min' : v.desc) ? 'descending' : 'ascending';
 }

@@ -4,7 +4,6 @@
 import { useSignal } from '@preact/signals';
 import { fieldWords, testsOf, valueWords, withTests } from '../../base/filter/edit.ts';
 import { count } from '../../base/format.ts';
-import { directionOf } from '../../base/goal.ts';
 import { metricColumn } from '../../base/rank.ts';
 import { matchesWords } from '../../base/url.ts';
 import * as s from '../../state/index.ts';
@@ -18,10 +17,7 @@ const LISTED = 200;
 /** The field of a column in the filter; null: it has none. */
 export function filterField(c: Column): string | null {
 	const m = metricColumn(c.id);
-	if (m) {
-		const best = s.goal.value?.key === m.key ? s.goal.value.dir : directionOf(m.key);
-		return `m:${m.what === 'best' ? best : m.what}:${m.key}`;
-	}
+	if (m) return `m:${m.what === 'best' ? s.dirOf(m.key) ?? 'last' : m.what}:${m.key}`;
 	if (/^[pt]:/.test(c.id)) return c.id;
 	const names: Record<string, string> = { name: 'a:name', status: 'a:status', notes: 'a:notes',
 		time: 'a:duration', start: 'a:start_time' };

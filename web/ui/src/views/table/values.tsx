@@ -2,7 +2,7 @@
 // Value columns: params, tags, metrics, formulas, and the difference to the best run.
 import { decimalsBy, fixed, paramText, signed } from '../../base/format.ts';
 import { formulaOf } from '../../base/formula.ts';
-import { bestOf, bestStep, directionOf, inPoints } from '../../base/goal.ts';
+import { bestOf, bestStep, inPoints } from '../../base/goal.ts';
 import { cell, DERIVED, metricColumn, metricValue } from '../../base/rank.ts';
 import type { Run } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
@@ -32,15 +32,16 @@ export function tagColumn(key: string): Column {
 export function valueColumn(id: string): Column | null {
 	const c = metricColumn(id);
 	if (!c) return null;
-	const dir = s.goal.value?.key === c.key ? s.goal.value.dir : directionOf(c.key);
+	const dir = s.dirOf(c.key);
 	const list = s.rows.value;
 	const values = [...sample(list, (r) => metricValue(r.metrics[c.key], c.what, dir) ?? NaN)];
 	const d = decimalsBy(values);
-	const what = c.what === 'best' ? (dir === 'max' ? 'max' : 'min') : c.what;
+	const what = c.what === 'best' ? dir ?? 'last' : c.what;
+	const title = `${s.shortKey(c.key)} ${c.what === 'best' && !dir ? 'last' : c.what}`;
 	const top = c.what === 'best' && s.goal.value?.key === c.key ? s.best.value : null;
 	return {
-		id, title: `${s.shortKey(c.key)} ${c.what}`, hint: `${c.key}, ${what}`, number: true, sortable: true,
-		width: widthOf(`${s.shortKey(c.key)} ${c.what}`, values.map((v) => fixed(v, d)), 130),
+		id, title, hint: `${c.key}, ${what}`, number: true, sortable: true,
+		width: widthOf(title, values.map((v) => fixed(v, d)), 130),
 		cell: (r) => {
 			const v = metricValue(r.metrics[c.key], c.what, dir);
 			if (v === undefined) return <span class="none">–</span>;
@@ -62,7 +63,7 @@ export function valueColumn(id: string): Column | null {
 export function derivedColumn(id: string): Column {
 	const text = id.slice(DERIVED.length);
 	const formula = formulaOf(text);
-	const of = (r: Run) => cell(r, id, directionOf) as number | undefined;
+	const of = (r: Run) => cell(r, id, s.dirOf) as number | undefined;
 	const values = [...sample(s.rows.value, (r) => of(r) ?? NaN)];
 	const d = decimalsBy(values);
 	return {
