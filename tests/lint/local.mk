@@ -6,6 +6,6 @@ lint_tests = tests/lint/includes.sh tests/lint/functions.sh tests/lint/banned.sh
 	tests/lint/planted.py
 dist_check_SCRIPTS += $(lint_tests)
 TESTS += $(lint_tests)
-EXTRA_DIST += tests/lint/allowed.txt tests/lint/tree.py tests/lint/page_texts.py tests/lint/table.py tests/lint/c_source.py tests/lint/measure.py \
+EXTRA_DIST += tests/lint/allowed.txt tests/lint/tree.py tests/lint/table.py tests/lint/c_source.py tests/lint/measure.py \
 	tests/lint/names.txt tests/lint/parameters.txt tests/lint/room_lines.txt tests/lint/dialect_words.txt \
 	tests/lint/dialect_budget.txt

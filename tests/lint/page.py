@@ -8,11 +8,9 @@ columns (in tests too), functions of at most 70 inner lines."""
 import os
 import re
 
-import page_texts
 import tree
 
 SRC = "web/ui/src"
-TEXTS = SRC + "/strings/en.ts"
 COLUMNS = 120
 LINES = 70
 
@@ -23,6 +21,9 @@ REQUEST = re.compile(r"\bfetch\s*\(|\b(?:EventSource|XMLHttpRequest|WebSocket|se
 SERIES = re.compile(r"\bquerySeries\b|series/query")
 MARKUP = re.compile(r"innerHTML|outerHTML|insertAdjacentHTML|dangerouslySetInnerHTML|document\.write|\beval\(")
 FUNCTION = re.compile(r"\bfunction\b|=>")
+# A text in lower case that is read by itself: in attributes, and as the whole of an element. The rule is in web/ui/list-texts.mjs.
+ALONE = re.compile(r"""\b(?:title|aria-label|alt|placeholder|label|word)=(?:"|\{(?:\w+(?:\.\w+)* \? )?['"`])([a-z]\w+(?: [^"'`]*)?)["'`]"""
+                   r"""|<(?:button|h\d|option|th|summary|dt|caption)\b[^<>]*>([a-z][^<>{}]*)</""")
 METHOD = re.compile(r"^\s+(?:(?:private|protected|public|static|override|async|get|set) )*"
                     r"(?!(?:if|for|while|switch|catch|return|super)\b)\w+(?:<[^(]*>)?\(")
 
@@ -114,28 +115,11 @@ def requests(page):
     return page.taken()
 
 
-def members(page):
-    """The texts of the page by name: the line and how each begins."""
-    text = "\n".join(page.sources.get(TEXTS, []))
-    return {m[1]: (text.count("\n", 0, m.start()) + 1, m[2])
-            for m in re.finditer(r"""^\t(\w+)\s*=\s*['"](.?)""", text, re.M)}
-
-
 def texts(page):
-    used = {name for lines in page.sources.values() for name in re.findall(r"\bStr\.(\w+)", "\n".join(lines))}
-    known = members(page)
-    lower = {name for name, (_, first) in known.items() if first.islower()}
     for path, lines in page.sources.items():
-        for at, text in page_texts.texts(path, lines) if path != TEXTS else ():
-            page.complain(path, at, f'"{text}" is a text for users: give it a name in {TEXTS}')
         for at, line in enumerate(lines, 1):
-            for name in lower.intersection(page_texts.alone(line)):
-                page.complain(path, at, f"the text {name} stands alone here: begin it with a capital")
-    for name, (at, first) in known.items():
-        if name not in used:
-            page.complain(TEXTS, at, f"the text {name} is not used")
-        if first.isascii() and first.isalpha() and first.islower() != name[0].islower():
-            page.complain(TEXTS, at, f"the text {name} begins with {first}: so must its name")
+            for words in filter(None, (w for found in ALONE.findall(line) for w in found)):
+                page.complain(path, at, f'"{words}" stands alone here: begin it with a capital')
     return page.taken()
 
 

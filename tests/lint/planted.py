@@ -121,19 +121,9 @@ def fetch_outside(copy):
     return copy.lint("page.py"), "web/ui/src/base/planted.ts:1"
 
 
-def text_outside(copy):
-    copy.write("web/ui/src/base/planted.ts", "export const planted = 'No runs yet';\n")
-    return copy.lint("page.py"), 'web/ui/src/base/planted.ts:1: "No runs yet" is a text'
-
-
-def text_in_markup(copy):
-    copy.write("web/ui/src/views/base/planted.tsx", "export const Planted = () => <p>No runs yet</p>;\n")
-    return copy.lint("page.py"), 'web/ui/src/views/base/planted.tsx:1: "No runs yet" is a text'
-
-
 def text_in_lower_case(copy):
-    copy.write("web/ui/src/views/base/planted.tsx", "export const Planted = () => <h2>{Str.withinTheBrushes}</h2>;\n")
-    return copy.lint("page.py"), "web/ui/src/views/base/planted.tsx:1: the text withinTheBrushes stands alone"
+    copy.write("web/ui/src/views/base/planted.tsx", "export const Planted = () => <h2>no runs yet</h2>;\n")
+    return copy.lint("page.py"), 'web/ui/src/views/base/planted.tsx:1: "no runs yet" stands alone'
 
 
 def readme_too_long(copy):
@@ -208,7 +198,7 @@ def dialect(copy):
 
 PLANTS = (past_a_face, sqlite_outside, namespace_without_a_name, circle_by_calls, circle_of_rooms_by_calls, symbol_twice, circle_of_headers,
           circle_of_rooms, module_too_many, line_too_wide, script_function_too_long, fetch_outside,
-          text_outside, text_in_markup, text_in_lower_case, readme_too_long, link_to_nothing,
+          text_in_lower_case, readme_too_long, link_to_nothing,
           path_of_nothing, name_of_nothing, no_licence, left_out_of_the_tarball, language,
           dialect)
 

@@ -151,7 +151,7 @@ static const char *choose_goal_key(json_t *keys)
 	return goal.key;
 }
 
-/* Settles the key, and which of its values is best. *ret_key is NULL without a metric; otherwise the caller frees it. */
+/* Settles the key, and which of its values is best. *ret_key is NULL without a metric; else the caller frees it. */
 static int settle_goal(struct mcp_call *c, char **ret_key, enum goal_best *ret_best)
 {
 	const char *key = argument_text(c, "key"), *direction = argument_text(c, "direction");

@@ -4,9 +4,8 @@
 # web/ui/prebuilt beside it. Nothing is ever written below a read-only source folder: node_modules lie in the build tree.
 ui_files = \
 	web/ui/package.json web/ui/package-lock.json web/ui/.npmrc web/ui/tsconfig.json web/ui/build.mjs web/ui/merge.mjs \
-	web/ui/packages.mjs web/ui/src/css.d.ts web/ui/src/index.html web/ui/src/main.tsx web/ui/src/pure.ts web/ui/src/style.css web/ui/src/tokens.css \
+	web/ui/list-texts.mjs web/ui/packages.mjs web/ui/src/css.d.ts web/ui/src/index.html web/ui/src/main.tsx web/ui/src/pure.ts web/ui/src/style.css web/ui/src/tokens.css \
 	web/ui/src/base/colour.ts web/ui/src/base/diff.ts web/ui/src/base/figure.ts web/ui/src/base/filter/edit.ts web/ui/src/base/filter/filter.ts \
-	web/ui/src/strings/en.ts web/ui/src/strings/fill.ts \
 	web/ui/src/base/format.ts web/ui/src/base/formula.ts web/ui/src/base/goal.ts web/ui/src/base/group.ts web/ui/src/base/heat.ts \
 	web/ui/src/base/nest.ts web/ui/src/base/order.ts web/ui/src/base/panel.ts web/ui/src/base/params.ts \
 	web/ui/src/base/progress.ts web/ui/src/base/rank.ts web/ui/src/base/ranks.ts \

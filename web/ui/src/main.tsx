@@ -2,7 +2,6 @@
 // Entry point: starts the state and shows the view of the address.
 import { effect } from '@preact/signals';
 import { render, type ComponentChildren } from 'preact';
-import { filled, parts, Str } from './strings/en.ts';
 import './style.css';
 import * as s from './state/index.ts';
 import { Compare, Header, lazy, Nav, theme } from './views/index.ts';
@@ -23,18 +22,18 @@ function Banner() {
 	const alarm = (text: ComponentChildren) => <p class="banner" role="alert">{text}</p>;
 	const again = (word: string) => <button type="button" onClick={() => location.reload()}>{word}</button>;
 	if (s.signedOut.value)
-		return alarm(<>{parts(Str.YouAreSignedOutTheSession, again(Str.SignIn))}
+		return alarm(<>You are signed out: the session has ended or its token was revoked. {again('Sign in')}
 			</>);
-	if (s.away.value) return alarm(Str.TheServerDoesNotAnswer);
-	if (s.problem.value !== null) return alarm(<>{s.problem.value} {again(Str.TryAgain)}</>);
+	if (s.away.value) return alarm('The server does not answer. The page reconnects automatically.');
+	if (s.problem.value !== null) return alarm(<>{s.problem.value} {again('Try again')}</>);
 	const done = s.done.value;
 	return done && (
 		<p class="banner told" role="status">{done.text} <button type="button"
-			title="z" aria-keyshortcuts="z" onClick={() => void s.undoLast(done)}>{Str.Undo}</button>
-			{!!done.each?.length && <span class="each">{Str.orOnly}{done.each.map((one, i) => <button
-				key={i} type="button" aria-label={filled(Str.UndoForX, one.name)}
+			title="z" aria-keyshortcuts="z" onClick={() => void s.undoLast(done)}>Undo</button>
+			{!!done.each?.length && <span class="each">or only{done.each.map((one, i) => <button
+				key={i} type="button" aria-label={`Undo for ${one.name}`}
 				onClick={() => void s.undoLast(one)}>{one.name}</button>)}</span>}
-			<button type="button" class="quiet" aria-label={Str.Close}
+			<button type="button" class="quiet" aria-label="Close"
 				onClick={() => (s.done.value = null)}>✕</button></p>
 	);
 }

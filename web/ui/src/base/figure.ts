@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Figures in Plotly's JSON: what of them can be drawn (points, lines, bars, histograms, heat maps) as numbers. Needs no
 // browser. Format: https://plotly.com/chart-studio-help/json-chart-schema
-import { filled, Str } from '../strings/en.ts';
 
 type FigureMark = 'line' | 'points' | 'bar' | 'cells';
 
@@ -99,7 +98,7 @@ function colourIn(t: Json): string | null {
 /** One trace; null if its type is not drawn. */
 function traceOf(t: Json, at: number, x: Axis, y: Axis): FigureTrace | null {
 	const type = String(t.type ?? 'scatter');
-	const base = { name: textOf(t.name) || filled(Str.traceX, at), dots: false, cells: [], colour: colourIn(t) };
+	const base = { name: textOf(t.name) || `trace ${at}`, dots: false, cells: [], colour: colourIn(t) };
 	const values = listOf(t.y);
 	const along = t.x === undefined ? values.map((_, i) => i) : listOf(t.x);
 	if (type === 'scatter' || type === 'scattergl') {

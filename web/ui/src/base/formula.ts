@@ -3,7 +3,6 @@
 // name" / 3`. The grammar equals that of the server's formulas over points (web/api/native/formula), but a metric is
 // one number: its last value, or the one selected by .first, .min or .max.
 
-import { filled, Str } from '../strings/en.ts';
 
 /** A param or a number of a metric. */
 interface FormulaName {
@@ -42,7 +41,7 @@ class Parser {
 	constructor(readonly text: string) {}
 
 	fail(what: string): never {
-		throw new SyntaxError(filled(Str.xAtCharacterX, what, this.at + 1));
+		throw new SyntaxError(`${what} at character ${this.at + 1}`);
 	}
 
 	/** Skips blanks and returns the next character. */
@@ -70,7 +69,7 @@ class Parser {
 
 	quoted(param: boolean): Value {
 		const end = this.text.indexOf('"', this.at + 1);
-		if (end <= this.at + 1) this.fail(end < 0 ? Str.AQuoteIsNotClosed : Str.ANameIsEmpty);
+		if (end <= this.at + 1) this.fail(end < 0 ? 'A quote is not closed' : 'A name is empty');
 		const key = this.text.slice(this.at + 1, end);
 		this.at = end + 1;
 		const what = param ? null : this.take(/\.(?:first|last|min|max)\b/y)?.slice(1) ?? 'last';
@@ -82,22 +81,23 @@ class Parser {
 		const a = this.sum();
 		const one = ONE[name];
 		if (one) {
-			this.expect(')', Str.Expected);
+			this.expect(')', 'Expected )');
 			return (of) => one(a(of));
 		}
-		this.expect(',', Str.ExpectedACommaThisFunction);
+		this.expect(',', 'Expected a comma: this function takes two values');
 		const b = this.sum();
-		this.expect(')', Str.Expected);
+		this.expect(')', 'Expected )');
 		return (of) => TWO[name]!(a(of), b(of));
 	}
 
 	nameOrCall(): Value {
-		const name = this.take(NAME) ?? this.fail(this.text[this.at] === undefined ? Str.TheFormulaIsIncomplete
-			: Str.ExpectedANameOrA);
+		const name = this.take(NAME) ?? this.fail(this.text[this.at] === undefined
+			? 'The formula is incomplete: expected a name or a number'
+			: 'Expected a name or a number');
 		if (this.next() === '(') {
 			const known = { ...ONE, ...TWO };
 			if (!(name in known))
-				this.fail(filled(Str.UnknownFunctionExpected, Object.keys(known).join(', ')));
+				this.fail(`Unknown function: expected one of ${Object.keys(known).join(', ')}`);
 			return this.call(name);
 		}
 		if (name === PARAM && this.text[this.at] === '"') return this.quoted(true);
@@ -112,7 +112,7 @@ class Parser {
 		if (c === '(') {
 			this.at++;
 			const inner = this.sum();
-			this.expect(')', Str.Expected);
+			this.expect(')', 'Expected )');
 			return inner;
 		}
 		if (c === '"') return this.quoted(false);
@@ -122,7 +122,7 @@ class Parser {
 
 	/** -a ^ b is -(a ^ b), as in Python; a ^ -b is accepted. */
 	power(): Value {
-		if (++this.nested > NESTED_MAX) this.fail(Str.TooDeep);
+		if (++this.nested > NESTED_MAX) this.fail('Too deep');
 		let out: Value;
 		if (this.next() === '-') {
 			this.at++;
@@ -171,7 +171,7 @@ export function formulaOf(text: string): Formula | string {
 	let made: Formula | string;
 	try {
 		const value = p.sum();
-		if (p.next() !== '') p.fail(Str.ExpectedAnOperator);
+		if (p.next() !== '') p.fail('Expected an operator');
 		made = { names: p.names, value };
 	} catch (e) {
 		if (!(e instanceof SyntaxError)) throw e;

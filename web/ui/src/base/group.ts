@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Groups runs with equal values.
-import { filled, Str } from '../strings/en.ts';
 import { natural } from './format.ts';
 import type { Run } from './types.ts';
 
@@ -39,14 +38,18 @@ export function endedEarly(r: Pick<Run, 'status'>): boolean {
 	return r.status === 'failed' || r.status === 'killed';
 }
 
+/** What ± after a mean is. */
+export const PLUS_MINUS = '± is the sample standard deviation of the runs that the mean counts. '
+	+ 'Runs that failed or were killed are left out.';
+
 /** "; 1 failed left out; 1 diverged", of which the mean counts the last; '' if there is neither. */
 export function leftOut(n: number, diverged = 0): string {
-	return (n ? filled(Str.xFailedLeftOut, n) : '') + (diverged ? filled(Str.xDivergedCounted, diverged) : '');
+	return (n ? `; ${n} failed left out` : '') + (diverged ? `; ${diverged} diverged` : '');
 }
 
 /** Which runs a mean counts: "mean of 3; 1 failed left out"; '' if all of them, and none diverged. */
 export function meanOf(n: number, left: number, diverged = 0): string {
-	return left || diverged ? filled(Str.meanOfX, n) + leftOut(left, diverged) : '';
+	return left || diverged ? `mean of ${n}` + leftOut(left, diverged) : '';
 }
 
 /** Groups sorted by name; runs keep the order of the list. */

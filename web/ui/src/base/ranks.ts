@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Curves of one metric by rank: which ranks are drawn, and a summary of all.
-import { filled, Str } from '../strings/en.ts';
 import { count } from './format.ts';
 import type { Series } from './types.ts';
 
@@ -28,14 +27,14 @@ export function ranksSaid(list: readonly Series[], format: (v: number) => string
 	const means = list.map((t) => ({ rank: t.rank, mean: meanOf(t) })).filter((m) => m.mean > -Infinity);
 	means.sort((a, b) => b.mean - a.mean || a.rank - b.rank);
 	const [high, low] = [means[0], means.at(-1)];
-	const bad = list.filter((t) => t.badX !== null).map((t) => filled(Str.rankXFromX, t.rank, t.badX));
-	const said = [`${count(list.length, Str.rank)}.`];
+	const bad = list.filter((t) => t.badX !== null).map((t) => `rank ${t.rank} from ${t.badX}`);
+	const said = [`${count(list.length, 'rank')}.`];
 	if (high && low && high.mean > low.mean)
-		said.push(filled(Str.HighestMeanRankXX, high.rank, format(high.mean)),
-			filled(Str.lowestRankXX, low.rank, format(low.mean)));
-	else if (high) said.push(`${means.length > 1 ? Str.EveryMean : Str.Mean}: ${format(high.mean)}.`);
-	const more = bad.length > NAMED_MAX ? filled(Str.andXMore, bad.length - NAMED_MAX) : '';
-	if (bad.length) said.push(filled(Str.NotFiniteXX, bad.slice(0, NAMED_MAX).join(', '), more));
+		said.push(`Highest mean: rank ${high.rank}, ${format(high.mean)};`,
+			`lowest: rank ${low.rank}, ${format(low.mean)}.`);
+	else if (high) said.push(`${means.length > 1 ? 'Every mean' : 'Mean'}: ${format(high.mean)}.`);
+	const more = bad.length > NAMED_MAX ? ` and ${bad.length - NAMED_MAX} more` : '';
+	if (bad.length) said.push(`Not finite: ${bad.slice(0, NAMED_MAX).join(', ')}${more}.`);
 	return said.join(' ');
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Side-by-side comparison: a row per name, a cell per run, and whether they differ. Needs no browser.
-import { filled, Str } from '../strings/en.ts';
 import { bytes, natural } from './format.ts';
 
 export interface SideRow {
@@ -33,7 +32,7 @@ export function fileRows(maps: readonly Readonly<Record<string, SideFile>>[]): (
 	return names.map((name) => {
 		const files = maps.map((m) => m[name]);
 		const known = files.every((f) => !f || f.sha256 !== null);
-		const cells = files.map((f) => f && (known ? 'SHA-256 ' + f.sha256 : filled(Str.xBytes, f.bytes)));
+		const cells = files.map((f) => f && (known ? 'SHA-256 ' + f.sha256 : `${f.bytes} bytes`));
 		const texts = files.map((f) =>
 			(f ? (f.sha256 ? f.sha256.slice(0, DIGITS) + ', ' : '') + bytes(f.bytes) : ''));
 		return { name, cells, differs: new Set(cells).size > 1, texts };

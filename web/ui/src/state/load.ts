@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loads runs and experiments in pages, and the first screen's curves before anything is drawn.
 import { batch, computed } from '@preact/signals';
-import { filled, Str } from '../strings/en.ts';
 import * as api from './server/api.ts';
 import type { Run } from '../base/types.ts';
 import { isExpression, readFilter } from '../base/filter/filter.ts';
@@ -259,7 +258,7 @@ export async function followLink(hash: string): Promise<void> {
 		const experiment = all.find((e) => e.id === target.experiment)?.name;
 		if (run) go({ ...emptyView, page: 'run', run, experiment: experiment ?? null });
 		else if (experiment !== undefined) go({ ...emptyView, experiment });
-		else problem.value = filled(Str.ThereIsNoExperimentX, target.experiment);
+		else problem.value = `There is no experiment ${target.experiment} here.`;
 	} catch (e) {
 		report(e);
 	}

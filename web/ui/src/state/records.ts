@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Console, code, alerts and media of a run. Loaded on demand; caches nothing.
-import { filled, Str } from '../strings/en.ts';
 import { num, request, type Json } from './server/api.ts';
 import { pointsBetween, pointsUpTo } from './points.ts';
 
@@ -127,7 +126,7 @@ export function contentAddress(m: Media): string {
 
 export async function getMediaText(m: Media): Promise<string> {
 	const r = await fetch(contentAddress(m));
-	if (!r.ok) throw new Error(filled(Str.TheServerRepliedX, r.status));
+	if (!r.ok) throw new Error(`The server replied ${r.status}`);
 	return r.text();
 }
 

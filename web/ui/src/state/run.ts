@@ -3,7 +3,6 @@
 import { batch } from '@preact/signals';
 import { byName } from '../base/format.ts';
 import type { Artifact, Run, RunDetail } from '../base/types.ts';
-import { filled, Str } from '../strings/en.ts';
 import { num, numOrNull, request, restoreRun, runOf, textMap, type Json } from './server/api.ts';
 import { done, settleUndo } from './removal.ts';
 import { runs } from './runs.ts';
@@ -40,7 +39,7 @@ export async function getText(run: string, path: string): Promise<{ text: string
 	const r = await fetch(artifactAddress(run, path), { headers: { Range: `bytes=0-${TEXT_BYTES - 1}` } });
 	// an empty file has no first byte
 	if (r.status === 416) return { text: '', cut: false };
-	if (!r.ok) throw new Error(filled(Str.TheServerRepliedX, r.status));
+	if (!r.ok) throw new Error(`The server replied ${r.status}`);
 	const whole = Number(/\/(\d+)$/.exec(r.headers.get('Content-Range') ?? '')?.[1] ?? 0);
 	return { text: await r.text(), cut: whole > TEXT_BYTES };
 }
@@ -60,7 +59,7 @@ export async function getRun(id: string): Promise<RunDetail> {
 	}));
 	const ranks = ((r.ranks ?? []) as (Json | number)[]).map((x) => typeof x === 'number' ? x : num(x.rank));
 	const problems = ((r.problems ?? []) as Json[])
-		.map((p) => String(p.text) + (num(p.count) > 1 ? filled(Str.xTimes, num(p.count)) : ''));
+		.map((p) => String(p.text) + (num(p.count) > 1 ? ` (${num(p.count)} times)` : ''));
 	const inputs = ((r.inputs ?? []) as Json[]).map((i) => ({ name: String(i.name), digest: String(i.digest),
 		context: String(i.context), source: String(i.source), profile: String(i.profile ?? '') }));
 	return {
@@ -93,7 +92,7 @@ export async function bringBack(id: string): Promise<Run> {
 export async function removeRun(r: Run): Promise<void> {
 	await request('runs/' + encodeURIComponent(r.id), undefined, 'DELETE');
 	batch(() => {
-		done.value = { text: filled(Str.xIsDeleted, r.name), undo: async () => void await bringBack(r.id),
+		done.value = { text: `${r.name} is deleted.`, undo: async () => void await bringBack(r.id),
 			without: (id) => id === r.id && (done.value = null) };
 		runs.value = runs.value.filter((o) => o.id !== r.id);
 		go({ page: 'compare', run: null }, true);

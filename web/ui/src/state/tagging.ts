@@ -2,7 +2,6 @@
 // Changes of tags: shown at once, reverted if the server refuses. Loaded on demand.
 import { batch } from '@preact/signals';
 import type { Run } from '../base/types.ts';
-import { Str } from '../strings/en.ts';
 import { request, runOf } from './server/api.ts';
 import { opened, runs } from './runs.ts';
 import { isReserved, waiting, type Edit } from './tags.ts';
@@ -12,9 +11,9 @@ const AT_ONCE = 6;
 
 /** Reason why a key is invalid, or ''. */
 export function keyProblem(key: string): string {
-	if (key.trim() === '') return Str.ATagNeedsAName;
+	if (key.trim() === '') return 'A tag needs a name.';
 	if (!isReserved(key)) return '';
-	return Str.ReservedNameMlflowBelong;
+	return "Reserved name: “mlflow.…” belong to MLflow's clients, “dptrack.…” to dptrack.";
 }
 
 /** Records a pending change of all runs. Once the server has replied, removes it unless a newer one has replaced it. */

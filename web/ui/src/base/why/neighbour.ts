@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Neighbours of a run: runs that differ in a single param, and whether the difference of the goal exceeds that of
 // repeats.
-import { filled, Str } from '../../strings/en.ts';
 import { signed, short } from '../format.ts';
 import { bestOf, fellOut, inPoints, type Goal } from '../goal.ts';
 import { groupRuns } from '../group.ts';
@@ -35,14 +34,14 @@ function seedSpread(runs: readonly Run[], goal: Goal, params: readonly string[])
 const rounded = (v: number, digits: number) => Number(v.toPrecision(digits));
 
 function wordsOf(param: string, delta: number, spread: number, per: number): string {
-	const unit = per === 100 ? Str.unitPoints : '';
+	const unit = per === 100 ? ' points' : '';
 	const difference =
-		filled(Str.xDiffersXX, param.replace(/_/g, ' '), signed(rounded(delta * per, 3), null), unit);
-	if (Number.isNaN(spread)) return filled(Str.xUnknownSpreadOverSeeds, difference);
+		`${param.replace(/_/g, ' ')} differs, ${signed(rounded(delta * per, 3), null)}${unit}`;
+	if (Number.isNaN(spread)) return `${difference}; unknown spread over seeds: no repeats`;
 	// 95 % limit for the difference of two single runs with equal settings
 	const significant = Math.abs(delta) > 1.96 * Math.SQRT2 * spread;
-	return filled(Str.xSpreadOverSeedsXX, difference, short(rounded(spread * per, 2)), unit)
-		+ (significant ? Str.significant : Str.notSignificant);
+	return `${difference}; spread over seeds ${short(rounded(spread * per, 2))}${unit}: `
+		+ (significant ? 'significant' : 'not significant');
 }
 
 /** Runs that differ in a single param besides the seed, nearest in the goal first. */

@@ -2,7 +2,6 @@
 // Rank correlation of two columns (Spearman, ties by mean rank) with its interval, in words. Ranks, because params span
 // orders of magnitude and relations are rarely linear.
 
-import { filled, Str } from '../../strings/en.ts';
 
 interface Relation {
 	/** Pairs of finite numbers. */
@@ -68,13 +67,13 @@ const two = (v: number) => (Math.abs(v) < 0.005 ? '0' : String(Number(v.toFixed(
 
 /** The correlation with its interval. */
 export function numbersOf(f: Relation): string {
-	return filled(Str.rankCorrelationX95Interval, two(f.r), two(f.low), two(f.high));
+	return `rank correlation ${two(f.r)} (95 % interval ${two(f.low)} to ${two(f.high)})`;
 }
 
 /** The relation of two columns as a sentence. */
 export function relationWords(x: string, y: string, f: Relation): string {
-	if (f.sure) return filled(Str.HigherXGoesWithXX, x, f.r > 0 ? Str.higher : Str.lower, y, numbersOf(f));
-	const why = f.n < PAIRS_MIN ? filled(Str.tooFewRunsWithBothX, f.n)
-		: Number.isNaN(f.r) ? Str.oneOfThemIsTheSame : numbersOf(f);
-	return filled(Str.CannotTellWhetherXMoves, y, x, why);
+	if (f.sure) return `Higher ${x} goes with ${f.r > 0 ? 'higher' : 'lower'} ${y}: ${numbersOf(f)}.`;
+	const why = f.n < PAIRS_MIN ? `too few runs with both (${f.n})`
+		: Number.isNaN(f.r) ? 'one of them is the same in all runs' : numbersOf(f);
+	return `Cannot tell whether ${y} moves with ${x}: ${why}.`;
 }

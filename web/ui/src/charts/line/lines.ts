@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lines of a chart and their ends: a run that became NaN ends hollow with a cross on the axis; a failed run ends with a
 // cross.
-import { Str } from '../../strings/en.ts';
 import { FEW, lastPoint, type ChartLine } from './geometry.ts';
 import { disc, segment } from '../base/ink.ts';
 import { isInside, type Mark, type Pane } from './pane.ts';
@@ -82,15 +81,15 @@ export function drawEnd(g: CanvasRenderingContext2D, p: Pane, l: ChartLine): Mar
 		g.fillStyle = p.theme.back;
 		disc(g, p.x(x), p.y(y), 3.6);
 		g.stroke();
-		marks.push({ id: l.id, kind: 'hollow-end', x, y, text: Str.NaNFollows });
+		marks.push({ id: l.id, kind: 'hollow-end', x, y, text: 'NaN follows' });
 	}
 	if (l.badX !== null && l.badX >= p.d.from && l.badX <= p.d.to) {
 		cross(g, p.x(l.badX), p.box.top + p.box.height);
-		marks.push({ id: l.id, kind: 'nan-cross', x: l.badX, y: null, text: Str.NaN });
+		marks.push({ id: l.id, kind: 'nan-cross', x: l.badX, y: null, text: 'NaN' });
 	}
 	if (there && l.end === 'failed') {
 		cross(g, p.x(x), p.y(y));
-		marks.push({ id: l.id, kind: 'failed-end', x, y, text: Str.failed });
+		marks.push({ id: l.id, kind: 'failed-end', x, y, text: 'failed' });
 	}
 	if (there && l.end === 'running') {
 		g.fillStyle = l.colour;

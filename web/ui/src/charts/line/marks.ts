@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Marks of a chart: arrows at the edge for clipped values, and flags, the labels above the plot area for places on a
 // line.
-import { filled, Str } from '../../strings/en.ts';
 import { packRows, type ChartLine, type Outside } from './geometry.ts';
 import { FONT, halo, segment } from '../base/ink.ts';
 import { isInside, type LineData, type Mark, type Pane } from './pane.ts';
@@ -38,7 +37,7 @@ function drawArrow(g: CanvasRenderingContext2D, p: Pane, o: Outside, colour: str
 function sayOutside(g: CanvasRenderingContext2D, p: Pane, taken: Taken[]): Mark {
 	const b = p.box;
 	const n = new Set(p.range.outside.map((o) => o.id)).size;
-	const text = n === 1 ? Str.n1RunOutside : filled(Str.xRunsOutside, n);
+	const text = n === 1 ? '1 run outside' : `${n} runs outside`;
 	const side = p.range.outside[0]!.side;
 	const width = g.measureText(text).width;
 	let x = b.left + 6;
@@ -65,7 +64,7 @@ export function drawNotOnLog(g: CanvasRenderingContext2D, p: Pane): Mark[] {
 	for (const l of p.d.lines)
 		l.ys.forEach((y, i) => (n += Number(y <= 0 && l.xs[i]! >= p.d.from && l.xs[i]! <= p.d.to)));
 	if (!n) return [];
-	const text = filled(Str.xNotAbove0, n === 1 ? Str.n1PointIs : filled(Str.xPointsAre, n));
+	const text = `${n === 1 ? '1 point is' : `${n} points are`} not above 0`;
 	const b = p.box;
 	halo(g, p.theme, text,
 		{ x: b.left + b.width - g.measureText(text).width - 6, y: b.top + 7, colour: p.theme.text });

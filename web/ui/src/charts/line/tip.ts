@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tooltip of a line chart: the position, then a list of the lines by value with their colours. It is placed in the
 // window. After a tap it has buttons that move to the next point; it takes no other pointer events.
-import { filled, Str } from '../../strings/en.ts';
 import type { Reading } from './read.ts';
 
 /** Pixels between the cursor and the tooltip, and to the edge of the window. */
@@ -79,8 +78,8 @@ export class Tip {
 
 	/** step: moves to the point before (-1) or after (1). */
 	constructor(private readonly host: HTMLElement, step: (dir: 1 | -1) => void) {
-		this.steps.append(stepButton('‹', Str.PreviousStep, () => step(-1)),
-			stepButton('›', Str.NextStep, () => step(1)));
+		this.steps.append(stepButton('‹', 'Previous step', () => step(-1)),
+			stepButton('›', 'Next step', () => step(1)));
 		this.el.append(this.steps, this.body);
 		this.el.hidden = true;
 		host.append(this.el);
@@ -102,7 +101,7 @@ export class Tip {
 		const first = n <= room ? 0 : Math.min(n - room, Math.max(0, text.around - Math.floor(room / 2)));
 		const list = element('ol', '');
 		list.append(...text.rows.slice(first, first + room).map((r) => rowOf(r, text.front)));
-		const rest = n > room ? [element('p', 'dim', filled(Str.xAboveXBelow, first, n - room - first))] : [];
+		const rest = n > room ? [element('p', 'dim', `${first} above, ${n - room - first} below`)] : [];
 		this.el.setAttribute('aria-live', by === 'keys' ? 'polite' : 'off');
 		this.el.setAttribute('role', by === 'touch' ? 'group' : 'tooltip');
 		this.steps.hidden = by !== 'touch';

@@ -3,7 +3,6 @@
 import { batch } from '@preact/signals';
 import type { Run } from '../../base/types.ts';
 import { count } from '../../base/format.ts';
-import { filled, Str } from '../../strings/en.ts';
 import { ARCHIVED, done, loadExperiments, nameOf, reloadRuns, runs, settleUndo } from '../index.ts';
 import { request, restoreRun } from '../server/api.ts';
 import { changeTag } from '../tagging.ts';
@@ -47,7 +46,7 @@ export async function takeBack(list: readonly Run[], undo: (r: Run) => Promise<u
 		settleUndo(r.id);
 	});
 	await Promise.all([reloadRuns(), loadExperiments()]);
-	if (back.refused) throw new Error(filled(Str.xCouldNotBeRestoredX, count(back.refused, Str.run), back.why));
+	if (back.refused) throw new Error(`${count(back.refused, 'run')} could not be restored: ${back.why}`);
 }
 
 type Undo = (r: Run) => Promise<unknown>;
@@ -71,19 +70,19 @@ function leave(gone: readonly Run[], text: (list: readonly Run[]) => string, und
 	void loadExperiments();
 }
 
-const said = (list: readonly Run[]) => (list.length === 1 ? nameOf(list[0]!.id, list[0]) : count(list.length, Str.run));
-const are = (list: readonly Run[]) => (list.length === 1 ? Str.is : Str.are);
+const said = (list: readonly Run[]) => (list.length === 1 ? nameOf(list[0]!.id, list[0]) : count(list.length, 'run'));
+const are = (list: readonly Run[]) => (list.length === 1 ? 'is' : 'are');
 
 export async function deleteRuns(list: readonly Run[]): Promise<Outcome> {
 	const out = await each(list, (r) => request(addressOf(r), undefined, 'DELETE'));
-	leave(out.done, (l) => filled(Str.xXDeleted, said(l), are(l)), (r) => restoreRun(r.id));
+	leave(out.done, (l) => `${said(l)} ${are(l)} deleted.`, (r) => restoreRun(r.id));
 	return out;
 }
 
 export async function moveRuns(list: readonly Run[], experiment: string): Promise<Outcome> {
 	const move = (r: Run, to: string) => request(addressOf(r), { experiment: to }, 'PATCH');
 	const out = await each(list.filter((r) => r.experiment !== experiment), (r) => move(r, experiment));
-	leave(out.done, (l) => filled(Str.xXInXNow, said(l), are(l), experiment), (r) => move(r, r.experiment));
+	leave(out.done, (l) => `${said(l)} ${are(l)} in ${experiment} now.`, (r) => move(r, r.experiment));
 	return out;
 }
 
@@ -95,7 +94,7 @@ export async function archiveRuns(list: readonly Run[], away: boolean): Promise<
 		return { done: l.filter((r) => !no.has(r.id)), why: refused[0]?.why ?? '', refused: refused.length };
 	};
 	const out = await mark(list, away);
-	if (out.done.length) offerUndo(out.done, (l) => `${said(l)} ${are(l)} ${away ? Str.archived : Str.restored}.`,
+	if (out.done.length) offerUndo(out.done, (l) => `${said(l)} ${are(l)} ${away ? 'archived' : 'restored'}.`,
 		(r) => mark([r], !away));
 	return out;
 }

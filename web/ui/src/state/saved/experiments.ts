@@ -3,7 +3,6 @@
 import { batch, signal } from '@preact/signals';
 import { bestOf, bestRun, defaultGoal, saidOf, type Goal } from '../../base/goal.ts';
 import type { Experiment, Run } from '../../base/types.ts';
-import { filled, Str } from '../../strings/en.ts';
 import { experimentsOf, getRuns, request, restoreRun } from '../server/api.ts';
 import { done, experiments, go, loadExperiments, reloadRuns, report, settleUndo, view } from '../index.ts';
 import { takeBack } from './bulk.ts';
@@ -39,7 +38,7 @@ export async function deleteExperiment(e: Experiment): Promise<void> {
 		if (view.value.experiment === e.name) go({ experiment: null });
 	});
 	if (trash.value) await loadTrash();
-	done.value = { text: filled(Str.xIsDeletedWithItsRuns, e.name), undo: () => restore('experiment', e.id),
+	done.value = { text: `${e.name} is deleted, with its runs.`, undo: () => restore('experiment', e.id),
 		without: (id) => id === e.id && (done.value = null) };
 }
 
@@ -50,7 +49,7 @@ export async function archiveExperiment(e: Experiment, archived: boolean): Promi
 		experiments.value = experiments.value?.map((o) => (o.id === e.id ? { ...o, archived: to } : o)) ?? null;
 	};
 	await put(archived);
-	done.value = { text: filled(Str.xIsX, e.name, archived ? Str.archived : Str.restored),
+	done.value = { text: `${e.name} is ${archived ? 'archived' : 'restored'}.`,
 		undo: () => put(!archived), without: () => {} };
 }
 

@@ -4,7 +4,6 @@ import { signal } from '@preact/signals';
 import { defaultGoal, directionOf, saidOf, type Goal } from '../../base/goal.ts';
 import type { Version } from '../../base/registry.ts';
 import type { Run } from '../../base/types.ts';
-import { filled, Str } from '../../strings/en.ts';
 import { ApiError, getRuns, request, type Json } from '../server/api.ts';
 import { report, view } from '../index.ts';
 
@@ -79,7 +78,7 @@ function versionOf(v: Json, aliases: ModelHead['aliases']): Version {
 function quoted(text: string): string {
 	if (!text.includes("'")) return `'${text}'`;
 	if (text.includes('"'))
-		throw new ApiError(filled(Str.CannotSearchForAName, text), 0, null);
+		throw new ApiError(`Cannot search for a name with both kinds of quotes: ${text}`, 0, null);
 	return `"${text}"`;
 }
 

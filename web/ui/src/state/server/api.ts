@@ -4,7 +4,6 @@
 import { FORMULA } from '../../base/panel.ts';
 import { lineOf } from '../../base/series.ts';
 import type { Alert, BucketColumns, Experiment, LineColumns, Metric, Run, Series, Status } from '../../base/types.ts';
-import { filled, Str } from '../../strings/en.ts';
 
 export class ApiError extends Error {
 	constructor(message: string, readonly status: number, readonly field: string | null) {
@@ -22,7 +21,7 @@ export async function request(path: string, body?: unknown,
 			method, headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body),
 		});
 	} catch {
-		throw new ApiError(Str.TheServerDoesNotAnswerIs, 0, null);
+		throw new ApiError('The server does not answer. Is dptrack serve still running?', 0, null);
 	}
 	const text = await reply.text();
 	let json: Json | null = null;
@@ -33,7 +32,7 @@ export async function request(path: string, body?: unknown,
 	}
 	if (!reply.ok || json === null) {
 		const e = (json?.error ?? json) as { message?: string; field?: string } | null;
-		throw new ApiError(e?.message ?? filled(Str.TheServerRepliedX, reply.status), reply.status, e?.field
+		throw new ApiError(e?.message ?? `The server replied ${reply.status}`, reply.status, e?.field
 			?? null);
 	}
 	return json;

@@ -7,23 +7,22 @@ import {
 	dropRule, found, loadAlerts, makeRule, rules, type RuleKind, type RuleWish,
 } from '../../state/saved/alerts.ts';
 import * as s from '../../state/index.ts';
-import { filled, Str } from '../../strings/en.ts';
 import { followed } from '../base/bits.tsx';
 import { Icon } from '../base/icon.tsx';
 import { Header } from '../header/header.tsx';
 import '../base/later.ts';
 
-const KINDS: [RuleKind | 'below', string][] = [['metric', Str.AMetricRisesAbove], ['below', Str.AMetricFallsBelow],
-	['nan', Str.AMetricIsNaNOrInfinite], ['failed', Str.ARunFailsOrIsKilled],
-	['silent', Str.ARunSendsNoDataFor], ['done', Str.ARunFinishes]];
+const KINDS: [RuleKind | 'below', string][] = [['metric', 'A metric rises above'], ['below', 'A metric falls below'],
+	['nan', 'A metric is NaN or infinite'], ['failed', 'A run fails or is killed'],
+	['silent', 'A run sends no data for'], ['done', 'A run finishes']];
 
 function ruleText(r: RuleWish): string {
-	const where = r.experiment === null ? Str.inEveryExperiment : '';
-	if (r.kind === 'metric') return (r.above !== null ? filled(Str.xAboveX, r.metric, r.above)
-		: filled(Str.xBelowX, r.metric, r.below)) + where;
-	if (r.kind === 'nan') return filled(Str.xNotFiniteX, r.metric || Str.AnyMetric, where);
-	if (r.kind === 'silent') return filled(Str.SilentForXSX, r.seconds, where);
-	return (r.kind === 'done' ? Str.Finished : Str.FailedOrKilled) + where;
+	const where = r.experiment === null ? ', in every experiment' : '';
+	if (r.kind === 'metric') return (r.above !== null ? `${r.metric} above ${r.above}`
+		: `${r.metric} below ${r.below}`) + where;
+	if (r.kind === 'nan') return `${r.metric || 'Any metric'} not finite${where}`;
+	if (r.kind === 'silent') return `Silent for ${r.seconds} s${where}`;
+	return (r.kind === 'done' ? 'Finished' : 'Failed or killed') + where;
 }
 
 type Act = (what: () => Promise<void>) => void;
@@ -48,21 +47,21 @@ function RuleForm({ act }: { act: Act }) {
 			e.preventDefault();
 			act(make);
 		}}>
-			<select aria-label={Str.When} value={kind.value}
+			<select aria-label="When" value={kind.value}
 				onChange={(e) => (kind.value = e.currentTarget.value as RuleKind)}>
 				{KINDS.map(([k, text]) => <option key={k} value={k}>{text}</option>)}</select>
-			{(ofMetric || kind.value === 'nan') && <input aria-label={Str.Metric} value={metric.value}
-				placeholder={ofMetric ? Str.Metric : Str.AnyMetric} list="alertkeys"
+			{(ofMetric || kind.value === 'nan') && <input aria-label="Metric" value={metric.value}
+				placeholder={ofMetric ? 'Metric' : 'Any metric'} list="alertkeys"
 				onInput={(e) => (metric.value = e.currentTarget.value)} />}
-			{bounded && <input aria-label={ofMetric ? Str.Bound : Str.Seconds} inputMode="decimal"
-				placeholder={ofMetric ? Str.Value : Str.Seconds} value={bound.value}
+			{bounded && <input aria-label={ofMetric ? 'Bound' : 'Seconds'} inputMode="decimal"
+				placeholder={ofMetric ? 'Value' : 'Seconds'} value={bound.value}
 				onInput={(e) => (bound.value = e.currentTarget.value)} />}
 			<datalist id="alertkeys">{s.metricKeys.value.slice(0, 200).map((k) =>
 				<option key={k} value={k} />)}</datalist>
 			<label><input type="checkbox" checked={all.value}
-				onChange={() => (all.value = !all.value)} /> {Str.InEveryExperiment}</label>
+				onChange={() => (all.value = !all.value)} /> In every experiment</label>
 			<button type="submit" disabled={bounded && (bound.value.trim() === ''
-				|| !Number.isFinite(Number(bound.value)))}>{Str.AddRule}</button>
+				|| !Number.isFinite(Number(bound.value)))}>Add rule</button>
 		</form>
 	);
 }
@@ -70,12 +69,12 @@ function RuleForm({ act }: { act: Act }) {
 function FoundList() {
 	const list = found.value;
 	if (!list) return null;
-	if (!list.length) return <p class="dim">{Str.NoAlertsYet}</p>;
+	if (!list.length) return <p class="dim">No alerts yet</p>;
 	return (
 		<ul class="files found">{list.map((a) => (
 			<li key={a.id}><a href={s.runAddress(a.run)} onClick={followed(() => s.openRun(a.run))}>
 				{a.runName || a.run.slice(0, 8)}</a>: {a.text} <span class="dim">{when(a.time)}
-				{a.posted !== null ? Str.notified : a.due ? Str.pending : ''}</span></li>))}</ul>
+				{a.posted !== null ? ', notified' : a.due ? ', pending' : ''}</span></li>))}</ul>
 	);
 }
 
@@ -92,11 +91,11 @@ function Alerts() {
 		<>
 			<section class="box"><FoundList /></section>
 			<section class="box">
-				<h2>{Str.AlertWhen}</h2>
+				<h2>Alert when</h2>
 				<ul class="files">{rules.value?.map((r) => (
 					<li key={r.id} class="savedline"><span class="grow">{ruleText(r)}</span>
 						{mayWrite && <button type="button" class="quiet"
-							aria-label={filled(Str.DeleteRuleX, ruleText(r))}
+							aria-label={`Delete rule: ${ruleText(r)}`}
 							onClick={() => act(() => dropRule(r.id))}><Icon name="close" />
 						</button>}</li>))}</ul>
 				{mayWrite && <RuleForm act={act} />}
@@ -108,8 +107,8 @@ function Alerts() {
 
 export function AlertsPage() {
 	useEffect(() => {
-		document.title = Str.AlertsDptrack;
+		document.title = 'Alerts · dptrack';
 	}, []);
-	return <><main class="page alerts"><h1>{Str.Alerts} <small class="dim">{s.experiment.value}</small></h1>
+	return <><main class="page alerts"><h1>Alerts <small class="dim">{s.experiment.value}</small></h1>
 		<Alerts /></main><Header /></>;
 }

@@ -6,7 +6,6 @@ import { fellOut, type Direction } from '../../base/goal.ts';
 import { cell, DERIVED, metricColumn, metricsOfColumn } from '../../base/rank.ts';
 import { scaleOf, type Scale, type Value } from '../../charts/scale.ts';
 import * as s from '../../state/index.ts';
-import { filled, Str } from '../../strings/en.ts';
 import type { Choice } from '../base/chooser.tsx';
 
 export interface Axis {
@@ -26,7 +25,7 @@ function titleOf(id: string): string {
 		: `${s.shortKey(m.key)} ${m.what}`;
 	if (id.startsWith(DERIVED)) return id.slice(DERIVED.length);
 	if (/^[pt]:/.test(id)) return id.slice(2).replace(/_/g, ' ');
-	return { time: Str.Duration, start: Str.Started }[id] ?? id;
+	return { time: 'Duration', start: 'Started' }[id] ?? id;
 }
 
 export function axisOf(id: string, list: readonly Run[]): Axis {
@@ -64,11 +63,11 @@ export function axisChoices(): Choice[] {
 		.map((w) => ({ id: `m:${w}:${k}`, label: `${k} ${w}` })));
 	const g = s.goal.value;
 	return [
-		...g ? [{ id: 'm:best:' + g.key, label: filled(Str.GoalX, g.key) }] : [],
+		...g ? [{ id: 'm:best:' + g.key, label: `Goal: ${g.key}` }] : [],
 		...params.map((k) => ({ id: 'p:' + k, label: k })),
-		{ id: 'time', label: Str.Duration }, { id: 'start', label: Str.Started }, { id: 'status',
-			label: Str.Status },
-		...s.tagKeys.value.map((k) => ({ id: 't:' + k, label: filled(Str.TagX, k) })),
+		{ id: 'time', label: 'Duration' }, { id: 'start', label: 'Started' }, { id: 'status',
+			label: 'Status' },
+		...s.tagKeys.value.map((k) => ({ id: 't:' + k, label: `Tag ${k}` })),
 		...(s.view.value.columns ?? []).filter((id) => id.startsWith(DERIVED))
 			.map((id) => ({ id, label: id.slice(DERIVED.length) })), ...metrics,
 	];

@@ -8,7 +8,6 @@ import { importanceOf, RUNS_MIN, type Importance as Found } from '../../base/why
 import { neighbours } from '../../base/why/neighbour.ts';
 import { tellingParams } from '../../base/params.ts';
 import * as s from '../../state/index.ts';
-import { filled, parts, Str } from '../../strings/en.ts';
 
 const WIDTH = 300;
 /** Maximum time without a response of the page, in ms. */
@@ -75,14 +74,14 @@ function Table({ list }: { list: readonly Found[] }) {
 	const top = Math.max(0.05, ...list.map((f) => f.high));
 	return (
 		<table>
-			<thead><tr><th>{Str.Param}</th><th>{Str.ShareOfTheVariance}</th><th>{Str.n90Interval}</th><th>
-				<span class="unseen">{Str.AsABar}</span></th></tr></thead>
+			<thead><tr><th>Param</th><th>Share of the variance</th><th>90 % interval</th><th>
+				<span class="unseen">As a bar</span></th></tr></thead>
 			<tbody>{list.map((f) => (
 				<tr key={f.name} class={f.sure ? '' : 'unsure'}>
 					<td>{f.name}</td>
 					<td class="num">{f.sure ? percent(f.share) : <span
-						class="dim">{Str.cannotTell}</span>}</td>
-					<td class="num">{parts(Str.xToX, percent(f.low), percent(f.high))}</td>
+						class="dim">cannot tell</span>}</td>
+					<td class="num">{percent(f.low)} to {percent(f.high)}</td>
 					<td class="bar"><Bar f={f} top={top} /></td>
 				</tr>
 			))}</tbody>
@@ -97,7 +96,7 @@ function Neighbours() {
 	if (!list.length) return null;
 	return (
 		<>
-			<h2>{parts(Str.NextToTheBestRunX, s.nameOf(s.best.value!.id, s.best.value!))}</h2>
+			<h2>Next to the best run, {s.nameOf(s.best.value!.id, s.best.value!)}</h2>
 			<ul>{list.map((n) => (
 				<li key={n.run.id}><a href={s.runAddress(n.run.id)}>
 					{s.nameOf(n.run.id, n.run)}</a>: {n.text}</li>
@@ -107,7 +106,9 @@ function Neighbours() {
 }
 
 function explanation(n: number): string {
-	return filled(Str.ShareOfTheVarianceOf, s.goal.value!.key, count(n, Str.run));
+	return `Share of the variance of ${s.goal.value!.key} over ${count(n, 'run')} that is lost when a param's `
+		+ 'values are permuted, by models on runs they have not seen. “Cannot tell”: a permuted copy of a '
+		+ 'param does as well. Importance is correlation, not causation.';
 }
 
 export function Importance() {
@@ -117,10 +118,9 @@ export function Importance() {
 	return (
 		<div class="card importance">
 			{few ? <p>{q.names.length
-				? filled(Str.NeedsXRunsXNow, RUNS_MIN, q.target.length)
-				: Str.NoParamDiffersBetween}</p>
-				: !list ? <p class="dim" role="status">{parts(Str.LookingX,
-					Math.round(share * 100))}</p> : <>
+				? `Needs ${RUNS_MIN} runs (${q.target.length} now).`
+				: 'No param differs between the runs that have a value.'}</p>
+				: !list ? <p class="dim" role="status">Looking: {Math.round(share * 100)} %</p> : <>
 					<p class="dim">{explanation(q.target.length)}</p>
 					<Table list={list} /></>}
 			<Neighbours />

@@ -10,7 +10,6 @@ import { fellOut } from '../../base/goal.ts';
 import { tellingParams } from '../../base/params.ts';
 import { isBrushed, ParallelChart, type ParallelData } from '../../charts/parallel.ts';
 import * as s from '../../state/index.ts';
-import { filled, parts, Str } from '../../strings/en.ts';
 import { Chooser } from '../base/chooser.tsx';
 import { colourOf } from '../base/theme.ts';
 import { axisChoices, axisOf, axisScale, metricsOf, type Axis } from './axes.ts';
@@ -54,7 +53,7 @@ function pictureOf(list: readonly Run[], axes: readonly Axis[], brushes: Brushes
 	};
 	return {
 		axes: axes.map((a, k) => ({
-			title: a.title + (scales[k]!.log ? Str.log : ''), ticks: scales[k]!.ticks,
+			title: a.title + (scales[k]!.log ? ' (log)' : ''), ticks: scales[k]!.ticks,
 			brush: brushes[a.title] ?? null, spread: scales[k]!.discrete ? SPREAD : 0,
 		})),
 		lines: list.map((r, i) => ({
@@ -69,11 +68,11 @@ function Brushed({ ids, clear }: { ids: readonly string[]; clear: () => void }) 
 	const most = ids.length > SHOW_MAX;
 	const show = () => s.setShown(new Set(ids.slice(0, SHOW_MAX)));
 	return (
-		<><b>{count(ids.length, Str.run)}</b> {Str.withinTheBrushes}
+		<><b>{count(ids.length, 'run')}</b> within the brushes
 			<button type="button" disabled={!ids.length} onClick={show}>
-				{parts(Str.ShowXInTheCharts, most ? filled(Str.xOfThem, SHOW_MAX)
-					: Str.onlyThese)}</button>
-			<button type="button" onClick={clear}>{Str.Clear}</button></>
+				Show {most ? `${SHOW_MAX} of them`
+					: 'only these'} in the charts</button>
+			<button type="button" onClick={clear}>Clear</button></>
 	);
 }
 
@@ -119,10 +118,10 @@ function Axes({ now }: { now: readonly string[] }) {
 	const toggle = (id: string) => s.go({ axes: now.includes(id) ? now.filter((a) => a !== id) : [...now, id] });
 	return (
 		<>
-			<Chooser name={Str.Axes} now={String(now.length)} list={axisChoices()} on={now}
+			<Chooser name="Axes" now={String(now.length)} list={axisChoices()} on={now}
 				choose={toggle} />
 			{s.view.value.axes && <button type="button" class="quiet"
-				onClick={() => s.go({ axes: null })}>{Str.DefaultAxes}</button>}
+				onClick={() => s.go({ axes: null })}>Default axes</button>}
 		</>
 	);
 }
@@ -139,21 +138,22 @@ export function Parallel() {
 	useParallel(box, { brushed, axes, chosen });
 	const lit = s.lit.value === null ? undefined : s.runs.value.find((r) => r.id === s.lit.value);
 	const axis = chosen.value === null ? undefined : axes.value[chosen.value];
-	const spoken = [axis && filled(Str.AxisX, axis.title), lit
+	const spoken = [axis && `Axis ${axis.title}`, lit
 		&& `${s.nameOf(lit.id, lit)}: ${placeOf(axes.value, lit)}`]
 		.filter(Boolean).join('; ');
 	const lost = s.rows.value.filter(fellOut).length;
-	const label = filled(Str.ParamsAndGoalOfXUp, count(s.rows.value.length, Str.run));
+	const label = `Params and goal of ${count(s.rows.value.length, 'run')}; up and down walk through the runs, `
+		+ 'left and right through the axes';
 	return (
 		<div class="card chart parallel">
 			<p class="options">
 				<Axes now={axes.value.map((a) => a.id)} />
 				{Object.keys(brushes).length > 0
 					? <Brushed ids={brushed.value} clear={() => s.go({ brushes: {} })} />
-					: <span class="dim">{Str.DragAlongAnAxisToPick}</span>}
-				{lost > 0 && <span class="dim">{parts(Str.greyXFailedOrDiverged,
-					count(lost, Str.run))}</span>}
-				<TableOf name={Str.ParamsAndGoal} axes={() => axes.value} />
+					: <span class="dim">Drag along an axis to pick runs; by keyboard, press Space at
+						the first and at the last. The best is at the top.</span>}
+				{lost > 0 && <span class="dim">grey: {count(lost, 'run')} failed or diverged</span>}
+				<TableOf name="Params and goal" axes={() => axes.value} />
 			</p>
 			<div class="plot" ref={box} tabIndex={0} role="group" data-parallel
 				aria-label={label} aria-describedby="parallel-said" />

@@ -2,14 +2,13 @@
 // Pivot table of two params: mean, standard deviation and number of runs of the goal, or of another column.
 import { useSignal, useSignalEffect } from '@preact/signals';
 import { count, decimalsBy, fixed } from '../../base/format.ts';
-import { meanOf } from '../../base/group.ts';
+import { meanOf, PLUS_MINUS } from '../../base/group.ts';
 import { tellingParams } from '../../base/params.ts';
 import { pivotOf, type Pivot as Found, type PivotCell } from '../../base/why/pivot.ts';
 import type { TextTable } from '../../base/text/texttable.ts';
 import type { Run } from '../../base/types.ts';
 import { emptyPivot, type Pivot as Choice } from '../../base/url.ts';
 import * as s from '../../state/index.ts';
-import { filled, parts, Str } from '../../strings/en.ts';
 import { Opener } from '../base/bits.tsx';
 import { Chooser } from '../base/chooser.tsx';
 import { CopyText } from '../base/copytext.tsx';
@@ -60,7 +59,7 @@ function tableOf(c: Choice): Table {
 function textOf(t: Table, c: PivotCell): string {
 	const d = t.decimals(c.mean);
 	const write = (v: number) => (t.value.id === 'time' ? t.value.format(v) : fixed(v, d));
-	return c.n === 0 ? Str.noValue : write(c.mean) + (Number.isNaN(c.std) ? '' : ` ± ${write(c.std)}`);
+	return c.n === 0 ? 'no value' : write(c.mean) + (Number.isNaN(c.std) ? '' : ` ± ${write(c.std)}`);
 }
 
 /** Shade of a mean by its order among all; 0: unknown. */
@@ -70,16 +69,16 @@ function shadeOf(t: Table, c: PivotCell): number {
 }
 
 function Cell({ t, c, of }: { t: Table; c: PivotCell | null; of: string }) {
-	if (!c) return <td class="num none" title={filled(Str.xNoRun, of)}>·</td>;
+	if (!c) return <td class="num none" title={`${of}: no run`}>·</td>;
 	const lacking = c.runs.length - c.left - c.n;
-	const all = count(c.runs.length, Str.run) + (lacking && c.n ? filled(Str.xWithoutAValue, lacking) : '');
+	const all = count(c.runs.length, 'run') + (lacking && c.n ? `, ${lacking} without a value` : '');
 	return (
 		<td class={`num shade${shadeOf(t, c)}` + (c.n && c.mean === t.best ? ' best' : '')}>
 			<button type="button" class="quiet"
-				title={`${filled(Str.xXShowsThemAloneIn, of, all)}. ${Str.PlusMinusIs}`}
+				title={`${of}: ${all}; shows them alone in the charts. ${PLUS_MINUS}`}
 				onClick={() => s.setShown(new Set(c.runs.slice(0, SHOW_MAX).map((r) => r.id)))}>
 				{textOf(t, c)} <span class="dim">{meanOf(c.n, c.left)
-					|| filled(Str.nX, c.n)}</span></button>
+					|| `n ${c.n}`}</span></button>
 		</td>
 	);
 }
@@ -88,10 +87,10 @@ function Grid({ t }: { t: Table }) {
 	const { rows, columns, cells } = t.found;
 	const [rowTitle, columnTitle] = [t.rows.title, t.columns.title];
 	return (
-		<div class="scroll" tabIndex={0} role="region" aria-label={filled(Str.xByX, rowTitle, columnTitle)}>
+		<div class="scroll" tabIndex={0} role="region" aria-label={`${rowTitle} by ${columnTitle}`}>
 			<table>
-				<caption class="unseen">{parts(Str.xByXAndXMean, t.value.title, rowTitle,
-					columnTitle)}</caption>
+				<caption class="unseen">{t.value.title} by {rowTitle} and {columnTitle}
+					: mean, standard deviation, number of runs</caption>
 				<thead><tr><th scope="col">{rowTitle} ╲ {columnTitle}</th>{columns.map((k) => (
 					<th key={k} scope="col" class="num">{k}</th>))}</tr></thead>
 				<tbody>{rows.map((row, i) => (
@@ -128,16 +127,16 @@ export function Pivot() {
 	return (
 		<div class="card pivot">
 			<p class="options">
-				<Chooser name={Str.Rows} now={label(c.rows)} list={list}
+				<Chooser name="Rows" now={label(c.rows)} list={list}
 					choose={(rows) => go({ rows })} />
-				<Chooser name={Str.Columns} now={label(c.columns)} list={list}
+				<Chooser name="Columns" now={label(c.columns)} list={list}
 					choose={(columns) => go({ columns })} />
-				<Chooser name={Str.Cells} now={label(c.value)} list={list}
+				<Chooser name="Cells" now={label(c.value)} list={list}
 					choose={(value) => go({ value })} />
-				<Opener word={Str.Copy} open={copying} panel={(close) => <CopyText
-					label={Str.CopyThePivot} table={() => textTable(t)} close={close} />} />
-				{t.found.left > 0 && <span class="dim">{parts(Str.xFoundNoPlace, count(t.found.left,
-					Str.moreValue))}</span>}
+				<Opener word="Copy" open={copying} panel={(close) => <CopyText
+					label="Copy the pivot" table={() => textTable(t)} close={close} />} />
+				{t.found.left > 0 && <span class="dim">{count(t.found.left,
+					'more value')} found no place</span>}
 			</p>
 			<Grid t={t} />
 		</div>

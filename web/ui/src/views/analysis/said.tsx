@@ -6,7 +6,6 @@ import { count } from '../../base/format.ts';
 import { fellOut } from '../../base/goal.ts';
 import { numbersOf, relationOf, relationWords } from '../../base/why/relation.ts';
 import * as s from '../../state/index.ts';
-import { filled, Str } from '../../strings/en.ts';
 import { Opener } from '../base/bits.tsx';
 import { DataTable } from '../base/datatable.tsx';
 import type { Axis } from './axes.ts';
@@ -37,7 +36,7 @@ function bestOn(a: Axis, others: readonly Axis[], list: readonly Run[]): string[
 	const there = list.filter((r) => !fellOut(r) && Number.isFinite(number(a)(r)));
 	if (!a.dir || !there.length) return [];
 	const best = there.reduce((b, r) => (sign * (number(a)(r) - number(a)(b)) > 0 ? r : b));
-	return [filled(Str.BestXXAtXX, a.title, textOf(a, best), placeOf(others, best), s.nameOf(best.id, best))];
+	return [`Best ${a.title}: ${textOf(a, best)} at ${placeOf(others, best)} (${s.nameOf(best.id, best)}).`];
 }
 
 /** "12 points", and which runs are missing. */
@@ -47,24 +46,24 @@ function numbered(list: readonly Run[], axes: readonly Axis[], word: string): st
 		return v === null || typeof v === 'number' && !Number.isFinite(v);
 	})).length;
 	const lost = list.filter(fellOut).length;
-	return count(list.length, word) + (lacking ? filled(Str.xWithoutAValue, lacking) : '')
-		+ (lost ? filled(Str.xFailedOrDivergedLeft, lost) : '') + '.';
+	return count(list.length, word) + (lacking ? `, ${lacking} without a value` : '')
+		+ (lost ? `, ${lost} failed or diverged (left out of what follows)` : '') + '.';
 }
 
 /** Summary of a scatter plot. */
 export function scatterSaid(list: readonly Run[], x: Axis, y: Axis): string[] {
 	const counting = list.filter((r) => !fellOut(r));
 	const words = [x, y].find((a) => isOfWords(a, list));
-	const relation = x.id === y.id ? [] : [words ? filled(Str.TheValuesOfXAreWords, words.title)
+	const relation = x.id === y.id ? [] : [words ? `The values of ${words.title} are words: they have no order.`
 		: relationWords(x.title, y.title, relationOf(counting.map(number(x)), counting.map(number(y))))];
-	return [numbered(list, [x, y], Str.point), ...relation, ...bestOn(y, [x], list)];
+	return [numbered(list, [x, y], 'point'), ...relation, ...bestOn(y, [x], list)];
 }
 
 /** Summary of parallel coordinates: which axes correlate with the goal, with simultaneous intervals. */
 export function parallelSaid(list: readonly Run[], axes: readonly Axis[]): string[] {
 	const goal = [...axes].reverse().find((a) => a.dir !== null && !isOfWords(a, list));
 	const others = axes.filter((a) => a !== goal);
-	const first = numbered(list, axes, Str.line);
+	const first = numbered(list, axes, 'line');
 	if (!goal) return [first];
 	const counting = list.filter((r) => !fellOut(r));
 	const y = counting.map(number(goal));
@@ -77,9 +76,9 @@ export function parallelSaid(list: readonly Run[], axes: readonly Axis[]): strin
 	const words = others.filter((a) => isOfWords(a, list)).map((a) => a.title);
 	return [
 		first, ...sure.slice(0, SENTENCES_MAX).map(({ a, f }) => relationWords(a.title, goal.title, f)),
-		...more.length ? [filled(Str.SoDoX, more.join(', '))] : [],
-		...unsure.length ? [filled(Str.CannotTellWhetherXMovesWith, goal.title, unsure.join(', '))] : [],
-		...words.length ? [filled(Str.WordsWhichHaveNoOrder, words.join(', '))] : [],
+		...more.length ? [`So do ${more.join(', ')}.`] : [],
+		...unsure.length ? [`Cannot tell whether ${goal.title} moves with ${unsure.join(', ')}.`] : [],
+		...words.length ? [`Words, which have no order: ${words.join(', ')}.`] : [],
 		...bestOn(goal, others, list),
 	];
 }
@@ -96,8 +95,8 @@ export function TableOf({ name, axes }: { name: string; axes: () => readonly Axi
 		const own = [...new Map(axes().map((a) => [a.id, a])).values()];
 		const row = (r: Run) => ({ id: r.id, name: s.nameOf(r.id, r), href: s.runAddress(r.id),
 			cells: own.map((a) => textOf(a, r)) });
-		return <DataTable name={name} caption={`${name}: ${count(s.rows.value.length, Str.run)}`} row={row}
-			head={[Str.Run, ...own.map((a) => a.title)]} rows={s.rows.value} close={close} />;
+		return <DataTable name={name} caption={`${name}: ${count(s.rows.value.length, 'run')}`} row={row}
+			head={['Run', ...own.map((a) => a.title)]} rows={s.rows.value} close={close} />;
 	};
-	return <span class="numbers"><Opener word={Str.Table} open={open} panel={table} /></span>;
+	return <span class="numbers"><Opener word="Table" open={open} panel={table} /></span>;
 }

@@ -12,7 +12,6 @@ import { emptyScatter, type Scatter as Choice } from '../../base/url.ts';
 import { ScatterChart, type ScatterData } from '../../charts/scatter.ts';
 import { lookAt } from '../../base/colour.ts';
 import * as s from '../../state/index.ts';
-import { filled, parts, Str } from '../../strings/en.ts';
 import { Chooser } from '../base/chooser.tsx';
 import { colourOf, theme } from '../base/theme.ts';
 import { axisChoices, axisOf, axisScale, metricsOf, type Axis } from './axes.ts';
@@ -57,8 +56,8 @@ function pictureOf(list: readonly Run[], c: Choice): ScatterData {
 	const colour = colours(c.colour ? axisOf(c.colour, list) : null, list);
 	const at = (r: Run): [number | null, number | null] => [sx.at(x.value(r)), sy.at(y.value(r))];
 	return {
-		x: { title: x.title + (sx.log ? Str.log : ''), ticks: sx.ticks },
-		y: { title: y.title + (sy.log ? Str.log : ''), ticks: sy.ticks },
+		x: { title: x.title + (sx.log ? ' (log)' : ''), ticks: sx.ticks },
+		y: { title: y.title + (sy.log ? ' (log)' : ''), ticks: sy.ticks },
 		points: list.map((r) => {
 			const [px, py] = at(r);
 			return { id: r.id, name: s.nameOf(r.id, r), colour: colour(r), x: px, y: py, back: fellOut(r) };
@@ -97,15 +96,15 @@ function Options({ c }: { c: Choice }) {
 	};
 	return (
 		<>
-			<Chooser name={Str.XAxis} now={label(c.x)} list={list} choose={(x) => go({ x })} />
-			<Chooser name={Str.YAxis} now={label(c.y)} list={list} choose={(y) => go({ y })} />
-			<Chooser name={Str.Colour} now={c.colour ? label(c.colour) : Str.TheRunsOwn}
-				list={[{ id: '', label: Str.TheRunsOwn }, ...list]} choose={(colour) => go({
+			<Chooser name="X axis" now={label(c.x)} list={list} choose={(x) => go({ x })} />
+			<Chooser name="Y axis" now={label(c.y)} list={list} choose={(y) => go({ y })} />
+			<Chooser name="Colour" now={c.colour ? label(c.colour) : "The run's own"}
+				list={[{ id: '', label: "The run's own" }, ...list]} choose={(colour) => go({
 					colour })} />
 			{(['x', 'y'] as const).map((a) => <button key={a} type="button" aria-pressed={c.log.includes(a)}
-				onClick={() => toggle(a)}>{parts(Str.LogOfX, a)}</button>)}
-			<button type="button" aria-pressed={c.front} title={Str.RunsThatNoOtherBeats}
-				onClick={() => go({ front: !c.front })}>{Str.ParetoFront}</button>
+				onClick={() => toggle(a)}>Log {a}</button>)}
+			<button type="button" aria-pressed={c.front} title="Runs that no other beats in both"
+				onClick={() => go({ front: !c.front })}>Pareto front</button>
 		</>
 	);
 }
@@ -113,13 +112,14 @@ function Options({ c }: { c: Choice }) {
 /** Number of selected runs and the actions for them. */
 function Picked({ picked }: { picked: Signal<string[]> }) {
 	const ids = picked.value;
-	if (!ids.length) return <span class="dim">{Str.DragARectangleToPick}</span>;
+	if (!ids.length) return <span class="dim">
+		Drag a rectangle to pick runs; by keyboard, press Space at two corners</span>;
 	return (
-		<><b>{count(ids.length, Str.run)}</b>
+		<><b>{count(ids.length, 'run')}</b>
 			<button type="button" onClick={() => s.setShown(new Set(ids.slice(0, SHOW_MAX)))}>
-				{parts(Str.ShowXInTheCharts, ids.length > SHOW_MAX ? filled(Str.xOfThem, SHOW_MAX)
-					: Str.onlyThese)}</button>
-			<button type="button" onClick={() => (picked.value = [])}>{Str.Clear}</button></>
+				Show {ids.length > SHOW_MAX ? `${SHOW_MAX} of them`
+					: 'only these'} in the charts</button>
+			<button type="button" onClick={() => (picked.value = [])}>Clear</button></>
 	);
 }
 
@@ -137,12 +137,12 @@ export function Scatter() {
 		return [x, y, ...colour ? [colour] : []].map((id) => axisOf(id, s.rows.value));
 	});
 	const said = useComputed(() => scatterSaid(s.rows.value, axes.value[0]!, axes.value[1]!));
-	const label = filled(Str.xByXAndXArrows, count(s.rows.value.length, Str.run), axes.value[0]!.title,
-		axes.value[1]!.title);
+	const label = `${count(s.rows.value.length, 'run')} by ${axes.value[0]!.title} and `
+		+ `${axes.value[1]!.title}; arrows walk through the runs`;
 	const lit = s.lit.value === null ? undefined : s.runs.value.find((r) => r.id === s.lit.value);
 	return (
 		<div class="card chart scatter">
-			<p class="options"><Options c={c} /> <TableOf name={Str.Scatter} axes={() => axes.value} />
+			<p class="options"><Options c={c} /> <TableOf name="Scatter" axes={() => axes.value} />
 				<Picked picked={picked} /></p>
 			<div class="plot" ref={box} tabIndex={0} role="group" data-scatter
 				aria-label={label} aria-describedby="scatter-said" />

@@ -3,7 +3,6 @@
 import type { ComponentChildren } from 'preact';
 import { emptyPivot, emptyScatter } from '../../base/url.ts';
 import * as s from '../../state/index.ts';
-import { filled, Str } from '../../strings/en.ts';
 import { GroupHead } from '../base/bits.tsx';
 import { lazy } from '../base/lazy.tsx';
 import { Importance } from './importance.tsx';
@@ -39,7 +38,7 @@ function MediaOfRuns() {
 	const open = (groups[MEDIA] ?? 0) > 0;
 	const runs = s.shown.value.slice(0, MEDIA_RUNS);
 	return (
-		<Part name={Str.Media} count={Str.ofTheRunsInTheCharts} open={open}
+		<Part name="Media" count="of the runs in the charts, side by side" open={open}
 			toggle={() => s.go({ groups: { ...groups, [MEDIA]: open ? 0 : 1 } })}>
 			{() => <Media runs={runs} />}</Part>
 	);
@@ -52,16 +51,15 @@ export function Why() {
 	return (
 		<>
 			{runs > 1 && differ > 0 && <>
-				<Part name={Str.ParamsAndGoal} count={runs} open={parallel}
+				<Part name="Params and goal" count={runs} open={parallel}
 					toggle={() => s.go({ parallel: !parallel })}>{() => <Parallel />}</Part>
-				<Part name={Str.Scatter} count={Str.anyTwoColumns} open={scatter !== null}
+				<Part name="Scatter" count="any two columns" open={scatter !== null}
 					toggle={() => s.go({ scatter: scatter ? null : emptyScatter })}>{() =>
 						<Scatter />}</Part>
-				<Part name={Str.Pivot} count={Str.twoParamsAsRowsAndColumns} open={pivot !== null}
+				<Part name="Pivot" count="two params as rows and columns" open={pivot !== null}
 					toggle={() => s.go({ pivot: pivot ? null : emptyPivot })}>{() =>
 						<Pivot />}</Part>
-				{s.goal.value && <Part name={Str.Importance} count={filled(Str.ofXParamsForTheGoal,
-					differ)}
+				{s.goal.value && <Part name="Importance" count={`of ${differ} params for the goal`}
 					open={importance}
 					toggle={() => s.go({ importance: !importance })}>{() => <Importance />}</Part>}
 			</>}

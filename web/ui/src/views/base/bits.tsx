@@ -5,7 +5,6 @@ import { useSignal, type Signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import type { Look } from '../../base/colour.ts';
-import { Str } from '../../strings/en.ts';
 import { stepItems, useFocus, usePlace } from './focus.ts';
 import { Icon, type IconName } from './icon.tsx';
 import { colourOf } from './theme.ts';
@@ -160,7 +159,7 @@ export function NameForm({ was, save, close }: NameFormOptions) {
 	const box = useRef<HTMLFormElement>(null);
 	useFocus(box, ['input'], { select: true });
 	const begin = async () => {
-		if (text.value.trim() === '') return void (wrong.value = Str.ItNeedsAName);
+		if (text.value.trim() === '') return void (wrong.value = 'It needs a name.');
 		try {
 			await save(text.value.trim());
 			close();
@@ -177,10 +176,10 @@ export function NameForm({ was, save, close }: NameFormOptions) {
 			e.stopPropagation(); // a surrounding panel stays open
 			close();
 		}}>
-			<input aria-label={Str.Name} value={text.value}
+			<input aria-label="Name" value={text.value}
 				onInput={(e) => (text.value = e.currentTarget.value)} />
-			<button type="submit" class="primary">{Str.Save}</button>
-			<button type="button" class="quiet" onClick={close}>{Str.Cancel}</button>
+			<button type="submit" class="primary">Save</button>
+			<button type="button" class="quiet" onClick={close}>Cancel</button>
 			{wrong.value && <span class="problem" role="alert">{wrong.value}</span>}
 		</form>
 	);

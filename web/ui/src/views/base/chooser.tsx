@@ -2,7 +2,6 @@
 // A button that shows the current choice, with a searchable panel of options.
 import { useSignal } from '@preact/signals';
 import { matchesWords } from '../../base/url.ts';
-import { filled, parts, Str } from '../../strings/en.ts';
 import { Panel } from './bits.tsx';
 import './later.ts';
 
@@ -33,8 +32,8 @@ function List({ name, list, choose, on, close }: Options & { close: () => void }
 	};
 	return (
 		<Panel label={name} close={close}>
-			<input type="search" placeholder={filled(Str.FindAmongX, list.length)}
-				aria-label={filled(Str.FindX, name)}
+			<input type="search" placeholder={`Find among ${list.length}`}
+				aria-label={`Find: ${name}`}
 				value={words.value} onInput={(e) => (words.value = e.currentTarget.value)}
 				onKeyDown={(e) => e.key === 'Enter' && found[0] && take(found[0].id)} />
 			<ul class="files">{found.slice(0, MOST).map((c) => (
@@ -43,8 +42,8 @@ function List({ name, list, choose, on, close }: Options & { close: () => void }
 					: <button type="button" class="quiet" onClick={() =>
 						take(c.id)}>{c.label}</button>}</li>
 			))}</ul>
-			{found.length > MOST && <span class="dim">{parts(Str.xMore, found.length - MOST)}</span>}
-			{!found.length && <span class="dim">{parts(Str.NothingContainsX, words.value)}</span>}
+			{found.length > MOST && <span class="dim">{found.length - MOST} more</span>}
+			{!found.length && <span class="dim">Nothing contains “{words.value}”.</span>}
 		</Panel>
 	);
 }

@@ -5,7 +5,6 @@ import { useRef } from 'preact/hooks';
 import { latexTable, markdownTable, type TextTable } from '../../base/text/texttable.ts';
 import { emptyView, type View } from '../../base/url.ts';
 import * as s from '../../state/index.ts';
-import { Str } from '../../strings/en.ts';
 import { Panel } from './bits.tsx';
 import { useFocus } from './focus.ts';
 
@@ -34,13 +33,14 @@ export function CopyLink({ to }: { to: Partial<View> }) {
 		const copied = await copy(link);
 		left.value = copied ? '' : link;
 		const near = /^(?:localhost|127\.[\d.]+|\[::1\])$/.test(location.hostname);
-		said.value = !copied ? Str.TheTextIsSelectedCtrl : near ? Str.CopiedItOpensOnThis : Str.Copied;
+		said.value = !copied ? 'The text is selected: Ctrl+C copies it'
+			: near ? 'Copied. It opens on this computer only.' : 'Copied';
 	};
 	return (
 		<>
-			<button type="button" onClick={() => void take()}>{Str.CopyLink}</button>
+			<button type="button" onClick={() => void take()}>Copy link</button>
 			<span class="dim" role="status">{said.value}</span>
-			{left.value && <Selected text={left.value} label={Str.LinkOfTheReport} rows={2} />}
+			{left.value && <Selected text={left.value} label="Link of the report" rows={2} />}
 		</>
 	);
 }
@@ -56,16 +56,16 @@ export function CopyText({ label, table, close }: Options) {
 	const said = useSignal('');
 	const take = async (form: (t: TextTable) => string) => {
 		text.value = form(table());
-		said.value = (await copy(text.value)) ? Str.Copied : Str.TheTextIsSelectedCtrl;
+		said.value = (await copy(text.value)) ? 'Copied' : 'The text is selected: Ctrl+C copies it';
 	};
 	return (
 		<Panel label={label} close={close}>
 			<span class="options">
-				<button type="button" onClick={() => void take(markdownTable)}>{Str.Markdown}</button>
-				<button type="button" onClick={() => void take(latexTable)}>{Str.LaTeX}</button>
+				<button type="button" onClick={() => void take(markdownTable)}>Markdown</button>
+				<button type="button" onClick={() => void take(latexTable)}>LaTeX</button>
 				<span class="dim" role="status">{said.value}</span>
 			</span>
-			{text.value && <Selected text={text.value} label={Str.TheTableAsText} rows={8} />}
+			{text.value && <Selected text={text.value} label="The table as text" rows={8} />}
 		</Panel>
 	);
 }

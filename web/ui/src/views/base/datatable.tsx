@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Values of a chart as a table in a panel, one row per line or point.
-import { filled, Str } from '../../strings/en.ts';
 import { Panel } from './bits.tsx';
 import './later.ts';
 
@@ -27,11 +26,10 @@ interface Options<T> {
 
 export function DataTable<T>({ name, caption, head, rows, row, close }: Options<T>) {
 	return (
-		<Panel label={filled(Str.ValuesX, name)} close={close}>
-			<button type="button" class="quiet" onClick={close}>{Str.Close}</button>
-			<div class="values" tabIndex={0} role="region" aria-label={filled(Str.ValuesX, name)}><table>
-				<caption>{caption}{rows.length > ROWS_MAX && filled(Str.xOfThemHere,
-					ROWS_MAX)}</caption>
+		<Panel label={`Values: ${name}`} close={close}>
+			<button type="button" class="quiet" onClick={close}>Close</button>
+			<div class="values" tabIndex={0} role="region" aria-label={`Values: ${name}`}><table>
+				<caption>{caption}{rows.length > ROWS_MAX && `, ${ROWS_MAX} of them here`}</caption>
 				<thead><tr>{head.map((h, i) => <th key={i} scope="col">{h}</th>)}</tr></thead>
 				<tbody>{rows.slice(0, ROWS_MAX).map(row).map((r) => (
 					<tr key={r.id}>

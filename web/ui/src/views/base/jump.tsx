@@ -3,7 +3,6 @@
 // the run highlighted.
 import type { Alert, Run } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
-import { filled, Str } from '../../strings/en.ts';
 import { Shape } from './bits.tsx';
 import { isBadEnd, withReason, type Statement } from './says.ts';
 
@@ -30,7 +29,7 @@ export function wayOf(r: Run, t: Statement): (() => void) | null {
 
 /** What a link of a statement shows when the pointer is on it. */
 export function hintOf(r: Run, t: Statement): string {
-	return withReason(r, t, isBadEnd(t) ? filled(Str.xWhyIsOnTheRunsPage, t.text) : t.alert?.text || t.text);
+	return withReason(r, t, isBadEnd(t) ? `${t.text}; why is on the run's page` : t.alert?.text || t.text);
 }
 
 function Say({ r, t, tab }: { r: Run; t: Statement; tab: number | undefined }) {

@@ -3,15 +3,14 @@
 import type { ComponentChildren, ComponentType } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { part, type Part } from '../../state/index.ts';
-import { Str } from '../../strings/en.ts';
 
 /** The error message with its button. */
 function LostPart({ of }: { of: Part<unknown> }) {
 	if (of.lost.value === null) return null;
 	return <p class="lost" role="alert">{of.lost.value === 'newer'
-		? Str.TheServerHasANewerVersion
-		: Str.APartOfThisPageCould} <button type="button" onClick={() => of.again()}>
-		{of.lost.value === 'newer' ? Str.Reload : Str.TryAgain}</button></p>;
+		? 'The server has a newer version of this page.'
+		: 'A part of this page could not be loaded.'} <button type="button" onClick={() => of.again()}>
+		{of.lost.value === 'newer' ? 'Reload' : 'Try again'}</button></p>;
 }
 
 interface Lazy<P> {

@@ -4,7 +4,6 @@ import type { Alert, Run } from '../../base/types.ts';
 import { short } from '../../base/format.ts';
 import { endedEarly } from '../../base/group.ts';
 import { plainText } from '../../base/words.ts';
-import { filled, Str } from '../../strings/en.ts';
 
 /** A statement about a run. */
 export interface Statement {
@@ -15,11 +14,11 @@ export interface Statement {
 }
 
 /** A short phrase for an alert at its place: its step unless the place is given in words. */
-export function alertText(a: Alert, at = a.step === null ? '' : filled(Str.stepX, a.step)): string {
+export function alertText(a: Alert, at = a.step === null ? '' : `step ${a.step}`): string {
 	if (!at) return a.text;
 	if (a.kind === 'nan') return a.text.replace(/step \d+/, at);
-	if (a.kind === 'spike') return a.value === null ? a.text : filled(Str.spikeXAtX, short(a.value), at);
-	return filled(a.kind === 'failed' ? Str.xAfterX : Str.xAtX, a.kind, at);
+	if (a.kind === 'spike') return a.value === null ? a.text : `spike ${short(a.value)} at ${at}`;
+	return a.kind === 'failed' ? `${a.kind} after ${at}` : `${a.kind} at ${at}`;
 }
 
 /** Statements about a run, most serious first, one per kind. */
@@ -34,7 +33,7 @@ export function statements(r: Run): Statement[] {
 		seen.add(a.kind);
 		out.push({ kind: a.kind, text: alertText(a), alert: a });
 	}
-	if (r.deleted) return [{ kind: 'deleted', text: Str.deleted, alert: null }, ...out];
+	if (r.deleted) return [{ kind: 'deleted', text: 'deleted', alert: null }, ...out];
 	if (!(r.status === 'failed' && seen.has('failed')) && (r.status !== 'finished' || !out.length))
 		out.unshift({ kind: r.status, text: statusText(r), alert: null });
 	return out;
@@ -53,8 +52,8 @@ const keyRank = (a: Alert): number => a.key === 'train/loss' ? 0 : a.key?.starts
 
 function statusText(r: Run): string {
 	const step = r.last_step;
-	if (r.status === 'running' && step !== null) return filled(Str.runningStepX, step);
-	if (endedEarly(r) && step !== null) return filled(Str.xAfterX, r.status, filled(Str.stepX, step));
+	if (r.status === 'running' && step !== null) return `running, step ${step}`;
+	if (endedEarly(r) && step !== null) return `${r.status} after step ${step}`;
 	return r.status;
 }
 

@@ -7,7 +7,6 @@ import { panelBlock, withPanel } from '../../base/report.ts';
 import { isExpression } from '../../base/filter/filter.ts';
 import * as s from '../../state/index.ts';
 import { changeReport, getReport, loadReports, makeReport, reports } from '../../state/saved/reports.ts';
-import { Str } from '../../strings/en.ts';
 import { CopyLink } from '../base/copytext.tsx';
 import { followed, Panel } from '../base/bits.tsx';
 
@@ -40,20 +39,20 @@ export function AddToReport({ metric, of, close }: { metric: string; of: string;
 	const make = () => take(makeReport(experiment, name.value.trim(), panelBlock(wordsOf(metric, of)) + '\n'));
 	if (done.value) {
 		const { id, name: title } = done.value;
-		return <Panel key="done" label={Str.AddToReport} close={close}>
-			<span role="status">{Str.AddedTo} <a href={s.addressOf(pageOf(id))}
+		return <Panel key="done" label="Add to report" close={close}>
+			<span role="status">Added to <a href={s.addressOf(pageOf(id))}
 				onClick={followed(() => s.go(pageOf(id), true))}>{title}</a>.</span>
 			<span class="options"><CopyLink to={{ experiment, ...pageOf(id) }} /></span></Panel>;
 	}
 	return (
-		<Panel label={Str.AddToReport} close={close}>
+		<Panel label="Add to report" close={close}>
 			<form class="tagform" onSubmit={(e) => {
 				e.preventDefault();
 				if (name.value.trim()) void make();
 			}}>
-				<input aria-label={Str.NameOfANewReport} placeholder={Str.NameOfANewReport}
+				<input aria-label="Name of a new report" placeholder="Name of a new report"
 					value={name.value} onInput={(e) => (name.value = e.currentTarget.value)} />
-				<button type="submit" disabled={!name.value.trim()}>{Str.NewReport}</button>
+				<button type="submit" disabled={!name.value.trim()}>New report</button>
 			</form>
 			{!!reports.value?.length && <ul class="files">{reports.value.map((r) => (
 				<li key={r.id}><button type="button" class="quiet"

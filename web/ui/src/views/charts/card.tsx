@@ -6,7 +6,6 @@ import { signal, useComputed, useSignal, useSignalEffect, type ReadonlySignal, t
 import { LineChart, NAME_APART, NAME_MARGIN, nameWidth, type ChartLine } from '../../charts/line/index.ts';
 import { isBytes, valueText, valueTexts } from '../../base/format.ts';
 import * as s from '../../state/index.ts';
-import { filled, parts, Str } from '../../strings/en.ts';
 import { lazy } from '../base/lazy.tsx';
 import { theme } from '../base/theme.ts';
 import { exactX, formatX, GROUP, linesOf, rangeOf, summary } from './lines.ts';
@@ -120,14 +119,13 @@ function Caption({ metric, note, smooth, chart, lines }: CaptionOptions) {
 		<figcaption>
 			<b title={metric}>{metric}</b>
 			{note && <span class="dim">{note}</span>}
-			{smooth && <span class="dim">{parts(Str.smoothedXRawValuesPale, v.smooth)}</span>}
+			{smooth && <span class="dim">smoothed {v.smooth}, raw values pale</span>}
 			{s.zoomOf(metric)
-				&& <button type="button" class="quiet" onClick={s.resetZoom}>{Str.ResetZoom}</button>}
+				&& <button type="button" class="quiet" onClick={s.resetZoom}>Reset zoom</button>}
 			<span class="grow" />
 			<span class="acts">
-				<button type="button" class="quiet" aria-pressed={big} aria-label={filled(Str.EnlargeX,
-					metric)}
-					title={big ? Str.CloseEscape : Str.Enlarge}
+				<button type="button" class="quiet" aria-pressed={big} aria-label={`Enlarge ${metric}`}
+					title={big ? 'Close (Escape)' : 'Enlarge'}
 					onClick={() => (large.value = big ? null : metric)}>{big ? '✕' : '⤢'}</button>
 				<ChartTools of={metric} name={metric} chart={chart} metric={metric}
 					lines={() => lines.value} formatX={(x) =>
@@ -156,7 +154,7 @@ export function ChartCard({ metric, note }: { metric: string; note?: string }) {
 				chart={chart} lines={lines} />
 			<div class="plot" ref={box} tabIndex={0} role="group" data-chart={metric}
 				aria-label={summary(metric, lines.value)} />
-			{none && <p class="nothing">{Str.NoPointsOfTheShownRuns}</p>}
+			{none && <p class="nothing">No points of the shown runs</p>}
 		</figure>
 	);
 }

@@ -8,7 +8,6 @@ import * as s from '../../state/index.ts';
 import { count, natural, paramText } from '../../base/format.ts';
 import { lookAt, type Look } from '../../base/colour.ts';
 import { AT_ONCE, chartOrder, frontKeys, openAtFirst, type ChartGroup } from '../../base/order.ts';
-import { filled, parts, Str } from '../../strings/en.ts';
 import { evenly, GroupHead, Key, Shades } from '../base/bits.tsx';
 import { afterFrame } from '../base/frame.ts';
 import { lazy } from '../base/lazy.tsx';
@@ -36,14 +35,14 @@ function values(key: string | null): readonly [string, Look[]][] {
 }
 
 const MEANINGS = {
-	hue: { by: Str.ColourBy, hint: Str.WhatTheColourOfALine, of: Str.ColourX, automatic: Str.ColourAutomatic },
-	dash: { by: Str.DashBy, hint: Str.WhatTheDashOfALine, of: Str.DashX, automatic: Str.DashAutomatic },
+	hue: { by: 'Colour by', hint: 'What the colour of a line means', of: 'Colour', automatic: 'Colour: automatic' },
+	dash: { by: 'Dash by', hint: 'What the dash of a line means', of: 'Dash', automatic: 'Dash: automatic' },
 };
 
 /** The param shown by colours or dashes. */
 function Meaning({ what, of, chosen }: { what: 'hue' | 'dash'; of: string | null; chosen: string | null }) {
 	const words = MEANINGS[what];
-	const named = (k: string) => filled(words.of, k.replace(/_/g, ' '));
+	const named = (k: string) => `${words.of}: ${k.replace(/_/g, ' ')}`;
 	const params = s.split.value.differ;
 	if (!params.length) return null;
 	return (
@@ -67,17 +66,18 @@ function Legend() {
 		<span class="looks wide">
 			<Meaning what="hue" of={hueParam} chosen={hue} />
 			{some.map(([v, looks]) => (
-				<span key={v} title={`${hueParam} ${v}: ${count(looks.length, Str.run)}`}>
+				<span key={v} title={`${hueParam} ${v}: ${count(looks.length, 'run')}`}>
 					<Shades looks={looks} />{paramText(v)}</span>
 			))}
-			{hues.length === 1 && s.drawn.value.length > 1 && <span>{Str.theSameInAll}</span>}
+			{hues.length === 1 && s.drawn.value.length > 1
+				&& <span>in all lines: another param tells them apart</span>}
 			<Meaning what="dash" of={dashParam} chosen={dash} />
 			{dashes.slice(0, LEGEND_MAX).map(([v, looks]) => (
 				<span key={v} title={`${dashParam} ${v}`}>
 					<Key look={{ ...DIM, dash: looks[0]!.dash }} on />{v}</span>
 			))}
 			{new Set(dashes.map(([, l]) => l[0]!.dash)).size < dashes.length
-				&& <span>{Str.valuesShareDashes}</span>}
+				&& <span>some values share a dash</span>}
 		</span>
 	);
 }
@@ -92,43 +92,44 @@ function Deferred({ of }: { of: () => ComponentChildren }) {
 }
 
 /** Words and tooltips of the x axis. */
-const AXES: Record<'step' | 'epoch' | 'time' | 'clock', [string, string?]> = { step: [Str.Step], epoch: [Str.Epoch],
-	time: [Str.Time, Str.SinceTheStartOfEachRun], clock: [Str.Clock, Str.DateAndTimeOfDay] };
+const AXES: Record<'step' | 'epoch' | 'time' | 'clock', [string, string?]> = { step: ['Step'], epoch: ['Epoch'],
+	time: ['Time', 'Since the start of each run'], clock: ['Clock', 'Date and time of day'] };
 
 export function Toolbar() {
 	const v = s.view.value;
 	const hasEpoch = s.runs.value.some((r) => s.stepsPerEpoch(r) !== null);
 	const axis = (x: keyof typeof AXES, off = false) => (
 		<button type="button" aria-pressed={v.x === x} disabled={off}
-			title={off ? Str.NeedsTheParamStepsPer : AXES[x][1]}
+			title={off ? 'Needs the param steps_per_epoch' : AXES[x][1]}
 			onClick={() => s.go({ x, zoom: null, epochZoom: null, ...x === 'clock' && { logX: false } })}>
 			{AXES[x][0]}</button>
 	);
 	return (
-		<div class="toolbar" role="toolbar" aria-label={Str.Charts}>
-			<span class="segmented" role="group" aria-label={Str.XAxis}>
+		<div class="toolbar" role="toolbar" aria-label="Charts">
+			<span class="segmented" role="group" aria-label="X axis">
 				{axis('step')}
 				{(hasEpoch || v.x === 'epoch') && axis('epoch', !hasEpoch)}
 				{axis('time')}{axis('clock')}</span>
 			{v.x !== 'clock' && <button type="button" aria-pressed={v.logX}
-				title={Str.XByFactorsWhatIsEarly}
-				onClick={() => s.go({ logX: !v.logX })}>{Str.LogX}</button>}
+				title="X by factors: what is early takes more room"
+				onClick={() => s.go({ logX: !v.logX })}>Log x</button>}
 			<button type="button" aria-pressed={v.log}
-				onClick={() => s.go({ log: !v.log })}>{Str.LogY}</button>
-			<button type="button" aria-pressed={v.full} title={Str.StretchTheAxisToSpikes}
-				onClick={() => s.go({ full: !v.full })}>{Str.FullRange}</button>
-			<label class="smooth">{Str.Smooth}
+				onClick={() => s.go({ log: !v.log })}>Log y</button>
+			<button type="button" aria-pressed={v.full}
+				title="Stretch the axis to spikes and runs that fell out"
+				onClick={() => s.go({ full: !v.full })}>Full range</button>
+			<label class="smooth">Smooth
 				<input type="range" min="0" max="0.99" step="0.01" value={v.smooth}
 					onInput={(e) => s.go({ smooth: Number(e.currentTarget.value) })} />
-				<output>{v.smooth || Str.off}</output>
+				<output>{v.smooth || 'off'}</output>
 			</label>
 			{(v.zoom || v.epochZoom) && <button type="button"
-				onClick={s.resetZoom}>{Str.ResetZoom}</button>}
+				onClick={s.resetZoom}>Reset zoom</button>}
 			{v.page === 'compare' && s.split.value.differ.length > 0 && <Grouping />}
 			<span class="grow" />
 			{!s.isGrouped.value && <Deferred of={() => <Legend />} />}
-			<input class="find" type="search" placeholder={Str.FindAChart} aria-label={Str.FindAChart}
-				value={v.find} title={Str.EveryWordMustOccurIn}
+			<input class="find" type="search" placeholder="Find a chart" aria-label="Find a chart"
+				value={v.find} title="Every word must occur in the metric's name"
 				onInput={(e) => s.go({ find: e.currentTarget.value })} />
 		</div>
 	);
@@ -147,8 +148,8 @@ function Group({ group }: { group: ChartGroup }) {
 				{keys.slice(0, n).map((k) => <ChartCard key={k} metric={k} />)}</div>}
 			{n > 0 && n < keys.length && (
 				<button type="button" onClick={() => show(n + AT_ONCE)}>
-					{keys.length - n > AT_ONCE ? filled(Str.ShowXMoreOfX, AT_ONCE, keys.length - n)
-						: filled(Str.ShowXMore, keys.length - n)}
+					{keys.length - n > AT_ONCE ? `Show ${AT_ONCE} more of ${keys.length - n}`
+						: `Show ${keys.length - n} more`}
 				</button>
 			)}
 		</section>
@@ -175,13 +176,13 @@ export function ChartGrid({ keys, after, only }: GridOptions) {
 		<>
 			<div class={'charts first n' + first.length}>
 				{first.map((k) => <ChartCard key={k} metric={k}
-					note={k !== g?.key ? undefined : g.dir ? filled(Str.goalX, g.dir)
-						: Str.goal} />)}
+					note={k !== g?.key ? undefined : g.dir ? `goal: ${g.dir}`
+						: 'goal'} />)}
 			</div>
 			{!words && !only && <Panels />}
 			{!words && after}
 			<Deferred of={() => groups.map((c) => <Group key={c.name} group={c} />)} />
-			{words && !groups.length && <p class="nothing">{parts(Str.NoMetricContainsX, words)}</p>}
+			{words && !groups.length && <p class="nothing">No metric contains “{words}”.</p>}
 		</>
 	);
 }

@@ -5,12 +5,11 @@ import { fieldText, TAG_FIELD } from '../../base/group.ts';
 import { allButSeed } from '../../base/repeats.ts';
 import { matchesWords, type Band, type Middle } from '../../base/url.ts';
 import * as s from '../../state/index.ts';
-import { parts, Str } from '../../strings/en.ts';
 import { Panel } from '../base/bits.tsx';
 import '../base/later.ts';
 
-const BANDS: [Band, string][] = [['minmax', Str.MinToMax], ['std', Str.std], ['se', Str.stdError],
-	['t95', Str.n95Interval]];
+const BANDS: [Band, string][] = [['minmax', 'Min to max'], ['std', '± std'], ['se', '± std error'],
+	['t95', '95 % interval']];
 const MIDDLES: [Middle, string][] = [['mean', 'mean'], ['median', 'median']];
 const LISTED = 100;
 
@@ -25,16 +24,16 @@ function Fields({ close }: { close: () => void }) {
 	const found = [...new Set(all)].filter((k) => matchesWords(words.value, [fieldText(k)]));
 	const toggle = (k: string) => s.go({ group: group.includes(k) ? group.filter((g) => g !== k) : [...group, k] });
 	return (
-		<Panel label={Str.GroupBy} close={close}>
-			<input type="search" placeholder={Str.FindAParamOrATag} aria-label={Str.FindAParamOrATag}
+		<Panel label="Group by" close={close}>
+			<input type="search" placeholder="Find a param or a tag" aria-label="Find a param or a tag"
 				value={words.value} onInput={(e) => (words.value = e.currentTarget.value)} />
 			<ul class="files">{found.slice(0, LISTED).map((k) => (
 				<li key={k}><label class="choice"><input type="checkbox" checked={group.includes(k)}
 					onChange={() => toggle(k)} /> {fieldText(k)}
-				{k.startsWith(TAG_FIELD) && <span class="dim"> {Str.tag}</span>}</label></li>
+				{k.startsWith(TAG_FIELD) && <span class="dim"> tag</span>}</label></li>
 			))}</ul>
 			{group.length > 0 && <button type="button" onClick={() => s.go({
-				group: [] })}>{Str.NoGroups}</button>}
+				group: [] })}>No groups</button>}
 		</Panel>
 	);
 }
@@ -64,19 +63,18 @@ export function Grouping() {
 	return (
 		<span class="grouping">
 			{repeats.length > 0 && <button type="button" aria-pressed={on}
-				title={Str.RepeatsOfTheSameSetting}
-				onClick={() => s.go({ group: on ? [] : repeats })}>{Str.GroupByAllButSeed}</button>}
+				title="Repeats of the same setting together: one line and one row for all seeds"
+				onClick={() => s.go({ group: on ? [] : repeats })}>Group by all but seed</button>}
 			<span class="pop">
 				<button type="button" aria-expanded={open.value} aria-pressed={group.length > 0 && !on}
-					title={Str.OneLineAndOneRowFor}
-					onClick={() => (open.value = !open.value)}>{parts(Str.GroupByX,
-						group.length > 0 && !on
-						? ' ' + group.map(fieldText).join(', ').slice(0, 24) : '')}</button>
+					title="One line and one row for all runs of the same values"
+					onClick={() => (open.value = !open.value)}>Group by{group.length > 0 && !on
+						? ' ' + group.map(fieldText).join(', ').slice(0, 24) : ''}</button>
 				{open.value && <Fields close={() => (open.value = false)} />}
 			</span>
-			{group.length > 0 && <Choice label={Str.Line} title={Str.WhatTheLineOfAGroup} value={middle}
+			{group.length > 0 && <Choice label="Line" title="What the line of a group is" value={middle}
 				list={MIDDLES} set={(to) => s.go({ middle: to })} />}
-			{group.length > 0 && <Choice label={Str.Band} title={Str.WhatIsDrawnAroundAGroups}
+			{group.length > 0 && <Choice label="Band" title="What is drawn around a group's line"
 				value={band} list={BANDS} set={(to) => s.go({ band: to })} />}
 		</span>
 	);

@@ -8,7 +8,6 @@ import { clockText, count, natural, short, sinceStart } from '../../base/format.
 import { fellOut } from '../../base/goal.ts';
 import { smooth } from '../../base/series.ts';
 import * as s from '../../state/index.ts';
-import { filled, Str } from '../../strings/en.ts';
 import { alertText } from '../base/says.ts';
 import { colourOf } from '../base/theme.ts';
 
@@ -58,8 +57,8 @@ export function flagsOf(r: Pick<Run, 'alerts'>, key: string, t: Series, unit: st
 		if (a.kind === 'diverged' && r.alerts.some((b) => b.kind === 'nan' && b.key === key)) continue;
 		const x = flagX(a, t, unit);
 		if (x === null || x === -Infinity) continue;
-		const at = unit === 'step' ? filled(Str.stepX, a.step ?? place(x))
-			: unit === 'epoch' ? filled(Str.epochX, place(x)) : place(x);
+		const at = unit === 'step' ? `step ${a.step ?? place(x)}`
+			: unit === 'epoch' ? `epoch ${place(x)}` : place(x);
 		const i = t.xs.indexOf(x);
 		const y = a.kind === 'failed' ? t.ys[i] ?? null : a.value !== null && Number.isFinite(a.value) ? a.value
 			: null;
@@ -73,7 +72,7 @@ function takenBackLines(r: Run, key: string): ChartLine[] {
 	const back = s.takenBack.value;
 	const list = back?.run === r.id ? back.series.get(key) ?? [] : [];
 	return list.map((t, i) => ({
-		id: `${r.id}:${i}`, name: filled(Str.beforeRestartX, i + 1),
+		id: `${r.id}:${i}`, name: `before restart ${i + 1}`,
 			colour: colourOf(s.looks.value.byRun.get(r.id)),
 		dash: [2, 4],
 		xs: t.xs, ys: t.ys, smooth: null, fit: true, badX: t.badX, badToEnd: t.badToEnd, end: 'none' as const,
@@ -185,8 +184,8 @@ export function summary(key: string, lines: readonly ChartLine[]): string {
 	const bits = lines.slice(0, 30).map((l) => {
 		const i = lastPoint(l.ys);
 		const words = l.flags.map((f) => f.text).join(', ');
-		return filled(Str.xEndsAtXX, l.name, i < 0 ? Str.noNumber : short(l.ys[i]!), words ? ' (' + words + ')'
-			: '');
+		return `${l.name}: ends at ${i < 0 ? 'no number' : short(l.ys[i]!)}${words ? ' (' + words + ')'
+			: ''}`;
 	});
-	return `${key}, ${count(lines.length, s.isGrouped.value ? Str.group : Str.run)}. ${bits.join('; ')}`;
+	return `${key}, ${count(lines.length, s.isGrouped.value ? 'group' : 'run')}. ${bits.join('; ')}`;
 }

@@ -8,7 +8,6 @@ import { csvCell, isBytes, valueText, valueTexts } from '../../base/format.ts';
 import { FORMULA, over, panelMetrics, panelWords, patternOf, type Panel } from '../../base/panel.ts';
 import { LineChart, type ChartLine, type NearLine } from '../../charts/line/index.ts';
 import * as s from '../../state/index.ts';
-import { filled, parts, Str } from '../../strings/en.ts';
 import { Chooser } from '../base/chooser.tsx';
 import { saveBlob } from '../base/save.ts';
 import { theme } from '../base/theme.ts';
@@ -124,7 +123,7 @@ function useChart({ box, p, keys, lines }: Drawing): RefObject<LineChart | null>
 	return chart;
 }
 
-const titleOf = (p: Panel) => p.metrics + (p.x ? filled(Str.overX, p.x) : '');
+const titleOf = (p: Panel) => p.metrics + (p.x ? ` over ${p.x}` : '');
 
 /** The drawn points as CSV, one row each. */
 function csvOf(lines: readonly ChartLine[], x: string): string {
@@ -148,19 +147,20 @@ function Choices({ p, change }: CardOptions) {
 		change({ ...p, metrics: (on.includes(k) ? on.filter((o) => o !== k) : [...on, k]).join() });
 	return (
 		<>
-			<Chooser name={Str.Metrics} now={on.length ? String(on.length) : Str.Choose} list={list} on={on}
+			<Chooser name="Metrics" now={on.length ? String(on.length) : 'Choose'} list={list} on={on}
 				choose={toggle} />
-			<input aria-label={Str.PatternOfMetricsOrAFormula} class="pattern"
-				placeholder={Str.OrAPatternLossErrorA} title={Str.AFormulaBetweenBlanks}
+			<input aria-label="Pattern of metrics, or a formula" class="pattern"
+				placeholder="Or a pattern: loss|error, a formula: = train/loss - val/loss"
+					title="A formula: + - * / ^ between blanks, params.lr, abs exp log sqrt min max"
 				value={formula ? p.metrics
 					: patternOf(p.metrics) === null ? '' : p.metrics.slice(1, -1)}
 				onChange={(e) => {
 					e.currentTarget.closest('.panel')!.scrollIntoView({ block: 'nearest' });
 					change({ ...p, metrics: panelWords(e.currentTarget.value) });
 				}} />
-			<Chooser name={Str.Over} now={p.x || s.view.value.x} choose={(x) => change({ ...p, x })}
-				list={[{ id: '', label: Str.TheViewsAxis }, ...list]} />
-			<button type="button" class="quiet" aria-label={Str.RemoveThePanel}
+			<Chooser name="Over" now={p.x || s.view.value.x} choose={(x) => change({ ...p, x })}
+				list={[{ id: '', label: "The view's axis" }, ...list]} />
+			<button type="button" class="quiet" aria-label="Remove the panel"
 				onClick={() => change(null)}>✕</button>
 		</>
 	);
@@ -178,17 +178,17 @@ function Card({ p, change }: CardOptions) {
 	});
 	const chart = useChart({ box, p, keys, lines });
 	const title = titleOf(p);
-	const wrong = patternOf(p.metrics) === '' ? Str.ThisPatternCannotBeRead : Str.NoMetricIsChosen;
+	const wrong = patternOf(p.metrics) === '' ? 'This pattern cannot be read' : 'No metric is chosen';
 	const refused = s.refusedFormulas.value[p.metrics];
 	return (
 		<figure class="card chart panel" data-panel={p.metrics}>
 			<figcaption><Choices p={p} change={change} /><span class="grow" />
-				{more > 0 && <span class="dim">{parts(Str.xMoreMatch, more)}</span>}
+				{more > 0 && <span class="dim">{more} more match</span>}
 				<ChartTools of={LIMITS + title} name={title} chart={chart} metric={keys[0] ?? ''}
 					lines={() => lines.value} formatX={(x) => panelX(p, x)} />
 				<button type="button" class="quiet" onClick={() => saveBlob(new
 					Blob([csvOf(lines.value, p.x
-					|| s.view.value.x)], { type: 'text/csv' }), title, 'csv')}>{Str.CSV}</button>
+					|| s.view.value.x)], { type: 'text/csv' }), title, 'csv')}>CSV</button>
 			</figcaption>
 			<div class="plot" ref={box} tabIndex={0} role="group" data-chart={'panel ' + title}
 				aria-label={summary(title, lines.value)} />
@@ -202,12 +202,12 @@ export function Panels() {
 	const change = (i: number, to: Panel | null) =>
 		s.go({ panels: to ? list.map((p, k) => (k === i ? to : p)) : list.filter((_, k) => k !== i) });
 	return (
-		<section class="group panels" aria-label={Str.Panels}>
+		<section class="group panels" aria-label="Panels">
 			{list.length > 0 && <div class="charts">{list.map((p, i) => (
 				<Card key={i + p.x} p={p} change={(to) => change(i, to)} />))}</div>}
-			<button type="button" title={Str.SeveralMetricsInOneChart}
+			<button type="button" title="Several metrics in one chart, or a metric over another"
 				onClick={() => s.go({ panels: [...list, { metrics: '',
-					x: '' }] })}>{Str.AddPanel}</button>
+					x: '' }] })}>Add panel</button>
 		</section>
 	);
 }

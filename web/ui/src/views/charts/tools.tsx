@@ -5,7 +5,6 @@ import type { RefObject } from 'preact';
 import type { ChartLine, LineChart } from '../../charts/line/index.ts';
 import type { Limits } from '../../base/url.ts';
 import * as s from '../../state/index.ts';
-import { filled, Str } from '../../strings/en.ts';
 import { Opener, Panel } from '../base/bits.tsx';
 import { lazy } from '../base/lazy.tsx';
 import { saveBlob } from '../base/save.ts';
@@ -42,17 +41,17 @@ function LimitsPanel({ of, close }: { of: string; close: () => void }) {
 		s.go({ limits: to[0] === null && to[1] === null ? others : { ...others, [of]: to } });
 	};
 	const field = (label: string, at: 0 | 1) => (
-		<label>{label} <input type="text" inputMode="decimal" placeholder={Str.Automatic} value={now[at] ?? ''}
-			aria-label={filled(Str.YAxisX, label)}
+		<label>{label} <input type="text" inputMode="decimal" placeholder="Automatic" value={now[at] ?? ''}
+			aria-label={`Y axis: ${label}`}
 			onChange={(e) => set(at ? [now[0], numberOf(e.currentTarget.value)]
 				: [numberOf(e.currentTarget.value), now[1]])} /></label>
 	);
 	const wrong = now[0] !== null && now[1] !== null && now[0] >= now[1];
 	return (
-		<Panel label={filled(Str.YAxisOfX, of)} close={close}>
-			<span class="options">{field(Str.From, 0)}{field(Str.To, 1)}
-				<button type="button" onClick={() => set([null, null])}>{Str.Automatic}</button></span>
-			{wrong && <span class="problem" role="alert">{Str.TheLowerLimitMustBeBelow}</span>}
+		<Panel label={`Y axis of ${of}`} close={close}>
+			<span class="options">{field('From', 0)}{field('To', 1)}
+				<button type="button" onClick={() => set([null, null])}>Automatic</button></span>
+			{wrong && <span class="problem" role="alert">The lower limit must be below the upper.</span>}
 		</Panel>
 	);
 }
@@ -64,22 +63,22 @@ export function ChartTools(o: Options) {
 	const adding = useSignal(false);
 	const reading = useSignal(false);
 	const button = (kind: 'png' | 'svg', title: string) => (
-		<button type="button" class="quiet" title={filled(Str.SaveAsX, title)}
-			aria-label={filled(Str.xSaveXAsX, kind.toUpperCase(), o.name, title)}
+		<button type="button" class="quiet" title={`Save as ${title}`}
+			aria-label={`${kind.toUpperCase()}: save ${o.name} as ${title}`}
 			onClick={() => void save(o, kind).catch(s.report)}>{kind.toUpperCase()}</button>
 	);
 	const on = s.view.value.limits[o.of] !== undefined;
 	return (
 		<>
-			<span class="numbers"><Opener word={Str.Table} open={reading} panel={(close) =>
+			<span class="numbers"><Opener word="Table" open={reading} panel={(close) =>
 				<Values name={o.name} of={o.metric} lines={o.lines()} formatX={o.formatX}
 					close={close} />} /></span>
 			<span class={'limits' + (on ? ' on' : '')}><Opener open={open}
-				word={on ? Str.YAxisSet : Str.YAxis}
+				word={on ? 'Y axis set' : 'Y axis'}
 				panel={(close) => <LimitsPanel of={o.of} close={close} />} /></span>
-			{s.session.value?.mayWrite && o.metric && <Opener word={Str.AddToReport} open={adding}
+			{s.session.value?.mayWrite && o.metric && <Opener word="Add to report" open={adding}
 				panel={(close) => <AddToReport metric={o.metric} of={o.of} close={close} />} />}
-			{button('png', Str.aPicture)}{button('svg', Str.aDrawingSVG)}
+			{button('png', 'a picture')}{button('svg', 'a drawing (SVG)')}
 		</>
 	);
 }

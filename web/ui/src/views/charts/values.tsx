@@ -3,7 +3,6 @@
 import { count, valueText } from '../../base/format.ts';
 import { valueAt } from '../../base/series.ts';
 import type { ChartLine } from '../../charts/line/index.ts';
-import { Str } from '../../strings/en.ts';
 import { DataTable } from '../base/datatable.tsx';
 
 const PLACES = 12;
@@ -34,7 +33,7 @@ interface Options {
 
 export function Values({ of, name, lines, formatX, each = 'run', close }: Options) {
 	const text = valueText(of);
-	const said = (v: number | null) => (v === null ? '–' : Number.isNaN(v) ? Str.notFinite : text(v));
+	const said = (v: number | null) => (v === null ? '–' : Number.isNaN(v) ? 'not finite' : text(v));
 	const at = places(lines);
 	const end = (l: ChartLine, pick: typeof Math.min) => {
 		const finite = l.ys.filter(Number.isFinite);
@@ -42,6 +41,6 @@ export function Values({ of, name, lines, formatX, each = 'run', close }: Option
 	};
 	const row = (l: ChartLine) => ({ id: l.id, name: l.name, cells: [said(end(l, Math.min)), said(end(l, Math.max)),
 		...at.map((x) => said(valueAt(l, x)))] });
-	return <DataTable name={name} caption={`${name}: ${count(lines.length, Str.line)}`}
-		head={[each, Str.Lowest, Str.Highest, ...at.map(formatX)]} rows={lines} row={row} close={close} />;
+	return <DataTable name={name} caption={`${name}: ${count(lines.length, 'line')}`}
+		head={[each, 'Lowest', 'Highest', ...at.map(formatX)]} rows={lines} row={row} close={close} />;
 }

@@ -3,7 +3,6 @@
 import { signal, useSignalEffect } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import * as s from '../../state/index.ts';
-import { Str } from '../../strings/en.ts';
 import { lazy } from '../base/lazy.tsx';
 import { ChartGrid, Toolbar } from '../charts/grid.tsx';
 import { Header } from '../header/header.tsx';
@@ -38,7 +37,7 @@ function Handle() {
 		el.addEventListener('pointerup', () => el.removeEventListener('pointermove', move), { once: true });
 	};
 	return (
-		<div class="handle" role="separator" aria-label={Str.HeightOfTheTable} aria-orientation="horizontal"
+		<div class="handle" role="separator" aria-label="Height of the table" aria-orientation="horizontal"
 			tabIndex={0}
 			aria-valuenow={Math.round(tableShare.value * 100)} aria-valuemin={SHARE_MIN * 100}
 			aria-valuemax={SHARE_MAX * 100} onPointerDown={drag}
@@ -60,9 +59,9 @@ export function Compare() {
 		document.documentElement.style.setProperty('--table', tableHeight() + 'px');
 	});
 	useEffect(() => {
-		document.title = (s.experiment.value ?? 'runs') + Str.inDptrack;
+		document.title = (s.experiment.value ?? 'runs') + ' · dptrack';
 	});
-	const heading = <h1 class="unseen">{s.experiment.value ?? Str.Runs}</h1>;
+	const heading = <h1 class="unseen">{s.experiment.value ?? 'Runs'}</h1>;
 	const any = s.rows.value.length > 0;
 	if (!s.runs.value.length && (s.loading.value || s.view.value.filter === ''))
 		return <>{s.loading.value ? <main key="wait" class="wait" aria-busy="true" />
@@ -75,14 +74,14 @@ export function Compare() {
 				{!any ? <NoRuns /> : s.isGrouped.value ? <Grouped
 					narrow={narrow.value} />
 					: narrow.value ? <Cards /> : <Table />}
-				<button type="button" class="more" tabIndex={-1} aria-label={Str.MoreColumns}
+				<button type="button" class="more" tabIndex={-1} aria-label="More columns"
 					onClick={scrollColumns}>›</button>
 				{s.chosenRuns.value.length > 0 && <Bulk />}
 				{any && !narrow.value && <Handle />}
 				{menuOf.value && <HeadMenu />}
 			</main>
 			<Header />
-			{any && <section class="chartpane" aria-label={Str.Charts}>
+			{any && <section class="chartpane" aria-label="Charts">
 				<Toolbar />
 				<ChartGrid keys={s.metricKeys.value} after={<><Why /><StepTime /></>} />
 			</section>}

@@ -4,7 +4,6 @@ import { count, pairText } from '../../base/format.ts';
 import { fellOut } from '../../base/goal.ts';
 import type { Run } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
-import { filled, parts, Str } from '../../strings/en.ts';
 import { wayOf } from '../base/jump.tsx';
 import { statements } from '../base/says.ts';
 
@@ -24,18 +23,18 @@ function showKind(list: readonly Run[]): void {
 
 /** Counts the runs of each notable kind; a count leads to its runs. */
 function Kinds({ list }: { list: readonly Run[] }) {
-	const kind = (look: string, words: string, is: (r: Run) => boolean) => {
+	const kind = (look: string, word: string, is: (r: Run) => boolean) => {
 		const own = list.filter(is);
 		return own.length > 0 && <button type="button" class={look}
-			title={own.length > 1 ? Str.ListTheseRunsAlone
-				: filled(Str.ShowX, s.nameOf(own[0]!.id, own[0]))}
-			onClick={() => showKind(own)}>{parts(words, own.length)}</button>;
+			title={own.length > 1 ? 'List these runs alone'
+				: `Show ${s.nameOf(own[0]!.id, own[0])}`}
+			onClick={() => showKind(own)}>{own.length} {word}</button>;
 	};
 	return (
 		<>
-			{kind('running', Str.xRunning, (r) => r.status === 'running')}
-			{kind('failed', Str.xFailed, (r) => r.status === 'failed')}
-			{kind('nan', Str.xDiverged, (r) => r.status !== 'failed' && fellOut(r))}
+			{kind('running', 'running', (r) => r.status === 'running')}
+			{kind('failed', 'failed', (r) => r.status === 'failed')}
+			{kind('nan', 'diverged', (r) => r.status !== 'failed' && fellOut(r))}
 		</>
 	);
 }
@@ -45,8 +44,7 @@ function Away() {
 	const n = s.runs.value.filter(s.isArchived).length;
 	const { archived } = s.view.value;
 	return n > 0 || archived ? <button type="button" class="quiet" aria-pressed={archived}
-		onClick={() => s.go({ archived: !archived })}>{parts(Str.xXArchived, archived ? Str.Hide : Str.Show,
-			n)}</button> : null;
+		onClick={() => s.go({ archived: !archived })}>{archived ? 'Hide' : 'Show'} {n} archived</button> : null;
 }
 
 /** Other presentations: more runs in the charts, nested runs. */
@@ -58,25 +56,23 @@ function Choices({ list }: { list: readonly Run[] }) {
 	return (
 		<>
 			{on < list.length && (
-				<span>{parts(Str.xInTheCharts, on)} {on < SHOW_MAX && <button type="button"
+				<span>{on} in the charts {on < SHOW_MAX && <button type="button"
 					class="quiet"
-					onClick={showAll}>{list.length <= SHOW_MAX ? Str.ShowAll : filled(Str.ShowX,
-						SHOW_MAX)}
+					onClick={showAll}>{list.length <= SHOW_MAX ? 'Show all' : `Show ${SHOW_MAX}`}
 				</button>}</span>
 			)}
 			{s.haveParents.value && <button type="button" class="quiet" aria-pressed={nest}
 				onClick={() => s.go({ nest: !nest })}>
-				{nest ? Str.FlatList : Str.Nest}</button>}
+				{nest ? 'Flat list' : 'Nest'}</button>}
 			<Away />
 			{(v.only || (on > 0 && on < list.length)) && !s.isGrouped.value && <button type="button"
 				class="quiet" aria-pressed={v.only}
-				onClick={s.toggleOnly}>{v.only ? Str.ShowAllRuns : Str.HideTheOthers}</button>}
+				onClick={s.toggleOnly}>{v.only ? 'Show all runs' : 'Hide the others'}</button>}
 			{v.baseline !== null && <button type="button" class="quiet"
-				title={Str.MeasureByTheBestRunAgain}
-				onClick={() => s.go({ baseline: null })}>{parts(Str.BaselineX,
-					s.baseline.value?.name)}</button>}
+				title="Measure by the best run again"
+				onClick={() => s.go({ baseline: null })}>Baseline {s.baseline.value?.name} ✕</button>}
 			{shown !== null && !v.only && <button type="button" class="quiet"
-				onClick={() => s.setShown(null)}>{Str.ResetSelection}</button>}
+				onClick={() => s.setShown(null)}>Reset selection</button>}
 		</>
 	);
 }
@@ -84,14 +80,14 @@ function Choices({ list }: { list: readonly Run[] }) {
 function Same() {
 	const { differ, same } = s.split.value;
 	const text = same.map(([k, v]) => `${k} ${v}`).join(' · ');
-	const none = !differ.length ? '' : differ.length === 1 ? Str.theOneParamDiffers
-		: filled(Str.allXParamsDiffer, differ.length);
+	const none = !differ.length ? '' : differ.length === 1 ? 'the one param differs'
+		: `all ${differ.length} params differ`;
 	return (
 		<span class="same" title={text}>
 			{s.runs.value.length < 2 ? '' : !same.length ? none
-				: <>{Str.sameInAll} {same.slice(0, SAME_SHOWN).map(([k, v]) => (
+				: <>same in all: {same.slice(0, SAME_SHOWN).map(([k, v]) => (
 				<span key={k}>{k.replace(/_/g, ' ')} <b>{cut(pairText(k, v))}</b> </span>
-			))}{same.length > SAME_SHOWN && filled(Str.plusXMore, same.length - SAME_SHOWN)}</>}
+			))}{same.length > SAME_SHOWN && `+ ${same.length - SAME_SHOWN} more`}</>}
 		</span>
 	);
 }
@@ -101,12 +97,13 @@ export function Facts() {
 	const all = s.totalRuns.value;
 	return (
 		<p class="facts">
-			<b>{s.isGrouped.value && filled(Str.xOf, count(s.runGroups.value.length, Str.group))}
-				{list.length === all ? count(all, Str.run) : filled(Str.xOfX, list.length, count(all,
-					Str.run))}</b>
-			{s.loadingMore.value && <span>{Str.loadingMore}</span>}
+			<b>{s.isGrouped.value && `${count(s.runGroups.value.length, 'group')} of `}
+				{list.length === all ? count(all, 'run') : `${list.length} of ${count(all,
+					'run')}`}</b>
+			{s.loadingMore.value && <span>loading more</span>}
 			{s.notHeld.value
-				&& <span>{parts(Str.theNewestOnesAFilterX, <code>params.lr = 0.1</code>)}</span>}
+				&& <span>the newest ones; a filter such as <code>params.lr = 0.1</code> finds the others
+					</span>}
 			<Kinds list={list} />
 			<Choices list={list} />
 			<Same />

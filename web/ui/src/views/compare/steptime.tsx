@@ -5,7 +5,6 @@ import type { Run } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
 import { count, seconds } from '../../base/format.ts';
 import { stack, type Segment } from '../../charts/stack.ts';
-import { parts, Str } from '../../strings/en.ts';
 import { GroupHead, Key, Name } from '../base/bits.tsx';
 import { Bar, phasesOf, PhaseLegend, shares } from '../base/phases.tsx';
 import '../base/later.ts';
@@ -45,17 +44,17 @@ export function StepTime() {
 	const per = (r: Run) => (each.value && bySample ? samplesOf(r)! : 1);
 	const whole = Math.max(...list.map((x) => total(x.parts) / per(x.r)));
 	return (
-		<section class="group" aria-label={Str.TimeByPhase}>
-			<GroupHead open={open.value} toggle={() => (open.value = !open.value)} name={Str.TimeByPhase}
+		<section class="group" aria-label="Time by phase">
+			<GroupHead open={open.value} toggle={() => (open.value = !open.value)} name="Time by phase"
 				count={all.length} />
 			{open.value && (
 				<div class="card steptime">
 					{bySample && <label><input type="checkbox" checked={each.value}
-						onChange={() => (each.value = !each.value)} /> {Str.PerSample}</label>}
+						onChange={() => (each.value = !each.value)} /> Per sample</label>}
 					{list.map((x) => <RunBar key={x.r.id} of={x} per={per(x.r)} whole={whole} />)}
 					{all.length > FIRST && <p class="dim">
-						{parts(Str.xShownInTheCharts, count(all.length - FIRST,
-							Str.moreRun))}</p>}
+						{count(all.length - FIRST,
+							'more run')} shown in the charts</p>}
 					<PhaseLegend
 						names={[...new Set(list.flatMap((x) => x.parts.map((p) => p.name)))]} />
 				</div>

@@ -6,7 +6,6 @@ import { fixed } from '../../base/format.ts';
 import type { Experiment } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
 import { bestOfExperiment, type Best } from '../../state/saved/experiments.ts';
-import { Str } from '../../strings/en.ts';
 import { Breaking, followed } from '../base/bits.tsx';
 
 /** By experiment and its last change; null: none, or loading. */
@@ -51,7 +50,7 @@ export function BestCell({ e }: { e: Experiment }) {
 	const at = (run: string) => s.addressOf({ page: 'run', experiment: e.name, run: run.slice(0, 12) });
 	return (
 		<span ref={box}>{b && <a href={at(b.run.id)}
-			title={`${b.goal.key}, ${b.goal.dir === 'max' ? Str.highest : Str.lowest}: ${b.run.name}`}
+			title={`${b.goal.key}, ${b.goal.dir === 'max' ? 'highest' : 'lowest'}: ${b.run.name}`}
 			onClick={followed(() => s.openRun(b.run.id))}><small class="dim"><Breaking
 				text={b.goal.key} /></small> {fixed(b.value, 4)}</a>}</span>
 	);

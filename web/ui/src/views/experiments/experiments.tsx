@@ -8,7 +8,6 @@ import { count, when } from '../../base/format.ts';
 import { treeOf, type Branch } from '../../base/tree.ts';
 import type { Experiment } from '../../base/types.ts';
 import { emptyView, matchesWords } from '../../base/url.ts';
-import { filled, parts, Str } from '../../strings/en.ts';
 import { followed, GroupHead, NameForm } from '../base/bits.tsx';
 import { Header } from '../header/header.tsx';
 import { firstWords } from '../base/says.ts';
@@ -27,12 +26,12 @@ const FIRST = '0';
 
 /** Renames or deletes an experiment; shows the server's refusal. */
 function Acts({ e, rename, wrong }: { e: Experiment; rename: () => void; wrong: (why: string) => void }) {
-	const remove = () => deleteExperiment(e).catch((x: Error) => wrong(filled(Str.ItWasNotDeletedX, x.message)));
+	const remove = () => deleteExperiment(e).catch((x: Error) => wrong(`It was not deleted: ${x.message}`));
 	const away = () => archiveExperiment(e, !e.archived).catch((x: Error) => wrong(x.message));
-	return <Menu label={filled(Str.MoreForX, e.name)} items={[
-		{ word: Str.Rename, icon: 'edit', act: rename },
-		{ word: e.archived ? Str.Unarchive : Str.Archive, icon: 'archive', act: () => void away() },
-		{ word: Str.Delete, icon: 'trash', act: () => void remove(), danger: true },
+	return <Menu label={`More for ${e.name}`} items={[
+		{ word: 'Rename', icon: 'edit', act: rename },
+		{ word: e.archived ? 'Unarchive' : 'Archive', icon: 'archive', act: () => void away() },
+		{ word: 'Delete', icon: 'trash', act: () => void remove(), danger: true },
 	]} />;
 }
 
@@ -52,7 +51,7 @@ function toggle(path: string): void {
 function Fold({ b }: { b: Branch }) {
 	const open = !folded.value.has(b.path);
 	return <button type="button" class="quiet" aria-expanded={open}
-		aria-label={`${b.path}: ${count(b.below, Str.experiment)}`}
+		aria-label={`${b.path}: ${count(b.below, 'experiment')}`}
 		onClick={() => toggle(b.path)}>{open ? '▾' : '▸'}</button>;
 }
 
@@ -61,7 +60,7 @@ function FolderLine({ b }: { b: Branch }) {
 	return (
 		<tr class="folder">
 			<td style={{ paddingLeft: b.depth * INDENT + 'px' }}><Fold b={b} /> {b.name}/{' '}
-				<span class="dim">{count(b.below, Str.experiment)}</span></td>
+				<span class="dim">{count(b.below, 'experiment')}</span></td>
 			<td class="num">{b.runs}</td><td class="num good">{b.running || ''}</td>
 			<td class="num bad">{b.failed || ''}</td><td class="num" />
 			<td class="num">{when(b.last)}</td><td />
@@ -98,22 +97,22 @@ function List({ list }: { list: readonly Experiment[] }) {
 	const rows = treeOf(found, words.value ? new Set() : folded.value);
 	return (
 		<div class="box"><table>
-			<thead><tr><th>{Str.Name}</th><th>{Str.Runs}</th><th>{Str.Running}</th><th>{Str.Failed}</th>
-				<th>{Str.Best}</th><th>{Str.LastChange}</th>
-				<th><span class="unseen">{Str.More}</span></th></tr></thead>
+			<thead><tr><th>Name</th><th>Runs</th><th>Running</th><th>Failed</th>
+				<th>Best</th><th>Last change</th>
+				<th><span class="unseen">More</span></th></tr></thead>
 			<tbody>{rows.slice(0, most.value).map((b) => (b.experiment
 				? <Line key={b.experiment.id} e={b.experiment} b={b} /> : <FolderLine key={b.path}
 					b={b} />))}</tbody>
 		</table>
 		{rows.length > most.value && <button type="button" onClick={() => (most.value += FIRST_ROWS)}>
-			{count(rows.length - most.value, Str.moreLine)}</button>}
-		{!rows.length && <p class="dim">{parts(Str.NoExperimentContains, words.value)}</p>}</div>
+			{count(rows.length - most.value, 'more line')}</button>}
+		{!rows.length && <p class="dim">No experiment contains “{words.value}”.</p>}</div>
 	);
 }
 
 export function Experiments() {
 	useEffect(() => {
-		document.title = Str.ExperimentsDptrack;
+		document.title = 'Experiments · dptrack';
 	}, []);
 	const list = s.experiments.value;
 	const rev = s.liveRev.value;
@@ -128,17 +127,17 @@ export function Experiments() {
 	const here = used.filter((e) => !e.archived);
 	return (
 		<><main class="experiments">
-			<h1>{Str.Experiments}</h1>
+			<h1>Experiments</h1>
 			{used.length > SEARCHED_FROM && <p><input type="search"
-				placeholder={filled(Str.FindAmongXExperiments, used.length)}
-				aria-label={Str.FindAnExperiment} value={words.value}
+				placeholder={`Find among ${used.length} experiments`}
+				aria-label="Find an experiment" value={words.value}
 				onInput={(e) => (words.value = e.currentTarget.value)} /></p>}
 			{used.length ? here.length > 0 && <List list={here} />
-				: <FirstRun title={Str.NoExperimentsYet} />}
-			{away.length > 0 && <section class="group" aria-label={Str.Archive}>
-				<GroupHead open={archive.value} name={Str.Archive}
+				: <FirstRun title="No experiments yet" />}
+			{away.length > 0 && <section class="group" aria-label="Archive">
+				<GroupHead open={archive.value} name="Archive"
 					toggle={() => (archive.value = !archive.value)}
-					count={count(away.length, Str.experiment)} />
+					count={count(away.length, 'experiment')} />
 				{archive.value && <List list={away} />}</section>}
 		</main><Header /></>
 	);

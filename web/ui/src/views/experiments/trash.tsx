@@ -6,7 +6,6 @@ import { useEffect } from 'preact/hooks';
 import * as s from '../../state/index.ts';
 import { loadTrash, restore, restoreAll, trash } from '../../state/saved/experiments.ts';
 import { when } from '../../base/format.ts';
-import { filled, parts, Str } from '../../strings/en.ts';
 import { followed } from '../base/bits.tsx';
 import { Header } from '../header/header.tsx';
 import '../base/later.ts';
@@ -25,8 +24,8 @@ function Line({ kind, id, name, children }: LineOptions) {
 		<tr>
 			<td>{children} {wrong.value && <span class="problem" role="alert">{wrong.value}</span>}</td>
 			<td>{s.session.value?.mayWrite === true && <button type="button" class="quiet"
-				aria-label={filled(Str.RestoreX, name)}
-					onClick={() => void back()}>{Str.Restore}</button>}</td>
+				aria-label={`Restore ${name}`}
+					onClick={() => void back()}>Restore</button>}</td>
 		</tr>
 	);
 }
@@ -35,38 +34,39 @@ function Line({ kind, id, name, children }: LineOptions) {
 function All({ n }: { n: number }) {
 	const wrong = useSignal('');
 	const back = () => restoreAll().catch((e: Error) => (wrong.value = e.message));
-	return <p><button type="button" onClick={() => void back()}>{parts(Str.RestoreAllXRuns, n)}</button>
+	return <p><button type="button" onClick={() => void back()}>Restore all {n} runs</button>
 		{wrong.value && <span class="problem" role="alert"> {wrong.value}</span>}</p>;
 }
 
 function Deleted() {
 	const t = trash.value;
 	if (!t) return <p class="dim">…</p>;
-	if (!t.experiments.length && !t.runs.length) return <p class="dim">{Str.TheTrashIsEmpty}</p>;
+	if (!t.experiments.length && !t.runs.length) return <p class="dim">The trash is empty.</p>;
 	return (
 		<div class="box"><table><tbody>
 			{t.experiments.map((e) => (
 				<Line key={e.id} kind="experiment" id={e.id} name={e.name}>
-					{e.name} <span class="dim">{Str.experimentWithItsRuns}</span></Line>
+					{e.name} <span class="dim">experiment, with its runs</span></Line>
 			))}
 			{t.runs.map((r) => (
 				<Line key={r.id} kind="run" id={r.id} name={r.name}>
 					<a href={s.runAddress(r.id)}
 						onClick={followed(() => s.openRun(r.id))}>{r.name}</a>
 					{' '}<span class="dim">{r.experiment}, {when(r.start_time)};
-						{' '}{parts(Str.deletedX, when(r.deleted_time))}</span></Line>
+						{' '}deleted {when(r.deleted_time)}</span></Line>
 			))}
 		</tbody></table>{t.runs.length > 1 && s.session.value?.mayWrite && <All n={t.runs.length} />}
-		{t.more && <p class="dim">{Str.ThereAreMoreTheseAre}</p>}</div>
+		{t.more && <p class="dim">There are more; these are the newest.</p>}</div>
 	);
 }
 
 export function TrashPage() {
 	useEffect(() => {
-		document.title = Str.TrashDptrack;
+		document.title = 'Trash · dptrack';
 		void loadTrash();
 	}, []);
-	return <><main class="page trash"><h1>{Str.Trash}</h1>
-		<p class="dim">{parts(Str.DeletedExperimentsAndRuns, <code>dptrack gc</code>)}</p>
+	return <><main class="page trash"><h1>Trash</h1>
+		<p class="dim">Deleted experiments and runs. They can be restored until <code>
+			dptrack gc</code> removes them.</p>
 		<Deleted /></main><Header /></>;
 }

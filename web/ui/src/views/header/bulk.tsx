@@ -8,7 +8,6 @@ import type { Run } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
 import { archiveRuns, deleteRuns, moveRuns, type Outcome } from '../../state/saved/bulk.ts';
 import { changeTag, keyProblem } from '../../state/tagging.ts';
-import { filled, parts, Str } from '../../strings/en.ts';
 import { Opener, Panel } from '../base/bits.tsx';
 import { Icon } from '../base/icon.tsx';
 import { Menu, type MenuItem } from '../base/menu.tsx';
@@ -29,7 +28,7 @@ async function act(change: Change): Promise<void> {
 	busy.value = false;
 	const gone = new Set(out.done.map((r) => r.id));
 	s.selectRuns(list.filter((r) => !gone.has(r.id)));
-	wrong.value = out.refused ? filled(Str.xOfXRefusedX, count(out.refused, Str.run), list.length, out.why) : '';
+	wrong.value = out.refused ? `${count(out.refused, 'run')} of ${list.length} refused: ${out.why}` : '';
 }
 
 /** Deletes one run at once, and more after a question. */
@@ -39,17 +38,17 @@ function remove(): void {
 }
 
 function Ask({ close }: { close: () => void }) {
-	const n = count(s.chosenRuns.value.length, Str.run);
+	const n = count(s.chosenRuns.value.length, 'run');
 	return (
-		<Panel label={filled(Str.AskDeleteX, n)} close={close}>
-			<p><b>{parts(Str.AskDeleteX, n)}</b></p>
+		<Panel label={`Delete ${n}?`} close={close}>
+			<p><b>Delete {n}?</b></p>
 			<p class="dim">{names(s.chosenRuns.value)}</p>
-			<p>{Str.TheyMoveToTheTrashFrom}</p>
+			<p>They move to the trash, from which they can be restored.</p>
 			<span class="options"><button type="button" class="danger" onClick={() => {
 				close();
 				void act(deleteRuns);
-			}}>{parts(Str.DeleteX, n)}</button>
-				<button type="button" onClick={close}>{Str.Cancel}</button></span>
+			}}>Delete {n}</button>
+				<button type="button" onClick={close}>Cancel</button></span>
 		</Panel>
 	);
 }
@@ -58,7 +57,7 @@ const NAMED = 5;
 
 function names(list: readonly Run[]): string {
 	const first = list.slice(0, NAMED).map((r) => s.nameOf(r.id, r)).join(', ');
-	return first + (list.length > NAMED ? filled(Str.andXMore, list.length - NAMED) : '');
+	return first + (list.length > NAMED ? ` and ${list.length - NAMED} more` : '');
 }
 
 /** Sets one tag of the runs, or removes it. */
@@ -73,24 +72,24 @@ function TagForm({ close }: { close: () => void }) {
 		const list = s.chosenRuns.value.filter((r) => to !== null
 			|| s.tagsOf(r)[key.value.trim()] !== undefined);
 		const refused = await changeTag(list.map((r) => r.id), key.value.trim(), to,
-			(done) => (said.value = filled(Str.xOfX, done, list.length)));
-		said.value = refused.length ? filled(Str.xRefusedX, count(refused.length, Str.run), refused[0]!.why)
-			: `${to === null ? Str.RemovedFrom : Str.SetOn} ${count(list.length, Str.run)}`;
+			(done) => (said.value = `${done} of ${list.length}`));
+		said.value = refused.length ? `${count(refused.length, 'run')} refused: ${refused[0]!.why}`
+			: `${to === null ? 'Removed from' : 'Set on'} ${count(list.length, 'run')}`;
 	};
 	return (
-		<Panel label={filled(Str.TagX, count(n, Str.run))} close={close}><form class="bulktag"
+		<Panel label={`Tag ${count(n, 'run')}`} close={close}><form class="bulktag"
 			onSubmit={(e) => {
 			e.preventDefault();
 			void begin(value.value);
 		}}>
-			<input aria-label={Str.Tag} placeholder={Str.Tag} list="bulkkeys" value={key.value}
+			<input aria-label="Tag" placeholder="Tag" list="bulkkeys" value={key.value}
 				onInput={(e) => (key.value = e.currentTarget.value)} />
-			<input aria-label={Str.Value} placeholder={Str.Value} value={value.value}
+			<input aria-label="Value" placeholder="Value" value={value.value}
 				onInput={(e) => (value.value = e.currentTarget.value)} />
 			<datalist id="bulkkeys">{s.tagKeys.value.map((k) => <option key={k} value={k} />)}</datalist>
-			<span class="options"><button type="submit" class="primary">{parts(Str.SetOnX, count(n,
-				Str.run))}</button>
-				<button type="button" onClick={() => void begin(null)}>{Str.Remove}</button></span>
+			<span class="options"><button type="submit" class="primary">Set on {count(n,
+				'run')}</button>
+				<button type="button" onClick={() => void begin(null)}>Remove</button></span>
 			<span role="status" class="dim">{said.value}</span>
 		</form></Panel>
 	);
@@ -101,18 +100,18 @@ function MoveForm({ close }: { close: () => void }) {
 	const to = useSignal('');
 	const others = (s.experiments.value ?? []).filter((e) => e.name !== s.experiment.value);
 	return (
-		<Panel label={Str.MoveToAnExperiment} close={close}><form class="bulktag" onSubmit={(e) => {
+		<Panel label="Move to an experiment" close={close}><form class="bulktag" onSubmit={(e) => {
 			e.preventDefault();
 			const name = to.value.trim();
 			if (!name) return;
 			close();
 			void act((l) => moveRuns(l, name));
 		}}>
-			<input aria-label={Str.ExperimentToMoveTo} placeholder={Str.Experiment} list="moveto"
+			<input aria-label="Experiment to move to" placeholder="Experiment" list="moveto"
 				value={to.value} onInput={(e) => (to.value = e.currentTarget.value)} />
 			<datalist id="moveto">{others.map((e) => <option key={e.id} value={e.name} />)}</datalist>
-			<button type="submit" class="primary">{parts(Str.MoveX, count(s.chosenRuns.value.length,
-				Str.run))}</button>
+			<button type="submit" class="primary">Move {count(s.chosenRuns.value.length,
+				'run')}</button>
 		</form></Panel>
 	);
 }
@@ -120,15 +119,15 @@ function MoveForm({ close }: { close: () => void }) {
 /** Further actions on the selected runs. */
 function restOf(list: readonly Run[]): MenuItem[] {
 	const away = list.filter(s.isArchived);
-	const archive: MenuItem = { word: Str.Archive, icon: 'archive', act: () =>
+	const archive: MenuItem = { word: 'Archive', icon: 'archive', act: () =>
 		void act((l) => archiveRuns(l.filter((r) => !s.isArchived(r)), true)) };
-	const unarchive: MenuItem = { word: Str.Unarchive, icon: 'archive', act: () =>
+	const unarchive: MenuItem = { word: 'Unarchive', icon: 'archive', act: () =>
 		void act(() => archiveRuns(away, false)) };
 	const only = () => s.setShown(new Set(list.map((r) => r.id)));
 	return [
-		{ word: Str.ShowOnlyTheseInTheCharts, icon: 'eye', act: only },
+		{ word: 'Show only these in the charts', icon: 'eye', act: only },
 		...away.length < list.length ? [archive] : [], ...away.length > 0 ? [unarchive] : [],
-		{ word: Str.Delete, icon: 'trash', act: remove, danger: true },
+		{ word: 'Delete', icon: 'trash', act: remove, danger: true },
 	];
 }
 
@@ -141,15 +140,15 @@ function Actions(): ComponentChildren {
 	return (
 		<>
 			<button type="button" disabled={!compared} title={compared ? undefined
-				: filled(Str.Select2ToXRuns, s.COMPARED_MAX)}
-				onClick={() => s.compareRuns(list)}><Icon name="compare" />{Str.Compare}</button>
-			{mayWrite && <Opener word={Str.Tag} icon="tag" open={open.tag} panel={(c) => <TagForm close={c}
+				: `Select 2 to ${s.COMPARED_MAX} runs`}
+				onClick={() => s.compareRuns(list)}><Icon name="compare" />Compare</button>
+			{mayWrite && <Opener word="Tag" icon="tag" open={open.tag} panel={(c) => <TagForm close={c}
 				/>} />}
-			{mayWrite && <Opener word={Str.Move} icon="move" open={open.move} panel={(c) => <MoveForm
+			{mayWrite && <Opener word="Move" icon="move" open={open.move} panel={(c) => <MoveForm
 				close={c} />} />}
 			<button type="button" onClick={() => saveTable(s.experiment.value ?? 'runs', list)}>
-				<Icon name="download" />{Str.Export}</button>
-			{mayWrite && <Menu label={Str.MoreActions} items={restOf(list)} />}
+				<Icon name="download" />Export</button>
+			{mayWrite && <Menu label="More actions" items={restOf(list)} />}
 		</>
 	);
 }
@@ -158,11 +157,11 @@ export function Bulk() {
 	const list = s.chosenRuns.value;
 	const hidden = s.selected.value.size - list.length;
 	return (
-		<div class="facts bulk" role="toolbar" aria-label={Str.SelectedRuns}>
-			<b role="status">{parts(Str.xSelected, list.length)}</b>
-			{hidden > 0 && <span class="dim">{parts(Str.xNotInTheTableNot, hidden)}</span>}
+		<div class="facts bulk" role="toolbar" aria-label="Selected runs">
+			<b role="status">{list.length} selected</b>
+			{hidden > 0 && <span class="dim">{hidden} not in the table, not touched</span>}
 			<Actions />
-			<button type="button" class="quiet" onClick={() => s.selectRuns([])}>{Str.Clear}</button>
+			<button type="button" class="quiet" onClick={() => s.selectRuns([])}>Clear</button>
 			<span class="pop">{asking.value && <Ask close={() => (asking.value = false)} />}</span>
 			{busy.value && <span class="dim" role="status">…</span>}
 			{wrong.value && <span class="problem" role="alert">{wrong.value}</span>}

@@ -5,7 +5,6 @@ import type { RefObject } from 'preact';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import { readFilter } from '../../base/filter/filter.ts';
 import * as s from '../../state/index.ts';
-import { Str } from '../../strings/en.ts';
 import { accept, suggest, type Suggestion } from './suggest.ts';
 import '../base/later.ts';
 
@@ -77,15 +76,15 @@ export function Completion({ box, text, take, active }: Options) {
 	if (!shown) return null;
 	return (
 		<span class="completion">
-			<ul id="completion" role="listbox" aria-label={Str.Completion}>{list.map((i, n) => (
+			<ul id="completion" role="listbox" aria-label="Completion">{list.map((i, n) => (
 				<li key={i.text} id={'completion-' + n} role="option" aria-selected={n === at.value}
 					onMouseDown={(e) => {
 						e.preventDefault();
 						insert(i);
 					}}><span>{i.text}</span><small>{i.note}</small></li>
 			))}</ul>
-			<small class="dim">{kind === 'partial' ? Str.NotCompleteYetTheTable
-				: Str.chooseEnterInserts}</small>
+			<small class="dim">{kind === 'partial' ? 'Not complete yet: the table keeps its last state'
+				: '↓ ↑ choose, Enter inserts'}</small>
 		</span>
 	);
 }

@@ -5,7 +5,6 @@ import { signal, useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import * as s from '../../state/index.ts';
 import { ATTRIBUTES, readFilter, withUnderscores } from '../../base/filter/filter.ts';
-import { filled, Str } from '../../strings/en.ts';
 import { selectIn } from '../base/focus.ts';
 import { lazy } from '../base/lazy.tsx';
 import { useKey } from '../base/asking.ts';
@@ -18,8 +17,8 @@ const typed = signal<string | null>(null);
 /** The field has had the focus: its completion is loaded. */
 const begun = signal(false);
 /** What an expression lacks, by what may follow. */
-const LACKS: Record<string, string> = { field: Str.aNameIsMissing, operator: Str.aComparisonSuchAsIsMissing,
-	value: Str.aValueIsMissing, pattern: Str.aTextInQuotesIsMissing, joint: Str.aBracketIsNotClosed };
+const LACKS: Record<string, string> = { field: 'a name is missing', operator: 'a comparison such as > is missing',
+	value: 'a value is missing', pattern: 'a text in quotes is missing', joint: 'a bracket is not closed' };
 
 /** The filter that this field has put into the view. */
 let applied: string | null = null;
@@ -46,7 +45,7 @@ function apply(given: string, said = false): void {
 	const { kind, want } = readFilter(text, s.isKnown);
 	s.filterProblem.value = null;
 	if (kind !== 'partial') return void ((said || !beginsField(text)) && put(text));
-	if (said) s.filterProblem.value = filled(Str.TheFilterIsNotComplete, LACKS[want] ?? Str.itsEndIsMissing);
+	if (said) s.filterProblem.value = `The filter is not complete: ${LACKS[want] ?? 'its end is missing'}.`;
 	// the words that were its beginning were no search
 	if (readFilter(s.view.value.filter).kind === 'words') put('');
 }
@@ -86,11 +85,13 @@ export function Filter() {
 	return (
 		<><span class="filter">
 			<input ref={box} type="text" role="combobox" aria-autocomplete="list"
-				aria-label={Str.FilterRuns}
+				aria-label="Filter runs"
 				aria-expanded={active.value !== null} aria-activedescendant={active.value || undefined}
 				aria-controls={active.value === null ? undefined : 'completion'}
-				placeholder={Str.FilterWordsOrLr01} autocomplete="off" spellcheck={false}
-				title={Str.WordsOfNamesParamsTags} value={text} aria-invalid={wrong !== null}
+				placeholder="Filter: words, or lr > 0.1" autocomplete="off" spellcheck={false}
+				title={'Words of names, params, tags and notes, or an expression: lr > 0.1 AND '
+					+ 'epoch/top1.max > 0.9   ( / focuses this field )'}
+				value={text} aria-invalid={wrong !== null}
 				onFocus={() => (begun.value = true)}
 				onInput={(e) => take(e.currentTarget.value)} onKeyDown={(e) => {
 					if (e.defaultPrevented) return;
@@ -99,7 +100,7 @@ export function Filter() {
 					e.currentTarget.value = '';
 					leave();
 				}} />
-			{text !== '' && <button type="button" class="quiet" aria-label={Str.ClearTheFilter}
+			{text !== '' && <button type="button" class="quiet" aria-label="Clear the filter"
 				onClick={leave}>✕</button>}
 			{begun.value && <Completion box={box} text={text} take={take} active={active} />}
 		</span>{wrong !== null && <span class="problem" role="alert" title={wrong}>{wrong}</span>}</>

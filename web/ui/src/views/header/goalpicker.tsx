@@ -2,7 +2,6 @@
 // Search for the goal among thousands of metrics.
 import { useSignal } from '@preact/signals';
 import { matchesWords } from '../../base/url.ts';
-import { filled, parts, Str } from '../../strings/en.ts';
 import { Panel } from '../base/bits.tsx';
 import '../base/later.ts';
 
@@ -22,17 +21,17 @@ export function GoalPicker({ keys, choose, close }: Options) {
 		close();
 	};
 	return (
-		<Panel label={Str.Goal} close={close}>
-			<input type="search" placeholder={filled(Str.FindAmongXMetrics, keys.length)}
-				aria-label={Str.FindAGoal}
+		<Panel label="Goal" close={close}>
+			<input type="search" placeholder={`Find among ${keys.length} metrics`}
+				aria-label="Find a goal"
 				value={words.value} onInput={(e) => (words.value = e.currentTarget.value)}
 				onKeyDown={(e) => e.key === 'Enter' && found[0] && take(found[0])} />
 			<ul class="files">{found.slice(0, MOST).map((k) => (
 				<li key={k}><button type="button" class="quiet"
 					onClick={() => take(k)}>{k}</button></li>
 			))}</ul>
-			{found.length > MOST && <span class="dim">{parts(Str.xMore, found.length - MOST)}</span>}
-			{!found.length && <span class="dim">{parts(Str.NoMetricContainsX, words.value)}</span>}
+			{found.length > MOST && <span class="dim">{found.length - MOST} more</span>}
+			{!found.length && <span class="dim">No metric contains “{words.value}”.</span>}
 		</Panel>
 	);
 }

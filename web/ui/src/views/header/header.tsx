@@ -2,7 +2,6 @@
 // Page header: location, filter, goal, columns, export, theme.
 import { signal } from '@preact/signals';
 import * as s from '../../state/index.ts';
-import { filled, Str } from '../../strings/en.ts';
 import { Opener } from '../base/bits.tsx';
 import { lazy } from '../base/lazy.tsx';
 import { asking, useKey } from '../base/asking.ts';
@@ -30,7 +29,7 @@ function Where() {
 		<>
 			<Brand />
 			{OF_ONE.includes(s.view.value.page) && here !== null && (
-				<select class="where" aria-label={Str.Experiment} value={here}
+				<select class="where" aria-label="Experiment" value={here}
 					onChange={(e) => s.openExperiment(e.currentTarget.value)}>
 					{names.map((n) => <option key={n} value={n}>{n}</option>)}
 				</select>
@@ -49,19 +48,19 @@ function GoalSelect() {
 	const keys = all.filter((k) => !k.startsWith('phase/'));
 	if (!keys.length) return null;
 	return (
-		<span class="goal"><span class="label" aria-hidden="true">{Str.Goal}</span>
-			{keys.length > GOALS_LISTED ? <Opener word={g?.key ?? Str.Choose} open={aiming}
+		<span class="goal"><span class="label" aria-hidden="true">Goal</span>
+			{keys.length > GOALS_LISTED ? <Opener word={g?.key ?? 'Choose'} open={aiming}
 				panel={(close) => <GoalPicker keys={keys} choose={setGoal} close={close} />} />
-				: <select aria-label={Str.Goal} value={g?.key ?? ''}
+				: <select aria-label="Goal" value={g?.key ?? ''}
 					onChange={(e) => setGoal(e.currentTarget.value)}>
 					{g && !keys.includes(g.key) && <option value={g.key}>{g.key}</option>}
 					{keys.map((k) => <option key={k} value={k}>{k}</option>)}
 				</select>}
-			{g && <button type="button" title={Str.WhetherHigherOrLower} onClick={() =>
+			{g && <button type="button" title="Whether higher or lower is better" onClick={() =>
 				s.go({ goal: g.key, dir: g.dir === 'max' ? 'min' : 'max' })}>
-				{g.dir === 'max' ? Str.MaxUp : g.dir ? Str.MinDown : Str.maxOrMin}</button>}
+				{g.dir === 'max' ? 'Max ↑' : g.dir ? 'Min ↓' : 'Max or min?'}</button>}
 			{s.betterGoal.value && <button type="button" class="quiet new"
-				title={filled(Str.xHasAppearedSinceThe, s.betterGoal.value.key)}
+				title={`${s.betterGoal.value.key} has appeared since the page was opened`}
 				onClick={() => setGoal(s.betterGoal.value!.key)}>{s.betterGoal.value.key}?</button>}
 		</span>
 	);
@@ -73,8 +72,8 @@ function CompareRuns() {
 	const off = chosen.length < 2 || chosen.length > s.COMPARED_MAX;
 	return (
 		<button type="button" class="primary" disabled={off} title={off
-			? filled(Str.Select2ToXRuns, s.COMPARED_MAX) : filled(Str.xRunsSideBySide, chosen.length)}
-			onClick={() => s.compareRuns(chosen)}>{Str.Compare}</button>
+			? `Select 2 to ${s.COMPARED_MAX} runs` : `${chosen.length} runs side by side`}
+			onClick={() => s.compareRuns(chosen)}>Compare</button>
 	);
 }
 
@@ -89,7 +88,7 @@ export function Header() {
 			{any && <Filter />}
 			{compare && <GoalSelect />}
 			<span class="grow" />
-			{any && <Opener word={Str.Columns} icon="columns" open={picking}
+			{any && <Opener word="Columns" icon="columns" open={picking}
 				panel={(close) => <Picker close={close} />} />}
 			{any && <Tools />}
 			{any && <CompareRuns />}

@@ -4,7 +4,6 @@
 import { signal } from '@preact/signals';
 import { matchesWords, emptyView, type Page, type View } from '../../base/url.ts';
 import * as s from '../../state/index.ts';
-import { parts, Str } from '../../strings/en.ts';
 import { followed } from '../base/bits.tsx';
 import { Icon, type IconName } from '../base/icon.tsx';
 import { lazy } from '../base/lazy.tsx';
@@ -33,12 +32,12 @@ function places(): Place[] {
 	const here = { ...emptyView, experiment: s.experiment.value };
 	const away = page === 'run' || page === 'side' || page === 'compare';
 	return [
-		{ page: 'experiments', icon: 'experiments', word: Str.Experiments, to: { page: 'experiments' } },
-		{ page: 'compare', icon: 'runs', word: Str.Runs, to: away ? { page: 'compare', run: null } : here },
-		{ page: 'report', icon: 'reports', word: Str.Reports, to: { ...here, page: 'report' } },
-		{ page: 'models', icon: 'models', word: Str.Models, to: { ...here, page: 'models' } },
-		{ page: 'alerts', icon: 'alerts', word: Str.Alerts, to: { ...here, page: 'alerts' }, rest: true },
-		{ page: 'trash', icon: 'trash', word: Str.Trash, to: { ...here, page: 'trash' }, rest: true },
+		{ page: 'experiments', icon: 'experiments', word: 'Experiments', to: { page: 'experiments' } },
+		{ page: 'compare', icon: 'runs', word: 'Runs', to: away ? { page: 'compare', run: null } : here },
+		{ page: 'report', icon: 'reports', word: 'Reports', to: { ...here, page: 'report' } },
+		{ page: 'models', icon: 'models', word: 'Models', to: { ...here, page: 'models' } },
+		{ page: 'alerts', icon: 'alerts', word: 'Alerts', to: { ...here, page: 'alerts' }, rest: true },
+		{ page: 'trash', icon: 'trash', word: 'Trash', to: { ...here, page: 'trash' }, rest: true },
 	];
 }
 
@@ -80,21 +79,21 @@ function Experiments() {
 		s.openExperiment(name);
 	};
 	return (
-		<section class="exps" aria-label={Str.RecentExperiments}>
-			<h2>{Str.Recent}</h2>
-			{total > SEARCHED_FROM && <input type="search" placeholder={Str.FindAnExperiment}
-				aria-label={Str.FindAnExperimentInThe} value={words.value}
+		<section class="exps" aria-label="Recent experiments">
+			<h2>Recent</h2>
+			{total > SEARCHED_FROM && <input type="search" placeholder="Find an experiment"
+				aria-label="Find an experiment in the sidebar" value={words.value}
 				onInput={(e) => (words.value = e.currentTarget.value)}
 				onKeyDown={(e) => e.key === 'Enter' && list[0] && open(list[0].name)} />}
 			<ul>{list.map((e) => (
 				<li key={e.name}><a href={s.addressOf({ ...emptyView, experiment: e.name })}
 					title={e.name} class={e.name === s.experiment.value ? 'here' : ''}
 					onClick={followed(() => open(e.name))}><span>{e.name}</span>
-					{e.running && <i class="live" title={Str.Running} />}
+					{e.running && <i class="live" title="Running" />}
 					<small>{e.runs}</small></a></li>
 			))}</ul>
 			{words.value !== '' && !list.length && <p
-				class="dim">{parts(Str.NoExperimentContains, words.value)}</p>}
+				class="dim">No experiment contains “{words.value}”.</p>}
 		</section>
 	);
 }
@@ -102,23 +101,23 @@ function Experiments() {
 export function Nav() {
 	const slim = s.slimSidebar.value;
 	return (
-		<nav class={'nav' + (slim ? ' slim' : '') + (drawer.value ? ' open' : '')} aria-label={Str.Pages}
+		<nav class={'nav' + (slim ? ' slim' : '') + (drawer.value ? ' open' : '')} aria-label="Pages"
 			onKeyDown={(e) => e.key === 'Escape' && (drawer.value = false)}>
 			<div class="navtop"><Brand />
 				<button type="button" class="quiet fold" onClick={s.toggleSidebar} aria-expanded={!slim}
-					aria-label={Str.Sidebar} title={slim ? Str.WideSidebar : Str.IconsOnly}>
+					aria-label="Sidebar" title={slim ? 'Wide sidebar' : 'Icons only'}>
 					<Icon name="less" /></button></div>
 			<Links />
 			<Experiments />
 			<div class="pop navend">
-				<button type="button" class="quiet" aria-expanded={setting.value} title={Str.Settings}
+				<button type="button" class="quiet" aria-expanded={setting.value} title="Settings"
 					onClick={() => (setting.value = !setting.value)}><Icon name="settings" />
-					<span>{Str.Settings}</span></button>
+					<span>Settings</span></button>
 				{setting.value && <Settings close={() => (setting.value = false)} />}
 			</div>
 			<button type="button" class="quiet menu" aria-expanded={drawer.value}
 				onClick={() => (drawer.value = !drawer.value)}><Icon
-					name="menu" /><span>{Str.Menu}</span>
+					name="menu" /><span>Menu</span>
 					</button>
 		</nav>
 	);

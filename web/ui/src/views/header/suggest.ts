@@ -4,7 +4,6 @@ import { contextAt, fieldWords, valueWords } from '../../base/filter/edit.ts';
 import { ATTRIBUTES } from '../../base/filter/filter.ts';
 import { count, fixed } from '../../base/format.ts';
 import * as s from '../../state/index.ts';
-import { filled, Str } from '../../strings/en.ts';
 import { valuesOf } from '../base/fieldvalues.ts';
 
 export interface Suggestion {
@@ -23,13 +22,14 @@ interface Suggestions {
 const MOST = 60;
 /** Values of params in place of a field. */
 const VALUES_MOST = 6;
-const NOTES: Record<string, string> = { name: Str.theRunsName, status: Str.runningFinishedFailed,
-	duration: Str.seconds, last_step: Str.theLastStep, start_time: Str.aDateSuchAs202611,
-	end_time: Str.aDateSuchAs202611, notes: Str.textOfTheNote, run_id: Str.theRunsId };
-const NUMBER_TESTS: [string, string][] = [['>', Str.above], ['<', Str.below], ['>=', Str.atLeast], ['<=', Str.atMost],
-	['=', Str.equalTo], ['!=', Str.otherThan], ['IS NULL', Str.theRunHasNone]];
-const TEXT_TESTS: [string, string][] = [['=', Str.is], ['!=', Str.isNot], ['LIKE', Str.matchesStandsForAnyText],
-	['ILIKE', Str.matchesInUpperOrLower], ['IN', Str.oneOfAList], ['IS NULL', Str.theRunHasNone]];
+const DATE = "a date such as '2026-11-28'";
+const NOTES: Record<string, string> = { name: "the run's name", status: 'running, finished, failed or killed',
+	duration: 'seconds', last_step: 'the last step', start_time: DATE,
+	end_time: DATE, notes: 'text of the note', run_id: "the run's id" };
+const NUMBER_TESTS: [string, string][] = [['>', 'above'], ['<', 'below'], ['>=', 'at least'], ['<=', 'at most'],
+	['=', 'equal to'], ['!=', 'other than'], ['IS NULL', 'the run has none']];
+const TEXT_TESTS: [string, string][] = [['=', 'is'], ['!=', 'is not'], ['LIKE', 'matches, % stands for any text'],
+	['ILIKE', 'matches in upper or lower case'], ['IN', 'one of a list'], ['IS NULL', 'the run has none']];
 
 /** How well a text matches what is typed; lower is better, null: not at all. */
 function match(text: string, part: string): number | null {
@@ -47,8 +47,8 @@ function metricValues(id: string): Suggestion[] {
 	const all = s.knownRuns.value.map((r) => r.metrics[key!]?.[what as 'last'])
 		.filter((v): v is number => typeof v === 'number' && Number.isFinite(v)).sort((a, b) => a - b);
 	if (!all.length) return [];
-	return [[all.length >> 1, Str.median], [0, Str.lowest], [all.length - 1, Str.highest]].map(([i, note]) =>
-		({ text: fixed(all[i as number]!, null), note: filled(Str.xOfX, note, count(all.length, Str.run)) }));
+	return [[all.length >> 1, 'median'], [0, 'lowest'], [all.length - 1, 'highest']].map(([i, note]) =>
+		({ text: fixed(all[i as number]!, null), note: `${note} of ${count(all.length, 'run')}` }));
 }
 
 /** "?:lr" as a param or a metric. */
@@ -64,11 +64,11 @@ function fieldIds(): { id: string; note: string }[] {
 	const { differ, same } = s.split.value;
 	const params = [...new Set([...differ, ...same.map(([k]) => k), ...s.knownRuns.value.flatMap((r) =>
 		Object.keys(r.params))])];
-	return [...params.map((k) => ({ id: 'p:' + k, note: Str.param })),
-		...s.goal.value ? [{ id: `m:${s.goal.value.dir ?? 'last'}:${s.goal.value.key}`, note: Str.goal }] : [],
+	return [...params.map((k) => ({ id: 'p:' + k, note: 'param' })),
+		...s.goal.value ? [{ id: `m:${s.goal.value.dir ?? 'last'}:${s.goal.value.key}`, note: 'goal' }] : [],
 		...ATTRIBUTES.map((k) => ({ id: 'a:' + k, note: NOTES[k] ?? '' })),
-		...[...s.knownMetrics.value].map((k) => ({ id: 'm:last:' + k, note: Str.metricLastValue })),
-		...s.tagKeys.value.map((k) => ({ id: 't:' + k, note: Str.tag }))];
+		...[...s.knownMetrics.value].map((k) => ({ id: 'm:last:' + k, note: 'metric, last value' })),
+		...s.tagKeys.value.map((k) => ({ id: 't:' + k, note: 'tag' }))];
 }
 
 function fields(part: string): Suggestion[] {
@@ -76,7 +76,7 @@ function fields(part: string): Suggestion[] {
 	const found = ranked(all, part, (f) => f.text);
 	if (part === '') return found;
 	const tests = s.split.value.differ.flatMap((k) => valuesOf('p:' + k).filter(([v]) => match(v, part) === 0
-		&& Number.isNaN(Number(v))).map(([v, n]) => ({ note: count(n, Str.run),
+		&& Number.isNaN(Number(v))).map(([v, n]) => ({ note: count(n, 'run'),
 		text: `${fieldWords('p:' + k, s.isParam)} = ${valueWords(v)}` })));
 	const near = found.filter((f) => match(f.text, part)! < 2);
 	return [...near, ...tests.slice(0, VALUES_MOST), ...found.slice(near.length)];
@@ -85,7 +85,7 @@ function fields(part: string): Suggestion[] {
 function values(id: string, part: string): Suggestion[] {
 	if (id.startsWith('m:')) return metricValues(id).filter((v) => v.text.startsWith(part));
 	return ranked(valuesOf(id), part, ([v]) => v).map(([v, n]) => ({ text: valueWords(v), note: count(n,
-		Str.run) }));
+		'run') }));
 }
 
 function isNumeric(id: string): boolean {
@@ -101,10 +101,10 @@ function listFor(want: string, id: string, part: string): Suggestion[] {
 	case 'field': return fields(part);
 	case 'operator': return plain(isNumeric(id) ? NUMBER_TESTS : TEXT_TESTS);
 	case 'value': case 'item': return values(id, part);
-	case 'open': return plain([['(', Str.beginsTheList]]);
-	case 'next': return plain([[',', Str.oneMoreValue], [')', Str.endsTheList]]);
+	case 'open': return plain([['(', 'begins the list']]);
+	case 'next': return plain([[',', 'one more value'], [')', 'ends the list']]);
 	case 'null': return plain([['NULL', ''], ['NOT NULL', '']]);
-	case 'joint': return plain([['AND', Str.bothAreTrue], ['OR', Str.oneOfThemIsTrue]]);
+	case 'joint': return plain([['AND', 'both are true'], ['OR', 'one of them is true']]);
 	default: return [];
 	}
 }

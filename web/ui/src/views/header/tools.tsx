@@ -3,7 +3,6 @@
 import { signal, useSignal, useSignalEffect, type Signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import * as s from '../../state/index.ts';
-import { Str } from '../../strings/en.ts';
 import { Opener, Panel } from '../base/bits.tsx';
 import { Icon, type IconName } from '../base/icon.tsx';
 import { SavedViews } from '../saved/saved.tsx';
@@ -21,21 +20,22 @@ interface Tool {
 }
 
 const TOOLS: readonly Tool[] = [
-	{ word: Str.Columns, icon: 'columns', panel: (close) => <Picker close={close} />, slim: true },
-	{ word: Str.SavedViews, icon: 'views', panel: (close) => <SavedViews close={close} />, slim: true },
-	{ word: Str.CopyTable, icon: 'copy', panel: (close) => <CopyTable close={close} /> },
+	{ word: 'Columns', icon: 'columns', panel: (close) => <Picker close={close} />, slim: true },
+	{ word: 'Saved views', icon: 'views', panel: (close) => <SavedViews close={close} />, slim: true },
+	{ word: 'Copy table', icon: 'copy', panel: (close) => <CopyTable close={close} /> },
 ];
 const viewing = signal(false);
 
 function Items({ choose, close }: { choose: (t: Tool) => void; close: () => void }) {
 	return (
-		<Panel label={Str.More} close={close}><ul class="menu">
+		<Panel label="More" close={close}><ul class="menu">
 			{TOOLS.map((t) => <li key={t.word} class={t.slim ? 'slim' : ''}><button type="button"
 				class="item" onClick={() => choose(t)}><Icon name={t.icon} />{t.word}</button></li>)}
-			<li><button type="button" class="item" title={Str.RowsAndColumnsAsShown} onClick={() => {
+			<li><button type="button" class="item" title="Rows and columns as shown, with every digit"
+				onClick={() => {
 					saveTable(s.experiment.value ?? 'runs');
 					close();
-				}}><Icon name="download" />{Str.DownloadCSV}</button></li>
+				}}><Icon name="download" />Download CSV</button></li>
 		</ul></Panel>
 	);
 }
@@ -45,7 +45,7 @@ function More({ open }: { open: Signal<boolean> }) {
 	useSignalEffect(() => {
 		if (!open.value) chosen.value = null;
 	});
-	return <Opener word={Str.More} icon="more" bare open={open} panel={(close) => (chosen.value
+	return <Opener word="More" icon="more" bare open={open} panel={(close) => (chosen.value
 		? chosen.value.panel(close) : <Items choose={(t) => (chosen.value = t)} close={close} />)} />;
 }
 
@@ -53,7 +53,7 @@ export function Tools() {
 	const open = useSignal(false);
 	return (
 		<>
-			<span class="kept"><Opener word={Str.Views} icon="views" open={viewing}
+			<span class="kept"><Opener word="Views" icon="views" open={viewing}
 				panel={(close) => <SavedViews close={close} />} /></span>
 			<span class="others"><More open={open} /></span>
 		</>

@@ -9,7 +9,6 @@ import { phaseClass } from '../../charts/stack.ts';
 import { heightOf, Timeline, type TimelineData } from '../../charts/timeline.ts';
 import * as s from '../../state/index.ts';
 import { getTrace } from '../../state/insight.ts';
-import { filled, parts, Str } from '../../strings/en.ts';
 import { useAsked } from '../base/bits.tsx';
 import { PhaseLegend } from '../base/phases.tsx';
 import './styles.ts';
@@ -37,7 +36,7 @@ function colours(el: HTMLElement, trace: Trace): (cat: string) => string {
 
 function dataOf(el: HTMLElement, trace: Trace, look: Stretch, chosen: Chosen): TimelineData {
 	const colour = colours(el, trace);
-	const bands = trace.rows.map((r) => ({ name: filled(Str.rankXOf, r.rank, r.thread), depth: r.depth,
+	const bands = trace.rows.map((r) => ({ name: `rank ${r.rank} ${r.thread}`, depth: r.depth,
 		bars: r.spans.map((x) => ({ ...x, colour: colour(x.cat) })) }));
 	const band = (c: StepOf) => trace.rows.findIndex((r) => r.rank === c.rank);
 	return { bands, look, chosen: [chosen.row, chosen.span], format: (us) => seconds(us * MICRO),
@@ -47,8 +46,8 @@ function dataOf(el: HTMLElement, trace: Trace, look: Stretch, chosen: Chosen): T
 /** Description of a span. */
 function said(row: Row, x: Span): string {
 	const phase = x.cat && x.cat !== x.name ? ` (${x.cat.replace(/_/g, ' ')})` : '';
-	return filled(Str.xXXFromXStep, x.name, phase, seconds((x.to - x.from) * MICRO), seconds(x.from * MICRO),
-		x.step, row.rank, row.thread);
+	return `${x.name}${phase}: ${seconds((x.to - x.from) * MICRO)} from ${seconds(x.from * MICRO)}, step `
+		+ `${x.step}, rank ${row.rank}, ${row.thread}`;
 }
 
 /** Range that shows the span, with some context if it was out of sight. */
@@ -121,7 +120,8 @@ function Bands({ m }: { m: Model }) {
 	useEffect(() => chart.current?.set(dataOf(el.current!, trace, look.value, chosen.value)));
 	return (
 		<div class="timeline" ref={el} tabIndex={0} role="application"
-			aria-label={filled(Str.TimelineOfXStepsPlus, trace.critical.length)}
+			aria-label={`Timeline of ${trace.critical.length} steps; plus and minus zoom, arrows move, `
+				+ 'comma and point choose a span'}
 			onKeyDown={(e) => onKey(m, e)} style={{ height: `${heightOf(trace.rows)}px` }}
 			data-from={look.value.from} data-to={look.value.to} />
 	);
@@ -130,8 +130,8 @@ function Bands({ m }: { m: Model }) {
 function Critical({ steps }: { steps: readonly StepOf[] }) {
 	return (
 		<ul class="critical">{steps.map((c) => (
-			<li key={c.step}>{parts(Str.stepXXTheOthersWait, c.step, seconds((c.to - c.from) * MICRO),
-				c.rank, c.waited > 0 && filled(Str.whichWaitsXItself, seconds(c.waited * MICRO)))}</li>
+			<li key={c.step}>step {c.step}: {seconds((c.to - c.from) * MICRO)}, the others wait for
+				rank {c.rank}{c.waited > 0 && `, which waits ${seconds(c.waited * MICRO)} itself`}</li>
 		))}</ul>
 	);
 }
@@ -148,14 +148,15 @@ function View({ trace }: { trace: Trace }) {
 			<p class="told" role="status">{row && x ? said(row, x) : ''}</p>
 			<PhaseLegend names={phases} />
 			{trace.rows.some((r) => r.rank > 0) && <Critical steps={trace.critical} />}
-			<p class="dim">{Str.DragOrArrowsMoveCtrl}</p>
+			<p class="dim">Drag or arrows: move; ctrl and wheel, + and −: zoom; Home: all; , and .: the span
+				before and after; ↑ and ↓: another row</p>
 		</>
 	);
 }
 
 export function TraceView({ run }: { run: string }) {
 	const trace = useAsked(() => getTrace(run).then((events) => traceOf(events ?? [])), [run], s.report);
-	if (!trace) return <p class="dim">{Str.ReadingTheTrace}</p>;
-	if (!trace.rows.length) return <p>{Str.NoneOfTheseStepsWasRecorded}</p>;
+	if (!trace) return <p class="dim">Reading the trace…</p>;
+	if (!trace.rows.length) return <p>None of these steps was recorded.</p>;
 	return <View trace={trace} />;
 }

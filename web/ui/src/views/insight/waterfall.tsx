@@ -8,12 +8,11 @@ import type { Run } from '../../base/types.ts';
 import { stack } from '../../charts/stack.ts';
 import * as s from '../../state/index.ts';
 import { getWhy, whyAddress, type Pair, type Why } from '../../state/insight.ts';
-import { parts, Str } from '../../strings/en.ts';
 import { useAsked } from '../base/bits.tsx';
 import { Bar, PhaseLegend } from '../base/phases.tsx';
 import './styles.ts';
 
-const FORMS: readonly [string, string][] = [['CSV', '.csv'], [Str.Markdown, '.md'], ['SVG', '.svg']];
+const FORMS: readonly [string, string][] = [['CSV', '.csv'], ['Markdown', '.md'], ['SVG', '.svg']];
 
 /** The share of other from which it is explained. */
 const UNNAMED = 0.05;
@@ -39,9 +38,9 @@ function Changed({ p, runs }: { p: Pair; runs: readonly Run[] }) {
 	const all = seed.a === seed.b ? p.params : [...p.params, seed];
 	return (
 		<td class="changed">{all.map((x) => <div key={x.key} class={chosen.includes(x.key) ? '' : 'dim'}>
-			{x.key} {x.a ?? Str.none} → {x.b ?? Str.none}</div>)}
-			{chosen.length > 1 && <div class="warn">{parts(Str.xParamsChangedAtOnce,
-				chosen.length)}</div>}</td>
+			{x.key} {x.a ?? 'none'} → {x.b ?? 'none'}</div>)}
+			{chosen.length > 1 && <div class="warn">
+				{chosen.length} params changed at once: their effects cannot be separated</div>}</td>
 	);
 }
 
@@ -50,7 +49,7 @@ function Goal({ r, p }: { r: Run | undefined; p: Pair | undefined }) {
 	const best = g && bestOf(r?.metrics[g.key], g.dir);
 	if (!g || best === null) return <td />;
 	const worse = p?.metric?.key === g.key && p.metric.worse;
-	return <td class={'num' + (worse ? ' warn' : '')} title={g.key}>{short(best)}{worse && Str.isWorse}</td>;
+	return <td class={'num' + (worse ? ' warn' : '')} title={g.key}>{short(best)}{worse && ' worse'}</td>;
 }
 
 function Factor({ p }: { p: Pair }) {
@@ -62,19 +61,19 @@ function Factor({ p }: { p: Pair }) {
 	const [low, high] = slower ? [p.high, p.low] : [p.low, p.high];
 	const between = low === null || high === null ? '' : ` (${text(low)}–${text(high)})`;
 	const ratio = text(p.factor);
-	return <td class="num" title={p.sentence}>{ratio === '1.00' ? Str.unchanged
-		: `${ratio}× ${slower ? Str.slower : Str.faster}`}{between}</td>;
+	return <td class="num" title={p.sentence}>{ratio === '1.00' ? 'unchanged'
+		: `${ratio}× ${slower ? 'slower' : 'faster'}`}{between}</td>;
 }
 
 function Steps({ why, runs }: { why: Why; runs: readonly Run[] }) {
 	const whole = Math.max(...why.runs.map((r) => r.seconds));
 	return (
 		<table>
-			<thead><tr><th>{Str.Run}</th><th>{Str.Changed}</th><th class="num">{Str.PerSample}</th><th
-				class="num">{Str.Speed}</th>
-				<th class="num">{Str.Total}</th><th
-					class="bar">{Str.ByPhase}</th><th>{Str.Difference}</th>
-				<th class="num">{Str.Goal}</th></tr></thead>
+			<thead><tr><th>Run</th><th>Changed</th><th class="num">Per sample</th><th
+				class="num">Speed</th>
+				<th class="num">Total</th><th
+					class="bar">By phase</th><th>Difference</th>
+				<th class="num">Goal</th></tr></thead>
 			<tbody>{why.runs.map((r, i) => {
 				const p = why.pairs[i - 1];
 				return (
@@ -99,16 +98,20 @@ export function Waterfall({ runs }: { runs: readonly Run[] }) {
 	if (!w) return null;
 	return (
 		<section class="box bought">
-			<h2>{Str.SpeedByChange} <span class="dim">{Str.inOrderOfStart}</span></h2>
-			<div class="scroll" tabIndex={0} role="region" aria-label={Str.SpeedByChange}>
+			<h2>Speed by change <span class="dim">in order of start</span></h2>
+			<div class="scroll" tabIndex={0} role="region" aria-label="Speed by change">
 				<Steps why={w} runs={runs} /></div>
 			<PhaseLegend names={[...new Set(w.runs.flatMap((r) => Object.keys(r.phases).filter((k) =>
 				r.phases[k]! > 0)))]} />
 			{w.runs.some((r) => r.phases.other! > UNNAMED * r.seconds) && <p class="dim">
-				{parts(Str.otherTimeOutsideX, Object.keys(w.runs[0]!.phases)
-					.filter((k) => !/^(?:other|between)$/.test(k)).join(', '))}</p>}
+				other: the time of a step outside the series phase/NAME, where NAME is one
+					of {Object.keys(w.runs[0]!.phases)
+					.filter((k) => !/^(?:other|between)$/.test(k)).join(', ')}
+						. A phase that is logged at few steps, such as once per epoch, counts at
+						these alone. Series of other names, such as time/forward, are not read
+						as phases.</p>}
 			<ul>{w.pairs.map((p) => <li key={p.b}>{p.sentence}</li>)}</ul>
-			<p class="dim">{parts(Str.LeftOutAsWarmUpX, w.rule)} {FORMS.map(([name, ending]) => <><a
+			<p class="dim">Left out as warm-up: {w.rule}. Download as {FORMS.map(([name, ending]) => <><a
 				href={whyAddress(ids, ending)}>
 				{name}</a> </>)}</p>
 		</section>

@@ -7,7 +7,6 @@ import type { Direction } from '../../base/goal.ts';
 import { versionLines, type Change, type VersionLine } from '../../base/registry.ts';
 import * as s from '../../state/index.ts';
 import { dropAlias, getModel, setAlias, type Model } from '../../state/saved/registry.ts';
-import { filled, parts, Str } from '../../strings/en.ts';
 import { Empty, followed, NameForm } from '../base/bits.tsx';
 import { Chooser } from '../base/chooser.tsx';
 import { lazy } from '../base/lazy.tsx';
@@ -26,12 +25,11 @@ function Aliases({ name, line, act }: { name: string; line: VersionLine; act: Ac
 	const mayWrite = s.session.value?.mayWrite === true;
 	return (
 		<td>{aliases.map((a) => <span key={a} class="alias">{a}{mayWrite && <button type="button" class="quiet"
-			aria-label={filled(Str.TakeTheAliasXFromVersion, a, version)}
+			aria-label={`Take the alias ${a} from version ${version}`}
 			onClick={() => void act(() => dropAlias(name, a))}>✕</button>}</span>)}
 			{mayWrite && (naming.value ? <NameForm was="" close={() => (naming.value = false)}
 				save={(alias) => setAlias(name, alias, version).then(() => act(async () => {}))} />
-				: <button type="button" class="quiet" aria-label={filled(Str.AnAliasForVersionX,
-					version)}
+				: <button type="button" class="quiet" aria-label={`An alias for version ${version}`}
 					onClick={() => (naming.value = true)}>+</button>)}</td>
 	);
 }
@@ -42,17 +40,17 @@ function Source({ line }: { line: VersionLine }) {
 		return <td title={source}><a href={s.runAddress(line.run.id)}
 			onClick={followed(() => s.openRun(line.run!.id))}>{line.run.name}</a>
 			<p class="dim detail">{line.run.experiment}</p></td>;
-	const gone = run && filled(Str.xNotFound, run.slice(0, ID_DIGITS));
+	const gone = run && `${run.slice(0, ID_DIGITS)} (not found)`;
 	return <td class="dim detail" title={source}>{gone || source}</td>;
 }
 
 function changeText({ name, was, now }: Change): string {
-	if (now === null) return filled(Str.xLeftOutX, name, was);
-	return was === null ? filled(Str.xXNew, name, now) : `${name} ${was} → ${now}`;
+	if (now === null) return `${name} left out (${was})`;
+	return was === null ? `${name} ${now}, new` : `${name} ${was} → ${now}`;
 }
 
 const sideLabel = (a: VersionLine, b: VersionLine) =>
-	filled(Str.VersionsXAndXSideBy, a.version.version, b.version.version);
+	`Versions ${a.version.version} and ${b.version.version} side by side`;
 
 function Changes({ line, before }: { line: VersionLine; before: VersionLine | undefined }) {
 	const list = line.changes;
@@ -62,11 +60,11 @@ function Changes({ line, before }: { line: VersionLine; before: VersionLine | un
 	return (
 		<td class="changes">{list.length ? <span title={list.map(changeText).join('\n')}>
 			{list.slice(0, CHANGES_MAX).map(changeText).join('; ')}
-			{list.length > CHANGES_MAX && filled(Str.thenXMore, list.length - CHANGES_MAX)}</span>
-			: <span class="dim">{Str.theSameParamsAndCommit}</span>}
+			{list.length > CHANGES_MAX && `; ${list.length - CHANGES_MAX} more`}</span>
+			: <span class="dim">the same params and commit</span>}
 			{before.run!.experiment === line.run!.experiment && before.run!.id !== line.run!.id
 				&& <>{' '}<a href={s.addressOf(to)} aria-label={sideLabel(before, line)}
-					onClick={followed(() => s.go(to, true))}>{Str.SideBySide}</a></>}</td>
+					onClick={followed(() => s.go(to, true))}>Side by side</a></>}</td>
 	);
 }
 
@@ -74,11 +72,11 @@ function Step({ line, dir, decimals }: { line: VersionLine; dir: Direction | nul
 	const { step, since } = line;
 	if (step === null) return <td class="num" />;
 	const better = dir === 'max' ? step > 0 : step < 0;
-	const word = !dir || Number.isNaN(step) || step === 0 ? '' : better ? Str.better : Str.worse;
+	const word = !dir || Number.isNaN(step) || step === 0 ? '' : better ? 'better' : 'worse';
 	return (
 		<td class={'num step ' + word}>{signed(step, decimals)} {word}
 			{since !== line.version.version - 1
-				&& <p class="dim detail">{parts(Str.sinceX, since)}</p>}</td>
+				&& <p class="dim detail">since {since}</p>}</td>
 	);
 }
 
@@ -87,7 +85,7 @@ function Row({ m, line, before, decimals, act }: { m: Model; line: VersionLine; 
 	const { version, stage, created, user, description, status } = line.version;
 	return (
 		<tr class="version" data-version={version}>
-			<td data-name={Str.Version}>{version}{stage !== 'None' && <p class="dim detail">{stage}</p>}
+			<td data-name="Version">{version}{stage !== 'None' && <p class="dim detail">{stage}</p>}
 				{status !== 'READY' && <p class="bad detail">{status}</p>}</td>
 			<Aliases name={m.name} line={line} act={act} />
 			<Source line={line} />
@@ -104,14 +102,14 @@ function Versions({ m, act }: { m: Model; act: Act }) {
 	const lines = versionLines(m.versions, m.runs, m.goal);
 	const values = lines.flatMap((l) => l.value ?? []);
 	const decimals = decimalsFor(values);
-	if (!lines.length) return <Empty title={Str.NoVersionsYet} />;
+	if (!lines.length) return <Empty title="No versions yet" />;
 	return (
 		<div class="box scroll"><table>
-			<thead><tr><th>{Str.Version}</th><th class="left">{Str.Aliases}</th><th
-				class="left">{Str.Run}</th>
-				<th>{m.goal?.key ?? Str.Metric}</th><th>{Str.Difference}</th>
-				<th class="left">{Str.ChangedSinceThePrevious}</th>
-				<th class="left">{Str.Description}</th><th>{Str.Registered}</th></tr></thead>
+			<thead><tr><th>Version</th><th class="left">Aliases</th><th
+				class="left">Run</th>
+				<th>{m.goal?.key ?? 'Metric'}</th><th>Difference</th>
+				<th class="left">Changed since the previous version</th>
+				<th class="left">Description</th><th>Registered</th></tr></thead>
 			<tbody>{lines.map((l, i) => <Row key={l.version.version} m={m} line={l} before={lines[i + 1]}
 				decimals={decimals} act={act} />)}</tbody>
 		</table></div>
@@ -129,11 +127,11 @@ function MetricChooser({ m }: { m: Model }) {
 	const { goal } = m;
 	if (!choices.length || !goal) return null;
 	return (
-		<p class="options"><Chooser name={Str.MeasuredBy} now={goal.key} list={choices}
+		<p class="options"><Chooser name="Measured by" now={goal.key} list={choices}
 			choose={(key) => s.go({ goal: key, dir: null })} />{' '}
-			<button type="button" title={Str.BetterIsHigherOrLower} onClick={() => s.go({ goal: goal.key,
+			<button type="button" title="Better is higher or lower" onClick={() => s.go({ goal: goal.key,
 				dir: goal.dir === 'max' ? 'min' : 'max' })}>
-				{goal.dir === 'max' ? Str.MaxUp : goal.dir ? Str.MinDown : Str.maxOrMin}</button></p>
+				{goal.dir === 'max' ? 'Max ↑' : goal.dir ? 'Min ↓' : 'Max or min?'}</button></p>
 	);
 }
 
@@ -154,14 +152,14 @@ export function OneModel({ name }: { name: string }) {
 		}
 	};
 	useEffect(() => {
-		document.title = filled(Str.xModelsDptrack, name);
+		document.title = `${name} · Models · dptrack`;
 		void act(load);
 	}, [goal, dir]);
 	const m = model.value;
 	const all = <a class="aside" href={s.addressOf(pageOf(''))} onClick={followed(() => s.go(pageOf(''), true))}>
-		{Str.AllModels}</a>;
+		All models</a>;
 	if (!m && wrong.value)
-		return <Empty title={Str.ThisModelCannotBeShown}><p>{wrong.value}</p><p>{all}</p></Empty>;
+		return <Empty title="This model cannot be shown"><p>{wrong.value}</p><p>{all}</p></Empty>;
 	if (!m) return <div class="wait" aria-busy="true" />;
 	return (
 		<>
@@ -169,10 +167,10 @@ export function OneModel({ name }: { name: string }) {
 			{wrong.value && <p class="problem" role="alert">{wrong.value}</p>}
 			{m.description && <Markdown text={m.description} imageOf={() => null}
 				meanwhile={<p>{m.description}</p>} />}
-			{m.versions.length > 0 && <p class="dim">{Str.LoadedAs} <code>{addressIn(m)}</code></p>}
+			{m.versions.length > 0 && <p class="dim">Loaded as <code>{addressIn(m)}</code></p>}
 			<MetricChooser m={m} />
 			<Versions m={m} act={act} />
-			{m.more && <p class="dim">{parts(Str.OlderVersionsAreLeft, m.versions.length)}</p>}
+			{m.more && <p class="dim">Older versions are left out: {m.versions.length} are shown.</p>}
 		</>
 	);
 }

@@ -5,7 +5,6 @@ import { useEffect, useRef } from 'preact/hooks';
 import { when } from '../../base/format.ts';
 import * as s from '../../state/index.ts';
 import { loadModels, models, type ModelHead } from '../../state/saved/registry.ts';
-import { parts, Str } from '../../strings/en.ts';
 import { Empty, followed } from '../base/bits.tsx';
 import '../base/later.ts';
 import { addStyles } from '../base/styles.ts';
@@ -25,7 +24,7 @@ function Line({ m }: { m: ModelHead }) {
 		<tr>
 			<td><a href={s.addressOf(to)} onClick={followed(() => s.go(to, true))}>{m.name}</a>
 				{m.description && <p class="dim detail">{m.description}</p>}</td>
-			<td class="num" data-name={Str.NewestVersion}>{m.newest || ''}</td>
+			<td class="num" data-name="Newest version">{m.newest || ''}</td>
 			<td>{names.map((n) => <span key={n} class="alias">{n}</span>)}</td>
 			<td class="num">{when(m.changed)}</td>
 		</tr>
@@ -33,10 +32,11 @@ function Line({ m }: { m: ModelHead }) {
 }
 
 function None({ words }: { words: string }) {
-	if (words) return <p class="dim">{parts(Str.NoModelContainsX, words)}</p>;
+	if (words) return <p class="dim">No model contains “{words}”.</p>;
 	return (
-		<Empty title={Str.NoRegisteredModelsYet}><p>{Str.AModelIsRegisteredFrom}</p>
-			<pre>{Str.mlflowRegisterModelRuns}</pre></Empty>
+		<Empty title="No registered models yet">
+			<p>A model is registered from a run: by “Register model” on its page, or by MLflow's client:</p>
+			<pre>mlflow.register_model("runs:/RUN_ID/model", "NAME")</pre></Empty>
 	);
 }
 
@@ -44,7 +44,7 @@ function AllModels() {
 	const words = useSignal('');
 	const timer = useRef(0);
 	useEffect(() => {
-		document.title = Str.ModelsDptrack;
+		document.title = 'Models · dptrack';
 		void loadModels('');
 		return () => clearTimeout(timer.current);
 	}, []);
@@ -52,21 +52,21 @@ function AllModels() {
 	if (!found) return <div class="wait" aria-busy="true" />;
 	return (
 		<>
-			<h1>{Str.Models}</h1>
+			<h1>Models</h1>
 			{(found.models.length > 0 || words.value) && <p><input type="search"
-				placeholder={Str.FindAModel}
-				aria-label={Str.FindAModel} value={words.value} onInput={(e) => {
+				placeholder="Find a model"
+				aria-label="Find a model" value={words.value} onInput={(e) => {
 					words.value = e.currentTarget.value;
 					clearTimeout(timer.current);
 					timer.current = window.setTimeout(() => void loadModels(words.value), FIND_MS);
 				}} /></p>}
 			{found.models.length ? <div class="box scroll"><table>
-				<thead><tr><th>{Str.Name}</th><th>{Str.NewestVersion}</th><th
-					class="left">{Str.Aliases}</th>
-					<th>{Str.LastChange}</th></tr></thead>
+				<thead><tr><th>Name</th><th>Newest version</th><th
+					class="left">Aliases</th>
+					<th>Last change</th></tr></thead>
 				<tbody>{found.models.map((m) => <Line key={m.name} m={m} />)}</tbody>
 			</table></div> : <None words={words.value} />}
-			{found.more && <p class="dim">{Str.ThereAreMoreSearchTo}</p>}
+			{found.more && <p class="dim">There are more: search to find them.</p>}
 		</>
 	);
 }

@@ -6,7 +6,6 @@ import type { RunDetail } from '../../base/types.ts';
 import { matchesWords } from '../../base/url.ts';
 import { getAlerts, getCode, type ToldAlert } from '../../state/records.ts';
 import * as s from '../../state/index.ts';
-import { filled, parts, Str } from '../../strings/en.ts';
 import { useAsked } from '../base/bits.tsx';
 import './styles.ts';
 
@@ -18,8 +17,8 @@ function Packages({ text }: { text: string }) {
 	const all = text.split('\n').filter(Boolean);
 	const found = all.filter((p) => matchesWords(words.value, [p]));
 	return (
-		<details><summary>{count(all.length, Str.package)}</summary>
-			<input type="search" placeholder={Str.FindAPackage} aria-label={Str.FindAPackage}
+		<details><summary>{count(all.length, 'package')}</summary>
+			<input type="search" placeholder="Find a package" aria-label="Find a package"
 				value={words.value} onInput={(e) => (words.value = e.currentTarget.value)} />
 			<ul class="files">{found.map((p) => <li key={p}>{p}</li>)}</ul>
 		</details>
@@ -37,12 +36,12 @@ export function Code({ r }: { r: RunDetail }) {
 	const changed = lines.filter((l) => lineKind(l)).length;
 	return (
 		<section class="box">
-			<h2>{Str.Code}</h2>
+			<h2>Code</h2>
 			<dl class="pairs">{Object.entries(code).filter(([k]) => !WHOLE.includes(k)).map(([k, v]) => (
 				<div key={k}><dt>{k}</dt><dd title={v}>{v.length > 200 ? v.slice(0, 200) + '…'
 					: v}</dd></div>))}</dl>
-			{code.diff && <details><summary>{parts(Str.xChangedSinceTheCommit, count(changed,
-				Str.line))}</summary>
+			{code.diff && <details><summary>{count(changed,
+				'line')} changed since the commit</summary>
 				<pre class="edits" tabIndex={0}>{lines.map((l, i) => <span key={i}
 					class={lineKind(l)}>{l}</span>)}</pre>
 			</details>}
@@ -54,7 +53,7 @@ export function Code({ r }: { r: RunDetail }) {
 function Line({ a }: { a: ToldAlert }) {
 	return (
 		<li><b class={a.level}>{a.title}</b> {a.text} <span class="dim">
-			{a.step >= 0 ? filled(Str.atStepXThen, a.step) : ''}{when(a.time)}</span></li>
+			{a.step >= 0 ? `step ${a.step}, ` : ''}{when(a.time)}</span></li>
 	);
 }
 
@@ -63,7 +62,7 @@ export function Alerts({ r }: { r: RunDetail }) {
 	if (!list?.length) return null;
 	return (
 		<section class="box">
-			<h2>{Str.Alerts}</h2>
+			<h2>Alerts</h2>
 			<ul class="files alerts">{list.map((a, i) => <Line key={i} a={a} />)}</ul>
 		</section>
 	);

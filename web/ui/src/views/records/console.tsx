@@ -10,7 +10,6 @@ import type { RunDetail } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
 import { getConsole, stepAt, timeOf, type Console as ConsoleText, type ConsoleLine,
 	type ConsolePart } from '../../state/records.ts';
-import { filled, parts, Str } from '../../strings/en.ts';
 import { GroupHead } from '../base/bits.tsx';
 import './styles.ts';
 
@@ -111,12 +110,12 @@ function Lines({ r, lines, all, found, marked, onLine }: LinesOptions) {
 				: '')}
 				data-line={line.n}>
 				<button type="button" class="quiet" tabIndex={line === stop?.line ? 0 : -1}
-					title={Str.ThisTimeInTheCharts} onClick={() => {
+					title="This time in the charts" onClick={() => {
 						onLine(line);
 						void showTime(r, line.time);
 					}}>{clockText(line.time / 1000)}</button>
 				<span><Words text={line.text} />{over > 0 && <span class="dim"
-					title={Str.PrintedOverAsProgress}> ⟲ {over}</span>}</span>
+					title="Printed over, as progress bars do"> ⟲ {over}</span>}</span>
 			</div>
 		))}</>
 	);
@@ -205,12 +204,11 @@ function PartSelect({ of, choose }: { of: ConsoleText; choose: (p: ConsolePart) 
 	const idOf = (p: { rank: number; segment: number }) => `${p.rank} ${p.segment}`;
 	const segments = new Set(of.parts.map((p) => p.segment)).size > 1;
 	return (
-		<select aria-label={Str.Rank} value={idOf(of)}
+		<select aria-label="Rank" value={idOf(of)}
 			onChange={(e) => choose(of.parts.find((p) => idOf(p) === e.currentTarget.value)!)}>
 			{of.parts.map((p) => <option key={idOf(p)} value={idOf(p)}>
-				{p.rank < 0 ? Str.wholeRun : filled(Str.rankX, p.rank)}{segments ? filled(Str.segmentX,
-					p.segment) : ''}
-				{' '}({count(p.lines, Str.line)})</option>)}
+				{p.rank < 0 ? 'whole run' : `rank ${p.rank}`}{segments ? `, segment ${p.segment}` : ''}
+				{' '}({count(p.lines, 'line')})</option>)}
 		</select>
 	);
 }
@@ -238,19 +236,19 @@ function Bar({ r, reader, words, all, jump }: BarOptions) {
 				reader.found.value = null;
 				jump(-PIECE);
 			}} />
-			<input type="search" placeholder={filled(Str.SearchX, count(loaded.total, Str.line))}
-				aria-label={Str.SearchTheConsole} value={words.value} onInput={(e) => {
+			<input type="search" placeholder={`Search ${count(loaded.total, 'line')}`}
+				aria-label="Search the console" value={words.value} onInput={(e) => {
 					words.value = e.currentTarget.value;
 					clearTimeout(timer.current);
 					timer.current = window.setTimeout(() => void reader.search(words.value),
 						SEARCH_MS);
 				}} />
-			<button type="button" onClick={() => jump(0)}>{Str.FirstLine}</button>
-			<button type="button" onClick={() => jump(-PIECE)}>{Str.LastLine}</button>
+			<button type="button" onClick={() => jump(0)}>First line</button>
+			<button type="button" onClick={() => jump(-PIECE)}>Last line</button>
 			<button type="button" disabled={!place.value} onClick={() => void toPlace()}
-				title={Str.TheLinesOfTheTimeAt}>{Str.AtCursor}</button>
+				title="The lines of the time at which the pointer stood in a chart">At cursor</button>
 			<label><input type="checkbox" checked={all.value}
-				onChange={() => (all.value = !all.value)} /> {Str.OverwrittenLines}</label>
+				onChange={() => (all.value = !all.value)} /> Overwritten lines</label>
 			<span class="problem" role="status">{reader.wrong.value}</span>
 		</p>
 	);
@@ -314,11 +312,10 @@ function Body({ r, reader }: { r: RunDetail; reader: Reader }) {
 	return (
 		<div class="card console">
 			<Bar r={r} reader={reader} words={words} all={all} jump={jump} />
-			{found && <p class="dim" role="status">{parts(Str.xWithXAClickOn, found.length >= FOUND_MAX
-				? filled(Str.TheFirstXLines, FOUND_MAX) : count(found.length,
-				Str.line), words.value)}</p>}
-			<div class="screen" ref={box} tabIndex={0} role="log" aria-label={filled(Str.ConsoleOfX,
-				r.name)}
+			{found && <p class="dim" role="status">{found.length >= FOUND_MAX
+				? `The first ${FOUND_MAX} lines` : count(found.length,
+				'line')} with “{words.value}”; a click on the time leads there</p>}
+			<div class="screen" ref={box} tabIndex={0} role="log" aria-label={`Console of ${r.name}`}
 				onScroll={found ? undefined : onScroll} onKeyDown={onArrow}>
 				<Lines {...options} lines={found ?? reader.lines.value} />
 			</div>
@@ -336,9 +333,9 @@ export function Console({ r }: { r: RunDetail }) {
 	const loaded = reader.loaded.value;
 	if (!loaded?.parts.length) return null;
 	return (
-		<section class="group" aria-label={Str.Console}>
-			<GroupHead open={open.value} toggle={() => (open.value = !open.value)} name={Str.Console}
-				count={count(loaded.parts.reduce((n, p) => n + p.lines, 0), Str.line)} />
+		<section class="group" aria-label="Console">
+			<GroupHead open={open.value} toggle={() => (open.value = !open.value)} name="Console"
+				count={count(loaded.parts.reduce((n, p) => n + p.lines, 0), 'line')} />
 			{open.value && <Body r={r} reader={reader} />}
 		</section>
 	);

@@ -7,7 +7,6 @@ import { short } from '../../base/format.ts';
 import {
 	contentAddress, getHistogram, getMediaText, getTable, type Histogram, type Media,
 } from '../../state/records.ts';
-import { filled, parts, Str } from '../../strings/en.ts';
 import { useLoaded } from '../base/bits.tsx';
 import { Words } from './edits.tsx';
 import { FigureOf } from './figure.tsx';
@@ -38,8 +37,8 @@ function Picture({ m, alone }: { m: Media; alone: boolean }) {
 	const to = contentAddress(m);
 	return <><a href={to} target="_blank" rel="noreferrer"><img src={to} loading="lazy"
 		class={scale > 1 ? 'small' : ''} width={m.width * scale || undefined}
-		height={m.height * scale || undefined} alt={filled(Str.StepX, m.step)} /></a>
-	{alone && scale > 1 && <p class="dim" title={Str.EnlargedTheLinkOpens}>{scale}×</p>}</>;
+		height={m.height * scale || undefined} alt={`Step ${m.step}`} /></a>
+	{alone && scale > 1 && <p class="dim" title="Enlarged; the link opens it at its true size">{scale}×</p>}</>;
 }
 
 function Bars({ h }: { h: Histogram }) {
@@ -49,7 +48,7 @@ function Bars({ h }: { h: Histogram }) {
 	const total = h.counts.reduce((a, n) => a + n, 0);
 	return (
 		<><svg class="bars" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" role="img"
-			aria-label={filled(Str.xValuesFromXToX, total, short(lo), short(hi))}>
+			aria-label={`${total} values from ${short(lo)} to ${short(hi)}`}>
 			{h.counts.map((n, i) => <rect key={i} x={x(h.edges[i]!)} y={HEIGHT * (1 - n / top)}
 				height={HEIGHT * n / top}
 				width={Math.max(0.5, x(h.edges[i + 1]!) - x(h.edges[i]!) - 0.4)} />)}
@@ -65,7 +64,7 @@ function HistogramOf({ m, all }: { m: Media; all: readonly Media[] }) {
 
 /** A document in a frame without origin; its scripts reach no address. */
 function FrameOf({ m }: { m: Media }) {
-	return <iframe src={contentAddress(m) + '?view=frame'} title={filled(Str.StepX, m.step)}
+	return <iframe src={contentAddress(m) + '?view=frame'} title={`Step ${m.step}`}
 		sandbox="allow-scripts" loading="lazy" referrerpolicy="no-referrer" />;
 }
 
@@ -80,8 +79,8 @@ function TextOf({ m, before }: { m: Media; before: Media | null }) {
 			<div class="text" tabIndex={0}>{value === null ? '…'
 				: changes.value && was !== null ? <Words from={was} to={value} /> : value}</div>
 			{before && <label class="dim"><input type="checkbox" checked={changes.value}
-				onChange={() => (changes.value = !changes.value)} /> {parts(Str.WhatChangedSinceStep,
-					before.step)}</label>}
+				onChange={() => (changes.value = !changes.value)} /> What changed since
+					step {before.step}</label>}
 			<Wrong text={wrong} />
 		</>
 	);
@@ -97,16 +96,14 @@ function TableOf({ m }: { m: Media }) {
 	const kinds = head?.map((_, i) => kind(i)) ?? [];
 	return (
 		<>
-			<div class="long" tabIndex={0} role="region" aria-label={filled(Str.TableAtStepX,
-				m.step)}><table>
+			<div class="long" tabIndex={0} role="region" aria-label={`Table at step ${m.step}`}><table>
 				<thead><tr>{head?.map((c, i) =>
 					<th key={i} scope="col" class={kinds[i]}>{c}</th>)}</tr></thead>
 				<tbody>{body.slice(0, ROWS_MAX).map((row, n) => (
 					<tr key={n}>{row.map((c, i) =>
 						<td key={i} class={kinds[i]}>{c}</td>)}</tr>))}</tbody>
 			</table></div>
-			{body.length > ROWS_MAX && <p class="dim">{parts(Str.TheFirstXOfXRows, ROWS_MAX,
-				body.length)}</p>}
+			{body.length > ROWS_MAX && <p class="dim">The first {ROWS_MAX} of {body.length} rows</p>}
 			<Wrong text={wrong} />
 		</>
 	);
@@ -138,8 +135,8 @@ function ContentOf({ m, before, all, alone = false }: Options) {
 	case 'text': return m.type.startsWith('text/html') ? <FrameOf m={m} /> : <TextOf m={m} before={before} />;
 	case 'table': return <TableOf m={m} />;
 	case 'audio': return m.type.startsWith('video/')
-		? <video controls preload="metadata" src={contentAddress(m)} aria-label={filled(Str.StepX, m.step)} />
-		: <audio controls preload="none" src={contentAddress(m)} aria-label={filled(Str.StepX, m.step)} />;
+		? <video controls preload="metadata" src={contentAddress(m)} aria-label={`Step ${m.step}`} />
+		: <audio controls preload="none" src={contentAddress(m)} aria-label={`Step ${m.step}`} />;
 	default: return null;
 	}
 }

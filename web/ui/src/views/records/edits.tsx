@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Displays the diff of two texts.
 import { around, diff, wordsOf } from '../../base/diff.ts';
-import { Str } from '../../strings/en.ts';
 import './styles.ts';
 
 const CONTEXT = 2;
@@ -10,7 +9,7 @@ const CONTEXT = 2;
 export function Lines({ from, to }: { from: string; to: string }) {
 	const list = around(diff(from.split('\n'), to.split('\n')), CONTEXT);
 	return (
-		<pre class="edits" tabIndex={0} aria-label={Str.LinesThatDiffer}>{list.map((e, i) => (e
+		<pre class="edits" tabIndex={0} aria-label="Lines that differ">{list.map((e, i) => (e
 			? <span key={i} class={e.kind}>{e.kind === 'added' ? '+ ' : e.kind === 'removed' ? '− '
 				: '  '}{e.text}</span>
 			: <span key={i} class="skip">…</span>))}</pre>

@@ -5,7 +5,6 @@ import { lookAt } from '../../base/colour.ts';
 import { count, short, when } from '../../base/format.ts';
 import type { Figure, FigureTrace } from '../../base/figure.ts';
 import { evenTicks } from '../../charts/base/ticks.ts';
-import { parts, Str } from '../../strings/en.ts';
 import { Opener } from '../base/bits.tsx';
 import { DataTable } from '../base/datatable.tsx';
 import { colourOf } from '../base/theme.ts';
@@ -120,17 +119,17 @@ function Numbers({ f }: { f: Figure }) {
 			cells: [name(f.names.y, t.ys[r]!), row.map(short).join('  ')] }))
 		: t.xs.map((x, i) => ({ id: `${n} ${i}`, name: t.name,
 			cells: [f.dates ? when(x) : name(f.names.x, x), name(f.names.y, t.ys[i] ?? NaN)] }))));
-	return <span class="numbers"><Opener word={Str.Table} open={open} panel={(close) => <DataTable name={Str.Figure}
-		caption={`${f.title || Str.Figure}: ${count(rows.length, Str.row)}`} close={close}
-		rows={rows.slice(0, ROWS_MAX)} row={(r) => r} head={[Str.Trace, f.x || 'x', f.y || 'y']} />} /></span>;
+	return <span class="numbers"><Opener word="Table" open={open} panel={(close) => <DataTable name="Figure"
+		caption={`${f.title || 'Figure'}: ${count(rows.length, 'row')}`} close={close}
+		rows={rows.slice(0, ROWS_MAX)} row={(r) => r} head={['Trace', f.x || 'x', f.y || 'y']} />} /></span>;
 }
 
 /** The drawing, with a key of its traces. */
 function Drawing({ f }: { f: Figure }) {
 	const c = scales(f);
 	const bars = f.traces.filter((t) => t.mark === 'bar');
-	const words = f.traces.map((t) => `${t.name}, ${count(t.xs.length, Str.point)}`).join('; ');
-	const label = `${f.title || Str.Figure}: ${words}`;
+	const words = f.traces.map((t) => `${t.name}, ${count(t.xs.length, 'point')}`).join('; ');
+	const label = `${f.title || 'Figure'}: ${words}`;
 	return (
 		<>
 			<svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label={label}>
@@ -153,9 +152,9 @@ export function FigureOf({ f, json }: { f: Figure; json: string }) {
 			{f.title && <p><b>{f.title}</b></p>}
 			{any && <Drawing f={f} />}
 			{f.left.length > 0 && <p class="dim">
-				{parts(Str.ThisPageDoesNotDrawTraces, f.left.join(', '))}</p>}
+				This page does not draw traces of type {f.left.join(', ')}.</p>}
 			<p class="legend">{any && <Numbers f={f} />}
-				<a href={json} download={(f.title || Str.Figure) + '.json'}>{Str.JSON}</a></p>
+				<a href={json} download={(f.title || 'Figure') + '.json'}>JSON</a></p>
 		</div>
 	);
 }

@@ -4,7 +4,6 @@ import { signal, useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { count, short } from '../../base/format.ts';
 import { getHistogram, type Histogram, type Media } from '../../state/records.ts';
-import { filled, parts, Str } from '../../strings/en.ts';
 import { evenly, Opener, useAsked } from '../base/bits.tsx';
 import { DataTable } from '../base/datatable.tsx';
 import { theme } from '../base/theme.ts';
@@ -104,17 +103,17 @@ function TableOf({ name, rows }: { name: string; rows: readonly Row[] }) {
 	const places = (of: Histogram) => [0, 0.25, 0.5, 0.75, 1].map((q) => short(quantile(of, q)));
 	const row = ({ step, of }: Row) => ({ id: String(step), name: String(step),
 		cells: [short(of.counts.reduce((a, n) => a + n, 0)), ...places(of)] });
-	return <span class="numbers"><Opener word={Str.Table} open={open} panel={(close) => <DataTable name={name}
-		caption={`${name}: ${count(rows.length, Str.step)}`} rows={rows} row={row} close={close}
-		head={[Str.Step, Str.Values, Str.Lowest, Str.Quarter, Str.Middle, Str.ThreeQuarters,
-			Str.Highest]} />} /></span>;
+	return <span class="numbers"><Opener word="Table" open={open} panel={(close) => <DataTable name={name}
+		caption={`${name}: ${count(rows.length, 'step')}`} rows={rows} row={row} close={close}
+		head={['Step', 'Values', 'Lowest', 'Quarter', 'Middle', 'Three quarters',
+			'Highest']} />} /></span>;
 }
 
 /** Change of the median. */
 function movedText(rows: readonly Row[]): string {
 	const [first, last] = [rows[0]!, rows.at(-1)!];
-	return filled(Str.MiddleXAtStepX, short(quantile(first.of, 0.5)), first.step)
-		+ (first === last ? '' : filled(Str.xAtStepX, short(quantile(last.of, 0.5)), last.step));
+	return `Middle ${short(quantile(first.of, 0.5))} at step ${first.step}`
+		+ (first === last ? '' : `, ${short(quantile(last.of, 0.5))} at step ${last.step}`);
 }
 
 const NONE: readonly Histogram[] = [];
@@ -136,12 +135,12 @@ export function Heat({ list, step }: { list: readonly Media[]; step: number }) {
 	return (
 		<>
 			<button type="button" class="quiet" aria-pressed={asRidges.value}
-				onClick={() => (asRidges.value = !asRidges.value)}>{Str.Ridges}</button>
-			{rows.length > 0 && <TableOf name={Str.Histograms} rows={rows} />}
+				onClick={() => (asRidges.value = !asRidges.value)}>Ridges</button>
+			{rows.length > 0 && <TableOf name="Histograms" rows={rows} />}
 			<canvas ref={canvas} role="img" class={asRidges.value ? 'ridges' : ''}
-				key={String(asRidges.value)} aria-label={filled(Str.HistogramsOfXSteps, list.length)} />
-			{got.length > 0 && <span class="dim">{parts(Str.StepsXToXValuesX, chosen[0]!.step,
-				chosen.at(-1)!.step, short(lo), short(hi), ' ' + movedText(rows))}</span>}
+				key={String(asRidges.value)} aria-label={`Histograms of ${list.length} steps`} />
+			{got.length > 0 && <span class="dim">Steps {chosen[0]!.step} to {chosen.at(-1)!.step}
+				, values {short(lo)} to {short(hi)};{' ' + movedText(rows)}</span>}
 		</>
 	);
 }

@@ -6,7 +6,6 @@ import { byName, count } from '../../base/format.ts';
 import type { Run } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
 import { CAPTION, getMedia, getMediaKeys, type Media as Item, type MediaKey } from '../../state/records.ts';
-import { filled, parts, Str } from '../../strings/en.ts';
 import { Breaking, evenly, GroupHead, Key, Name, useAsked, useLoaded } from '../base/bits.tsx';
 import { Content } from './content.tsx';
 import './styles.ts';
@@ -64,15 +63,14 @@ function Slider({ name, steps, at }: SliderOptions) {
 		own = { key, x: steps[i]! };
 		s.cursor.value = own;
 	};
-	if (steps.length < 2) return <span class="dim">{parts(Str.stepX, steps[0])}</span>;
+	if (steps.length < 2) return <span class="dim">step {steps[0]}</span>;
 	return (
 		<>
 			<input type="range" min="0" max={steps.length - 1} step="1" value={at.value}
-				aria-label={filled(Str.StepOfX, name)}
-				aria-valuetext={filled(Str.stepX, steps[at.value])} onInput={(e) =>
+				aria-label={`Step of ${name}`}
+				aria-valuetext={`step ${steps[at.value]}`} onInput={(e) =>
 					move(Number(e.currentTarget.value))} />
-			<span class="dim">{parts(Str.stepXXOfX, <b>{steps[at.value]}</b>, at.value + 1,
-				steps.length)}</span>
+			<span class="dim">step <b>{steps[at.value]}</b>, {at.value + 1} of {steps.length}</span>
 		</>
 	);
 }
@@ -105,14 +103,14 @@ function RunItems({ run, many, list, step, go }: RunItemsOptions) {
 	return (
 		<div class="item" data-of={run.id}>
 			{many && <p class="whose"><RunName run={run} /></p>}
-			{!now.length && (first === undefined ? <p class="dim">{Str.Nothing}</p>
-				: <p class="dim">{parts(Str.NothingUpToThisStepX, <button type="button" class="quiet"
-					onClick={() => go(first)}>{filled(Str.stepX, first)}</button>)}</p>)}
+			{!now.length && (first === undefined ? <p class="dim">Nothing</p>
+				: <p class="dim">Nothing up to this step, first at <button type="button" class="quiet"
+					onClick={() => go(first)}>step {first}</button></p>)}
 			{now.map((m) => (
 				<div key={m.content + m.rank}>
 					{(m.rank >= 0 && ranks || m.step !== step) && <p class="dim">
-						{m.rank >= 0 && ranks ? filled(Str.rankX, m.rank) : ''}
-						{m.step !== step ? filled(Str.ofStepX, m.step) : ''}</p>}
+						{m.rank >= 0 && ranks ? `rank ${m.rank}` : ''}
+						{m.step !== step ? ` step ${m.step}` : ''}</p>}
 					<Content m={m} before={before} all={list} alone={!many && !ranks} />
 				</div>))}
 		</div>
@@ -135,13 +133,12 @@ function StepGrid({ name, runs, items, steps, at }: GridOptions) {
 		return now.map((m) => <Content key={m.content + m.rank} m={m} before={null} all={[]} />);
 	};
 	return (
-		<div class="stepgrid" tabIndex={0} role="region" aria-label={filled(Str.xRunsAndSteps, name)}>
+		<div class="stepgrid" tabIndex={0} role="region" aria-label={`${name}: runs and steps`}>
 			<table>
-				<thead><tr><th scope="col">{Str.Run}</th>{columns.map((c) => (
+				<thead><tr><th scope="col">Run</th>{columns.map((c) => (
 					<th key={c} scope="col"><button type="button" class="quiet"
 						aria-pressed={steps[at.value] === c}
-						onClick={() => (at.value = steps.indexOf(c))}>{parts(Str.stepX,
-							c)}</button>
+						onClick={() => (at.value = steps.indexOf(c))}>step {c}</button>
 					</th>))}</tr></thead>
 				<tbody>{runs.map((r, i) => (
 					<tr key={r.id}>
@@ -150,7 +147,7 @@ function StepGrid({ name, runs, items, steps, at }: GridOptions) {
 					</tr>))}</tbody>
 			</table>
 			{columns.length < steps.length
-				&& <p class="dim">{parts(Str.xOfXSteps, columns.length, steps.length)}</p>}
+				&& <p class="dim">{columns.length} of {steps.length} steps</p>}
 		</div>
 	);
 }
@@ -196,14 +193,14 @@ function Card({ of, runs }: { of: MediaKey; runs: readonly Run[] }) {
 			<figcaption><b><Breaking text={of.key} /></b> <span class="dim">{of.kind}</span>
 				<span class="grow" />
 				{last > 0 && <button type="button" class="quiet" aria-pressed={every.value}
-					onClick={() => (every.value = !every.value)}>{Str.AllSteps}</button>}
+					onClick={() => (every.value = !every.value)}>All steps</button>}
 			</figcaption>
 			{wrong && <p class="problem" role="alert">{wrong}</p>}
 			{last >= 0 && <p class="slide"><Slider name={of.key} steps={steps} at={place} /></p>}
 			{last >= 0 && every.value && <StepGrid name={of.key} runs={runs} items={items!} steps={steps}
 				at={place} />}
 			{last >= 0 && !every.value && <div class="items" tabIndex={0} role="group"
-				aria-label={filled(Str.xAndMoveTheStep, of.key)}
+				aria-label={`${of.key}: ← and → move the step`}
 				onKeyDown={(e) => moved(e, place, last)}>{runs.map((r, i) => (
 					<RunItems key={r.id} run={r} many={runs.length > 1} list={items![i] ?? []}
 						step={steps[chosen.value]!}
@@ -227,7 +224,7 @@ function CardsOf({ keys, runs, first }: { keys: readonly MediaKey[]; runs: reado
 			<div class="media">{keys.slice(0, most.value).map((k) => <Card key={k.key} of={k}
 				runs={runs} />)}</div>
 			{keys.length > most.value && <button type="button" onClick={() => (most.value += FIRST)}>
-				{count(keys.length - most.value, Str.moreKey)}</button>}
+				{count(keys.length - most.value, 'more key')}</button>}
 		</>
 	);
 }
@@ -236,7 +233,7 @@ function CardsOf({ keys, runs, first }: { keys: readonly MediaKey[]; runs: reado
 export function Cards({ runs }: { runs: readonly Run[] }) {
 	const keys = useKeys(runs);
 	if (!keys) return <p class="dim">…</p>;
-	if (!keys.length) return <p class="dim">{Str.TheseRunsHaveNoImages}</p>;
+	if (!keys.length) return <p class="dim">These runs have no images, histograms, texts, tables or audio.</p>;
 	return <CardsOf keys={keys} runs={runs} first={FIRST} />;
 }
 
@@ -248,8 +245,8 @@ export function Media({ runs }: { runs: readonly Run[] }) {
 	const first = runs.length > 1 ? Math.min(FIRST, keys.filter(isPicture).length) : FIRST;
 	const on = open.value ?? first > 0;
 	return (
-		<section class="group" aria-label={Str.Media}>
-			<GroupHead open={on} toggle={() => (open.value = !on)} name={Str.Media} count={keys.length} />
+		<section class="group" aria-label="Media">
+			<GroupHead open={on} toggle={() => (open.value = !on)} name="Media" count={keys.length} />
 			{on && <CardsOf keys={keys} runs={runs} first={first || FIRST} />}
 		</section>
 	);

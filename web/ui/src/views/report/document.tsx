@@ -6,7 +6,6 @@ import { when } from '../../base/format.ts';
 import { readReport, withFrozen } from '../../base/report.ts';
 import * as s from '../../state/index.ts';
 import { changeReport, freeze, frozenData, getReport, type Report } from '../../state/saved/reports.ts';
-import { filled, parts, Str } from '../../strings/en.ts';
 import { Empty, followed, NameForm } from '../base/bits.tsx';
 import { CopyLink } from '../base/copytext.tsx';
 import { Markdown } from '../base/markdown.tsx';
@@ -40,7 +39,7 @@ function Parts({ r, put, fail }: DocumentOptions) {
 function History({ r }: { r: Report }) {
 	const newest = r.editions.at(-1)?.edition;
 	return (
-		<label>{Str.Version} <select value={r.edition} onChange={(e) => {
+		<label>Version <select value={r.edition} onChange={(e) => {
 			const n = Number(e.currentTarget.value);
 			s.go({ edition: n === newest ? null : n }, true);
 		}}>{[...r.editions].reverse().map((x) => (
@@ -63,18 +62,18 @@ function Tools({ r, put, fail, editing, naming, article, restore }: ToolOptions)
 	return (
 		<p class="options">
 			<a class="button" href={s.addressOf(all)}
-				onClick={followed(() => s.go(all, true))}>{Str.AllReports}</a>
+				onClick={followed(() => s.go(all, true))}>All reports</a>
 			<History r={r} />
 			<CopyLink to={{ page: 'report', report: r.id, experiment: r.experiment,
 				edition: s.view.value.edition }} />
-			{restore && <button type="button" onClick={restore}>{Str.RestoreThisVersion}</button>}
-			{put && <button type="button" onClick={() => (editing.value = true)}>{Str.Edit}</button>}
-			{put && <button type="button" onClick={() => (naming.value = true)}>{Str.Rename}</button>}
-			{put && live.length > 0 && <button type="button" title={Str.KeepWhatEveryPanelShows}
-				onClick={() => freeze(r, live).then(put).catch(fail)}>{Str.FreezeAll}</button>}
-			<button type="button" title={Str.OneFileThatOpensWithout}
+			{restore && <button type="button" onClick={restore}>Restore this version</button>}
+			{put && <button type="button" onClick={() => (editing.value = true)}>Edit</button>}
+			{put && <button type="button" onClick={() => (naming.value = true)}>Rename</button>}
+			{put && live.length > 0 && <button type="button" title="Keep what every panel shows now"
+				onClick={() => freeze(r, live).then(put).catch(fail)}>Freeze all</button>}
+			<button type="button" title="One file that opens without a server"
 				onClick={() => article() && saveOffline(article()!, r.name).catch(fail)}>
-				{Str.SaveAsHTML}</button>
+				Save as HTML</button>
 		</p>
 	);
 }
@@ -103,9 +102,8 @@ function Whole({ r, mayWrite, took, fail }: { r: Report; mayWrite: boolean; took
 				}} />}
 			{!editing.value && <article ref={article} class="reporttext" data-edition={r.edition}>
 				<h1>{r.name}</h1>
-				<p class="dim">{parts(Str.xVersionXOfXX, r.experiment, r.edition,
-					when(r.editions.find((x) =>
-					x.edition === r.edition)?.time ?? r.changed), old && Str.notTheNewest)}</p>
+				<p class="dim">{r.experiment}, version {r.edition} of {when(r.editions.find((x) =>
+					x.edition === r.edition)?.time ?? r.changed)}{old && ', not the newest'}</p>
 				<Parts r={r} put={put} fail={fail} />
 			</article>}
 		</>
@@ -119,7 +117,7 @@ export function Document({ id, edition }: { id: string; edition: number | null }
 	const took = (r: Report) => {
 		wrong.value = '';
 		report.value = r;
-		document.title = filled(Str.xDptrack, r.name);
+		document.title = `${r.name} · dptrack`;
 	};
 	useEffect(() => {
 		let here = true;
@@ -131,7 +129,7 @@ export function Document({ id, edition }: { id: string; edition: number | null }
 		return () => void (here = false);
 	}, [id, edition]);
 	const r = report.value;
-	if (!r && wrong.value) return <Empty title={Str.ThisReportCannotBeShown}><p>{wrong.value}</p></Empty>;
+	if (!r && wrong.value) return <Empty title="This report cannot be shown"><p>{wrong.value}</p></Empty>;
 	if (!r) return <div class="wait" aria-busy="true" />;
 	return <>
 		{wrong.value && <p class="problem" role="alert">{wrong.value}</p>}

@@ -7,7 +7,6 @@ import { useRef } from 'preact/hooks';
 import { bodyOf, panelBlock, withBody } from '../../base/report.ts';
 import { isExpression } from '../../base/filter/filter.ts';
 import * as s from '../../state/index.ts';
-import { parts, Str } from '../../strings/en.ts';
 
 const ROWS = 30;
 /** The preview follows the text after this pause. */
@@ -37,19 +36,19 @@ function AddPanel({ add }: { add: (block: string) => void }) {
 			e.preventDefault();
 			if (metric.value.trim()) add(block());
 		}}>
-			<input aria-label={Str.MetricsOfThePanel} placeholder={Str.MetricsTrainLossValLoss}
+			<input aria-label="Metrics of the panel" placeholder="Metrics: train/loss, val/loss"
 				list="reportkeys" value={metric.value}
 				onInput={(e) => (metric.value = e.currentTarget.value)} />
 			<datalist id="reportkeys">{s.metricKeys.value.map((k) =>
 				<option key={k} value={k} />)}</datalist>
-			<select aria-label={Str.RunsOfThePanel} value={which.value}
+			<select aria-label="Runs of the panel" value={which.value}
 				onChange={(e) => (which.value = e.currentTarget.value as Which)}>
-				<option value="filter">{Str.RunsOfAFilter}</option>
-				<option value="shown">{parts(Str.TheXChartedRuns, charted.length)}</option></select>
-			{which.value === 'filter' && <input aria-label={Str.FilterOfThePanel} value={filter.value}
-				placeholder={Str.FilterParamsLr01Empty}
+				<option value="filter">Runs of a filter</option>
+				<option value="shown">The {charted.length} charted runs</option></select>
+			{which.value === 'filter' && <input aria-label="Filter of the panel" value={filter.value}
+				placeholder="Filter: params.lr > 0.1 (empty: the newest runs)"
 				onInput={(e) => (filter.value = e.currentTarget.value)} />}
-			<button type="submit">{Str.AddPanel}</button>
+			<button type="submit">Add panel</button>
 		</form>
 	);
 }
@@ -78,14 +77,18 @@ export function Editor({ text, save, close, preview }: Options) {
 		}}>
 			<AddPanel add={add} />
 			<div class="both">
-				<textarea ref={box} aria-label={Str.TextOfTheReport} rows={ROWS} value={body.value}
+				<textarea ref={box} aria-label="Text of the report" rows={ROWS} value={body.value}
 					onInput={(e) => (body.value = e.currentTarget.value)} />
-				<section class="reporttext" aria-label={Str.Preview} tabIndex={0}>
+				<section class="reporttext" aria-label="Preview" tabIndex={0}>
 					{preview(withBody(text, seen.value))}</section>
 			</div>
-			<p class="options"><button type="button" onClick={() => void begin()}>{Str.Save}</button>
-				<button type="button" onClick={close}>{Str.Cancel}</button>
-				<span class="dim">{Str.MarkdownAPanelTakesMetrics}</span>
+			<p class="options"><button type="button" onClick={() => void begin()}>Save</button>
+				<button type="button" onClick={close}>Cancel</button>
+				<span class="dim">
+					Markdown. A panel takes metrics, runs or filter, x (step, elapsed, epoch,
+					clock), range (of x), xscale and scale (log), limits (of y), full (yes: the full
+					range of y), smooth (0 to 0.99), group (params or t:tag), band (minmax, std, se,
+					t95), line (mean, median), title, experiment: a line each.</span>
 				{wrong.value && <span class="problem" role="alert">{wrong.value}</span>}</p>
 		</div>
 	);

@@ -12,7 +12,6 @@ import type { BucketColumns } from '../../base/types.ts';
 import { lastPoint, LineChart, type ChartLine } from '../../charts/line/index.ts';
 import * as s from '../../state/index.ts';
 import { lookOf, needLooks, panelNow, type PanelData, type PanelRun } from '../../state/saved/reports.ts';
-import { filled, parts, Str } from '../../strings/en.ts';
 import { followed, Key, useLoaded } from '../base/bits.tsx';
 import { colourOf, theme } from '../base/theme.ts';
 import { endOf, flagsOf, GROUP, smoothed } from '../charts/lines.ts';
@@ -150,9 +149,9 @@ function Plot({ p, d, name }: { p: ReportPanel; d: PanelData; name: string }) {
 			bytes: isBytes(p.metrics[0] ?? ''),
 			gutter: lines.length > 1 && (box.current?.clientWidth ?? 0) > 430 ? GUTTER : 0 });
 	}, [d, JSON.stringify(p), look, lines.map((l) => l.colour + l.dash).join()]);
-	const words = lines.map((l) => filled(Str.xEndsAtX, l.name, short(l.ys[lastPoint(l.ys)] ?? NaN)));
+	const words = lines.map((l) => `${l.name} ends at ${short(l.ys[lastPoint(l.ys)] ?? NaN)}`);
 	return <div class="plot" ref={box} tabIndex={0} role="group" data-chart={name}
-		aria-label={`${name}, ${count(lines.length, Str.line)}. ${words.slice(0, 30).join('; ')}`} />;
+		aria-label={`${name}, ${count(lines.length, 'line')}. ${words.slice(0, 30).join('; ')}`} />;
 }
 
 /** In narrow windows without names at the lines' ends. */
@@ -161,15 +160,15 @@ function Legend({ p, d }: { p: ReportPanel; d: PanelData }) {
 		<span key={l.id}><Key look={l.look} on /> {l.name}</span>))}</p>;
 }
 
-const HEADS = [Str.Run, Str.Metric, Str.Points, Str.Last, Str.Min, Str.Max];
+const HEADS = ['Run', 'Metric', 'Points', 'Last', 'Min', 'Max'];
 
 const text = (v: number | null) => (v === null ? '–' : String(v));
 
 /** In full precision. */
 function Numbers({ p, d }: { p: ReportPanel; d: PanelData }) {
-	const within = p.range && filled(Str.fromXToX, AXIS[p.x], ...p.range.map((x) => textOfX(p, x)));
+	const within = p.range && ` from ${AXIS[p.x]} ${textOfX(p, p.range[0])} to ${textOfX(p, p.range[1])}`;
 	return (
-		<details class="numbers"><summary>{parts(Str.TheNumbersOfX, count(d.series.length, Str.line))}
+		<details class="numbers"><summary>The numbers of {count(d.series.length, 'line')}
 			{within}</summary>
 			<div class="scroll"><table>
 				<thead><tr>{HEADS.map((h) => <th key={h} scope="col">{h}</th>)}</tr></thead>
@@ -189,10 +188,10 @@ function Numbers({ p, d }: { p: ReportPanel; d: PanelData }) {
 function Left({ d: { left } }: { d: PanelData }) {
 	const { runs, metrics, more } = left;
 	if (!runs.length && !metrics.length) return null;
-	const words = [...runs.length ? [count(runs.length, Str.run) + (more ? '+' : '')] : [],
-		...metrics.length ? [count(metrics.length, Str.metric)] : []].join(', ');
+	const words = [...runs.length ? [count(runs.length, 'run') + (more ? '+' : '')] : [],
+		...metrics.length ? [count(metrics.length, 'metric')] : []].join(', ');
 	return (
-		<details class="left"><summary>{parts(Str.NotDrawnX, words)}</summary>
+		<details class="left"><summary>Not drawn: {words}</summary>
 			<ul class="files">{runs.map((r) => <li key={r.id}><a href={s.runAddress(r.id)}
 				onClick={followed(() => s.openRun(r.id))}>{r.name || r.id.slice(0, 8)}</a></li>)}
 			{metrics.map((m) => <li key={m}>{m}</li>)}</ul></details>
@@ -219,9 +218,9 @@ function useNow(p: ReportPanel, frozen: PanelData | null, experiment: string) {
 
 /** Reason for an empty panel, or ''. */
 function nothing(p: ReportPanel, d: PanelData | null): string {
-	if (!p.metrics.length) return Str.ThisPanelHasNoMetrics;
-	if (!d) return p.frozen === null ? '' : Str.TheFrozenDataOfThisPanel;
-	return d.series.length ? '' : d.runs.length ? Str.ItsRunsHaveNoPointsOf : Str.NoRunsFound;
+	if (!p.metrics.length) return 'This panel has no metrics';
+	if (!d) return p.frozen === null ? '' : 'The frozen data of this panel is missing from the text';
+	return d.series.length ? '' : d.runs.length ? 'Its runs have no points of these metrics' : 'No runs found';
 }
 
 export function PanelFigure({ p, frozen, experiment, name, toggle }: Options) {
@@ -230,21 +229,20 @@ export function PanelFigure({ p, frozen, experiment, name, toggle }: Options) {
 	return (
 		<figure class="card chart reportpanel" data-frozen={p.frozen !== null}>
 			<figcaption><b>{titleOf(p)}</b>
-				<span class="dim">{p.frozen === null ? Str.live
-					: d ? filled(Str.frozenX, when(d.time)) : Str.frozen}</span>
-				{p.group.length > 0 && <span class="dim">{filled(Str.xByX, p.line,
-					p.group.map(fieldText).join(', '))}</span>}
+				<span class="dim">{p.frozen === null ? 'live'
+					: d ? `frozen ${when(d.time)}` : 'frozen'}</span>
+				{p.group.length > 0
+					&& <span class="dim">{p.line} by {p.group.map(fieldText).join(', ')}</span>}
 				{p.smooth > 0 && !p.group.length
-					&& <span class="dim">{filled(Str.smoothedXRawValuesPale, p.smooth)}</span>}
+					&& <span class="dim">smoothed {p.smooth}, raw values pale</span>}
 				{d && <Left d={d} />}
 				<span class="grow" />
 				{toggle && <button type="button" class="quiet" data-here onClick={toggle}
-					aria-label={`${p.frozen === null ? Str.Freeze : Str.Unfreeze} ${name}`}
-					title={p.frozen === null ? Str.KeepItsCurrentData : Str.ShowLiveDataAgain}>
-					{p.frozen === null ? Str.Freeze : Str.Unfreeze}</button>}
+					aria-label={`${p.frozen === null ? 'Freeze' : 'Unfreeze'} ${name}`}
+					title={p.frozen === null ? 'Keep its current data' : 'Show live data again'}>
+					{p.frozen === null ? 'Freeze' : 'Unfreeze'}</button>}
 			</figcaption>
-			{p.wrong.length > 0 && <p class="problem" role="alert">{parts(Str.NotUnderstoodX,
-				p.wrong.join('; '))}</p>}
+			{p.wrong.length > 0 && <p class="problem" role="alert">Not understood: {p.wrong.join('; ')}</p>}
 			{d && !why && <><Plot p={p} d={d} name={name} /><Legend p={p} d={d} />
 				<Numbers p={p} d={d} />
 				<script type="application/json" data-series>{JSON.stringify(d.sent)

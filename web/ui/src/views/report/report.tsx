@@ -6,7 +6,6 @@ import { when } from '../../base/format.ts';
 import * as s from '../../state/index.ts';
 import { deleteReport, loadReports, makeReport, reports } from '../../state/saved/reports.ts';
 import type { Report, ReportHead } from '../../state/saved/reports.ts';
-import { filled, parts, Str } from '../../strings/en.ts';
 import { Empty, followed } from '../base/bits.tsx';
 import '../base/later.ts';
 import { addStyles } from '../base/styles.ts';
@@ -27,9 +26,9 @@ function NewReport({ experiment, fail }: { experiment: string; fail: (e: Error) 
 			e.preventDefault();
 			if (name.value.trim()) void make();
 		}}>
-			<input aria-label={Str.NameOfTheReport} placeholder={filled(Str.ANewReportOfX, experiment)}
+			<input aria-label="Name of the report" placeholder={`A new report of ${experiment}`}
 				value={name.value} onInput={(e) => (name.value = e.currentTarget.value)} />
-			<button type="submit" disabled={!name.value.trim()}>{Str.NewReport}</button>
+			<button type="submit" disabled={!name.value.trim()}>New report</button>
 		</form>
 	);
 }
@@ -38,8 +37,8 @@ function Line({ r, remove }: { r: ReportHead; remove: (() => void) | null }) {
 	return (
 		<tr><td><a href={s.addressOf(pageOf(r.id))} onClick={followed(() => open(r.id))}>{r.name}</a></td>
 			<td>{r.experiment}</td><td class="num">{r.edition}</td><td class="num">{when(r.changed)}</td>
-			<td>{remove && <button type="button" class="quiet" aria-label={filled(Str.DeleteX, r.name)}
-				onClick={remove}>{Str.Delete}</button>}</td></tr>
+			<td>{remove && <button type="button" class="quiet" aria-label={`Delete ${r.name}`}
+				onClick={remove}>Delete</button>}</td></tr>
 	);
 }
 
@@ -47,7 +46,7 @@ function List({ experiment }: { experiment: string | null }) {
 	const wrong = useSignal('');
 	const undo = useSignal<{ name: string; again: () => Promise<Report> } | null>(null);
 	useEffect(() => {
-		document.title = Str.ReportsDptrack;
+		document.title = 'Reports · dptrack';
 		void loadReports(experiment);
 	}, [experiment]);
 	const fail = (e: Error) => (wrong.value = e.message);
@@ -64,20 +63,20 @@ function List({ experiment }: { experiment: string | null }) {
 	if (!list) return <div class="wait" aria-busy="true" />;
 	return (
 		<>
-			<h1>{Str.Reports}{experiment !== null && <span class="dim"> {parts(Str.ofX,
-				experiment)}</span>}</h1>
+			<h1>Reports{experiment !== null && <span class="dim"> of {experiment}</span>}</h1>
 			{mayWrite && s.experiment.value !== null
 				&& <NewReport experiment={experiment ?? s.experiment.value} fail={fail} />}
 			{wrong.value && <p class="problem" role="alert">{wrong.value}</p>}
-			{undo.value && <p class="dim" role="status">{parts(Str.xIsDeleted, undo.value.name)} <button
-				type="button" onClick={() => void again()}>{Str.Undo}</button></p>}
+			{undo.value && <p class="dim" role="status">{undo.value.name} is deleted. <button
+				type="button" onClick={() => void again()}>Undo</button></p>}
 			{list.length ? <div class="box scroll"><table>
-				<thead><tr><th>{Str.Name}</th><th>{Str.Experiment}</th><th>{Str.Version}</th>
-					<th>{Str.LastChange}</th>
-					<th><span class="unseen">{Str.Changes}</span></th></tr></thead>
+				<thead><tr><th>Name</th><th>Experiment</th><th>Version</th>
+					<th>Last change</th>
+					<th><span class="unseen">Changes</span></th></tr></thead>
 				<tbody>{list.map((r) => <Line key={r.id} r={r}
 					remove={mayWrite ? () => void remove(r) : null} />)}</tbody></table></div>
-				: <Empty title={Str.NoReportsYet}><p>{Str.AReportIsATextIn}</p></Empty>}
+				: <Empty title="No reports yet"><p>A report is a text in Markdown with charts of runs
+					between: live ones, or frozen as they were.</p></Empty>}
 		</>
 	);
 }

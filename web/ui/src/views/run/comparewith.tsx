@@ -6,7 +6,6 @@ import { short } from '../../base/format.ts';
 import type { Run, RunDetail } from '../../base/types.ts';
 import { matchesWords } from '../../base/url.ts';
 import * as s from '../../state/index.ts';
-import { filled, parts, Str } from '../../strings/en.ts';
 import { Key } from '../base/bits.tsx';
 import { Versus } from './versus.tsx';
 
@@ -18,7 +17,7 @@ function Line({ o, on, toggle }: { o: Run; on: boolean; toggle: () => void }) {
 	return (
 		<li><label class="choice"><input type="checkbox" checked={on} onChange={toggle} />
 			<Key look={s.looks.value.byRun.get(o.id)} on /> {s.nameOf(o.id, o)}
-			{s.best.value?.id === o.id && <span class="dim">{Str.best}</span>}
+			{s.best.value?.id === o.id && <span class="dim">best</span>}
 			<span class="grow" />{v !== null && <span class="num">{short(v)}</span>}</label></li>
 	);
 }
@@ -31,24 +30,24 @@ export function CompareWith({ r }: { r: RunDetail }) {
 	const toggle = (id: string) => (chosen.value = chosen.value.includes(id)
 		? chosen.value.filter((c) => c !== id) : [...chosen.value, id]);
 	const begin = () => s.compareRuns([r, ...others.filter((o) => chosen.value.includes(o.id))]);
-	if (!others.length) return <p class="nothing">{Str.TheExperimentHasNoOther}</p>;
+	if (!others.length) return <p class="nothing">The experiment has no other run.</p>;
 	return (
 		<div class="parts">
 			<section class="box comparewith">
-				<h2>{Str.CompareWith}</h2>
-				<input type="search" placeholder={filled(Str.FindAmongXRuns, others.length)}
-					aria-label={Str.FindARun}
+				<h2>Compare with</h2>
+				<input type="search" placeholder={`Find among ${others.length} runs`}
+					aria-label="Find a run"
 					value={words.value} onInput={(e) => (words.value = e.currentTarget.value)} />
 				<ul class="files">{found.slice(0, LISTED).map((o) => <Line key={o.id} o={o}
 					on={chosen.value.includes(o.id)} toggle={() => toggle(o.id)} />)}</ul>
 				{found.length > LISTED && <p class="dim">
-					{parts(Str.xMoreSearchToFindThem, found.length - LISTED)}</p>}
+					{found.length - LISTED} more: search to find them.</p>}
 				<p><button type="button" class="primary" onClick={begin}
 					disabled={!chosen.value.length || chosen.value.length >= s.COMPARED_MAX}>
-					{!chosen.value.length ? Str.Compare
-						: parts(Str.CompareXRuns, chosen.value.length + 1)}</button></p>
+					{!chosen.value.length ? 'Compare'
+						: `Compare ${chosen.value.length + 1} runs`}</button></p>
 			</section>
-			<section class="box"><h2>{Str.Speed}</h2><Versus r={r} /></section>
+			<section class="box"><h2>Speed</h2><Versus r={r} /></section>
 		</div>
 	);
 }

@@ -6,7 +6,6 @@ import { progressOf } from '../../base/progress.ts';
 import { runTime } from '../../base/rank.ts';
 import type { Run, RunDetail } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
-import { filled, parts, Str } from '../../strings/en.ts';
 
 /** Position of the run in its experiment. */
 function standing(r: Run): string {
@@ -17,10 +16,10 @@ function standing(r: Run): string {
 	const rank = s.rows.value.findIndex((x) => x.id === r.id);
 	const lost = s.rows.value.filter(fellOut).length;
 	const of = s.rows.value.length - lost;
-	const ahead = top && top.id === r.id ? Str.theBest
+	const ahead = top && top.id === r.id ? 'the best'
 		: rank >= 0 && rank < of && s.view.value.sort === null && g.dir ? ordinal(rank + 1) : '';
-	return `${g.key} ${v === null ? '–' : short(v)}${ahead && of > 1 ? filled(lost ? Str.xOfXRunsXFailed
-		: Str.xOfXRuns, ahead, of, lost) : ''}`;
+	return `${g.key} ${v === null ? '–' : short(v)}${ahead && of > 1
+		? (lost ? `, ${ahead} of ${of} runs (${lost} failed or diverged)` : `, ${ahead} of ${of} runs`) : ''}`;
 }
 
 /** An imported or replayed run may be written faster than its points' times go. */
@@ -32,7 +31,7 @@ function longest(ran: number | undefined, span: number | null): number | undefin
 function way(r: Run): string {
 	const p = progressOf(r);
 	if (!p || (r.status !== 'running' && p.share === 1)) return '';
-	return `${Math.floor(p.share * 100)} %` + (p.left === null ? '' : filled(Str.aboutXLeft, duration(p.left)));
+	return `${Math.floor(p.share * 100)} %` + (p.left === null ? '' : `, about ${duration(p.left)} left`);
 }
 
 /** Toggles points hidden by restarts. */
@@ -41,7 +40,7 @@ function RolledBack({ r }: { r: RunDetail }) {
 	if (r.segments.length < 2) return null;
 	return <button type="button" class="quiet" aria-pressed={shown}
 		onClick={() => void s.showTakenBack(shown ? null : r)}>
-		{parts(Str.xRolledBackPoints, shown ? Str.Hide : Str.Show)}</button>;
+		{shown ? 'Hide' : 'Show'} rolled-back points</button>;
 }
 
 export function Facts({ r }: { r: RunDetail }) {
@@ -52,9 +51,9 @@ export function Facts({ r }: { r: RunDetail }) {
 	const restarts = r.segments.length - 1;
 	const facts = [
 		standing(r), when(r.start_time), t === undefined ? '' : duration(t),
-		step === null || failedAt ? '' : filled(Str.stepX, step), way(r),
-		ranks > 1 ? filled(Str.xRanks, ranks) : '',
-		restarts > 0 ? filled(Str.restartedX, restarts === 1 ? Str.once : count(restarts, Str.time)) : '',
+		step === null || failedAt ? '' : `step ${step}`, way(r),
+		ranks > 1 ? `${ranks} ranks` : '',
+		restarts > 0 ? `restarted ${restarts === 1 ? 'once' : count(restarts, 'time')}` : '',
 			r.id.slice(0, 8),
 	].filter(Boolean);
 	return <p class="dim runfacts">{facts.join(' · ')} <RolledBack r={r} /></p>;

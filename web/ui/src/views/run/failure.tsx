@@ -4,7 +4,6 @@ import { piecesOf } from '../../base/text/ansi.ts';
 import type { RunDetail } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
 import { getConsole, type ConsoleLine } from '../../state/records.ts';
-import { Str } from '../../strings/en.ts';
 import { followed, Shape, useAsked } from '../base/bits.tsx';
 import { statements } from '../base/says.ts';
 
@@ -31,15 +30,15 @@ export function Failure({ r }: { r: RunDetail }) {
 	const reason = r.reason || reasonIn(texts);
 	const to = { tab: 'console' };
 	return (
-		<section class="box failure" aria-label={Str.WhyItFailed}>
+		<section class="box failure" aria-label="Why it failed">
 			<h2><Shape kind={r.status} /> {statements(r)[0]?.text ?? r.status}{reason && <>: <code>
 				{reason}</code></>}</h2>
 			{!reason && r.notes && <p>{r.notes.split('\n')[0]}</p>}
-			{texts.length > 0 && <pre tabIndex={0} aria-label={Str.LastLinesOfTheConsole}>
+			{texts.length > 0 && <pre tabIndex={0} aria-label="Last lines of the console">
 				{texts.slice(-LINES).join('\n')}</pre>}
 			{texts.length > 0 && <p><a href={s.addressOf(to)} onClick={followed(() => s.go(to, true))}>
-				{Str.OpenTheConsole}</a></p>}
-			{lines?.length === 0 && <p class="dim">{Str.NoConsoleWasRecorded}</p>}
+				Open the console</a></p>}
+			{lines?.length === 0 && <p class="dim">No console was recorded.</p>}
 		</section>
 	);
 }

@@ -5,7 +5,6 @@ import { short } from '../../base/format.ts';
 import { bestOf } from '../../base/goal.ts';
 import { PARENT_TAG, parentOf } from '../../base/nest.ts';
 import * as s from '../../state/index.ts';
-import { filled, parts, Str } from '../../strings/en.ts';
 import { followed, Key, Name, Shape, useAsked } from '../base/bits.tsx';
 import { statements } from '../base/says.ts';
 
@@ -41,7 +40,7 @@ function Parent({ id }: { id: string }) {
 	const found = useAsked(() => s.getRuns({ ids: [id], limit: 1, metrics: [''] }).then((l) => l.runs, () => []),
 		[id, s.liveRev.value]);
 	if (found?.[0]) return <RunLink r={found[0]} />;
-	return <span class="dim">{id.slice(0, 8)}{found && Str.notFound}</span>;
+	return <span class="dim">{id.slice(0, 8)}{found && ' (not found)'}</span>;
 }
 
 /** Link to a comparison of a run's children. */
@@ -49,8 +48,7 @@ function CompareThem({ r, count, more }: { r: Run; count: number; more: boolean 
 	const to = { page: 'compare', run: null, filter: childrenOf(r.id) } as const;
 	return (
 		<p><a href={s.addressOf(to)} onClick={followed(() => s.go(to, true))}>
-			{parts(Str.CompareX, more ? Str.allOfThem : count === 1 ? Str.it : filled(Str.theseX,
-				count))}</a></p>
+			Compare {more ? 'all of them' : count === 1 ? 'it' : `these ${count}`}</a></p>
 	);
 }
 
@@ -64,8 +62,8 @@ export function Family({ r }: { r: Run }) {
 	if (up === null && !any) return null;
 	return (
 		<section class="box family">
-			<h2>{Str.NestedRuns} {any && g && <span class="dim">{parts(Str.byX, g.key)}</span>}</h2>
-			{up !== null && <p>{Str.BelongsTo} <Parent id={up} /></p>}
+			<h2>Nested runs {any && g && <span class="dim">by {g.key}</span>}</h2>
+			{up !== null && <p>Belongs to <Parent id={up} /></p>}
 			{any && (
 				<ul class="files">
 					{[...children].sort(byGoal).map((c) => <Child key={c.id} r={c} />)}

@@ -3,7 +3,6 @@
 // not read them.
 import type { RunDetail } from '../../base/types.ts';
 import { getFiles } from '../../state/run.ts';
-import { Str } from '../../strings/en.ts';
 import { useAsked } from '../base/bits.tsx';
 import { Folder } from './folder.tsx';
 
@@ -11,9 +10,9 @@ export function Files({ r }: { r: RunDetail }) {
 	const got = useAsked(() => getFiles(r.id, ''), [r.id, r.status, r.last_step]);
 	if (!got?.folder || !got.files.length) return null;
 	return (
-		<Folder title={Str.Files} top={got.files} key={got.files.map((f) => f.path).join()}
+		<Folder title="Files" top={got.files} key={got.files.map((f) => f.path).join()}
 			load={async (path) => (await getFiles(r.id, path)).files} name={(_, name) => name}>
-			<p class="dim">{Str.Path} <code>{got.folder}</code></p>
+			<p class="dim">Path: <code>{got.folder}</code></p>
 		</Folder>
 	);
 }

@@ -4,7 +4,6 @@ import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { bytes } from '../../base/format.ts';
 import type { Artifact } from '../../base/types.ts';
-import { Str } from '../../strings/en.ts';
 
 /** Parent of a folder; '' is the topmost. */
 const above = (folder: string): string => folder.split('/').slice(0, -1).join('/');
@@ -38,13 +37,13 @@ export function Folder({ title, top, load, name, children }: FolderOptions) {
 		<section class="box artifacts" aria-label={title}>
 			<h2>{title} {folder.value && <span class="dim">{folder.value}</span>}</h2>
 			<ul class="files">
-				{folder.value && <li><button type="button" class="quiet" aria-label={Str.TheFolderAbove}
+				{folder.value && <li><button type="button" class="quiet" aria-label="The folder above"
 					onClick={() => void open(above(folder.value))}>…</button></li>}
 				{files.value.map((f) => <li key={f.path}>{f.folder
 					? <button type="button" class="quiet"
 						onClick={() => void open(f.path)}>{last(f)}/</button>
 					: <>{name(f, last(f))} <span class="dim">{bytes(f.bytes ?? 0)}</span></>}</li>)}
-				{!files.value.length && <li class="dim">{Str.Nothing}</li>}
+				{!files.value.length && <li class="dim">Nothing</li>}
 			</ul>
 			{children}
 			{wrong.value && <span class="problem" role="alert">{wrong.value}</span>}

@@ -5,7 +5,6 @@ import type { Run, RunDetail } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
 import { archiveRuns } from '../../state/saved/bulk.ts';
 import { bringBack, changeRun, removeRun, seriesAddress } from '../../state/run.ts';
-import { filled, Str } from '../../strings/en.ts';
 import { useKey } from '../base/asking.ts';
 import { followed, Key, NameForm, Opener } from '../base/bits.tsx';
 import { Menu, type MenuItem } from '../base/menu.tsx';
@@ -34,7 +33,7 @@ function Others({ id }: { id: string }) {
 	const way = (word: string, sign: string, to: Run | undefined) => to && <a class="button bare"
 		href={s.runAddress(to.id)} aria-label={word} title={`${word}: ${s.nameOf(to.id, to)}`}
 		onClick={followed(() => s.openRun(to.id))}>{sign}</a>;
-	return <>{way(Str.PreviousRun, '‹', besides(id, -1))}{way(Str.NextRun, '›', besides(id, 1))}</>;
+	return <>{way('Previous run', '‹', besides(id, -1))}{way('Next run', '›', besides(id, 1))}</>;
 }
 
 /** What is said of a run, and first its status. */
@@ -50,50 +49,50 @@ export function Head({ r }: { r: RunDetail }) {
 	const name = async (text: string) => {
 		s.opened.value = { ...r, ...(await changeRun(r.id, { name: text })) };
 	};
-	const remove = () => removeRun(r).catch((e: Error) => (wrong.value = filled(Str.ItWasNotDeletedX, e.message)));
+	const remove = () => removeRun(r).catch((e: Error) => (wrong.value = `It was not deleted: ${e.message}`));
 	const away = async () => {
 		const out = await archiveRuns([r], !s.isArchived(r));
-		wrong.value = out.why && filled(Str.ItWasNotChangedX, out.why);
+		wrong.value = out.why && `It was not changed: ${out.why}`;
 	};
 	const back = async () => {
 		try {
 			s.opened.value = { ...r, ...(await bringBack(r.id)) };
 		} catch (e) {
-			wrong.value = filled(Str.ItWasNotRestoredX, (e as Error).message);
+			wrong.value = `It was not restored: ${(e as Error).message}`;
 		}
 	};
 	const registering = useSignal(false);
 	const mayWrite = s.session.value?.mayWrite === true;
 	const baseline = s.baseline.value?.id === r.id;
 	const items: MenuItem[] = [
-		...mayWrite ? [{ word: Str.Rename, icon: 'edit' as const, act: () => (naming.value = true) }] : [],
-		{ word: baseline ? Str.UnsetBaseline : Str.SetAsBaseline, icon: 'compare', act: () =>
+		...mayWrite ? [{ word: 'Rename', icon: 'edit' as const, act: () => (naming.value = true) }] : [],
+		{ word: baseline ? 'Unset baseline' : 'Set as baseline', icon: 'compare', act: () =>
 			s.toggleBaseline(r) },
-		{ word: Str.DownloadCSV, icon: 'download', act: () => location.assign(seriesAddress(r.id)) },
-		...mayWrite ? [{ word: s.isArchived(r) ? Str.Unarchive : Str.Archive, icon: 'archive' as const,
+		{ word: 'Download CSV', icon: 'download', act: () => location.assign(seriesAddress(r.id)) },
+		...mayWrite ? [{ word: s.isArchived(r) ? 'Unarchive' : 'Archive', icon: 'archive' as const,
 			act: () => void away() },
-		{ word: Str.Delete, icon: 'trash' as const, act: () => void remove(), danger: true }] : [],
+		{ word: 'Delete', icon: 'trash' as const, act: () => void remove(), danger: true }] : [],
 	];
 	return (
 		<div class="runhead">
 			{mayWrite && <button type="button" class="unseen" aria-keyshortcuts="e"
-				onClick={() => editNotes(r.id)}>{Str.EditTheNotes} <kbd>e</kbd></button>}
+				onClick={() => editNotes(r.id)}>Edit the notes <kbd>e</kbd></button>}
 			<h1><Key look={s.looks.value.byRun.get(r.id)} on />
 				{naming.value
 					? <NameForm was={r.name} save={name} close={() => (naming.value = false)} />
 						: r.name}
 				<Says r={r} list={withStatus(r)} /></h1>
-			{baseline && <span class="tagged">{Str.Baseline}</span>}
+			{baseline && <span class="tagged">Baseline</span>}
 			{wrong.value && <span class="say problem" role="alert">{wrong.value}</span>}
 			<span class="buttons">
 				<AllRuns />
 				<Others id={r.id} />
 				{mayWrite && (r.deleted
 					? <button type="button" class="primary" onClick={() =>
-						void back()}>{Str.Restore}</button>
-					: <Opener word={Str.RegisterModel} open={registering}
+						void back()}>Restore</button>
+					: <Opener word="Register model" open={registering}
 						panel={(close) => <Register r={r} close={close} />} />)}
-				{!r.deleted && <Menu label={filled(Str.MoreForX, r.name)} items={items} />}
+				{!r.deleted && <Menu label={`More for ${r.name}`} items={items} />}
 			</span>
 		</div>
 	);
@@ -101,5 +100,5 @@ export function Head({ r }: { r: RunDetail }) {
 
 function AllRuns() {
 	const to = { page: 'compare', run: null } as const;
-	return <a class="button" href={s.addressOf(to)} onClick={followed(() => s.go(to, true))}>{Str.AllRuns}</a>;
+	return <a class="button" href={s.addressOf(to)} onClick={followed(() => s.go(to, true))}>All runs</a>;
 }

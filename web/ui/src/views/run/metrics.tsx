@@ -6,7 +6,6 @@ import { bestOf, bestStep } from '../../base/goal.ts';
 import type { Metric, Run } from '../../base/types.ts';
 import { matchesWords } from '../../base/url.ts';
 import * as s from '../../state/index.ts';
-import { filled, parts, Str } from '../../strings/en.ts';
 import { Breaking, GroupHead } from '../base/bits.tsx';
 import { isInner } from './tabs.ts';
 
@@ -44,13 +43,12 @@ function Rows({ name, r, keys }: { name: string; r: Run; keys: readonly string[]
 	return (
 		<>
 			<div class="long" tabIndex={0} role="group" aria-label={name}><table>
-				<thead><tr><th>{Str.Metric}</th><th>{Str.Best}</th><th>{Str.Step}</th>
-					<th>{Str.Last}</th><th>{Str.Step}</th><th>{Str.Points}</th></tr></thead>
+				<thead><tr><th>Metric</th><th>Best</th><th>Step</th>
+					<th>Last</th><th>Step</th><th>Points</th></tr></thead>
 				<tbody>{list.map((k) => <Line key={k} k={k} m={r.metrics[k]!} />)}</tbody>
 			</table></div>
 			{list.length < keys.length
-				&& <button type="button" onClick={() => (all.value = true)}>{parts(Str.ShowAllX,
-					keys.length)}
+				&& <button type="button" onClick={() => (all.value = true)}>Show all {keys.length}
 					</button>}
 		</>
 	);
@@ -77,14 +75,14 @@ export function Metrics({ r }: { r: Run }) {
 	const prefixes = words.value ? [] : [...new Set(found.filter(isInner).map((k) => k.slice(0, k.indexOf('/'))))];
 	return (
 		<section class="box metrics">
-			<h2>{Str.Metrics} {keys.length > SEARCHED_FROM && <input type="search"
-				aria-label={Str.FindAMetric}
-				placeholder={filled(Str.FindAmongX, keys.length)} value={words.value}
+			<h2>Metrics {keys.length > SEARCHED_FROM && <input type="search"
+				aria-label="Find a metric"
+				placeholder={`Find among ${keys.length}`} value={words.value}
 				onInput={(e) => (words.value = e.currentTarget.value)} />}</h2>
-			{main.length > 0 && <Rows name={Str.Metrics} r={r} keys={main} key={words.value} />}
+			{main.length > 0 && <Rows name="Metrics" r={r} keys={main} key={words.value} />}
 			{prefixes.sort(byName).map((p) => <Inner key={p} name={p} r={r}
 				keys={found.filter((k) => k.startsWith(p + '/')).sort(byName)} />)}
-			{!found.length && <p class="dim">{parts(Str.NoMetricContainsX, words.value)}</p>}
+			{!found.length && <p class="dim">No metric contains “{words.value}”.</p>}
 		</section>
 	);
 }

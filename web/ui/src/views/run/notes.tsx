@@ -5,7 +5,6 @@ import { useEffect, useRef } from 'preact/hooks';
 import type { Run } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
 import { artifactAddress, changeRun } from '../../state/run.ts';
-import { Str } from '../../strings/en.ts';
 import { useFocus } from '../base/focus.ts';
 import { lazy } from '../base/lazy.tsx';
 
@@ -89,21 +88,21 @@ function Editor({ r, changed, close }: { r: Run; changed: (r: Run) => void; clos
 	useFocus(box, ['textarea']);
 	useEffect(() => box.current!.scrollIntoView({ block: 'nearest' }), []);
 	const end = () => save().then(() => wrong.value || close());
-	const says = text.value !== stored.value ? Str.Saving : text.value !== before.current ? Str.Saved
-		: Str.SavedWhileYouType;
+	const says = text.value !== stored.value ? 'Saving …' : text.value !== before.current ? 'Saved'
+		: 'Saved while you type.';
 	const rows = Math.min(ROWS_MAX, Math.max(ROWS_MIN, text.value.split('\n').length + 1));
 	return (
 		<div ref={box} tabIndex={-1} onKeyDown={(e) => {
 			if ((e.key === 'Enter' && (e.ctrlKey || e.metaKey)) || e.key === 'Escape') void end();
 		}}>
-			<textarea aria-label={Str.Notes} rows={rows} value={text.value} placeholder={Str.Markdown}
+			<textarea aria-label="Notes" rows={rows} value={text.value} placeholder="Markdown"
 				onInput={(e) => type(e.currentTarget.value)} />
 			<span class="options">
-				<button type="button" class="primary" onClick={() => void end()}>{Str.Done}</button>
+				<button type="button" class="primary" onClick={() => void end()}>Done</button>
 				{text.value !== before.current && <button type="button" onClick={() => {
 					type(before.current);
 					void end();
-				}}>{Str.UndoChanges}</button>}
+				}}>Undo changes</button>}
 				{!wrong.value && <span class="dim" role="status">{says}</span>}</span>
 			{wrong.value && <span class="problem" role="alert">{wrong.value}</span>}
 		</div>
@@ -120,11 +119,12 @@ export function Notes({ r, done }: { r: Run; done: (r: Run) => void }) {
 	const draft = !editing && mayWrite && readDraft(r) !== null;
 	return (
 		<section class="box notes">
-			<h2>{Str.Notes} {mayWrite && !editing && <button type="button" class="quiet"
-				title={Str.EditTheNotesE} aria-keyshortcuts="e" onClick={() => (edited.value = r.id)}>
-				{draft ? Str.ContinueDraft : r.notes ? Str.Edit : Str.Add}</button>}</h2>
+			<h2>Notes {mayWrite && !editing && <button type="button" class="quiet"
+				title="Edit the notes (e)" aria-keyshortcuts="e" onClick={() => (edited.value = r.id)}>
+				{draft ? 'Continue draft' : r.notes ? 'Edit' : 'Add'}</button>}</h2>
 			{editing ? <Editor r={r} changed={done} close={() => (edited.value = null)} />
-				: !r.notes ? <p class="dim">{draft ? Str.AnUnsavedDraftIsKept : Str.NoNotesYet}</p>
+				: !r.notes ? <p class="dim">
+					{draft ? 'An unsaved draft is kept in this browser.' : 'No notes yet'}</p>
 				: <Markdown text={r.notes} meanwhile={<pre>{r.notes}</pre>}
 					imageOf={(src) => imageOf(r, src)} />}
 		</section>

@@ -4,7 +4,6 @@ import { useSignal } from '@preact/signals';
 import { bytes } from '../../base/format.ts';
 import type { Artifact } from '../../base/types.ts';
 import { artifactAddress, getText } from '../../state/run.ts';
-import { filled, parts, Str } from '../../strings/en.ts';
 import { useLoaded } from '../base/bits.tsx';
 import { lazy } from '../base/lazy.tsx';
 
@@ -65,7 +64,7 @@ function TextFile({ run, f }: { run: string; f: Artifact }) {
 	return (
 		<>
 			<Words path={f.path} {...value} />
-			{value.cut && <p class="dim">{parts(Str.TheBeginningOfX, bytes(f.bytes ?? 0))}</p>}
+			{value.cut && <p class="dim">The beginning of {bytes(f.bytes ?? 0)}.</p>}
 		</>
 	);
 }
@@ -76,7 +75,7 @@ function Page({ address, name, run, f }: { address: string; name: string; run: s
 	return (
 		<>
 			<p><label><input type="checkbox" checked={source.value}
-				onChange={() => (source.value = !source.value)} /> {Str.Source}</label></p>
+				onChange={() => (source.value = !source.value)} /> Source</label></p>
 			{source.value ? <TextFile run={run} f={f} key={f.path} />
 				: <iframe src={address + '?view=frame'} title={name} sandbox="allow-scripts"
 					referrerpolicy="no-referrer" />}
@@ -88,15 +87,15 @@ export function Preview({ run, f, close }: { run: string; f: Artifact; close: ()
 	const address = artifactAddress(run, f.path);
 	const name = f.path.split('/').pop()!;
 	return (
-		<div class="preview" role="region" aria-label={filled(Str.PreviewOfX, name)} tabIndex={0}>
+		<div class="preview" role="region" aria-label={`Preview of ${name}`} tabIndex={0}>
 			<p><b>{name}</b> <span class="dim">{bytes(f.bytes ?? 0)}</span>{' '}
-				<a href={address} download>{Str.Download}</a>
-				<button type="button" class="quiet" aria-label={Str.CloseThePreview}
+				<a href={address} download>Download</a>
+				<button type="button" class="quiet" aria-label="Close the preview"
 					onClick={close}>✕</button></p>
 			{/\.html?$/i.test(f.path) ? <Page address={address} name={name} run={run} f={f} />
 				: PICTURES.test(f.path) ? <img src={address} alt={name} />
 				: TEXTS.test(f.path) ? <TextFile run={run} f={f} key={f.path} />
-				: <p class="dim">{Str.NoPreviewForThisType}</p>}
+				: <p class="dim">No preview for this type of file.</p>}
 		</div>
 	);
 }

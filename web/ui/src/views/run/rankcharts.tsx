@@ -12,7 +12,6 @@ import { AT_ONCE } from '../../base/order.ts';
 import { drawnRanks, HIGH, LOW, ranksAt, ranksSaid } from '../../base/ranks.ts';
 import { seriesOf, valueAt } from '../../base/series.ts';
 import { LineChart, type ChartLine, type LineData } from '../../charts/line/index.ts';
-import { filled, parts, Str } from '../../strings/en.ts';
 import { GroupHead, Opener } from '../base/bits.tsx';
 import { theme } from '../base/theme.ts';
 import { stepText } from '../charts/lines.ts';
@@ -24,7 +23,7 @@ const POINTS_MAX = 40000;
 function lineOf(t: Series, i: number): ChartLine {
 	const look = lookAt(i);
 	return {
-		id: String(t.rank), name: filled(Str.rankX, t.rank), colour: theme() === 'dark' ? look.dark
+		id: String(t.rank), name: `rank ${t.rank}`, colour: theme() === 'dark' ? look.dark
 			: look.light,
 		dash: look.dash,
 		xs: t.xs, ys: t.ys, smooth: null, fit: true, badX: t.badX, badToEnd: t.badToEnd, end: 'none', flags: [],
@@ -92,17 +91,17 @@ function pictureOf(list: readonly Series[], zoom: [number, number] | null): Line
 /** Values at the cursor of the chart. */
 function Readout({ at, list, metric }: { at: Signal<number | null>; list: readonly Series[]; metric: string }) {
 	const x = at.value;
-	const values = x === null ? '' : ranksAt(list.map((t) => [filled(Str.rankX, t.rank), valueAt(t, x)]),
+	const values = x === null ? '' : ranksAt(list.map((t) => [`rank ${t.rank}`, valueAt(t, x)]),
 		valueText(metric));
-	return <p class="readout" aria-live="polite">{values && filled(Str.stepXX, stepText(x!), values)}</p>;
+	return <p class="readout" aria-live="polite">{values && `step ${stepText(x!)}: ${values}`}</p>;
 }
 
 /** A button that opens the values of all ranks as a table. */
 function Table({ metric, all }: { metric: string; all: Signal<Series[]> }) {
 	const open = useSignal(false);
-	const name = filled(Str.xByRank, metric);
-	return <span class="numbers"><Opener word={Str.Table} open={open} panel={(close) =>
-		<Values name={name} of={metric} each={Str.Rank} lines={all.value.map(lineOf)} formatX={stepText}
+	const name = `${metric} by rank`;
+	return <span class="numbers"><Opener word="Table" open={open} panel={(close) =>
+		<Values name={name} of={metric} each="Rank" lines={all.value.map(lineOf)} formatX={stepText}
 			close={close} />} /></span>;
 }
 
@@ -134,15 +133,15 @@ function RankChart(o: Options) {
 			<figcaption>
 				<b>{o.metric}</b>
 				{all > HIGH + LOW && (
-					<span class="dim">{parts(Str.theXHighestAndTheX, HIGH, LOW, all)}</span>
+					<span class="dim">the {HIGH} highest and the {LOW} lowest of {all} ranks</span>
 				)}
 				{zoom.value && <button type="button" class="quiet"
-					onClick={() => (zoom.value = null)}>{Str.ResetZoom}</button>}
+					onClick={() => (zoom.value = null)}>Reset zoom</button>}
 				<span class="grow" />
 				<span class="acts"><Table metric={o.metric} all={series} /></span>
 			</figcaption>
 			<div class="plot" ref={box} tabIndex={0} role="group" data-rank-chart={o.metric}
-				aria-label={filled(Str.xByRank, o.metric)} aria-describedby={words} />
+				aria-label={`${o.metric} by rank`} aria-describedby={words} />
 			<Readout at={at} list={drawn.value} metric={o.metric} />
 			<p class="said" id={words}>{all > 0 && ranksSaid(series.value, valueText(o.metric))}</p>
 		</figure>
@@ -165,17 +164,17 @@ export function RankCharts({ r }: { r: RunDetail }) {
 	const rev = r.status === 'running' ? s.liveRev.value : 0;
 	const rest = (keys.value?.length ?? 0) - shown.value;
 	return (
-		<section class="group" aria-label={Str.ByRank}>
+		<section class="group" aria-label="By rank">
 			<GroupHead open={shown.value > 0} toggle={open}
-				name={one ? Str.SeriesOfItsOneRank : Str.ByRank} count={keys.value?.length ?? ''} />
+				name={one ? 'Series of its one rank' : 'By rank'} count={keys.value?.length ?? ''} />
 			{shown.value > 0 && <div class="charts">{(keys.value ?? []).slice(0, shown.value).map((k) => (
 				<RankChart key={k} run={r.id} metric={k} ranks={ranks} rev={rev} />))}</div>}
 			{shown.value > 0 && rest > 0 && (
 				<button type="button" onClick={() => (shown.value += AT_ONCE)}>
-					{rest > AT_ONCE ? filled(Str.ShowXMoreOfX, AT_ONCE, rest)
-						: filled(Str.ShowXMore, rest)}</button>
+					{rest > AT_ONCE ? `Show ${AT_ONCE} more of ${rest}`
+						: `Show ${rest} more`}</button>
 			)}
-			{keys.value?.length === 0 && <p class="nothing">{Str.NothingWasRecordedBy}</p>}
+			{keys.value?.length === 0 && <p class="nothing">Nothing was recorded by rank</p>}
 		</section>
 	);
 }

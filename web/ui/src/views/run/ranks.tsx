@@ -8,18 +8,17 @@ import * as s from '../../state/index.ts';
 import { bytes, count, seconds } from '../../base/format.ts';
 import { heatOf, mostOftenSlow, rankRows, type Heat, type RankRow } from '../../base/heat.ts';
 import { cellAt, drawHeat } from '../../charts/heat.ts';
-import { filled, parts, Str } from '../../strings/en.ts';
 import { Opener, useAsked } from '../base/bits.tsx';
 import { DataTable } from '../base/datatable.tsx';
 import { theme } from '../base/theme.ts';
 
 /** Measures: the series that each consists of, with their signs. */
 const MEASURES: { id: string; label: string; sign: Record<string, number> }[] = [
-	{ id: 'own', label: Str.OwnTimeStepTimeMinus, sign: { 'phase/step': 1, 'phase/comm_exposed': -1 } },
+	{ id: 'own', label: 'Own time (step time minus waiting)', sign: { 'phase/step': 1, 'phase/comm_exposed': -1 } },
 	...['step', 'data_wait', 'h2d', 'forward', 'backward', 'comm_exposed', 'optimizer', 'other'].map((n) => ({
 		id: n, label: n.replace(/_/g, ' '), sign: { ['phase/' + n]: 1 },
 	})),
-	{ id: 'memory', label: Str.PeakMemory, sign: { 'memory/peak_bytes': 1 } },
+	{ id: 'memory', label: 'Peak memory', sign: { 'memory/peak_bytes': 1 } },
 ];
 /** Maximum of cells over all ranks. */
 const CELLS_MAX = 24000;
@@ -49,11 +48,11 @@ function words(h: Heat, measure: string, [row, column]: [number, number]): strin
 	const v = h.cells[row]![column]!;
 	const usual = h.usual[column]!;
 	const [a, b] = [h.from[column]!, h.to[column]!];
-	const unit = measure === 'memory' ? Str.epoch : Str.step;
-	const where = filled(Str.rankXX, h.ranks[row], a === b ? `${unit} ${a}` : filled(Str.xSXToX, unit, a, b));
-	if (Number.isNaN(v)) return filled(Str.xNoPoint, where);
+	const unit = measure === 'memory' ? 'epoch' : 'step';
+	const where = `rank ${h.ranks[row]}, ${a === b ? `${unit} ${a}` : `${unit}s ${a} to ${b}`}`;
+	if (Number.isNaN(v)) return `${where}: no point`;
 	const more = Math.round((v / usual - 1) * 100);
-	const difference = filled(Str.xXThanTheUsualRank, Math.abs(more), more < 0 ? Str.less : Str.more);
+	const difference = `, ${Math.abs(more)} % ${more < 0 ? 'less' : 'more'} than the usual rank`;
 	return `${where}: ${say(measure, v)}${usual > 0 && h.ranks.length > 1 ? difference : ''}`;
 }
 
@@ -101,8 +100,8 @@ function step(key: string, [r, c]: [number, number], h: Heat): [number, number] 
 function Readout({ at, o }: { at: [number, number] | null; o: MapOptions }) {
 	const full = Math.round(fullOf(o.h) * 100);
 	const colours = o.against
-		? filled(Str.WarmSlowerThanTheUsual, full)
-		: Str.TheDarkerTheMore;
+		? `Warm: slower than the usual rank at that step; cold: faster; full colour at ${full} %`
+		: 'The darker, the more';
 	return <p class="readout" aria-live="polite">
 		{at ? words(o.h, o.measure, at) : <span class="dim">{colours}</span>}</p>;
 }
@@ -112,13 +111,13 @@ const percent = (v: number) => Math.round(v * 100) + ' %';
 /** A button that opens the summary of each rank. */
 function Table({ rows, measure }: { rows: readonly RankRow[]; measure: string }) {
 	const open = useSignal(false);
-	const row = (r: RankRow) => ({ id: String(r.rank), name: filled(Str.rankX, r.rank), cells: [say(measure,
+	const row = (r: RankRow) => ({ id: String(r.rank), name: `rank ${r.rank}`, cells: [say(measure,
 		r.mean),
 		say(measure, r.highest), Number.isFinite(r.more) ? percent(r.more) : '–', percent(r.slow)] });
-	const head = [Str.Rank, Str.Mean, Str.Highest, Str.MoreThanTheUsualRank, Str.OfTheTimeByOver5];
-	return <span class="numbers"><Opener word={Str.Table} open={open} panel={(close) =>
-		<DataTable name={Str.RanksOverSteps} head={head} rows={rows} row={row} close={close}
-			caption={`${measureOf(measure).label}: ${count(rows.length, Str.rank)}`} />} /></span>;
+	const head = ['Rank', 'Mean', 'Highest', 'More than the usual rank', 'Of the time by over 5 %'];
+	return <span class="numbers"><Opener word="Table" open={open} panel={(close) =>
+		<DataTable name="Ranks over steps" head={head} rows={rows} row={row} close={close}
+			caption={`${measureOf(measure).label}: ${count(rows.length, 'rank')}`} />} /></span>;
 }
 
 function Map(o: MapOptions) {
@@ -130,7 +129,7 @@ function Map(o: MapOptions) {
 	const height = Math.min(320, Math.max(36, rows * (rows > 24 ? 8 : 16)));
 	useHeat(box, h, o.against, height);
 	const slowAt = slow === null ? 0 : ((h.ranks.indexOf(slow) + 0.5) / rows) * height;
-	const label = filled(Str.xOverXOfStepsArrows, count(rows, Str.rank), count(columns, Str.column));
+	const label = `${count(rows, 'rank')} over ${count(columns, 'column')} of steps; arrows read cells`;
 	const named = slowAt > NAMED_FROM && slowAt < height - NAMED_FROM;
 	const onMove = (e: MouseEvent) => {
 		at.value = cellAt({ rows, columns, width: box.current!.clientWidth, height }, e.offsetX, e.offsetY);
@@ -144,13 +143,12 @@ function Map(o: MapOptions) {
 	return (
 		<>
 			<div class="heat">
-				<span class="dim">{parts(Str.rankX, h.ranks[0])}</span>
+				<span class="dim">rank {h.ranks[0]}</span>
 				<canvas ref={box} role="img" tabIndex={0} style={{ height: height + 'px' }}
 					aria-label={label}
 					onMouseMove={onMove} onMouseLeave={() => (at.value = null)} onKeyDown={onKey} />
-				{named && <span class="warn slow" style={{ top: slowAt - 9 + 'px' }}>{parts(Str.rankX,
-					slow)}</span>}
-				<span class="dim last">{rows > 1 ? filled(Str.rankX, h.ranks[rows - 1]) : ''}</span>
+				{named && <span class="warn slow" style={{ top: slowAt - 9 + 'px' }}>rank {slow}</span>}
+				<span class="dim last">{rows > 1 ? `rank ${h.ranks[rows - 1]}` : ''}</span>
 				<span class="dim from">{h.from[0]}</span><span class="dim to">{h.to[columns - 1]}</span>
 			</div>
 			<Readout at={at.value} o={o} />
@@ -177,23 +175,24 @@ export function Ranks({ r }: { r: RunDetail }) {
 	const slow = measure.value === 'own' ? mostOftenSlow(rows) : null;
 	const turn = () => (against.value = !against.value);
 	return (
-		<section class="box ranks" aria-label={Str.RanksOverSteps}>
-			<h2>{Str.RanksOverSteps}</h2>
+		<section class="box ranks" aria-label="Ranks over steps">
+			<h2>Ranks over steps</h2>
 			<p class="options">
-				<select aria-label={Str.WhatIsShown} value={measure.value}
+				<select aria-label="What is shown" value={measure.value}
 					onChange={(e) => (measure.value = e.currentTarget.value)}>
 					{MEASURES.map((x) => <option key={x.id} value={x.id}>{x.label}</option>)}
 				</select>
 				<label><input type="checkbox" checked={against.value}
-					onChange={turn} /> {Str.AgainstTheUsualRank}</label>
+					onChange={turn} /> Against the usual rank</label>
 				{rows.length > 0 && <Table rows={rows} measure={measure.value} />}
 				{slow && (
 					<span class={slow.slow > 0.5 ? 'warn' : 'dim'}>
-						{parts(Str.RankXWasMoreThan5, slow.rank, percent(slow.slow))}</span>
+						Rank {slow.rank} was more than 5 % slower than the usual rank
+							in {percent(slow.slow)} of the time.</span>
 				)}
 			</p>
 			{h.ranks.length ? <Map h={h} measure={measure.value} against={against.value}
-				slow={slow?.rank ?? null} /> : <p class="dim">{Str.NoPoints}</p>}
+				slow={slow?.rank ?? null} /> : <p class="dim">No points</p>}
 		</section>
 	);
 }

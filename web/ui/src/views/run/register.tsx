@@ -6,7 +6,6 @@ import type { RunDetail } from '../../base/types.ts';
 import { emptyView } from '../../base/url.ts';
 import * as s from '../../state/index.ts';
 import { loadModels, models, registerVersion } from '../../state/saved/registry.ts';
-import { filled, Str } from '../../strings/en.ts';
 import { followed, Panel } from '../base/bits.tsx';
 
 /** Number of versions registered on this page, for lists that show them. */
@@ -22,7 +21,7 @@ export function Register({ r, close }: { r: RunDetail; close: () => void }) {
 	const save = async () => {
 		try {
 			const version = await registerVersion(name.value.trim(), r.id, path.value);
-			done.value = filled(Str.VersionXOfXIsRegistered, version, name.value.trim());
+			done.value = `Version ${version} of ${name.value.trim()} is registered.`;
 			registrations.value++;
 		} catch (e) {
 			wrong.value = (e as Error).message;
@@ -30,28 +29,29 @@ export function Register({ r, close }: { r: RunDetail; close: () => void }) {
 	};
 	const to = { ...emptyView, experiment: r.experiment, page: 'models' as const, model: name.value.trim() };
 	return (
-		<Panel label={Str.RegisterModel} close={close}>
+		<Panel label="Register model" close={close}>
 			{done.value ? <><p role="status">{done.value}</p><p><a href={s.addressOf(to)}
-				onClick={followed(() => s.go(to, true))}>{Str.OpenTheModel}</a></p></> : (
+				onClick={followed(() => s.go(to, true))}>Open the model</a></p></> : (
 				<form class="bulktag" onSubmit={(e) => {
 					e.preventDefault();
 					void save();
 				}}>
-					<b>{Str.RegisterModel}</b>
-					<input aria-label={Str.NameOfTheModel} placeholder={Str.NameOfTheModel}
+					<b>Register model</b>
+					<input aria-label="Name of the model" placeholder="Name of the model"
 						list="modelnames" value={name.value} onInput={(e) =>
 							(name.value = e.currentTarget.value)} />
 					<datalist id="modelnames">{models.value?.models.map((m) =>
 						<option key={m.name} value={m.name} />)}</datalist>
-					{folders.length > 0 && <label>{Str.Folder} <select value={path.value}
+					{folders.length > 0 && <label>Folder <select value={path.value}
 						onChange={(e) => (path.value = e.currentTarget.value)}>
 						{folders.map((f) => <option key={f} value={f}>{f}</option>)}</select>
 							</label>}
 					<p class="dim">{folders.length
-						? Str.TheVersionPointsToThis : Str.TheRunHasNoArtifactFolder}</p>
+						? 'The version points to this folder of the artifacts.' : 'The run has '
+							+ 'no artifact folder: the version points to the run.'}</p>
 					<span class="options"><button type="submit" class="primary"
-						disabled={!name.value.trim()}>{Str.Register}</button>
-						<button type="button" onClick={close}>{Str.Cancel}</button></span>
+						disabled={!name.value.trim()}>Register</button>
+						<button type="button" onClick={close}>Cancel</button></span>
 					{wrong.value && <span class="problem" role="alert">{wrong.value}</span>}
 				</form>)}
 		</Panel>

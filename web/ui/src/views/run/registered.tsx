@@ -3,7 +3,6 @@
 import { emptyView } from '../../base/url.ts';
 import * as s from '../../state/index.ts';
 import { versionsOf } from '../../state/saved/registry.ts';
-import { parts, Str } from '../../strings/en.ts';
 import { followed, useAsked } from '../base/bits.tsx';
 
 export function Registered({ id }: { id: string }) {
@@ -11,12 +10,11 @@ export function Registered({ id }: { id: string }) {
 	if (!list?.length) return null;
 	return (
 		<section class="box">
-			<h2>{Str.RegisteredAs}</h2>
+			<h2>Registered as</h2>
 			<ul class="files">{list.map((v) => {
 				const to = { ...emptyView, page: 'models' as const, model: v.name };
 				return <li key={v.name + v.version}><a href={s.addressOf(to)}
-					onClick={followed(() => s.go(to, true))}>{v.name}</a> {parts(Str.versionX,
-						v.version)}</li>;
+					onClick={followed(() => s.go(to, true))}>{v.name}</a> version {v.version}</li>;
 			})}</ul>
 		</section>
 	);

@@ -9,7 +9,6 @@ import type { Run, RunDetail } from '../../base/types.ts';
 import { matchesWords } from '../../base/url.ts';
 import * as s from '../../state/index.ts';
 import { getRun } from '../../state/run.ts';
-import { filled, parts, Str } from '../../strings/en.ts';
 import { Breaking, Empty, followed } from '../base/bits.tsx';
 import { lazy } from '../base/lazy.tsx';
 import { Bar, PhaseLegend, phasesOf, shares } from '../base/phases.tsx';
@@ -51,10 +50,10 @@ function Pairs({ title, pairs, mark }: { title: string; pairs: [string, string][
 		<section class="box">
 			<h2>{title}</h2>
 			{pairs.length > SEARCHED_FROM && <p><input type="search"
-				placeholder={filled(Str.FindAmongX, pairs.length)} value={words.value}
-				aria-label={filled(Str.FindInX, title.replace(/ \(.*/, ''))}
+				placeholder={`Find among ${pairs.length}`} value={words.value}
+				aria-label={`Find in ${title.replace(/ \(.*/, '')}`}
 				onInput={(e) => (words.value = e.currentTarget.value)} /></p>}
-			{!found.length && <p class="dim">{parts(Str.NothingContainsX, words.value)}</p>}
+			{!found.length && <p class="dim">Nothing contains “{words.value}”.</p>}
 			<dl class="pairs">
 				{found.map(([k, v]) => (
 					<div key={k} class={mark?.has(k) ? 'differs' : ''}>
@@ -71,7 +70,7 @@ function Phases({ r }: { r: Run }) {
 	if (!ranks?.length && !own) return null;
 	return (
 		<section class="box">
-			<h2>{parts(Str.TimeOfAStepX, ranks && ranks.length > 1 ? Str.byRankMean : '')}</h2>
+			<h2>Time of a step{ranks && ranks.length > 1 ? ' by rank, mean' : ''}</h2>
 			{ranks?.length ? <RankBars ranks={ranks} /> : own && (
 				<>
 					<Bar segments={own} label={shares(own)} />
@@ -87,7 +86,7 @@ function Problems({ r }: { r: RunDetail }) {
 	if (!r.problems.length) return null;
 	return (
 		<section class="box">
-			<h2 class="bad">{Str.JournalRecordsThatCould}</h2>
+			<h2 class="bad">Journal records that could not be applied</h2>
 			<ul class="files">{r.problems.map((p) => <li key={p}>{p}</li>)}</ul>
 		</section>
 	);
@@ -118,7 +117,7 @@ function Params({ r }: { r: Run }) {
 	const at = (k: string) => (order.includes(k) ? order.indexOf(k) : order.length);
 	const pairs = Object.entries(r.params).sort((a, b) => at(a[0]) - at(b[0]) || natural(a[0], b[0]));
 	const some = order.length > 0 && order.length < pairs.length;
-	return <Pairs title={some ? Str.ParamsThoseThatDiffer : Str.Params} pairs={pairs}
+	return <Pairs title={some ? 'Params (those that differ between runs first)' : 'Params'} pairs={pairs}
 		mark={new Set(some ? order : [])} />;
 }
 
@@ -127,7 +126,7 @@ function FrontCharts({ r }: { r: RunDetail }) {
 	const front = frontKeys(s.curve.value, s.goal.value?.key).filter((k): k is string => !!k && !!r.metrics[k]);
 	const own = defaultCurve(Object.keys(r.metrics), null);
 	const keys = front.length || own === null ? front : [own];
-	return <section class="chartpart" aria-label={Str.Charts}><ChartGrid keys={keys} only /></section>;
+	return <section class="chartpart" aria-label="Charts"><ChartGrid keys={keys} only /></section>;
 }
 
 function Overview({ r }: { r: RunDetail }) {
@@ -148,7 +147,7 @@ function Overview({ r }: { r: RunDetail }) {
 				<Registered id={r.id} key={`registered ${r.id} ${registrations.value}`} />
 				<Tags r={r} key={'tags ' + r.id} />
 				<Source r={r} />
-				<Pairs title={Str.Environment} pairs={Object.entries(r.environment)} />
+				<Pairs title="Environment" pairs={Object.entries(r.environment)} />
 			</div>
 		</div>
 	);
@@ -158,7 +157,7 @@ function Overview({ r }: { r: RunDetail }) {
 function ChartTab({ keys, none }: { keys: readonly string[]; none: string }) {
 	if (!keys.length) return <p class="nothing">{none}</p>;
 	return (
-		<section class="chartpart" aria-label={Str.Charts}>
+		<section class="chartpart" aria-label="Charts">
 			<Toolbar />
 			<ChartGrid keys={keys} />
 		</section>
@@ -170,25 +169,25 @@ const Nothing = ({ text }: { text: string }) => <p class="nothing instead">{text
 
 function SystemTab({ r, keys }: { r: RunDetail; keys: readonly string[] }) {
 	return <>{keys.length > 0 && <ChartTab keys={keys} none="" />}
-		<div class="parts">{!keys.length && <Nothing text={Str.NoSystemMetricsWereLogged} />}
+		<div class="parts">{!keys.length && <Nothing text="No system metrics were logged." />}
 			<RankCharts r={r} key={r.id} /></div></>;
 }
 
 function TabBody({ r, tab }: { r: RunDetail; tab: string }) {
 	const keys = Object.keys(r.metrics).sort(byName);
 	switch (tab) {
-	case 'charts': return <ChartTab keys={keys.filter((k) => !isSystem(k))} none={Str.NoMetricsWereLogged} />;
+	case 'charts': return <ChartTab keys={keys.filter((k) => !isSystem(k))} none="No metrics were logged." />;
 	case 'system': return <SystemTab r={r} keys={keys.filter(isSystem)} />;
 	case 'media': return <><FrontCharts r={r} />
-		<div class="parts"><Nothing text={Str.NoMediaWereLogged} />
+		<div class="parts"><Nothing text="No media were logged." />
 			<Media runs={[r]} key={'m' + r.id} /></div></>;
-	case 'console': return <><FrontCharts r={r} /><div class="parts"><Nothing text={Str.NoConsoleWasRecorded} />
+	case 'console': return <><FrontCharts r={r} /><div class="parts"><Nothing text="No console was recorded." />
 		<Console r={r} key={'c' + r.id} /></div></>;
-	case 'files': return <div class="parts"><Nothing text={Str.NoFilesWereLogged} />
+	case 'files': return <div class="parts"><Nothing text="No files were logged." />
 		<Artifacts r={r} key={`${r.id} ${r.artifacts.length}`} /><Files r={r} key={'files ' + r.id} />
 		<Code r={r} /></div>;
 	case 'compare': return <CompareWith r={r} key={r.id} />;
-	case 'timeline': return <div class="parts"><Nothing text={Str.NoTimelineWasRecorded} />
+	case 'timeline': return <div class="parts"><Nothing text="No timeline was recorded." />
 		<Phases r={r} /><Traced r={r} key={'t' + r.id} /><Ranks r={r} /></div>;
 	default: return <Overview r={r} />;
 	}
@@ -206,7 +205,7 @@ function Tabs({ tab }: { tab: string }) {
 		queueMicrotask(() => list.querySelector<HTMLElement>('[aria-current]')?.focus());
 	};
 	return (
-		<nav class="tabs" aria-label={Str.PartsOfTheRun} onKeyDown={step}>{TABS.map(([id, word]) => (
+		<nav class="tabs" aria-label="Parts of the run" onKeyDown={step}>{TABS.map(([id, word]) => (
 			<a key={id} href={s.addressOf({ tab: id })} aria-current={id === tab ? 'page' : undefined}
 				onClick={followed(() => s.go({ tab: id }, true))}>{word}</a>))}</nav>
 	);
@@ -217,13 +216,13 @@ export function RunPage({ id }: { id: string }) {
 	const wanted = s.view.value.tab;
 	const tab = TABS.some(([t]) => t === wanted) ? wanted : '';
 	useEffect(() => {
-		if (run) document.title = filled(Str.xXDptrack, run.name, run.experiment);
+		if (run) document.title = `${run.name} · ${run.experiment} · dptrack`;
 	}, [run]);
 	useEffect(() => {
 		// after the frame in which charts detect their visibility
 		if (run) requestAnimationFrame(() => setTimeout(s.chartsPlaced));
 	}, [run?.id, tab]);
-	if (wrong) return <><main><Empty title={Str.ThisRunCannotBeShown}><p>{wrong}</p></Empty></main><Header /></>;
+	if (wrong) return <><main><Empty title="This run cannot be shown"><p>{wrong}</p></Empty></main><Header /></>;
 	if (!run) return <><main key="wait" class="wait" aria-busy="true" /><Header /></>;
 	return (
 		<>

@@ -2,14 +2,13 @@
 // Source of a run as MLflow's clients record it: user, program, commit, data sets.
 import { bytes, count, natural } from '../../base/format.ts';
 import type { RunDetail } from '../../base/types.ts';
-import { parts, Str } from '../../strings/en.ts';
 
 const DIGITS = 10;
 const DIGEST = 16;
 const TAGS: [string, string][] = [
-	['mlflow.source.name', Str.Source], ['mlflow.source.type', Str.KindOfSource],
-	['mlflow.project.entryPoint', Str.EntryPoint], ['mlflow.source.git.branch', Str.Branch],
-	['mlflow.source.git.repoURL', Str.Repository], ['mlflow.databricks.notebookPath', Str.Notebook],
+	['mlflow.source.name', 'Source'], ['mlflow.source.type', 'Kind of source'],
+	['mlflow.project.entryPoint', 'Entry point'], ['mlflow.source.git.branch', 'Branch'],
+	['mlflow.source.git.repoURL', 'Repository'], ['mlflow.databricks.notebookPath', 'Notebook'],
 ];
 
 interface Fact {
@@ -24,10 +23,10 @@ function factsOf(r: RunDetail): Fact[] {
 	const add = (name: string, full: string | undefined, text = full) => {
 		if (full) out.push({ name, text: text!, full });
 	};
-	add(Str.User, r.tags['mlflow.user'] || r.user);
+	add('User', r.tags['mlflow.user'] || r.user);
 	for (const [tag, name] of TAGS) add(name, r.tags[tag]);
 	const commit = r.tags['mlflow.source.git.commit'];
-	add(Str.Commit, commit, commit?.slice(0, DIGITS));
+	add('Commit', commit, commit?.slice(0, DIGITS));
 	return out;
 }
 
@@ -50,7 +49,7 @@ function sizesOf(profile: string): string {
 		const o = JSON.parse(profile) as Record<string, unknown>;
 		const of = (key: string, say: (n: number) => string) =>
 			typeof o[key] === 'number' && o[key] > 0 ? [say(o[key])] : [];
-		return [...of('samples', (n) => count(n, Str.sample)), ...of('shards', (n) => count(n, Str.shard)),
+		return [...of('samples', (n) => count(n, 'sample')), ...of('shards', (n) => count(n, 'shard')),
 			...of('bytes', bytes)].join(', ');
 	} catch {
 		return '';
@@ -63,14 +62,14 @@ export function Source({ r }: { r: RunDetail }) {
 	const inputs = [...r.inputs].sort((a, b) => natural(a.name, b.name));
 	return (
 		<section class="box">
-			<h2>{Str.Source}</h2>
+			<h2>Source</h2>
 			<dl class="pairs">
 				{facts.map((f) => (
 					<div key={f.name}><dt>{f.name}</dt><dd title={f.full}>{f.text}</dd></div>
 				))}
 				{inputs.map((i) => (
 					<div key={i.name + i.digest}>
-						<dt>{parts(Str.DataX, i.context && ', ' + i.context)}</dt>
+						<dt>Data{i.context && ', ' + i.context}</dt>
 						<dd title={`${placeOf(i.source)}\n${i.digest}`}>
 							{remote(placeOf(i.source)) || i.name} <span class="dim">
 								{i.digest.slice(0, DIGEST)}</span>

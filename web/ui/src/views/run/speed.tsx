@@ -5,7 +5,6 @@ import { count } from '../../base/format.ts';
 import type { RunDetail } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
 import { getDiagnosis, traceAddress, type Diagnosis, type Leaf } from '../../state/insight.ts';
-import { filled, parts, Str } from '../../strings/en.ts';
 import { useAsked } from '../base/bits.tsx';
 import { lazy } from '../base/lazy.tsx';
 import { Versus } from './versus.tsx';
@@ -20,11 +19,11 @@ function LeafRow({ leaf }: { leaf: Leaf }) {
 	return (
 		<li>
 			<p><b>{title}</b>{leaf.sentence.slice(title.length)}</p>
-			<meter value={leaf.share} aria-label={filled(Str.xShareOfTheTime, title)} />
+			<meter value={leaf.share} aria-label={`${title}, share of the time`} />
 			<dl class="pairs">
-				<div><dt>{Str.Found}</dt><dd>{leaf.evidence}</dd></div>
-				<div><dt>{Str.Usual}</dt><dd>{leaf.usual}</dd></div>
-				<div><dt>{Str.Next}</dt><dd>{leaf.action}</dd></div>
+				<div><dt>Found</dt><dd>{leaf.evidence}</dd></div>
+				<div><dt>Usual</dt><dd>{leaf.usual}</dd></div>
+				<div><dt>Next</dt><dd>{leaf.action}</dd></div>
 			</dl>
 		</li>
 	);
@@ -36,7 +35,8 @@ function Verdict({ d }: { d: Diagnosis }) {
 			{d.leaves.length > 0
 				? <ol class="leaves">{d.leaves.map((l) => <LeafRow key={l.leaf} leaf={l} />)}</ol>
 				: <p>{d.sentence}</p>}
-			<p class="dim">{parts(Str.BoundByXBasedOnX, d.bound, count(d.steps, Str.step), d.warmup)}</p>
+			<p class="dim">Bound by {d.bound}
+				. Based on {count(d.steps, 'step')} after {d.warmup} warm-up steps.</p>
 		</>
 	);
 }
@@ -44,8 +44,8 @@ function Verdict({ d }: { d: Diagnosis }) {
 function TraceLink({ r }: { r: RunDetail }) {
 	if (!r.params.trace_steps) return null;
 	return (
-		<p><a href={traceAddress(r.id)} download={`${r.name}.trace.json`}>{parts(Str.TraceOfStepsX,
-			r.params.trace_steps)}</a> <span class="dim">{Str.forUiPerfettoDev}</span></p>
+		<p><a href={traceAddress(r.id)} download={`${r.name}.trace.json`}>
+			Trace of steps {r.params.trace_steps}</a> <span class="dim">for ui.perfetto.dev</span></p>
 	);
 }
 
@@ -55,8 +55,8 @@ export function Traced({ r }: { r: RunDetail }) {
 	if (!r.params.trace_steps) return null;
 	return (
 		<section class="box traced">
-			<h2>{parts(Str.StepsX, r.params.trace_steps)} <button type="button" aria-expanded={open.value}
-				onClick={() => (open.value = !open.value)}>{Str.Timeline}</button></h2>
+			<h2>Steps {r.params.trace_steps} <button type="button" aria-expanded={open.value}
+				onClick={() => (open.value = !open.value)}>Timeline</button></h2>
 			{open.value && <TraceView run={r.id} />}
 		</section>
 	);
@@ -70,7 +70,7 @@ export function Speed({ r }: { r: RunDetail }) {
 		<>
 			{d.verdict && (
 				<section class="box speed">
-					<h2>{parts(Str.SpeedX, d.leaves[0] ? `: ${titleOf(d.leaves[0])}` : '')}</h2>
+					<h2>Speed{d.leaves[0] ? `: ${titleOf(d.leaves[0])}` : ''}</h2>
 					<Verdict d={d} />
 					<TraceLink r={r} />
 					<Versus r={r} />
@@ -78,7 +78,7 @@ export function Speed({ r }: { r: RunDetail }) {
 			)}
 			{d.overfitting && (
 				<section class="box learning">
-					<h2>{Str.Learning}</h2>
+					<h2>Learning</h2>
 					<p>{d.overfitting}</p>
 				</section>
 			)}

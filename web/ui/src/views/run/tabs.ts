@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tabs of a run's page, and which series each of them charts.
 
-import { Str } from '../../strings/en.ts';
 
 export const TABS = [
-	['', Str.Overview], ['charts', Str.Charts], ['system', Str.System], ['media', Str.Media], ['console',
-		Str.Console],
-	['files', Str.Files], ['compare', Str.Compare], ['timeline', Str.Timeline],
+	['', 'Overview'], ['charts', 'Charts'], ['system', 'System'], ['media', 'Media'], ['console',
+		'Console'],
+	['files', 'Files'], ['compare', 'Compare'], ['timeline', 'Timeline'],
 ] as const;
 
 /** Series about the machine and the program, not about the model. */

@@ -6,7 +6,6 @@ import type { Run } from '../../base/types.ts';
 import { natural } from '../../base/format.ts';
 import * as s from '../../state/index.ts';
 import { changeTag, keyProblem } from '../../state/tagging.ts';
-import { filled, Str } from '../../strings/en.ts';
 import { useFocus } from '../base/focus.ts';
 
 /** A tag being edited; was: its key, null for a new tag. */
@@ -33,13 +32,13 @@ function TagForm({ draft, set, save, cancel }: FormOptions) {
 			save();
 		}} onKeyDown={(e) => e.key === 'Escape' && cancel()}>
 			{draft.was !== null ? <span class="dim">{draft.key}</span>
-				: <input name="key" aria-label={Str.Tag} placeholder={Str.Tag} list="tagkeys"
+				: <input name="key" aria-label="Tag" placeholder="Tag" list="tagkeys"
 					value={draft.key}
 					onInput={(e) => set({ ...draft, key: e.currentTarget.value, wrong: '' })} />}
-			<input name="value" aria-label={Str.Value} placeholder={Str.Value} value={draft.value}
+			<input name="value" aria-label="Value" placeholder="Value" value={draft.value}
 				onInput={(e) => set({ ...draft, value: e.currentTarget.value, wrong: '' })} />
-			<button type="submit">{Str.Save}</button>
-			<button type="button" class="quiet" onClick={cancel}>{Str.Cancel}</button>
+			<button type="submit">Save</button>
+			<button type="button" class="quiet" onClick={cancel}>Cancel</button>
 			{draft.wrong && <span class="problem" role="alert">{draft.wrong}</span>}
 			<datalist id="tagkeys">{s.tagKeys.value.map((k) => <option key={k} value={k} />)}</datalist>
 		</form>
@@ -52,10 +51,10 @@ function Tag({ k, v, change, remove }: { k: string; v: string; change?: () => vo
 		<>
 			<dt>{k}</dt>
 			<dd><span>{v}</span>{change && <span class="acts">
-				<button type="button" class="quiet" aria-label={filled(Str.ChangeX, k)}
-					onClick={change}>{Str.Edit}</button>
-				<button type="button" class="quiet" aria-label={filled(Str.RemoveX, k)}
-					onClick={remove}>{Str.Remove}</button>
+				<button type="button" class="quiet" aria-label={`Change ${k}`}
+					onClick={change}>Edit</button>
+				<button type="button" class="quiet" aria-label={`Remove ${k}`}
+					onClick={remove}>Remove</button>
 			</span>}</dd>
 		</>
 	);
@@ -71,7 +70,7 @@ async function change(r: Run, key: string, value: string | null, refused: Signal
 	refused.value = null;
 	const [no] = await changeTag([r.id], key, value);
 	if (no) refused.value = {
-		text: filled(Str.xWasNotXX, key, value === null ? Str.removed : Str.saved, no.why),
+		text: `“${key}” was not ${value === null ? 'removed' : 'saved'}: ${no.why}`,
 		again: () => void change(r, key, value, refused),
 	};
 }
@@ -99,18 +98,18 @@ export function Tags({ r }: { r: Run }) {
 		(mayWrite ? { change: begin(k, v), remove: () => void change(r, k, null, refused) } : {});
 	return (
 		<section class="box tags">
-			<h2>{Str.Tags} {mayWrite && draft.value?.was !== null && (
-				<button type="button" class="quiet" aria-label={Str.AddATag}
-					onClick={begin(null)}>{Str.Add}</button>
+			<h2>Tags {mayWrite && draft.value?.was !== null && (
+				<button type="button" class="quiet" aria-label="Add a tag"
+					onClick={begin(null)}>Add</button>
 			)}</h2>
 			{draft.value?.was === null && form()}
 			<dl class="pairs">{tags.map(([k, v]) => (
 				<div key={k}>{draft.value?.was === k ? <dd class="whole">{form()}</dd>
 					: <Tag k={k} v={v} {...acts(k, v)} />}</div>
 			))}</dl>
-			{!tags.length && draft.value === null && <p class="dim">{Str.NoTagsYet}</p>}
+			{!tags.length && draft.value === null && <p class="dim">No tags yet</p>}
 			{refused.value && <p class="problem" role="alert">{refused.value.text} <button type="button"
-				onClick={refused.value.again}>{Str.TryAgain}</button></p>}
+				onClick={refused.value.again}>Try again</button></p>}
 		</section>
 	);
 }

@@ -4,7 +4,6 @@ import { useSignal } from '@preact/signals';
 import type { Run, RunDetail } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
 import { changeAddress, getChange } from '../../state/insight.ts';
-import { Str } from '../../strings/en.ts';
 import { useAsked } from '../base/bits.tsx';
 
 /** Runs to choose from, most recently ended first. */
@@ -19,7 +18,8 @@ function choices(r: Run): Run[] {
 function Change({ from, to }: { from: string; to: string }) {
 	const change = useAsked(() => getChange(from, to).then((text) => ({ text })), [from, to], s.report);
 	const picture = changeAddress(from, to);
-	return change && <><p class="told" role="status">{change.text ?? Str.CannotCompareOneOfThe}</p>
+	return change && <>
+		<p class="told" role="status">{change.text ?? 'Cannot compare: one of the runs has no timed steps.'}</p>
 		{change.text && <a href={picture} target="_blank" rel="noreferrer">
 			<img src={picture} alt={change.text} /></a>}</>;
 }
@@ -30,7 +30,7 @@ export function Versus({ r }: { r: RunDetail }) {
 	if (!runs.length) return null;
 	return (
 		<>
-			<p><label>{Str.ComparedWith} <select value={from.value}
+			<p><label>Compared with <select value={from.value}
 				onChange={(e) => (from.value = e.currentTarget.value)}>
 				<option value="">…</option>
 				{runs.map((o) => <option key={o.id} value={o.id}>{s.nameOf(o.id, o)}</option>)}

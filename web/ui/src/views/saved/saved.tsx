@@ -6,7 +6,6 @@ import * as s from '../../state/index.ts';
 import { deleteView, isChanged, preferView, renameView, replaceView, saveView } from '../../state/saved/saved.ts';
 import { loadSaved, savedNow, savedViews, type Saved } from '../../state/saved/saved.ts';
 import { emptyView, PLAIN } from '../../base/url.ts';
-import { filled, parts, Str } from '../../strings/en.ts';
 import { followed, NameForm, Panel } from '../base/bits.tsx';
 import '../base/later.ts';
 
@@ -22,13 +21,14 @@ function Acts({ v, act, remove, rename }: LineOptions & { rename: () => void }) 
 	return (
 		<span class="savedacts">
 			<button type="button" class="quiet" aria-pressed={v.preferred}
-				aria-label={filled(Str.OpenTheExperimentWith, v.name)}
-				title={v.preferred ? Str.TheExperimentOpensWith : Str.LetTheExperimentOpen}
+				aria-label={`Open the experiment with ${v.name}`}
+				title={v.preferred ? 'The experiment opens with this view'
+					: 'Let the experiment open with it'}
 				onClick={() => act(() => preferView(v, !v.preferred))}>
 				{v.preferred ? '★' : '☆'}</button>
-			<button type="button" class="quiet" aria-label={filled(Str.RenameX, v.name)}
-				onClick={rename}>{Str.Rename}</button>
-			<button type="button" class="quiet" aria-label={filled(Str.DeleteX, v.name)}
+			<button type="button" class="quiet" aria-label={`Rename ${v.name}`}
+				onClick={rename}>Rename</button>
+			<button type="button" class="quiet" aria-label={`Delete ${v.name}`}
 				onClick={remove}>✕</button>
 		</span>
 	);
@@ -48,8 +48,8 @@ function Line(o: LineOptions) {
 				onClick={followed(() => s.openSaved(v))}>{v.name}</a>
 			{!mayWrite && v.preferred && <span class="dim">★</span>}
 			{here && isChanged(v) && mayWrite && <button type="button"
-				title={Str.TheSavedViewBecomesWhat}
-				onClick={() => o.act(() => replaceView(v))}>{Str.Update}</button>}
+				title="The saved view becomes what is on the screen"
+				onClick={() => o.act(() => replaceView(v))}>Update</button>}
 			{mayWrite && <Acts {...o} rename={() => (naming.value = true)} />}
 		</li>
 	);
@@ -66,9 +66,9 @@ function SaveForm({ act }: Pick<LineOptions, 'act'>) {
 				name.value = '';
 			});
 		}}>
-			<input aria-label={Str.NameOfTheView} placeholder={Str.SaveThisViewAs} value={name.value}
+			<input aria-label="Name of the view" placeholder="Save this view as …" value={name.value}
 				onInput={(e) => (name.value = e.currentTarget.value)} />
-			<button type="submit" disabled={name.value.trim() === ''}>{Str.Save}</button>
+			<button type="submit" disabled={name.value.trim() === ''}>Save</button>
 		</form>
 	);
 }
@@ -89,16 +89,17 @@ export function SavedViews({ close }: { close: () => void }) {
 	const now = savedNow();
 	const plain = { ...emptyView, experiment: s.experiment.value, saved: PLAIN };
 	return (
-		<Panel label={Str.SavedViews} close={close}>
+		<Panel label="Saved views" close={close}>
 			{s.session.value?.mayWrite && <SaveForm act={act} />}
 			{said.value && <p class="problem" role="alert">{said.value}</p>}
-			{undo.value && <p class="dim" role="status">{parts(Str.xIsDeleted, undo.value.name)} <button
-				type="button" onClick={() => act(undo.value!.again)}>{Str.Undo}</button></p>}
+			{undo.value && <p class="dim" role="status">{undo.value.name} is deleted. <button
+				type="button" onClick={() => act(undo.value!.again)}>Undo</button></p>}
 			<ul class="files">{list?.map((v) => (
 				<Line key={v.id} v={v} act={act} remove={() => remove(v)} />))}</ul>
-			{list && !list.length && <p class="dim">{Str.NoViewOfThisExperiment}</p>}
+			{list && !list.length && <p class="dim">No view of this experiment is saved. A saved view keeps
+				runs, columns, charts, panels, groups and zoom; its link opens it alike for others.</p>}
 			{(now || list?.some((v) => v.preferred)) && <a href={s.addressOf(plain)}
-				onClick={followed(() => s.go(plain))}>{Str.WithoutAView}</a>}
+				onClick={followed(() => s.go(plain))}>Without a view</a>}
 		</Panel>
 	);
 }

@@ -4,13 +4,12 @@ import { useSignal } from '@preact/signals';
 import { changeLines, diffSize } from '../../base/side.ts';
 import * as s from '../../state/index.ts';
 import type { Side } from '../../state/side.ts';
-import { filled, Str } from '../../strings/en.ts';
 import { Lines } from '../records/edits.tsx';
 
 function sizeText(diff: string | undefined): string {
-	if (!diff) return Str.asCommitted;
+	if (!diff) return 'as committed';
 	const { added, removed, files } = diffSize(diff);
-	return filled(Str.xXInXFileX, added, removed, files, files === 1 ? '' : 's');
+	return `+${added} −${removed} in ${files} file${files === 1 ? '' : 's'}`;
 }
 
 interface WhichOptions {
@@ -36,14 +35,14 @@ export function CodeDiff({ list }: { list: readonly Side[] }) {
 	const texts = [from, to].map((x) => changeLines(x.code.diff ?? '').join('\n'));
 	const commits = new Set([from, to].map((x) => x.code.commit ?? ''));
 	return (
-		<section class="box" aria-label={Str.CodeThatDiffers}>
-			<h2>{Str.UncommittedCode}</h2>
+		<section class="box" aria-label="Code that differs">
+			<h2>Uncommitted code</h2>
 			<p class="options">
-				<Which label={Str.From} list={list} at={a.value} set={(i) => (a.value = i)} /> →
-				<Which label={Str.To} list={list} at={b.value} set={(i) => (b.value = i)} />
-				{commits.size > 1 && <span class="warn">{Str.TheirCommitsDifferToo}</span>}
+				<Which label="From" list={list} at={a.value} set={(i) => (a.value = i)} /> →
+				<Which label="To" list={list} at={b.value} set={(i) => (b.value = i)} />
+				{commits.size > 1 && <span class="warn">Their commits differ too</span>}
 			</p>
-			{texts[0] === texts[1] ? <p class="dim">{Str.BothRanTheSameCode}</p> : <Lines from={texts[0]!}
+			{texts[0] === texts[1] ? <p class="dim">Both ran the same code.</p> : <Lines from={texts[0]!}
 				to={texts[1]!} />}
 		</section>
 	);

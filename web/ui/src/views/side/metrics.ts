@@ -5,7 +5,6 @@ import { bestOf, type Direction, type Goal } from '../../base/goal.ts';
 import type { SideRow } from '../../base/side.ts';
 import type { Run } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
-import { filled, Str } from '../../strings/en.ts';
 
 export interface MetricRow extends SideRow {
 	/** Displayed texts; cells have full precision. */
@@ -42,7 +41,7 @@ export function metricRows(runs: readonly Run[], goal: Goal | null): MetricRow[]
 			|| Number(s.dirOf(b) !== null) - Number(s.dirOf(a) !== null) || natural(a, b));
 	return keys.flatMap((k) => {
 		const dir = s.dirOf(k);
-		const last = row(filled(Str.xLast, k), runs.map((r) => r.metrics[k]?.last), dir);
+		const last = row(`${k} last`, runs.map((r) => r.metrics[k]?.last), dir);
 		if (!dir) return [last];
 		const best = row(`${k} ${dir}`, runs.map((r) => bestOf(r.metrics[k], dir)), dir);
 		return best.cells.join() === last.cells.join() ? [{ ...last, name: k }] : [best, last];

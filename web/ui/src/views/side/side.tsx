@@ -9,7 +9,6 @@ import type { Run } from '../../base/types.ts';
 import { matchesWords } from '../../base/url.ts';
 import * as s from '../../state/index.ts';
 import { SIDE_MAX, sides, wantSides, type Side } from '../../state/side.ts';
-import { filled, parts, Str } from '../../strings/en.ts';
 import { Breaking, Empty, followed, Key, Name } from '../base/bits.tsx';
 import '../base/later.ts';
 import { addStyles } from '../base/styles.ts';
@@ -36,13 +35,13 @@ const words = signal('');
 function Heads({ runs }: { runs: readonly Run[] }) {
 	const without = (id: string) => s.setShown(new Set(runs.map((r) => r.id).filter((o) => o !== id)));
 	return (
-		<tr><th scope="col"><span class="unseen">{Str.Name}</span></th>{runs.map((r, i) => (
+		<tr><th scope="col"><span class="unseen">Name</span></th>{runs.map((r, i) => (
 			<th key={r.id} scope="col"><Key look={s.looks.value.byRun.get(r.id)} on />
 				<a href={s.runAddress(r.id)} onClick={followed(() => s.openRun(r.id))}><Name
 					text={s.nameOf(r.id, r)} /></a>
-				{i === 0 && <span class="dim"> {Str.first}</span>}
+				{i === 0 && <span class="dim"> first</span>}
 				{runs.length > 2 && <button type="button" class="quiet"
-					aria-label={filled(Str.WithoutX, s.nameOf(r.id, r))}
+					aria-label={`Without ${s.nameOf(r.id, r)}`}
 					onClick={() => without(r.id)}>✕</button>}
 			</th>
 		))}</tr>
@@ -65,9 +64,9 @@ function Part({ title, rows, runs, more }: PartOptions) {
 	return (
 		<tbody aria-label={title}>
 			<tr class="part"><th scope="rowgroup" colSpan={runs.length + 1}>{title} <span class="dim">
-				{found.length === 0 && !words.value ? filled(Str.TheSameInAllX, count(rows.length,
-					Str.name))
-					: same && !whole.value ? filled(Str.xTheSame, same)
+				{found.length === 0 && !words.value ? `The same in all: ${count(rows.length,
+					'name')}`
+					: same && !whole.value ? `${same} the same`
 						: ''} {more}</span></th></tr>
 			{found.slice(0, most.value).map((r) => (
 				<tr key={r.name} class={r.differs ? 'differs' : ''}>
@@ -80,7 +79,7 @@ function Part({ title, rows, runs, more }: PartOptions) {
 			))}
 			{found.length > most.value && <tr><td colSpan={runs.length + 1}><button type="button"
 				onClick={() => (most.value += 5 * FIRST)}>{count(found.length - most.value,
-					Str.moreRow)}</button></td></tr>}
+					'more row')}</button></td></tr>}
 		</tbody>
 	);
 }
@@ -99,15 +98,15 @@ function Parts({ list, runs }: { list: readonly Side[]; runs: readonly Run[] }) 
 		!s.isReserved(k)));
 	return (
 		<>
-			<Part title={Str.Params} rows={of((x) => x.run.params)} runs={runs} />
-			<Part title={Str.Metrics} rows={metricRows(list.map((x) => x.run), s.goal.value)} runs={runs} />
-			<Part title={Str.Tags} rows={of((x) => own(x.run.tags))} runs={runs} />
-			<Part title={Str.Code} rows={of(codeOf)} runs={runs} />
-			<Part title={Str.Packages} rows={of((x) => packagesOf(x.code.packages ?? ''))} runs={runs} />
-			<Part title={Str.Environment} rows={of((x) => x.run.environment)} runs={runs} />
-			<Part title={Str.DataSets} rows={of(inputsOf)} runs={runs} />
-			<Part title={Str.Files} rows={fileRows(list.map((x) => x.files))} runs={runs}
-				more={list.some((x) => x.more) ? Str.NotAllFoldersWereRead : undefined} />
+			<Part title="Params" rows={of((x) => x.run.params)} runs={runs} />
+			<Part title="Metrics" rows={metricRows(list.map((x) => x.run), s.goal.value)} runs={runs} />
+			<Part title="Tags" rows={of((x) => own(x.run.tags))} runs={runs} />
+			<Part title="Code" rows={of(codeOf)} runs={runs} />
+			<Part title="Packages" rows={of((x) => packagesOf(x.code.packages ?? ''))} runs={runs} />
+			<Part title="Environment" rows={of((x) => x.run.environment)} runs={runs} />
+			<Part title="Data sets" rows={of(inputsOf)} runs={runs} />
+			<Part title="Files" rows={fileRows(list.map((x) => x.files))} runs={runs}
+				more={list.some((x) => x.more) ? 'Not all folders were read' : undefined} />
 		</>
 	);
 }
@@ -116,12 +115,13 @@ function Controls({ n }: { n: number }) {
 	return (
 		<p class="options">
 			<label><input type="checkbox" checked={!whole.value}
-				onChange={() => (whole.value = !whole.value)} /> {Str.DifferencesOnly}</label>
-			<input type="search" placeholder={Str.FindAName} aria-label={Str.FindAName} value={words.value}
+				onChange={() => (whole.value = !whole.value)} /> Differences only</label>
+			<input type="search" placeholder="Find a name" aria-label="Find a name" value={words.value}
 				onInput={(e) => (words.value = e.currentTarget.value)} />
-			<span class="dim">{parts(Str.xSideBySideMetricsBest, count(n, Str.run))}</span>
+			<span class="dim">
+				{count(n, 'run')} side by side; metrics: best and last, relative to the first run</span>
 			<a class="button" href={s.addressOf({ page: 'compare' })}
-				onClick={followed(() => s.go({ page: 'compare' }, true))}>{Str.TableAndCharts}</a>
+				onClick={followed(() => s.go({ page: 'compare' }, true))}>Table and charts</a>
 		</p>
 	);
 }
@@ -130,22 +130,22 @@ export function SideBySide() {
 	const runs = s.shown.value.slice(0, SIDE_MAX);
 	useSignalEffect(() => void wantSides(s.shown.value.slice(0, SIDE_MAX).map((r) => r.id), s.liveRev.value > 0));
 	useEffect(() => {
-		document.title = filled(Str.xSideBySideDptrack, count(runs.length, Str.run));
+		document.title = `${count(runs.length, 'run')} side by side · dptrack`;
 	});
 	const list = runs.map((r) => sides.value.get(r.id)).filter((x): x is Side => x !== undefined);
 	if (s.loading.value || (list.length < runs.length && runs.length > 1))
 		return <><main key="wait" class="wait" aria-busy="true" /><Header /></>;
-	if (runs.length < 2) return <><main><Empty title={Str.ChooseTwoRunsOrMore}>
-		<p>{Str.TheChartedRunsAreCompared}</p>
+	if (runs.length < 2) return <><main><Empty title="Choose two runs or more">
+		<p>The charted runs are compared: choose them in the table.</p>
 		<p><a class="button" href={s.addressOf({ page: 'compare' })}
-			onClick={followed(() => s.go({ page: 'compare' }, true))}>{Str.TableAndCharts}</a></p>
+			onClick={followed(() => s.go({ page: 'compare' }, true))}>Table and charts</a></p>
 	</Empty></main><Header /></>;
 	return (
 		<><main class="side">
-			<h1 class="unseen">{Str.RunsSideBySide}</h1>
+			<h1 class="unseen">Runs side by side</h1>
 			<Controls n={runs.length} />
 			<Media runs={runs} />
-			<div class="box scroll" tabIndex={0} role="region" aria-label={Str.RunsSideBySide}>
+			<div class="box scroll" tabIndex={0} role="region" aria-label="Runs side by side">
 				<table class={runs.length > 4 ? 'many' : ''}><thead><Heads
 					runs={runs} /></thead><Parts list={list} runs={runs} /></table>
 			</div>

@@ -9,7 +9,6 @@ import { count, decimalsBy, fixed, paramText, signed, type Decimals } from '../.
 import { bestOf, fellOut, inPoints } from '../../base/goal.ts';
 import { tellingParams } from '../../base/params.ts';
 import * as s from '../../state/index.ts';
-import { filled, parts, Str } from '../../strings/en.ts';
 import { Key, Name } from '../base/bits.tsx';
 import { Says } from '../base/jump.tsx';
 import { statements } from '../base/says.ts';
@@ -88,7 +87,7 @@ function Value({ r, scale }: { r: Run; scale: Scale }) {
 	return (
 		<span class="value">
 			{s.best.value?.id === r.id ? <b class="best">{text}</b> : text}
-			{isBase && s.baseline.value && <small>{Str.baseline}</small>}
+			{isBase && s.baseline.value && <small>baseline</small>}
 			{delta !== null && <small>{signed(delta, scale.points ? 1 : scale.decimals)}</small>}
 		</span>
 	);
@@ -116,7 +115,7 @@ function Card({ r, scale, params, divide }: { r: Run; scale: Scale; params: read
 		<li class={'card run' + (divide ? ' divide' : '') + (fellOut(r) ? ' fallen' : '')}>
 			<Pick r={r} tab={0} />
 			<button type="button" class="eye" aria-pressed={s.isShown(r.id)}
-				aria-label={filled(Str.xInTheCharts, r.name)}
+				aria-label={`${r.name} in the charts`}
 				onClick={() => s.toggleShown(r.id)}><Key look={look} on={s.isShown(r.id)} /></button>
 			<a class="name" href={s.runAddress(r.id)} onClick={open}><Name text={s.nameOf(r.id, r)} /></a>
 			<Value r={r} scale={scale} />
@@ -144,17 +143,16 @@ export function Cards() {
 	const some = list.slice(0, few ? FEW : FIRST);
 	const more = list.length - FIRST;
 	return (
-		<ol class="cards" aria-label={Str.Runs}>
+		<ol class="cards" aria-label="Runs">
 			{some.map((r, i) => (
 				<Card key={r.id} r={r} scale={scale} params={params}
 					divide={i > 0 && i === s.fallenFrom.value} />
 			))}
 			{list.length > FEW_FROM && <li><button type="button" onClick={() => (whole.value = few)}>
-				{few ? filled(Str.AllXRuns, list.length) : filled(Str.TheFirstXRuns,
-					FEW)}</button></li>}
+				{few ? `All ${list.length} runs` : `The first ${FEW} runs`}</button></li>}
 			{!few && more > 0 && <li class="dim">
-				{parts(Str.xFilterToSeeX, count(more, Str.moreRun), more === 1 ? Str.it
-					: Str.them)}</li>}
+				{count(more, 'more run')}: filter to see {more === 1 ? 'it'
+					: 'them'}</li>}
 		</ol>
 	);
 }

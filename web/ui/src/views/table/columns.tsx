@@ -7,7 +7,6 @@ import { isLoss } from '../../base/goal.ts';
 import { tellingParams } from '../../base/params.ts';
 import { DERIVED, metricsOfColumn, runTime } from '../../base/rank.ts';
 import * as s from '../../state/index.ts';
-import { filled, Str } from '../../strings/en.ts';
 import { Says } from '../base/jump.tsx';
 import { PhaseBar, phasesOf, shares } from '../base/phases.tsx';
 import { firstWords, statements, withReason } from '../base/says.ts';
@@ -26,16 +25,16 @@ const ONROW = 46;
 
 function cursorColumn(): Column {
 	return {
-		id: 'cursor', title: Str.AtCursor, hint: Str.ValueAtTheCursor, number: true,
+		id: 'cursor', title: 'At cursor', hint: 'Value at the cursor of a chart', number: true,
 		sortable: false, width: 74, cell: reading, full: reading,
 	};
 }
 
 function statusColumn(): Column {
-	const wanted = widthOf(Str.Status,
+	const wanted = widthOf('Status',
 		sample(s.rows.value, (r) => statements(r).map((t) => t.text + 'xxxx').join('')), STATUS_WANTED);
 	return {
-		id: 'status', title: Str.Status, hint: Str.HowTheRunEndedAndWhat, number: false,
+		id: 'status', title: 'Status', hint: 'How the run ended, and what to look at', number: false,
 		sortable: true,
 		width: Math.min(STATUS_MAX, wanted), wanted,
 		cell: (r) => <Says r={r} list={statements(r)} tab={-1} />,
@@ -45,7 +44,7 @@ function statusColumn(): Column {
 
 function notesColumn(): Column {
 	return {
-		id: 'notes', title: Str.Notes, hint: Str.FirstWordsTheWholeNote, number: false,
+		id: 'notes', title: 'Notes', hint: "First words; the whole note on the run's page", number: false,
 		sortable: true,
 		width: 100, cell: (r) => firstWords(r.notes), full: (r) => r.notes,
 	};
@@ -57,14 +56,14 @@ function timeColumn(id: 'time' | 'start'): Column {
 		return id === 'start' ? when(r.start_time) : t === undefined ? '' : duration(t);
 	};
 	return {
-		id, title: id === 'time' ? Str.Duration : Str.Started, hint: id, number: true, sortable: true,
+		id, title: id === 'time' ? 'Duration' : 'Started', hint: id, number: true, sortable: true,
 		width: id === 'time' ? 74 : 128, cell: text, full: text,
 	};
 }
 
 function phaseColumn(): Column {
 	return {
-		id: 'phase', title: Str.Phases, hint: Str.ShareOfEachPhaseInThe, number: false,
+		id: 'phase', title: 'Phases', hint: 'Share of each phase in the time of a step', number: false,
 		sortable: false, width: 88, cell: (r) => <PhaseBar run={r} />,
 		full: (r) => shares(phasesOf(r) ?? []),
 	};
@@ -74,10 +73,10 @@ function nameColumn(): Column {
 	let indent = s.haveParents.value ? 14 : 0;
 	for (const n of nesting.value?.values() ?? [])
 		indent = Math.max(indent, INDENT + Math.min(n.depth, DEEPEST) * INDENT + 7);
-	const wanted = LEAD + indent + widthOf(Str.Run, sample(s.rows.value, (r) => r.name
+	const wanted = LEAD + indent + widthOf('Run', sample(s.rows.value, (r) => r.name
 		+ 'xxx'.repeat(statements(r).filter((t) => t.alert).length + (r.notes ? 1 : 0))), NAME_WANTED);
 	return {
-		id: 'name', title: Str.Run, hint: Str.NameEnterOpensTheRun, number: false, sortable: true,
+		id: 'name', title: 'Run', hint: 'Name; Enter opens the run', number: false, sortable: true,
 		width: Math.min(LEAD + indent + NAME_MAX, wanted) + ONROW, wanted: wanted + ONROW,
 		cell: (r) => s.nameOf(r.id, r), full: (r) => r.name,
 	};
@@ -154,9 +153,9 @@ export const shownMetrics = computed<string[]>(() => {
 
 /** Columns that every experiment has. */
 const FIXED = [
-	{ id: 'status', label: Str.Status }, { id: 'delta', label: Str.Difference },
-	{ id: 'cursor', label: Str.AtCursor }, { id: 'time', label: Str.Duration },
-	{ id: 'start', label: Str.Started }, { id: 'phase', label: Str.Phases }, { id: 'notes', label: Str.Notes },
+	{ id: 'status', label: 'Status' }, { id: 'delta', label: 'Difference' },
+	{ id: 'cursor', label: 'At cursor' }, { id: 'time', label: 'Duration' },
+	{ id: 'start', label: 'Started' }, { id: 'phase', label: 'Phases' }, { id: 'notes', label: 'Notes' },
 ];
 
 /** All available columns, in groups. */
@@ -165,7 +164,7 @@ export const pickable = computed<{ id: string; label: string }[]>(() => [
 		.map((id) => ({ id, label: '= ' + id.slice(DERIVED.length) })),
 	...s.paramKeys.value.map((k) => ({ id: 'p:' + k, label: k })),
 	...FIXED,
-	...s.tagKeys.value.map((k) => ({ id: 't:' + k, label: filled(Str.TagX, k) })),
+	...s.tagKeys.value.map((k) => ({ id: 't:' + k, label: `Tag ${k}` })),
 	...s.metricKeys.value.flatMap((k) => (['best', 'last', 'min', 'max', 'first'] as const)
 		.map((w) => ({ id: `m:${w}:${k}`, label: `${k} ${w}` }))),
 ]);

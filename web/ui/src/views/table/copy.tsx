@@ -3,7 +3,6 @@
 import { isValidElement, type ComponentChildren } from 'preact';
 import type { TextCell, TextTable } from '../../base/text/texttable.ts';
 import * as s from '../../state/index.ts';
-import { Str } from '../../strings/en.ts';
 import { CopyText } from '../base/copytext.tsx';
 import { columns } from './columns.tsx';
 import { groupColumns, orderGroups } from './groupcells.tsx';
@@ -48,6 +47,6 @@ function runTable(): TextTable {
 }
 
 export function CopyTable({ close }: { close: () => void }) {
-	return <CopyText label={Str.CopyTheTable} table={() => (s.isGrouped.value ? groupTable() : runTable())}
+	return <CopyText label="Copy the table" table={() => (s.isGrouped.value ? groupTable() : runTable())}
 		close={close} />;
 }

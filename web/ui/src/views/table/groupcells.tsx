@@ -9,7 +9,6 @@ import { cell, compareCells, DERIVED, metricColumn, metricValue, runTime } from 
 import { together, type Together } from '../../base/repeats.ts';
 import type { Run } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
-import { filled, Str } from '../../strings/en.ts';
 import { statements } from '../base/says.ts';
 import { keepLeft, widthOf, type Column } from './column.ts';
 import { columns } from './columns.tsx';
@@ -41,13 +40,13 @@ function decimalsOf(list: readonly Together[]): (mean: number) => number | null 
 
 /** Number of visible runs of a group, or which of them a mean counts. */
 export function sizeOf(g: Group): string {
-	const hidden = g.runs.length < g.all.length ? filled(Str.xOfX, g.runs.length, g.all.length) : '';
+	const hidden = g.runs.length < g.all.length ? `${g.runs.length} of ${g.all.length}` : '';
 	const mean = meanOf(g.counted.length, g.left, g.diverged);
 	return [hidden, mean].filter(Boolean).join(', ') || String(g.all.length);
 }
 
 /** Number of runs with a value, unless all of the group. */
-const short = (t: Together, g: Group): string => t.n === g.counted.length ? '' : filled(Str.ofNX, t.n);
+const short = (t: Together, g: Group): string => t.n === g.counted.length ? '' : ` n ${t.n}`;
 
 /** A numeric column: value of a run, formatting of a mean. */
 function numberColumn(of: Column, valueOf: (r: Run) => number | null | undefined,
@@ -64,8 +63,8 @@ function numberColumn(of: Column, valueOf: (r: Run) => number | null | undefined
 			return !t.n ? <span class="none">–</span> : <>{text(t.mean, d)}
 				<span class="dim">{deviation(t)}{short(t, g)}</span></>;
 		},
-		full: (g) => filled(Str.MeanXStandardDeviation, sum(g).mean, sum(g).std, sum(g).n,
-			leftOut(g.left, g.diverged)),
+		full: (g) => `Mean ${sum(g).mean}, standard deviation ${sum(g).std}, of `
+			+ `${sum(g).n} runs${leftOut(g.left, g.diverged)}`,
 		value: (g) => sum(g).mean,
 	};
 }
@@ -94,7 +93,7 @@ function deltaGroups(of: Column): GroupColumn {
 		cell: (g) => {
 			const v = mean(g);
 			return Number.isNaN(v) ? <span class="none">–</span>
-				: v === top && goal.dir ? <span class="best">{Str.best}</span>
+				: v === top && goal.dir ? <span class="best">best</span>
 				: signed((v - top) * per, d);
 		},
 	};
@@ -104,7 +103,7 @@ function deltaGroups(of: Column): GroupColumn {
 function underCursor(g: Group): string {
 	const c = s.cursor.value;
 	const at = c && g.counted[0] && s.middleAt(c.key, c.x, g.counted[0].id);
-	return at ? filled(Str.xNX, fixed(at.value, decimalsBy([at.value])), at.n) : '';
+	return at ? `${fixed(at.value, decimalsBy([at.value]))} n ${at.n}` : '';
 }
 
 /** A text column: the common value, or the number of values. */
@@ -112,7 +111,7 @@ function wordColumn(of: Column, valueOf: (r: Run) => string): GroupColumn {
 	const words = (g: Group) => [...new Set(g.runs.map(valueOf).filter(Boolean))].sort(natural);
 	const text = (g: Group) => {
 		const list = words(g);
-		return list.length < 2 ? list[0] ?? '' : filled(Str.xValues, list.length);
+		return list.length < 2 ? list[0] ?? '' : `${list.length} values`;
 	};
 	const texts = s.runGroups.value.slice(0, SAMPLE).map(text);
 	return {
@@ -157,8 +156,8 @@ export const groupColumns = computed<GroupColumn[]>(() => {
 function groupOf(of: Column): GroupColumn {
 	const c = groupColumn(of);
 	if (of.id !== 'name') return c;
-	const wanted = 80 + widthOf(Str.Group, s.runGroups.value.map((g) => g.name + ' ' + sizeOf(g)), 520);
-	return { ...c, of: { ...of, title: Str.Group, hint: Str.TheValuesThatItsRuns,
+	const wanted = 80 + widthOf('Group', s.runGroups.value.map((g) => g.name + ' ' + sizeOf(g)), 520);
+	return { ...c, of: { ...of, title: 'Group', hint: 'The values that its runs share, and how many they are',
 		width: Math.min(s.runGroups.value.some((g) => g.left) ? 400 : 300, wanted), wanted } };
 }
 

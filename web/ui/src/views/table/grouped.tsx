@@ -6,10 +6,9 @@ import type { RefObject } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { lookAt } from '../../base/colour.ts';
 import { count } from '../../base/format.ts';
-import { meanOf } from '../../base/group.ts';
+import { meanOf, PLUS_MINUS } from '../../base/group.ts';
 import type { Run } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
-import { filled, Str } from '../../strings/en.ts';
 import { Key } from '../base/bits.tsx';
 import '../base/later.ts';
 import { GROUP } from '../charts/lines.ts';
@@ -101,12 +100,12 @@ function NameCell({ g }: { g: Group }) {
 	const open = openGroups.value.has(g.name);
 	return (
 		<>
-			<span class="eye" title={open ? Str.FoldItsRunsAway : Str.ListItsRuns}
+			<span class="eye" title={open ? 'Fold its runs away (−)' : 'List its runs (+)'}
 				onClick={() => toggleOpen(g.name)}>{open ? '▾' : '▸'}</span>
-			<span class="eye" title={g.runs.length ? Str.HideInTheChartsV : Str.ShowInTheChartsV}
+			<span class="eye" title={g.runs.length ? 'Hide in the charts (v)' : 'Show in the charts (v)'}
 				onClick={() => toggleShown(g)}><Key look={lookAt(g.at)} on={g.runs.length > 0} /></span>
 			<b class="cut"><span>{g.name}</span></b>
-			<span class="dim" title={Str.PlusMinusIs}>{sizeOf(g)}</span>
+			<span class="dim" title={PLUS_MINUS}>{sizeOf(g)}</span>
 		</>
 	);
 }
@@ -133,14 +132,14 @@ function GroupRow({ g, n, cols }: { g: Group; n: number; cols: readonly GroupCol
 function GroupCards({ groups, cols }: { groups: readonly Group[]; cols: readonly GroupColumn[] }) {
 	const goal = cols.find((c) => s.goal.value && c.of.id === 'm:best:' + s.goal.value.key);
 	return (
-		<ol class="cards" aria-label={Str.GroupsOfRuns}>{groups.map((g) => (
+		<ol class="cards" aria-label="Groups of runs">{groups.map((g) => (
 			<li key={g.name} class="card run">
 				<button type="button" class="eye" aria-pressed={g.runs.length > 0}
-					aria-label={filled(Str.xInTheCharts, g.name)} onClick={() => toggleShown(g)}>
+					aria-label={`${g.name} in the charts`} onClick={() => toggleShown(g)}>
 					<Key look={lookAt(g.at)} on={g.runs.length > 0} /></button>
 				<b class="name">{g.name}</b>
 				<span class="value">{goal?.cell(g)}</span>
-				<span class="what">{count(g.runs.length, Str.run)}{g.left + g.diverged > 0
+				<span class="what">{count(g.runs.length, 'run')}{g.left + g.diverged > 0
 					&& ', ' + meanOf(g.counted.length, g.left, g.diverged)}</span>
 			</li>
 		))}</ol>
@@ -172,7 +171,7 @@ function Grid({ box, items, cols }: GridOptions) {
 	const { indexes } = made(items.length, active.value.row);
 	const shown = cols.map((c) => c.of);
 	return (
-		<div class="grid grouped" role="treegrid" ref={box} aria-label={Str.GroupsOfRuns}
+		<div class="grid grouped" role="treegrid" ref={box} aria-label="Groups of runs"
 			aria-multiselectable="true"
 			aria-rowcount={items.length + 1} aria-colcount={cols.length} onKeyDown={onKey}
 			onFocusIn={(e) => focused(e, items)} onFocusOut={unfocused}

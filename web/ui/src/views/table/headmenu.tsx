@@ -3,7 +3,6 @@
 import { useSignal } from '@preact/signals';
 import { TAG_FIELD } from '../../base/group.ts';
 import * as s from '../../state/index.ts';
-import { filled, Str } from '../../strings/en.ts';
 import { Panel } from '../base/bits.tsx';
 import { Icon, type IconName } from '../base/icon.tsx';
 import { fix, hide, place } from './arrange.ts';
@@ -27,16 +26,16 @@ interface Item {
 function sorts(c: Column): Item[] {
 	if (!c.sortable) return [];
 	const v = s.view.value;
-	const [up, down] = c.number ? [Str.lowToHigh, Str.highToLow] : [Str.AToZ, Str.ZToA];
-	const first = (desc: boolean): Item => ({ word: filled(Str.SortX, desc ? down : up), icon: desc ? 'descend'
+	const [up, down] = c.number ? ['low to high', 'high to low'] : ['A to Z', 'Z to A'];
+	const first = (desc: boolean): Item => ({ word: `Sort ${desc ? down : up}`, icon: desc ? 'descend'
 		: 'ascend',
 		on: v.sort === c.id && v.desc === desc, act: () => s.go({ sort: c.id, desc,
 			...v.then === c.id ? { then: null, thenDesc: false } : {} }) });
-	const second = (desc: boolean): Item => ({ word: filled(Str.ThenX, desc ? down : up), icon: desc ? 'descend'
+	const second = (desc: boolean): Item => ({ word: `Then ${desc ? down : up}`, icon: desc ? 'descend'
 		: 'ascend',
 		apart: !desc, on: v.then === c.id && v.thenDesc === desc,
 		act: () => s.go({ then: c.id, thenDesc: desc }) });
-	const clear: Item = { word: Str.SortByTheGoal, icon: 'close', act: () =>
+	const clear: Item = { word: 'Sort by the goal', icon: 'close', act: () =>
 		s.go({ sort: null, desc: false, then: null, thenDesc: false }) };
 	return [first(false), first(true), ...v.sort === c.id ? [] : [second(false), second(true)],
 		...v.sort !== null || v.then !== null ? [clear] : []];
@@ -47,7 +46,7 @@ function groups(c: Column): Item[] {
 	const { group } = s.view.value;
 	if (field === null) return [];
 	const on = group.includes(field);
-	return [{ word: on ? Str.NoLongerGroupByThis : Str.GroupByThis, icon: 'runs', act: () =>
+	return [{ word: on ? 'No longer group by this' : 'Group by this', icon: 'runs', act: () =>
 		s.go({ group: on ? group.filter((g) => g !== field) : [...group, field] }) }];
 }
 
@@ -59,9 +58,9 @@ function places(c: Column): Item[] {
 		&& fixed.includes(columns.value[to]!.id) === fixed.includes(c.id);
 	const move = (by: number, word: string, icon: IconName): Item[] => (inside(at + by)
 		? [{ word, icon, act: () => void place(at, at + by), stays: true }] : []);
-	return [{ word: fixed.includes(c.id) ? Str.Unpin : Str.PinToTheLeft, icon: 'pin', apart: true,
-		act: () => fix(c.id) }, ...move(-1, Str.MoveLeft, 'back'), ...move(1, Str.MoveRight, 'move'),
-	{ word: Str.Hide, icon: 'eye', act: () => hide(c.id) }];
+	return [{ word: fixed.includes(c.id) ? 'Unpin' : 'Pin to the left', icon: 'pin', apart: true,
+		act: () => fix(c.id) }, ...move(-1, 'Move left', 'back'), ...move(1, 'Move right', 'move'),
+	{ word: 'Hide', icon: 'eye', act: () => hide(c.id) }];
 }
 
 function Line({ of, close }: { of: Item; close: () => void }) {
@@ -77,14 +76,14 @@ export function HeadMenu() {
 	const c = columns.value.find((o) => o.id === at.id);
 	const close = () => (menuOf.value = null);
 	if (!c) return null;
-	const filter: Item[] = filterField(c) === null ? [] : [{ word: Str.FilterByValue, icon: 'filter', apart: true,
+	const filter: Item[] = filterField(c) === null ? [] : [{ word: 'Filter by value', icon: 'filter', apart: true,
 		act: () => (filtering.value = true), stays: true }];
 	const items = [...sorts(c), ...filter, ...groups(c), ...places(c)];
 	return (
 		<span class="pop headpop" style={{ left: at.left + 'px', top: at.top + 'px' }}>
-			{filtering.value ? <Panel key="filter" label={filled(Str.FilterByX, c.title)} close={close}>
+			{filtering.value ? <Panel key="filter" label={`Filter by ${c.title}`} close={close}>
 				<ValueFilter c={c} close={close} /></Panel>
-				: <Panel key="menu" label={filled(Str.ColumnX, c.title)} close={close}>
+				: <Panel key="menu" label={`Column ${c.title}`} close={close}>
 					<ul class="menu">{items.map((i) => (
 						<li key={i.word} class={i.apart ? 'apart' : ''}><Line of={i}
 							close={close} /></li>))}</ul></Panel>}

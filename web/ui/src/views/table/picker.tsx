@@ -7,7 +7,6 @@ import { formulaOf } from '../../base/formula.ts';
 import { FORMULA } from '../../base/panel.ts';
 import { DERIVED } from '../../base/rank.ts';
 import { matchesWords } from '../../base/url.ts';
-import { filled, parts, Str } from '../../strings/en.ts';
 import { Panel } from '../base/bits.tsx';
 import { place } from './arrange.ts';
 import { columns, pickable } from './columns.tsx';
@@ -35,9 +34,9 @@ function Derive({ text, add }: { text: string; add: (id: string) => void }) {
 	if (typeof formula === 'string') return <p class="problem" role="status">{formula}</p>;
 	const unknown = unknownIn(text);
 	return (
-		<p>{unknown !== null && <span class="problem" role="status">{parts(Str.NoRunHasX, unknown)}</span>}{' '}
+		<p>{unknown !== null && <span class="problem" role="status">No run has {unknown}.</span>}{' '}
 			<button type="button" disabled={unknown !== null}
-				onClick={() => add(DERIVED + text)}>{Str.AddTheColumn}</button></p>
+				onClick={() => add(DERIVED + text)}>Add the column</button></p>
 	);
 }
 
@@ -50,9 +49,9 @@ function Move({ id, label }: { id: string; label: string }) {
 	};
 	return (
 		<span class="move">
-			<button type="button" class="quiet" aria-label={filled(Str.EarlierX, label)}
+			<button type="button" class="quiet" aria-label={`Earlier: ${label}`}
 				onClick={move(-1)}>↑</button>
-			<button type="button" class="quiet" aria-label={filled(Str.LaterX, label)}
+			<button type="button" class="quiet" aria-label={`Later: ${label}`}
 				onClick={move(1)}>↓</button>
 		</span>
 	);
@@ -74,9 +73,11 @@ export function Picker({ close }: { close: () => void }) {
 		words.value = '';
 	};
 	return (
-		<Panel label={Str.Columns} close={close}>
-			<input type="search" placeholder={filled(Str.FindAmongXColumnsOrA, pickable.value.length)}
-				aria-label={Str.FindAColumn} title={Str.OrAFormulaParamsLrParams}
+		<Panel label="Columns" close={close}>
+			<input type="search" placeholder={`Find among ${pickable.value.length} columns, or = a formula`}
+				aria-label="Find a column"
+					title={'Or a formula: = params.lr * params.batch_size, '
+						+ '= val/loss.min - train/loss.min'}
 				value={words.value} onInput={(e) => (words.value = e.currentTarget.value)}
 				onKeyDown={(e) => {
 					const whole = formula && typeof formulaOf(formula) !== 'string';
@@ -96,7 +97,7 @@ export function Picker({ close }: { close: () => void }) {
 					))}
 				</div>
 			</div>
-			<button type="button" onClick={() => s.go({ columns: null })}>{Str.DefaultColumns}</button>
+			<button type="button" onClick={() => s.go({ columns: null })}>Default columns</button>
 		</Panel>
 	);
 }

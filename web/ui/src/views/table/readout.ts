@@ -5,7 +5,6 @@ import type { Run } from '../../base/types.ts';
 import { decimalsBy, fixed, short, sinceStart, when } from '../../base/format.ts';
 import { valueAt } from '../../base/series.ts';
 import * as s from '../../state/index.ts';
-import { filled, Str } from '../../strings/en.ts';
 
 /** Values at the cursor by run, and their decimals, from the displayed line; null without a cursor. */
 export const readout = computed(() => {
@@ -22,10 +21,10 @@ export const readout = computed(() => {
 
 export const cursorTitle = computed(() => {
 	const c = s.cursor.value;
-	if (!c) return Str.AtCursor;
+	if (!c) return 'At cursor';
 	const unit = s.unitOf(c.key);
 	const x = unit === 'time' ? sinceStart(c.x) : unit === 'clock' ? when(c.x * 1000).slice(5)
-		: unit === 'epoch' ? filled(Str.epochX, short(Number(c.x.toFixed(1)))) : String(Math.round(c.x));
+		: unit === 'epoch' ? `epoch ${short(Number(c.x.toFixed(1)))}` : String(Math.round(c.x));
 	return `${s.shortKey(c.key)} @ ${x}`;
 });
 

@@ -4,7 +4,6 @@ import type { Run } from '../../base/types.ts';
 import { parentOf } from '../../base/nest.ts';
 import * as s from '../../state/index.ts';
 import { fellOut } from '../../base/goal.ts';
-import { filled, Str } from '../../strings/en.ts';
 import { followed, Key, Name, Shape } from '../base/bits.tsx';
 import { Icon } from '../base/icon.tsx';
 import { hintOf, wayOf } from '../base/jump.tsx';
@@ -32,7 +31,7 @@ function ariaSort(c: Column): 'ascending' | 'descending' | 'none' {
 function SelectAll() {
 	const n = s.chosenRuns.value.length;
 	const all = n > 0 && n === s.rows.value.length;
-	return <input type="checkbox" class="pick" tabIndex={-1} aria-label={Str.SelectAllRuns} checked={all}
+	return <input type="checkbox" class="pick" tabIndex={-1} aria-label="Select all runs" checked={all}
 		indeterminate={n > 0 && !all} onClick={(e) => e.stopPropagation()} onPointerDown={(e) =>
 			e.stopPropagation()}
 		onChange={() => s.selectRuns(all ? [] : s.rows.value)} />;
@@ -63,7 +62,7 @@ export function HeadCell({ c, i }: { c: Column; i: number }) {
 	return (
 		<div role="columnheader" class={'cell' + kind} aria-colindex={i + 1}
 			aria-sort={c.sortable ? order : undefined}
-			title={second ? filled(Str.xTheSecondSort, c.hint) : c.hint} data-cell={'-1:' + i}
+			title={second ? `${c.hint}; the second sort` : c.hint} data-cell={'-1:' + i}
 			tabIndex={on ? 0 : -1} style={leftOf(c)} onPointerDown={(e) => dragHead(e, i)}
 			onKeyDown={(e) => menuKey(e, c)} onContextMenu={(e) => {
 				e.preventDefault();
@@ -77,7 +76,7 @@ export function HeadCell({ c, i }: { c: Column; i: number }) {
 			)}
 			{second && order === 'none' && <span class="arrow two" aria-hidden="true">
 				{s.view.value.thenDesc ? '▾' : '▴'}</span>}
-			<button type="button" class="headmenu" tabIndex={-1} aria-label={filled(Str.MenuOfX, c.title)}
+			<button type="button" class="headmenu" tabIndex={-1} aria-label={`Menu of ${c.title}`}
 				aria-haspopup="dialog" onPointerDown={(e) => e.stopPropagation()} onClick={(e) => {
 				e.stopPropagation();
 				openMenu(c.id, e.currentTarget.parentElement!);
@@ -97,7 +96,7 @@ function level(r: Run): number | undefined {
 function Fold({ r }: { r: Run }) {
 	const own = nesting.value?.get(r.id);
 	const folded = isFolded(r.id);
-	const title = filled(Str.xTheXBelowAndOn, folded ? Str.Show : Str.Hide, own?.below);
+	const title = `${folded ? 'Show' : 'Hide'} the ${own?.below} below (+ and − on the keyboard)`;
 	return !own ? null : (
 		<span class="fold" style={{ paddingLeft: Math.min(own.depth, DEEPEST) * INDENT + 'px' }}>
 			{own.below > 0 && <span class="eye" title={title} onClick={() => toggleFold(r.id)}>
@@ -109,9 +108,9 @@ function Fold({ r }: { r: Run }) {
 /** The check box of a run; with Shift it selects all up to the last one. */
 export function Pick({ r, tab = -1 }: { r: Run; tab?: number }) {
 	const on = s.selected.value.has(r.id);
-	return <input type="checkbox" class="pick" tabIndex={tab} checked={on} aria-label={filled(Str.SelectX,
-		s.nameOf(r.id, r))}
-		title={Str.SelectSpaceShiftSelectsA} onClick={(e) => {
+	return <input type="checkbox" class="pick" tabIndex={tab} checked={on}
+		aria-label={`Select ${s.nameOf(r.id, r)}`}
+		title="Select (Space); Shift selects a range" onClick={(e) => {
 			const box = e.currentTarget;
 			if (e.shiftKey) s.selectTo(r.id, visibleRows.value);
 			else s.toggleSelected(r.id);
@@ -137,19 +136,19 @@ function NameCell({ r, shown }: { r: Run; shown: boolean }) {
 		<>
 			<Fold r={r} />
 			<Pick r={r} />
-			<span class="eye" title={shown ? Str.HideInTheChartsV : Str.ShowInTheChartsV}
+			<span class="eye" title={shown ? 'Hide in the charts (v)' : 'Show in the charts (v)'}
 				onClick={(e) => (e.shiftKey ? s.showTo(r.id, visibleRows.value) : s.toggleShown(r.id))}>
 				<Key look={s.looks.value.byRun.get(r.id)} on={shown} /></span>
 			<a href={s.runAddress(r.id)} tabIndex={-1}
 				onClick={followed(() => s.openRun(r.id))}><Name text={s.nameOf(r.id, r)} /></a>
 			<Marks r={r} />
 			{!nesting.value && parent !== null
-				&& <span class="child" title={filled(Str.BelongsToX, s.nameOf(parent))}>↳</span>}
+				&& <span class="child" title={`Belongs to ${s.nameOf(parent)}`}>↳</span>}
 			<span class="onrow">
-				<span class="only" title={Str.OnlyThisRunInTheChartsO}
+				<span class="only" title="Only this run in the charts (o)"
 					onClick={() => s.showOnly(r.id)}><Icon name="eye" /></span>
 				<span class={pinned ? 'only on' : 'only'}
-					title={pinned ? Str.UnpinP : Str.PinOnTopPBMakes}
+					title={pinned ? 'Unpin (p)' : 'Pin on top (p); b makes it the baseline'}
 					onClick={() => s.togglePin(r)}><Icon name="pin" /></span>
 			</span>
 		</>

@@ -5,7 +5,6 @@ import { useSignalEffect } from '@preact/signals';
 import type { RefObject } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import * as s from '../../state/index.ts';
-import { Str } from '../../strings/en.ts';
 import { arrange } from './arrange.ts';
 import type { Column } from './column.ts';
 import { columns, shownMetrics } from './columns.tsx';
@@ -86,7 +85,7 @@ export function Table() {
 	const row = (n: number, at: number) => <Row key={list[n]!.id} r={list[n]!} n={n} at={at} cols={cols}
 		divide={n > pins && n === divide} />;
 	return (
-		<div class="grid" role={nesting.value ? 'treegrid' : 'grid'} ref={box} aria-label={Str.Runs}
+		<div class="grid" role={nesting.value ? 'treegrid' : 'grid'} ref={box} aria-label="Runs"
 			aria-rowcount={list.length + 1}
 			aria-colcount={cols.length} aria-multiselectable="true" onKeyDown={onKey} onCopy={onCopy}
 			onFocusIn={focused} onFocusOut={unfocused}

@@ -7,7 +7,6 @@ import { count } from '../../base/format.ts';
 import { metricColumn } from '../../base/rank.ts';
 import { matchesWords } from '../../base/url.ts';
 import * as s from '../../state/index.ts';
-import { filled, parts, Str } from '../../strings/en.ts';
 import { valuesOf } from '../base/fieldvalues.ts';
 import '../base/later.ts';
 import type { Column } from './column.ts';
@@ -52,10 +51,10 @@ function Range({ field, put, words }: Part) {
 			if (!wrong) put([...from.value === '' ? [] : [`${words} >= ${bound(from.value, date)}`],
 				...to.value === '' ? [] : [`${words} <= ${bound(to.value, date)}`]]);
 		}}>
-			{input(Str.AtLeast, from)}{input(Str.AtMost, to)}
-			{field === 'a:duration' && <small class="dim">{Str.inSeconds}</small>}
-			{wrong && <span class="problem" role="alert">{Str.ALimitIsANumber}</span>}
-			<button type="submit" class="primary" disabled={wrong}>{Str.Apply}</button>
+			{input('At least', from)}{input('At most', to)}
+			{field === 'a:duration' && <small class="dim">in seconds</small>}
+			{wrong && <span class="problem" role="alert">A limit is a number.</span>}
+			<button type="submit" class="primary" disabled={wrong}>Apply</button>
 		</form>
 	);
 }
@@ -69,9 +68,9 @@ function Contains({ field, put, words }: Part) {
 			e.preventDefault();
 			put(text.value === '' ? [] : [`${words} ILIKE ${valueWords(`%${text.value}%`)}`]);
 		}}>
-			<label>{Str.Contains} <input value={text.value}
+			<label>Contains <input value={text.value}
 				onInput={(e) => (text.value = e.currentTarget.value)} /></label>
-			<button type="submit" class="primary">{Str.Apply}</button>
+			<button type="submit" class="primary">Apply</button>
 		</form>
 	);
 }
@@ -93,7 +92,7 @@ function Choose({ field, put, words }: Part) {
 		...now.some((t) => t.none) ? [null] : []]));
 	const find = useSignal('');
 	const rows: [string | null, number][] = [...values, ...lack > 0 ? [[null, lack] as [null, number]] : []];
-	const found = rows.filter(([v]) => matchesWords(find.value, [v ?? Str.noValue]));
+	const found = rows.filter(([v]) => matchesWords(find.value, [v ?? 'no value']));
 	const toggle = (v: string | null) => {
 		const set = new Set(on.value);
 		if (!set.delete(v)) set.add(v);
@@ -104,18 +103,18 @@ function Choose({ field, put, words }: Part) {
 			e.preventDefault();
 			put(on.value.size ? [testOf(words, on.value)] : []);
 		}}>
-			{rows.length > 8 && <input type="search" placeholder={filled(Str.FindAmongX, rows.length)}
-				aria-label={Str.FindAValue} value={find.value}
+			{rows.length > 8 && <input type="search" placeholder={`Find among ${rows.length}`}
+				aria-label="Find a value" value={find.value}
 				onInput={(e) => (find.value = e.currentTarget.value)} />}
 			<ul class="files">{found.slice(0, LISTED).map(([v, n]) => (
 				<li key={v}><label class="choice"><input type="checkbox" checked={on.value.has(v)}
-					onChange={() => toggle(v)} /> {v ?? <i>{Str.noValue}</i>}
+					onChange={() => toggle(v)} /> {v ?? <i>no value</i>}
 					<small class="dim">{n}</small></label></li>
 			))}</ul>
 			{found.length > LISTED && <small class="dim">
-				{parts(Str.xSearchThem, count(found.length - LISTED, Str.moreValue))}</small>}
-			<button type="submit" class="primary">{on.value.size ? filled(Str.ShowX, count(on.value.size,
-				Str.value)) : Str.ShowAll}</button>
+				{count(found.length - LISTED, 'more value')}: search them</small>}
+			<button type="submit" class="primary">{on.value.size ? `Show ${count(on.value.size,
+				'value')}` : 'Show all'}</button>
 		</form>
 	);
 }

@@ -6,14 +6,13 @@ import { bestOf, bestStep, inPoints } from '../../base/goal.ts';
 import { cell, DERIVED, metricColumn, metricValue } from '../../base/rank.ts';
 import type { Run } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
-import { filled, Str } from '../../strings/en.ts';
 import { sample, widthOf, type Column } from './column.ts';
 
 export function paramColumn(key: string): Column {
 	const list = s.rows.value;
 	const numeric = list.every((r) => r.params[key] === undefined || !Number.isNaN(Number(r.params[key])));
 	return {
-		id: 'p:' + key, title: key.replace(/_/g, ' '), hint: filled(Str.ParamX, key), number: numeric,
+		id: 'p:' + key, title: key.replace(/_/g, ' '), hint: `Param ${key}`, number: numeric,
 			sortable: true,
 		width: widthOf(key.replace(/_/g, ' '), sample(list, (r) => paramText(r.params[key] ?? '')), 150),
 		cell: (r) => paramText(r.params[key] ?? ''),
@@ -24,7 +23,7 @@ export function paramColumn(key: string): Column {
 export function tagColumn(key: string): Column {
 	const text = (r: Run) => s.tagsOf(r)[key] ?? '';
 	return {
-		id: 't:' + key, title: key, hint: filled(Str.TagX, key), number: false, sortable: true,
+		id: 't:' + key, title: key, hint: `Tag ${key}`, number: false, sortable: true,
 		width: widthOf(key, sample(s.rows.value, text), 150), cell: text, full: text,
 	};
 }
@@ -47,14 +46,14 @@ export function valueColumn(id: string): Column | null {
 			if (v === undefined) return <span class="none">–</span>;
 			const text = fixed(v, d);
 			return top && r.id === top.id ? <b class="best">{text}</b>
-				: Number.isNaN(v) ? <span class="bad">{Str.NaN}</span> : text;
+				: Number.isNaN(v) ? <span class="bad">NaN</span> : text;
 		},
 		full: (r) => {
 			const m = r.metrics[c.key];
 			const v = metricValue(m, c.what, dir);
 			if (v === undefined) return '';
 			const at = c.what === 'best' ? bestStep(m, dir) : c.what === 'last' ? m!.last_step : null;
-			return fixed(v, null) === '' ? '' : String(v) + (at === null ? '' : filled(Str.atStepX, at));
+			return fixed(v, null) === '' ? '' : String(v) + (at === null ? '' : ` at step ${at}`);
 		},
 	};
 }
@@ -68,7 +67,7 @@ export function derivedColumn(id: string): Column {
 	const d = decimalsBy(values);
 	return {
 		id, title: text, number: true, sortable: true,
-		hint: typeof formula === 'string' ? formula : filled(Str.FormulaX, text),
+		hint: typeof formula === 'string' ? formula : `Formula: ${text}`,
 		width: widthOf(text, values.map((v) => fixed(v, d)), 150),
 		cell: (r) => {
 			const v = of(r);
@@ -91,11 +90,11 @@ export function deltaColumn(): Column | null {
 		return v === null ? null : (v - ref) * (points ? 100 : 1);
 	};
 	const digits = points ? 1 : decimalsBy([...sample(list, (r) => delta(r) ?? NaN)]);
-	const word = base ? Str.baseline : Str.best;
+	const word = base ? 'baseline' : 'best';
 	return {
-		id: 'delta', title: points ? Str.deltaPoints : 'Δ ' + word, number: true, sortable: false, width: 74,
-		hint: filled(Str.DifferenceToXSX, base ? base.name : Str.theBestRun, g.key)
-			+ (points ? Str.inHundredths : ''),
+		id: 'delta', title: points ? 'Δ points' : 'Δ ' + word, number: true, sortable: false, width: 74,
+		hint: `Difference to ${base ? base.name : 'the best run'}'s ${g.key}`
+			+ (points ? ', in hundredths' : ''),
 		cell: (r) => {
 			const v = delta(r);
 			return v === null ? <span class="none">–</span>
