@@ -2,9 +2,7 @@
 /* curlso.c: loads libcurl's functions and checks the constants. */
 #include "tracker/curl/curlso.h"
 
-#include <stdio.h>
-#include <string.h>
-#include <strings.h>
+#include <stddef.h>
 
 #include "tracker/base/library.h"
 
@@ -21,7 +19,6 @@ SAME(NOPROGRESS, CURLOPT_NOPROGRESS);
 SAME(NETRC, CURLOPT_NETRC);
 SAME(FOLLOWLOCATION, CURLOPT_FOLLOWLOCATION);
 SAME(MAXREDIRS, CURLOPT_MAXREDIRS);
-SAME(CONNECTTIMEOUT, CURLOPT_CONNECTTIMEOUT);
 SAME(BUFFERSIZE, CURLOPT_BUFFERSIZE);
 SAME(REDIR_PROTOCOLS, CURLOPT_REDIR_PROTOCOLS);
 SAME(PROXY, CURLOPT_PROXY);
@@ -104,20 +101,6 @@ int curlso_load(struct curlso *ret, struct err *err)
 		return err_set(err, ERR_UNSUPPORTED, "libcurl could not be initialised");
 	*ret = c;
 	return 0;
-}
-
-bool curlso_header(const char *line, size_t n, const char *name, char ret[CURLSO_HEADER_BYTES])
-{
-	size_t length = strlen(name);
-
-	if (n <= length || strncasecmp(line, name, length) || line[length] != ':')
-		return false;
-	for (length++; length < n && (line[length] == ' ' || line[length] == '\t');)
-		length++;
-	while (n > length && strchr("\r\n \t", line[n - 1]))
-		n--;
-	snprintf(ret, CURLSO_HEADER_BYTES, "%.*s", (int)(n - length), line + length);
-	return true;
 }
 
 bool curlso_for_good(int code)

@@ -18,7 +18,6 @@ enum curlso_option {
 	CURLSO_SSL_VERIFYPEER = 64,
 	CURLSO_MAXREDIRS = 68,
 	CURLSO_SSL_VERIFYHOST = 81,
-	CURLSO_CONNECTTIMEOUT = 78,
 	CURLSO_BUFFERSIZE = 98,
 	CURLSO_NOSIGNAL = 99,
 	CURLSO_CONNECTTIMEOUT_MS = 156,
@@ -63,7 +62,6 @@ enum {
 	CURLSO_GLOBAL_DEFAULT = 3,
 	CURLSO_HTTP_AND_HTTPS = 3,
 	CURLSO_ERROR_BYTES = 256,
-	CURLSO_HEADER_BYTES = 256,
 };
 
 struct curl_slist;
@@ -102,9 +100,6 @@ struct curlso {
 
 /* Returns 0, or ERR_UNSUPPORTED with the loader's reason. The library stays loaded for the life of the process. */
 int curlso_load(struct curlso *ret, struct err *err);
-
-/* Extracts the value if the header line has this name; long values are truncated. */
-bool curlso_header(const char *line, size_t n, const char *name, char ret[CURLSO_HEADER_BYTES]);
 
 bool curlso_for_good(int code); /* the same request would fail again */
 

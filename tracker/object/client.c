@@ -170,14 +170,6 @@ int client_nomem(const struct object_client *c, const char *key, struct err *err
 
 /* ---- signing ---- */
 
-void client_add_header(struct object_client *c, struct object_signed *s, const char *name, const char *value)
-{
-	char line[LINE_BYTES];
-
-	snprintf(line, sizeof(line), "%s: %s", name, value);
-	s->headers = c->so.slist_append(s->headers, line);
-}
-
 /* Adds the signature of a request by keys. path and query: encoded. */
 static int add_signature(struct object_client *c, const struct object_ask *a, const struct buf *path,
 			 const struct buf *query, struct object_signed *ret)
@@ -205,9 +197,9 @@ static int add_signature(struct object_client *c, const struct object_ask *a, co
 		&key, &signature);
 	failed = buf_failed(&signature);
 	if (!failed)
-		client_add_header(c, ret, "Authorization", signature.data);
+		failed = !curl_add_header(&c->so, &ret->headers, "Authorization: %s", signature.data);
 	for (int i = 1; i < n && !failed; i++)
-		client_add_header(c, ret, header[i].name, header[i].value);
+		failed = !curl_add_header(&c->so, &ret->headers, "%s: %s", header[i].name, header[i].value);
 	buf_done(&signature);
 	return failed ? ERR_NOMEM : 0;
 }
@@ -216,35 +208,35 @@ static int add_signature(struct object_client *c, const struct object_ask *a, co
 static int sign_object_request(struct object_client *c, const struct object_ask *a, struct object_signed *ret,
 			       struct err *err)
 {
-	struct buf path, query, url, bearer;
+	struct buf path, query, url;
 	int rc = 0;
 
 	buf_init(&path, 4 * OBJECT_KEY_MAX);
 	buf_init(&query, CLIENT_TEXT_MAX);
 	buf_init(&url, CLIENT_TEXT_MAX);
-	buf_init(&bearer, LINE_BYTES);
 	buf_addf(&path, "%s%s", c->place.path, *a->key || !c->place.path[0] ? "/" : "");
 	uri_add_path(&path, a->key);
 	buf_adds(&query, "");
 	uri_add_query(&query, a->query, a->n_query);
 	buf_addf(&url, "%s%s%s%s", c->place.url, path.data ? path.data : "", a->n_query ? "?" : "",
 		 query.data ? query.data : "");
-	buf_addf(&bearer, "Bearer %s", c->identity.token);
 	*ret = (struct object_signed){ .ca = c->google ? NULL : settings_env("AWS_CA_BUNDLE"), .identity = c->number };
-	if (buf_failed(&path) || buf_failed(&query) || buf_failed(&url) || buf_failed(&bearer))
+	if (buf_failed(&path) || buf_failed(&query) || buf_failed(&url))
 		rc = ERR_NOMEM;
 	else if (c->identity.kind == IDENTITY_KEYS)
 		rc = add_signature(c, a, &path, &query, ret);
-	else if (c->identity.kind == IDENTITY_BEARER)
-		client_add_header(c, ret, "Authorization", bearer.data);
-	if (rc)
+	else if (c->identity.kind == IDENTITY_BEARER &&
+		 !curl_add_header(&c->so, &ret->headers, "Authorization: Bearer %s", c->identity.token))
+		rc = ERR_NOMEM;
+	if (rc) {
+		c->so.slist_free_all(ret->headers);
 		rc = client_nomem(c, a->key, err);
-	else
+	} else {
 		ret->url = buf_take(&url, NULL);
+	}
 	buf_done(&path);
 	buf_done(&query);
 	buf_done(&url);
-	buf_done(&bearer);
 	return rc;
 }
 

@@ -41,14 +41,13 @@ struct object_call {
 	int (*piece)(void *user, const void *bytes, size_t n); /* receives the body of a successful answer; NULL:
 								* collected in text */
 	void *user;
-	/* State of the last answer; `got` is the sum of all attempts. */
-	long status;
-	uint64_t got, total;
-	uint64_t from; /* offset at which this attempt began */
-	char etag[OBJECT_ETAG_BYTES], generation[OBJECT_GENERATION_BYTES], region[64], why[300];
+	struct curl_request curl; /* the last attempt and its answer */
+	uint64_t got;		  /* sum of all attempts */
+	uint64_t from;		  /* offset at which this attempt began */
+	char etag[OBJECT_ETAG_BYTES]; /* of the last answer that had one */
+	char why[300];
 	unsigned identity; /* number of the credentials of this attempt */
 	int renewed;
-	double retry_after_s;
 	bool refused; /* the receiver of the body refused a piece */
 	int wrong;    /* answers without the requested range; a single one may be an accident */
 	struct buf text;
@@ -59,9 +58,6 @@ void client_call_done(struct object_call *call);
 
 /* "s3://" or "gs://" */
 const char *client_scheme(const struct object_client *c);
-
-/* Adds a header to a signed request. */
-void client_add_header(struct object_client *c, struct object_signed *s, const char *name, const char *value);
 
 /* "out of memory: s3://bucket/key" */
 int client_nomem(const struct object_client *c, const char *key, struct err *err);

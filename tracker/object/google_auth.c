@@ -345,7 +345,7 @@ static int parse_access_token(const struct google_auth *a, const struct buf *tex
 
 /* Explains a refusal: {"error": "invalid_grant", "error_description": "Invalid JWT: …"}, and by how much the clocks
  * differ. */
-static int refuse_token(const struct google_auth *a, const struct auth_answer *answer, const struct buf *text,
+static int refuse_token(const struct google_auth *a, const struct curl_answer *answer, const struct buf *text,
 			struct err *err)
 {
 	json_t *root = json_loads(text->data ? text->data : "", 0, NULL);
@@ -415,8 +415,8 @@ static void format_metadata_url(char ret[PATH_BYTES])
 struct token_exchange {
 	const struct google_auth *auth;
 	const struct curlso *so;
-	struct auth_request request;
-	struct auth_answer answer;
+	struct curl_request request;
+	const char *header; /* a line of the request; NULL: none */
 	char url[PATH_BYTES];
 	struct buf form, text;
 };
@@ -428,14 +428,15 @@ static int prepare_token_exchange(struct token_exchange *t, struct err *err)
 
 	if (t->auth->source == GOOGLE_METADATA) {
 		format_metadata_url(t->url);
-		t->request = (struct auth_request){ .url = t->url, .header = "Metadata-Flavor: Google" };
+		t->request = (struct curl_request){ .url = t->url, .direct = true };
+		t->header = "Metadata-Flavor: Google";
 		return 0;
 	}
 	server = server ? server : TOKEN_SERVER;
 	rc = add_token_form(t->auth, server, &t->form, err);
 	if (!rc && buf_failed(&t->form))
 		rc = err_nomem(err, "a token request");
-	t->request = (struct auth_request){ .url = server, .form = t->form.data, .far = true };
+	t->request = (struct curl_request){ .url = server, .body = t->form.data, .body_bytes = t->form.len };
 	return rc;
 }
 
@@ -443,15 +444,15 @@ static int fail_token_exchange(const struct token_exchange *t, struct err *err)
 {
 	const struct google_auth *a = t->auth;
 
-	if (t->answer.status)
+	if (t->request.answer.status)
 		return err_set(err, ERR_IO, "%.300s: the token server answered status %ld", describe_source(a),
-			       t->answer.status);
+			       t->request.answer.status);
 	if (a->source == GOOGLE_METADATA)
 		return err_set(err, ERR_USAGE,
 			       "no credentials for Google Cloud Storage: set GOOGLE_APPLICATION_CREDENTIALS, or "
 			       "GS_ACCESS_KEY_ID and GS_SECRET_ACCESS_KEY, or run \"gcloud auth application-default "
-			       "login\" (no metadata server: %.100s)", t->answer.error);
-	return err_set(err, ERR_IO, "%.200s: the token server cannot be reached: %.200s", a->file, t->answer.error);
+			       "login\" (no metadata server: %.100s)", t->request.error);
+	return err_set(err, ERR_IO, "%.200s: the token server cannot be reached: %.200s", a->file, t->request.error);
 }
 
 /* Sends the request, again after failures of the network or the server. */
@@ -459,12 +460,14 @@ static int exchange_token(struct token_exchange *t, struct err *err)
 {
 	const bool guessed = t->auth->source == GOOGLE_METADATA && !settings_env("GCE_METADATA_HOST");
 	double wait = WAIT_S;
+	long status;
 
 	for (int i = 0; i < TRIES; i++, wait *= 2) {
-		auth_request_send(t->so, &t->request, &t->answer, &t->text);
-		if (t->answer.status && t->answer.status != 429 && t->answer.status < 500)
+		auth_request_send(t->so, t->header, &t->request, &t->text);
+		status = t->request.answer.status;
+		if (status && !curl_may_pass(status))
 			return 0;
-		if (!t->answer.status && guessed) /* this machine has none */
+		if (!status && guessed) /* this machine has none */
 			break;
 		if (i + 1 < TRIES)
 			clock_sleep_s(wait);
@@ -492,8 +495,8 @@ static int request_access_token(const struct google_auth *a, const struct curlso
 	if (!rc)
 		rc = exchange_token(&t, err);
 	if (!rc)
-		rc = t.answer.status == 200 ? parse_access_token(a, &t.text, ret, err)
-					    : refuse_token(a, &t.answer, &t.text, err);
+		rc = t.request.answer.status == 200 ? parse_access_token(a, &t.text, ret, err)
+					    : refuse_token(a, &t.request.answer, &t.text, err);
 	wipe_buffer(&t.form);
 	wipe_buffer(&t.text);
 	return rc;

@@ -76,13 +76,14 @@ static int load_profile_keys(struct identity *ret, const struct settings *s, str
 #define LINE_BYTES (AWS_PROFILE_VALUE_BYTES + 64)
 #define TOKEN_TTL "X-aws-ec2-metadata-token-ttl-seconds: 21600"
 
-/* Returns the answer's status and its text, or ERR_NOENT without an answer. */
-static long request_metadata(const struct curlso *so, const struct auth_request *r, struct buf *ret)
+/* Returns the answer's status and its text, or 0 without an answer. method NULL: GET. */
+static long request_metadata(const struct curlso *so, const char *method, const char *url, const char *header,
+			     struct buf *ret)
 {
-	struct auth_answer a;
+	struct curl_request r = { .url = url, .method = method, .direct = true };
 
-	auth_request_send(so, r, &a, ret);
-	return a.status ? a.status : ERR_NOENT;
+	auth_request_send(so, header, &r, ret);
+	return r.answer.status;
 }
 
 /* {"AccessKeyId", "SecretAccessKey", "Token", "Expiration": "2026-11-21T18:00:00Z"} */
@@ -139,7 +140,7 @@ static int load_container_keys(struct identity *ret, const struct curlso *so, st
 	if (!relative && !full)
 		return ERR_NOENT;
 	snprintf(url, sizeof(url), "%s%s", relative ? CONTAINERS : "", relative ? relative : full);
-	status = request_metadata(so, &(struct auth_request){ .url = url, .header = known ? header : NULL }, text);
+	status = request_metadata(so, NULL, url, known ? header : NULL, text);
 	if (status != 200)
 		return err_set(err, ERR_USAGE,
 			       "AWS_CONTAINER_CREDENTIALS_…_URI: the container's address did not return keys");
@@ -159,15 +160,15 @@ static int load_instance_keys(struct identity *ret, const struct curlso *so, str
 	base = base ? base : INSTANCES;
 	n = (int)strlen(base) - (base[strlen(base) - 1] == '/');
 	snprintf(url, sizeof(url), "%.*s/latest/api/token", n, base);
-	if (request_metadata(so, &(struct auth_request){ .url = url, .header = TOKEN_TTL, .put = true }, text) != 200)
+	if (request_metadata(so, "PUT", url, TOKEN_TTL, text) != 200)
 		return ERR_NOENT;
 	snprintf(header, sizeof(header), "X-aws-ec2-metadata-token: %s", text->data);
 	snprintf(url, sizeof(url), "%.*s" ROLES, n, base);
-	if (request_metadata(so, &(struct auth_request){ .url = url, .header = header }, text) != 200)
+	if (request_metadata(so, NULL, url, header, text) != 200)
 		return ERR_NOENT;
 	text->data[strcspn(text->data, "\r\n")] = '\0';
 	snprintf(url, sizeof(url), "%.*s" ROLES "%.200s", n, base, text->data);
-	if (request_metadata(so, &(struct auth_request){ .url = url, .header = header }, text) != 200)
+	if (request_metadata(so, NULL, url, header, text) != 200)
 		return err_set(err, ERR_USAGE, "the instance has a role, but returned no keys for it");
 	return parse_keys(ret, text, "the instance's role", err);
 }

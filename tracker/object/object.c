@@ -13,9 +13,9 @@
 
 static void copy_facts(const struct object_call *call, struct object_facts *ret)
 {
-	ret->bytes = call->total;
+	ret->bytes = call->curl.answer.total;
 	memcpy(ret->etag, call->etag, sizeof(ret->etag));
-	memcpy(ret->generation, call->generation, sizeof(ret->generation));
+	memcpy(ret->generation, call->curl.answer.generation, sizeof(ret->generation));
 }
 
 int object_head(struct object_client *c, const char *key, struct object_facts *ret, struct err *err)

@@ -12,14 +12,14 @@
 
 #include <stdatomic.h>
 
-#include "tracker/base/err.h"
+#include "tracker/curl/curl_request.h"
 
 #define OBJECT_S3 "s3://"
 #define OBJECT_GS "gs://"
 #define OBJECT_BUCKET_BYTES 128
 #define OBJECT_KEY_MAX 1024
-#define OBJECT_ETAG_BYTES 160
-#define OBJECT_GENERATION_BYTES 24
+#define OBJECT_ETAG_BYTES CURL_ETAG_BYTES
+#define OBJECT_GENERATION_BYTES CURL_GENERATION_BYTES
 
 struct object_client; /* a connection to one bucket */
 
@@ -123,8 +123,6 @@ struct object_ask {
 	int n_query;
 	const char *payload; /* SHA-256 of the body in hex; NULL: no body */
 };
-
-struct curl_slist;
 
 struct object_signed {
 	char *url;

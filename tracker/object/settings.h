@@ -5,10 +5,8 @@
 #ifndef DPT_OBJECT_SETTINGS_H
 #define DPT_OBJECT_SETTINGS_H
 
-#include <time.h>
-
 #include "tracker/base/buf.h"
-#include "tracker/curl/curlso.h"
+#include "tracker/curl/curl_request.h"
 
 #define AWS_PROFILE_VALUE_BYTES 4096
 
@@ -50,23 +48,9 @@ int settings_place_at(struct settings_place *p, const char *setting, const char 
 /* ---- auth_request.c ----
  * Short requests to metadata and token servers. */
 
-struct auth_request {
-	const char *url, *header; /* one line more; NULL: none */
-	bool put;
-	const char *form; /* body of a POST (application/x-www-form-urlencoded); NULL: none */
-	bool far;	  /* a server on the Internet: uses the proxy and waits longer for a connection */
-};
-
-/* The answer. */
-struct auth_answer {
-	long status; /* 0: none, see error */
-	time_t date; /* of its Date header; 0: none */
-	char error[CURLSO_ERROR_BYTES];
-};
-
-/* Sends the request. text receives the body and a NUL. */
-void auth_request_send(const struct curlso *so, const struct auth_request *r, struct auth_answer *ret,
-		       struct buf *text);
+/* Sends the request with one more header line (NULL: none). Callers set what is sent, and direct for a server of this
+ * machine or its network. answer.status 0: no answer, see error. text receives the body and a NUL. */
+void auth_request_send(const struct curlso *so, const char *header, struct curl_request *r, struct buf *text);
 
 /* ---- identity.c ----
  * Credentials of requests; finds those for S3: AWS's variables, then the profile of its files, then the role of the

@@ -10,6 +10,7 @@
 #include "tracker/base/clock.h"
 #include "tracker/base/file.h"
 #include "tracker/base/thread.h"
+#include "tracker/curl/curl_request.h"
 #include "tracker/sink/worker.h"
 
 #define BACKOFF_FIRST_S 0.5
@@ -54,7 +55,7 @@ static void courier_free(void *own)
 /* Replies that may change: the server does not know the run yet, is busy, or requires a token. */
 static bool is_retriable(long status)
 {
-	return status == 401 || status == 403 || status == 404 || status == 408 || status == 429 || status >= 500;
+	return status == 401 || status == 403 || status == 404 || curl_may_pass(status);
 }
 
 static enum upload_result classify_reply(struct file_uploader *c, const struct queued_file *p,

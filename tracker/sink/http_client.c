@@ -10,12 +10,12 @@
 
 #include "config.h"
 #include "tracker/base/clock.h"
-#include "tracker/curl/curlso.h"
+#include "tracker/curl/curl_request.h"
 
 #define REPLY_BYTES_MAX (64u << 20)
 #define URL_BYTES_MAX 4096u
-#define CONNECT_MS 5000L
-#define STALLED_S 30L
+#define CONNECT_S 5.0
+#define STALLED_S 30.0
 #define GZIP_WINDOW_BITS (15 + 16)
 
 struct http {
@@ -30,7 +30,7 @@ struct http {
 	/* of the current request */
 	const struct http_request *req;
 	struct http_reply *reply;
-	char message[CURLSO_ERROR_BYTES];
+	struct curl_request curl;
 };
 
 static char *format_text(const char *fmt, const char *text, int n)
@@ -127,17 +127,15 @@ void http_cancel(struct http *h)
 	atomic_store(&h->canceled, 1);
 }
 
-static size_t receive_reply_body(char *bytes, size_t one, size_t n, void *user)
+static bool receive_reply_body(void *user, const char *bytes, size_t n)
 {
 	struct http *h = user;
-	long status = 0;
+	const long status = h->curl.answer.status;
 
-	n *= one;
-	h->so.easy_getinfo(h->easy, CURLSO_RESPONSE_CODE, &status);
 	if (h->req->piece && status >= 200 && status < 300)
-		return h->req->piece(h->req->user, bytes, n) ? 0 : n;
+		return !h->req->piece(h->req->user, bytes, n);
 	buf_add(&h->reply->body, bytes, n);
-	return buf_failed(&h->reply->body) ? 0 : n;
+	return !buf_failed(&h->reply->body);
 }
 
 static bool is_over(const struct http *h, const struct http_request *req)
@@ -145,11 +143,10 @@ static bool is_over(const struct http *h, const struct http_request *req)
 	return atomic_load(&h->canceled) || (req->deadline_s > 0 && clock_mono_s() >= req->deadline_s);
 }
 
-static int check_deadline(void *user, int64_t a, int64_t b, int64_t c, int64_t d)
+static bool check_deadline(void *user)
 {
-	struct http *h = user;
+	const struct http *h = user;
 
-	(void)a, (void)b, (void)c, (void)d;
 	return is_over(h, h->req);
 }
 
@@ -175,91 +172,48 @@ static int compress_body(struct buf *to, const void *body, size_t n, struct err 
 	return rc == Z_STREAM_END ? 0 : err_set(err, ERR_NOMEM, "cannot compress %zu bytes", n);
 }
 
-static int append_request_header(struct http *h, struct curl_slist **lines, const char *line)
+static bool make_headers(struct http *h, const struct http_request *req, struct curl_slist **ret)
 {
-	struct curl_slist *grown = h->so.slist_append(*lines, line);
+	bool ok = curl_add_header(&h->so, ret, "Expect:"); /* saves a round trip before the body */
 
-	if (grown)
-		*lines = grown;
-	return grown ? 0 : ERR_NOMEM;
-}
-
-static int make_headers(struct http *h, const struct http_request *req, struct curl_slist **ret)
-{
-	char line[256];
-	int rc = append_request_header(h, ret, "Expect:"); /* saves a round trip before the body */
-
-	if (!rc && h->authorization)
-		rc = append_request_header(h, ret, h->authorization);
-	if (!rc && req->body) {
-		snprintf(line, sizeof(line), "Content-Type: %s",
-			 req->content_type ? req->content_type : "application/octet-stream");
-		rc = append_request_header(h, ret, line);
-	}
-	if (!rc && req->body && req->gzip)
-		rc = append_request_header(h, ret, "Content-Encoding: gzip");
-	for (const char *const *more = req->headers; !rc && more && *more; more++)
-		rc = append_request_header(h, ret, *more);
-	return rc;
-}
-
-/* Sets all options of the easy handle for the current request, except its body. */
-static void set_easy_options(struct http *h, const char *url, struct curl_slist *headers)
-{
-	int (*set)(void *easy, int option, ...) = h->so.easy_setopt;
-	void *c = h->easy;
-
-	h->so.easy_reset(c); /* keeps the connection */
-	set(c, CURLSO_URL, url);
-	set(c, CURLSO_HTTPHEADER, headers);
-	set(c, CURLSO_CUSTOMREQUEST, h->req->method);
-	set(c, CURLSO_NOBODY, !strcmp(h->req->method, "HEAD") ? 1L : 0L);
-	set(c, CURLSO_PROTOCOLS, (long)CURLSO_HTTP_AND_HTTPS);
-	set(c, CURLSO_NOSIGNAL, 1L);
-	set(c, CURLSO_USERAGENT, "libdptrack/" PACKAGE_VERSION);
-	set(c, CURLSO_ERRORBUFFER, h->message);
-	set(c, CURLSO_WRITEFUNCTION, receive_reply_body);
-	set(c, CURLSO_WRITEDATA, h);
-	set(c, CURLSO_NOPROGRESS, 0L);
-	set(c, CURLSO_XFERINFOFUNCTION, check_deadline);
-	set(c, CURLSO_XFERINFODATA, h);
-	set(c, CURLSO_CONNECTTIMEOUT_MS, CONNECT_MS);
-	set(c, CURLSO_LOW_SPEED_LIMIT, 1L);
-	set(c, CURLSO_LOW_SPEED_TIME, STALLED_S);
-	if (h->ca)
-		set(c, CURLSO_CAINFO, h->ca);
-	set(c, CURLSO_SSL_VERIFYPEER, h->trusting ? 0L : 1L);
-	set(c, CURLSO_SSL_VERIFYHOST, h->trusting ? 0L : 2L);
+	if (ok && h->authorization)
+		ok = curl_add_header(&h->so, ret, "%s", h->authorization);
+	if (ok && req->body)
+		ok = curl_add_header(&h->so, ret, "Content-Type: %s",
+				     req->content_type ? req->content_type : "application/octet-stream");
+	if (ok && req->body && req->gzip)
+		ok = curl_add_header(&h->so, ret, "Content-Encoding: gzip");
+	for (const char *const *more = req->headers; ok && more && *more; more++)
+		ok = curl_add_header(&h->so, ret, "%s", *more);
+	return ok;
 }
 
 /* Performs the request and fills h->reply. Errors: see http_send. */
 static int perform_request(struct http *h, const char *url, struct curl_slist *headers, const struct buf *body,
 			   struct err *err)
 {
-	int64_t after = 0, sent = 0;
+	int64_t sent = 0;
 	int code;
 
-	set_easy_options(h, url, headers);
-	if (h->req->body) {
-		h->so.easy_setopt(h->easy, CURLSO_POSTFIELDSIZE_LARGE, (int64_t)body->len);
-		h->so.easy_setopt(h->easy, CURLSO_POSTFIELDS, body->data);
-	}
-	h->message[0] = '\0';
-	code = h->so.easy_perform(h->easy);
+	h->curl = (struct curl_request){
+		.url = url, .method = h->req->method, .headers = headers, .body = h->req->body ? body->data : NULL,
+		.body_bytes = body->len, .agent = "libdptrack/" PACKAGE_VERSION, .ca = h->ca, .connect_s = CONNECT_S,
+		.stall_s = STALLED_S, .trusting = h->trusting, .receive = receive_reply_body,
+		.stopped = check_deadline, .user = h,
+	};
+	code = curl_request_perform(&h->so, h->easy, &h->curl);
 	if (code == CURLSO_ABORTED)
 		return err_set(err, ERR_CANCELED, "%s: timed out", h->shown);
 	if (code == CURLSO_URL_MALFORMAT)
 		return err_set(err, ERR_USAGE, "%s: not a valid URL: check the name and the port", h->shown);
 	if (code == CURLSO_TIMED_OUT && h->so.easy_getinfo(h->easy, CURLSO_PRETRANSFER_TIME, &sent) == CURLSO_OK &&
 	    sent > 0)
-		return err_set(err, ERR_PEER, "%s: no answer for %ld s: the server is stopped or overloaded", h->shown,
-			       STALLED_S);
+		return err_set(err, ERR_PEER, "%s: no answer for %.0f s: the server is stopped or overloaded",
+			       h->shown, STALLED_S);
 	if (code)
-		return err_set(err, ERR_PEER, "%s: %s", h->shown,
-			       h->message[0] ? h->message : h->so.easy_strerror(code));
-	h->so.easy_getinfo(h->easy, CURLSO_RESPONSE_CODE, &h->reply->status);
-	if (!h->so.easy_getinfo(h->easy, CURLSO_RETRY_AFTER, &after) && after > 0)
-		h->reply->retry_after_s = (double)after;
+		return err_set(err, ERR_PEER, "%s: %s", h->shown, h->curl.error);
+	h->reply->status = h->curl.answer.status;
+	h->reply->retry_after_s = h->curl.answer.retry_after_s;
 	return 0;
 }
 
@@ -280,7 +234,7 @@ int http_send(struct http *h, const struct http_request *req, struct http_reply 
 	h->reply = &reply;
 	if (req->body && req->gzip)
 		rc = compress_body(&packed, req->body, req->body_bytes, err);
-	if (!rc && make_headers(h, req, &headers))
+	if (!rc && !make_headers(h, req, &headers))
 		rc = err_nomem(err, NULL);
 	if (!rc)
 		rc = perform_request(h, url, headers, packed.data ? &packed : &body, err);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "tracker/curl/curl_request.h"
 #include "tracker/event/event.h"
 #include "tracker/event/record.h"
 
@@ -171,9 +172,7 @@ static enum sender_step classify_journal_reply(struct sender *s, const struct ht
 	}
 	http_reply_reason(reply, reason, sizeof(reason));
 	err_set(err, ERR_PEER, "the server answered: %s", reason);
-	if (reply->status >= 500 || reply->status == 429 || reply->status == 408)
-		return SENDER_RETRY;
-	return SENDER_REFUSED;
+	return curl_may_pass(reply->status) ? SENDER_RETRY : SENDER_REFUSED;
 }
 
 enum sender_step sender_step(struct sender *s, struct http *h, double deadline_s, double *retry_after_s,

@@ -50,7 +50,7 @@ struct fetch_object {
 	char *url, *shown;
 	struct object_client *client; /* of the bucket; NULL: http */
 	const char *key;	      /* … key in the bucket */
-	char etag[TRANSFER_ETAG_BYTES];
+	char etag[CURL_ETAG_BYTES];
 	char modified[64];
 	char generation[OBJECT_GENERATION_BYTES]; /* Google's number of the version; "": none */
 	uint64_t bytes;				  /* 0: unknown, or empty */
@@ -193,7 +193,7 @@ bool fetch_peer_begin(struct fetch *f, struct fetch_slot *s, struct fetched_bloc
 
 /* Judges the finished transfer from a node. True: the block is complete. Otherwise it must be queued again, for
  * s->block->not_before. */
-bool fetch_peer_end(struct fetch *f, const struct fetch_slot *s, int code);
+bool fetch_peer_end(struct fetch *f, struct fetch_slot *s, int code);
 
 /* A peers_source: reads a block for another node. Without the lock. */
 int fetch_serve(void *user, const struct peers_ask *ask, void *to);

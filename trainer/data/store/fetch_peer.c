@@ -32,15 +32,13 @@ int fetch_peer_pick(struct fetch *f, struct fetch_slot *s, const struct fetched_
 
 bool fetch_peer_begin(struct fetch *f, struct fetch_slot *s, struct fetched_block *b)
 {
-	char url[PEERS_URL_BYTES], proof[PEERS_PROOF_BYTES], line[200];
+	char url[PEERS_URL_BYTES], proof[PEERS_PROOF_BYTES];
 	struct err ignored = ERR_INIT;
 
 	if (peers_begin(f->o.peers, b->peer, &s->ask, url, &ignored))
 		return false;
 	peers_prove_ask(f->o.peers, &s->ask, proof);
-	snprintf(line, sizeof(line), "Authorization: DPTrain %s %s", s->ask.nonce, proof);
-	s->headers = f->so.slist_append(NULL, line);
-	if (!s->headers)
+	if (!curl_add_header(&f->so, &s->headers, "Authorization: DPTrain %s %s", s->ask.nonce, proof))
 		return false;
 	transfer_begin(&s->transfer, &f->so,
 		       &(struct transfer_want){ .url = url,
@@ -61,7 +59,7 @@ static bool is_block_proven(const struct fetch *f, const struct fetch_slot *s)
 	char proof[PEERS_PROOF_BYTES], want[PEERS_PROOF_BYTES];
 	unsigned crc;
 
-	if (sscanf(s->transfer.block, "%8x %64[0-9a-f]", &crc, proof) != 2 || crc != s->transfer.sum ||
+	if (sscanf(s->transfer.curl.answer.extra, "%8x %64[0-9a-f]", &crc, proof) != 2 || crc != s->transfer.sum ||
 	    strlen(proof) != PEERS_PROOF_BYTES - 1)
 		return false;
 	peers_prove_block(f->o.peers, &s->ask, crc, want);
@@ -82,28 +80,29 @@ static bool may_ask_again(const struct fetch *f, struct fetched_block *b)
 	return true;
 }
 
-bool fetch_peer_end(struct fetch *f, const struct fetch_slot *s, int code)
+bool fetch_peer_end(struct fetch *f, struct fetch_slot *s, int code)
 {
-	const struct transfer *t = &s->transfer;
+	struct transfer *t = &s->transfer;
 	struct fetched_block *b = s->block;
-	const bool answered = code == CURLSO_OK && !t->too_long;
+	const bool answered = transfer_answered(t, &f->so, code);
+	const long status = t->curl.answer.status;
 	char why[200];
 
-	if (answered && t->status == 200 && t->got == b->n && is_block_proven(f, s)) {
+	if (answered && status == 200 && t->got == b->n && is_block_proven(f, s)) {
 		peers_served(f->o.peers, b->peer);
 		f->counts.peer_bytes += b->n;
 		return true;
 	}
-	if (answered && (t->status == 202 || t->status == 503) && may_ask_again(f, b))
+	if (answered && (status == 202 || status == 503) && may_ask_again(f, b))
 		return false;
 	if (!answered)
-		snprintf(why, sizeof(why), "%.190s", t->error[0] ? t->error : f->so.easy_strerror(code));
-	else if (t->status == 200)
+		snprintf(why, sizeof(why), "%.190s", t->curl.error);
+	else if (status == 200)
 		snprintf(why, sizeof(why), "its response is not a block of this job");
-	else if (t->status == 202 || t->status == 503)
+	else if (status == 202 || status == 503)
 		snprintf(why, sizeof(why), "it did not get a block in time");
 	else /* the body is one line */
-		snprintf(why, sizeof(why), "it refused a request (status %ld, %.*s)", t->status,
+		snprintf(why, sizeof(why), "it refused a request (status %ld, %.*s)", status,
 			 (int)strcspn(t->text, "\r\n"), t->text);
 	peers_failed(f->o.peers, b->peer, why);
 	f->counts.peer_failures++;

@@ -2,6 +2,7 @@
 /* fetch_thread.c: the fetch thread. A block in transfer belongs to it. */
 #include "trainer/data/store/fetch_inside.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,9 +12,6 @@
 #define QUEUE_LOOK 256	 /* only the first blocks of the queue may start */
 #define WRONG_MOST 5
 #define STALL_S 3.0 /* for the first try; doubled for each retry */
-#define BACKOFF_S 0.1
-#define BACKOFF_MOST_S 10.0
-#define RETRY_AFTER_MOST_S 60.0
 #define LOOK_S 0.05 /* interval of the checks for blocks that another process fetches */
 
 static void free_slot_headers(struct fetch *f, struct fetch_slot *s)
@@ -38,17 +36,9 @@ static struct fetch_slot *find_free_slot(struct fetch *f)
 	return NULL;
 }
 
-static double double_until(double first, int times, double most)
-{
-	for (; times > 0 && first < most; times--)
-		first *= 2;
-	return first < most ? first : most;
-}
-
 /* Builds the headers of a request for the object; in a bucket also the signed address. */
 static int make_request_headers(struct fetch *f, struct fetch_slot *s, const struct fetch_object *o, struct err *err)
 {
-	char line[TRANSFER_ETAG_BYTES + 16];
 	int rc = 0;
 
 	s->sign = (struct object_signed){ .url = NULL };
@@ -57,9 +47,8 @@ static int make_request_headers(struct fetch *f, struct fetch_slot *s, const str
 	if (rc)
 		return rc;
 	s->headers = s->sign.headers;
-	snprintf(line, sizeof(line), "If-Match: %s", o->etag);
 	if (o->etag[0] && strncmp(o->etag, "W/", 2) != 0)
-		s->headers = f->so.slist_append(s->headers, line);
+		curl_add_header(&f->so, &s->headers, "If-Match: %s", o->etag);
 	return 0;
 }
 
@@ -92,7 +81,8 @@ static double time_to_deadline(const struct fetch *f, const struct fetched_block
 static int begin_store_transfer(struct fetch *f, struct fetch_slot *s, struct fetched_block *b, struct err *err)
 {
 	struct fetch_object *o = &f->object[b->object];
-	double stall = double_until(STALL_S, b->tries, FETCH_STALL_MOST_S), left = time_to_deadline(f, b);
+	double stall = fmin(ldexp(STALL_S, b->tries < 10 ? b->tries : 10), FETCH_STALL_MOST_S);
+	double left = time_to_deadline(f, b);
 	int rc = make_request_headers(f, s, o, err);
 
 	if (rc)
@@ -171,18 +161,11 @@ static double begin_queued_transfers(struct fetch *f)
 	return next;
 }
 
-/* Randomises a delay, so that the retries of many ranks do not coincide. */
-static double jitter_backoff(struct fetch *f, double seconds)
-{
-	uint64_t x = (++f->requests.draws + (uint64_t)(uintptr_t)f) * 0x9e3779b97f4a7c15u;
-
-	return seconds * (0.5 + 0.5 * (double)(x >> 40) / (double)(1 << 24));
-}
-
 static void retry_fetch_block(struct fetch *f, struct fetched_block *b, const struct transfer *t, const char *why)
 {
 	double left = time_to_deadline(f, b);
-	double wait = jitter_backoff(f, double_until(BACKOFF_S, b->tries++, BACKOFF_MOST_S));
+	double wait = curl_backoff_s(++b->tries, t->curl.answer.retry_after_s,
+				     ++f->requests.draws + (uint64_t)(uintptr_t)f);
 	char text[360];
 
 	if (left <= 0) {
@@ -190,8 +173,6 @@ static void retry_fetch_block(struct fetch *f, struct fetched_block *b, const st
 		fail_fetch_block(f, b, text);
 		return;
 	}
-	if (t->retry_after_s > wait)
-		wait = t->retry_after_s < RETRY_AFTER_MOST_S ? t->retry_after_s : RETRY_AFTER_MOST_S;
 	if (wait > left) /* the last try */
 		wait = left;
 	b->state = QUEUED;
@@ -200,7 +181,7 @@ static void retry_fetch_block(struct fetch *f, struct fetched_block *b, const st
 }
 
 /* Stores what the first answer states of its object, and holds the block for its readers and for the cache. */
-static void store_arrived_block(struct fetch *f, struct fetched_block *b, const struct transfer *t)
+static void store_arrived_block(struct fetch *f, struct fetched_block *b, const struct curl_answer *a)
 {
 	const int most = f->o.requests > 0 && f->o.requests < FETCH_SLOTS ? f->o.requests : FETCH_SLOTS;
 	struct fetch_object *o = &f->object[b->object];
@@ -208,14 +189,14 @@ static void store_arrived_block(struct fetch *f, struct fetched_block *b, const 
 	f->requests.progress = clock_mono_s();
 	f->requests.most += f->requests.most < most;
 	if (!o->etag[0])
-		snprintf(o->etag, sizeof(o->etag), "%s", t->etag);
+		snprintf(o->etag, sizeof(o->etag), "%s", a->etag);
 	if (!o->generation[0])
-		memcpy(o->generation, t->generation, sizeof(o->generation));
+		memcpy(o->generation, a->generation, sizeof(o->generation));
 	if (b->probe) {
-		f->all_bytes += t->total - o->bytes;
-		o->bytes = t->total;
+		f->all_bytes += a->total - o->bytes;
+		o->bytes = a->total;
 		o->known = true;
-		memcpy(o->modified, t->modified, sizeof(o->modified));
+		memcpy(o->modified, a->modified, sizeof(o->modified));
 	}
 	b->state = HELD;
 	if (b->claimed) {
@@ -230,7 +211,8 @@ static bool may_sign_again(const struct fetch_object *o, struct fetch_slot *s, c
 {
 	const struct transfer *t = &s->transfer;
 	char code[OBJECT_CODE_BYTES];
-	const struct object_refusal r = { t->status, code, t->region, s->sign.identity, s->block->renewed };
+	const struct curl_answer *a = &t->curl.answer;
+	const struct object_refusal r = { a->status, code, a->region, s->sign.identity, s->block->renewed };
 
 	if (!o->client)
 		return false;
@@ -287,6 +269,7 @@ static void finish_store_transfer(struct fetch *f, struct fetch_slot *s, int cod
 {
 	struct fetched_block *b = s->block;
 	struct transfer *t = &s->transfer;
+	const struct curl_answer *a = &t->curl.answer;
 	char why[300] = "";
 	enum transfer_end end = transfer_end(t, &f->so, code, why);
 
@@ -301,11 +284,11 @@ static void finish_store_transfer(struct fetch *f, struct fetch_slot *s, int cod
 	f->counts.bytes += t->got;
 	if (end == TRANSFER_BUSY)
 		f->requests.most = f->requests.most > 1 ? f->requests.most / 2 : 1;
-	if (b->probe && (t->status == 416 || (t->status == 200 && !t->total && !t->got))) {
+	if (b->probe && (a->status == 416 || (a->status == 200 && !a->total && !t->got))) {
 		f->object[b->object].known = true; /* empty */
 		b->state = HELD;
 	} else if (end == TRANSFER_DONE) {
-		store_arrived_block(f, b, t);
+		store_arrived_block(f, b, a);
 	} else if (end == TRANSFER_REFUSED || (end == TRANSFER_WRONG && ++b->wrong >= WRONG_MOST)) {
 		fail_fetch_block(f, b, why);
 	} else {

@@ -4,9 +4,8 @@
 #ifndef DPT_DATA_TRANSFER_H
 #define DPT_DATA_TRANSFER_H
 
-#include "tracker/curl/curlso.h"
+#include "tracker/curl/curl_request.h"
 
-#define TRANSFER_ETAG_BYTES 160
 #define TRANSFER_TEXT_BYTES 1024
 
 struct transfer_want {
@@ -39,25 +38,18 @@ struct transfer {
 	uint64_t got;
 	uint32_t sum; /* CRC-32C of the bytes, if want.sums */
 	bool too_long;
-	/* Of the response: */
-	long status;
-	char etag[TRANSFER_ETAG_BYTES];
-	uint64_t begin, total;
-	bool has_range;
-	double retry_after_s;
-	char modified[64];		/* Last-Modified, or "" */
-	char region[64];		/* region of the bucket, or "" */
-	char block[96];			/* PEER_SERVER_BLOCK_HEADER, or "" */
-	char generation[24];		/* Google's number of the version, or "" */
+	struct curl_request curl;
 	char text[TRANSFER_TEXT_BYTES]; /* beginning of an error response */
 	size_t text_n;
-	char error[CURLSO_ERROR_BYTES];
 };
 
 /* Prepares t->easy, which the caller owns and may reuse. */
 void transfer_begin(struct transfer *t, const struct curlso *so, const struct transfer_want *w);
 
-/* Judges the finished transfer. why (200 bytes): the cause of a failure. */
+/* Completes the finished transfer. True: the whole response arrived; else t->curl.error has the cause. */
+bool transfer_answered(struct transfer *t, const struct curlso *so, int code);
+
+/* Completes and judges the finished transfer. why (200 bytes): the cause of a failure. */
 enum transfer_end transfer_end(struct transfer *t, const struct curlso *so, int code, char why[200]);
 
 #endif
