@@ -44,7 +44,7 @@ libwebstore_la_SOURCES = \
 	web/store/files/files.c web/store/files/files.h \
 	web/store/filter/lexer.c web/store/filter/lexer.h \
 	web/store/filter/filter.c web/store/filter/filter.h \
-	web/store/filter/filter_mlflow.c web/store/filter/filter_inside.h \
+	web/store/filter/filter_names.c web/store/filter/filter_inside.h \
 	web/store/filter/filter_parse.c \
 	web/store/files/folder_files.c \
 	web/store/points/fold.c web/store/points/fold.h \

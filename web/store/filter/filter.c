@@ -180,7 +180,7 @@ static bool eval_filter(struct filter *f, const struct filter_node *n, const str
 	case N_NOT:
 		return !eval_filter(f, n->left, values);
 	case N_NULL:
-		return !values[n->field].present;
+		return values[n->field].present == n->negated;
 	default:
 		return eval_filter_leaf(f, n, &values[n->field]);
 	}

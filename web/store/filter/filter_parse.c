@@ -1,227 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* filter_parse.c: recursive-descent parser of our own search grammar. */
+/* filter_parse.c: the grammar of filters and orders, for our language and MLflow's: recursive descent. */
+#include <stdio.h>
+#include <string.h>
+
 #include "web/store/filter/filter_inside.h"
 
-#include <math.h>
-#include <string.h>
-#include <strings.h>
-
-#include "tracker/base/text.h"
-#include "web/store/filter/lexer.h"
-
 #define MAX_DEPTH 32
-
-static const struct lexer_rules rules = { .word = "_-/:.", .operators = "=!<>", .joined = true, .signs = true };
-
-struct filter_parser {
-	struct arena *a;
-	struct filter *f;
-	const char *what, *text;
-	struct lexer l; /* the word of a field is its whole dotted name */
-	int depth, nodes;
-	struct err *err;
-};
-
-static int fail_expected(struct filter_parser *p, const char *expected)
-{
-	return err_set(p->err, ERR_USAGE, "%s: expected %s at character %zu, near '%.40s'", p->what, expected,
-		       (size_t)(p->l.start - p->text) + 1, *p->l.start ? p->l.start : "the end");
-}
-
-static int find_filter_entity(const char *word, size_t n)
-{
-	static const struct {
-		const char *name;
-		enum filter_entity entity;
-	} names[] = {
-		{ "metric", FILTER_METRIC }, { "metrics", FILTER_METRIC },
-		{ "param", FILTER_PARAM }, { "params", FILTER_PARAM },
-		{ "parameter", FILTER_PARAM }, { "parameters", FILTER_PARAM },
-		{ "tag", FILTER_TAG }, { "tags", FILTER_TAG },
-		{ "attribute", FILTER_ATTRIBUTE }, { "attributes", FILTER_ATTRIBUTE },
-		{ "attr", FILTER_ATTRIBUTE }, { "run", FILTER_ATTRIBUTE },
-	};
-	size_t i;
-
-	for (i = 0; i < sizeof names / sizeof names[0]; i++)
-		if (strlen(names[i].name) == n && !strncasecmp(names[i].name, word, n))
-			return (int)names[i].entity;
-	return -1;
-}
-
-static int find_attribute_word(const char *key)
-{
-	static const struct {
-		const char *name;
-		enum filter_attribute attribute;
-	} names[] = {
-		{ "run_id", FILTER_RUN_ID }, { "id", FILTER_RUN_ID }, { "name", FILTER_NAME },
-		{ "run_name", FILTER_NAME }, { "run name", FILTER_NAME }, { "status", FILTER_STATUS },
-		{ "start_time", FILTER_START_TIME }, { "created", FILTER_START_TIME }, { "end_time", FILTER_END_TIME },
-		{ "experiment", FILTER_EXPERIMENT }, { "duration", FILTER_DURATION },
-		{ "last_step", FILTER_LAST_STEP },
-	};
-	size_t i;
-
-	for (i = 0; i < sizeof names / sizeof names[0]; i++)
-		if (!strcasecmp(names[i].name, key))
-			return (int)names[i].attribute;
-	return -1;
-}
-
-static int find_aggregate_word(const char *word)
-{
-	static const char *const names[] = { "last", "first", "min", "max" };
-	int i;
-
-	for (i = 0; i < 4; i++)
-		if (!strcmp(names[i], word))
-			return i;
-	return -1;
-}
-
-/* A quoted key may only be followed by an aggregate. */
-static int parse_quoted_key(struct filter_parser *p, struct filter_field *ret)
-{
-	int agg;
-
-	ret->key = p->l.word;
-	lexer_next(&p->l);
-	if (ret->entity != FILTER_METRIC || p->l.kind != LEXER_WORD || *p->l.word != '.')
-		return 0;
-	agg = find_aggregate_word(p->l.word + 1);
-	if (agg < 0)
-		return fail_expected(p, ".first, .last, .min or .max");
-	ret->aggregate = (enum filter_aggregate)agg;
-	lexer_next(&p->l);
-	return 0;
-}
-
-static void split_aggregate(struct filter_field *ret, char *key)
-{
-	char *dot = strrchr(key, '.');
-	int agg = dot && dot > key ? find_aggregate_word(dot + 1) : -1;
-
-	ret->key = key;
-	if (ret->entity != FILTER_METRIC || agg < 0)
-		return;
-	*dot = '\0';
-	ret->aggregate = (enum filter_aggregate)agg;
-}
-
-/* Parses the key after an entity, with its aggregate. */
-static int parse_key(struct filter_parser *p, struct filter_field *ret)
-{
-	char *word = p->l.word, *dot = strchr(word, '.');
-	int entity = dot ? find_filter_entity(word, (size_t)(dot - word)) : -1;
-
-	if (p->l.kind == LEXER_QUOTED) {
-		ret->key = word;
-		lexer_next(&p->l);
-		return 0;
-	}
-	if (entity < 0) {
-		ret->key = word;
-		lexer_next(&p->l);
-		return 0;
-	}
-	ret->entity = (enum filter_entity)entity;
-	if (dot[1]) {
-		split_aggregate(ret, dot + 1);
-		lexer_next(&p->l);
-		return 0;
-	}
-	lexer_next(&p->l);
-	return p->l.kind == LEXER_QUOTED ? parse_quoted_key(p, ret) : fail_expected(p, "a key");
-}
-
-/* Resolves the key of an attribute; false: there is no such attribute. */
-static bool resolve_attribute(struct filter_field *field)
-{
-	int attribute = strcasecmp(field->key, "notes") ? find_attribute_word(field->key) : -1;
-
-	if (!strcasecmp(field->key, "notes")) {
-		field->entity = FILTER_NOTE;
-		field->key = FILTER_NOTE_KEY;
-		return true;
-	}
-	if (attribute < 0)
-		return false;
-	field->attribute = (enum filter_attribute)attribute;
-	field->key = "";
-	return true;
-}
 
 static int keep_parsed_field(struct filter_parser *p, const struct filter_field *field, size_t *ret)
 {
 	if (filter_keep_field(p->f, field, ret))
 		return 0;
 	return err_set(p->err, ERR_USAGE, "%s: more than %d different fields", p->what, FILTER_MAX_FIELDS);
-}
-
-/* Parses a field and adds it to the plan; bare: a name may lack its prefix and is a param then. */
-static int parse_field(struct filter_parser *p, bool bare, size_t *ret)
-{
-	struct filter_field field = { .entity = FILTER_ATTRIBUTE };
-	bool prefixed = p->l.kind == LEXER_WORD && strchr(p->l.word, '.');
-	int rc;
-
-	if (p->l.kind != LEXER_WORD && p->l.kind != LEXER_QUOTED)
-		return fail_expected(p, "a field such as metrics.loss, params.lr or status");
-	prefixed = prefixed && find_filter_entity(p->l.word, strcspn(p->l.word, ".")) >= 0;
-	rc = parse_key(p, &field);
-	if (rc)
-		return rc;
-	if (!*field.key)
-		return fail_expected(p, "a key");
-	if (field.entity == FILTER_ATTRIBUTE && !resolve_attribute(&field)) {
-		if (prefixed || !bare)
-			return err_set(p->err, ERR_USAGE,
-				       "%s: there is no attribute '%.60s' (" FILTER_ATTRIBUTES
-				       "); metrics, params and tags need their prefix", p->what, field.key);
-		field.entity = FILTER_PARAM;
-		field.bare = true;
-	}
-	return keep_parsed_field(p, &field, ret);
-}
-
-static bool is_time_field(const struct filter_field *field)
-{
-	return field->entity == FILTER_ATTRIBUTE &&
-	       (field->attribute == FILTER_START_TIME || field->attribute == FILTER_END_TIME);
-}
-
-static bool is_numeric_field(const struct filter_field *field)
-{
-	return field->entity == FILTER_METRIC || is_time_field(field) ||
-	       (field->entity == FILTER_ATTRIBUTE &&
-		(field->attribute == FILTER_DURATION || field->attribute == FILTER_LAST_STEP));
-}
-
-static bool is_joining_word(const struct filter_parser *p)
-{
-	return lexer_is_word(&p->l, "AND") || lexer_is_word(&p->l, "OR") || lexer_is_word(&p->l, "NOT");
-}
-
-static int parse_filter_value(struct filter_parser *p, const struct filter_field *field, struct filter_value *ret)
-{
-	bool numeric = is_numeric_field(field), word = p->l.kind == LEXER_WORD && !numeric && !is_joining_word(p);
-	double time_s;
-
-	if (p->l.kind != LEXER_NUMBER && p->l.kind != LEXER_TEXT && p->l.kind != LEXER_QUOTED && !word)
-		return fail_expected(p, numeric ? "a number" : "a value in quotes");
-	ret->present = true;
-	ret->text = p->l.word;
-	ret->is_number = filter_number(p->l.word, &ret->number);
-	if (is_time_field(field) && !ret->is_number && text_iso_time(p->l.word, &time_s)) {
-		ret->is_number = true;
-		ret->number = round(time_s * 1e3);
-	}
-	if (numeric && !ret->is_number)
-		return fail_expected(p, is_time_field(field) ? "milliseconds or a date such as '2026-11-28 09:30'"
-							     : "a number");
-	lexer_next(&p->l);
-	return 0;
 }
 
 static struct filter_node *add_filter_node(struct filter_parser *p, enum node_kind kind)
@@ -236,100 +26,110 @@ static struct filter_node *add_filter_node(struct filter_parser *p, enum node_ki
 	return n;
 }
 
+/* --- tests -------------------------------------------------------------------------------------------------- */
+
 /* Parses a list of values in brackets. */
-static int parse_filter_list(struct filter_parser *p, struct filter_node *n)
+static int parse_filter_list(struct filter_parser *p, const struct filter_ident *id, struct filter_node *n)
 {
-	const struct filter_field *field = &p->f->fields[n->field];
 	int rc;
 
 	if (p->l.kind != LEXER_OPEN)
-		return fail_expected(p, "( after IN");
+		return filter_fail(p, "( after IN");
 	n->values = arena_array(p->a, FILTER_MAX_LIST, sizeof *n->values);
 	if (!n->values)
 		return err_nomem(p->err, NULL);
 	do {
 		lexer_next(&p->l);
+		if (p->in && p->l.kind == LEXER_CLOSE) /* MLflow allows a comma at the end */
+			break;
 		if (n->value_count == FILTER_MAX_LIST)
 			return err_set(p->err, ERR_USAGE, "%s: a list may have at most %d values", p->what,
 				       FILTER_MAX_LIST);
-		rc = parse_filter_value(p, field, &n->values[n->value_count++]);
+		rc = filter_value_read(p, id, &n->values[n->value_count++]);
 		if (rc)
 			return rc;
 	} while (p->l.kind == LEXER_COMMA);
 	if (p->l.kind != LEXER_CLOSE)
-		return fail_expected(p, ", or )");
+		return filter_fail(p, ", or )");
+	if (!n->value_count)
+		return err_set(p->err, ERR_USAGE, "While parsing a list in the query, expected a non-empty list of "
+						  "string values, but got empty list");
+	lexer_next(&p->l);
+	return 0;
+}
+
+static int parse_pattern(struct filter_parser *p, const struct filter_ident *id, struct filter_node *n)
+{
+	n->values = arena_alloc(p->a, sizeof *n->values);
+	if (!n->values)
+		return err_nomem(p->err, NULL);
+	if (p->in)
+		return filter_value_read(p, id, n->values);
+	if (p->l.kind != LEXER_TEXT && p->l.kind != LEXER_QUOTED)
+		return filter_fail(p, "a pattern in quotes");
+	n->values->text = p->l.word;
 	lexer_next(&p->l);
 	return 0;
 }
 
 /* Parses LIKE, ILIKE and IN, with an optional NOT. */
-static int parse_word_test(struct filter_parser *p, struct filter_node *n, bool *ret_not)
+static int parse_word_test(struct filter_parser *p, const struct filter_ident *id, struct filter_node *n)
 {
-	*ret_not = lexer_is_word(&p->l, "NOT");
-	if (*ret_not)
+	static const struct {
+		const char *word;
+		enum node_kind kind;
+	} tests[] = { { "IN", N_IN }, { "LIKE", N_LIKE }, { "ILIKE", N_ILIKE } };
+	char op[48];
+	int i, rc;
+
+	n->negated = lexer_is_word(&p->l, "NOT");
+	if (n->negated)
 		lexer_next(&p->l);
-	if (lexer_is_word(&p->l, "IN")) {
-		n->kind = N_IN;
-		lexer_next(&p->l);
-		return parse_filter_list(p, n);
-	}
-	if (lexer_is_word(&p->l, "LIKE") || lexer_is_word(&p->l, "ILIKE")) {
-		n->kind = lexer_is_word(&p->l, "LIKE") ? N_LIKE : N_ILIKE;
-		n->values = arena_alloc(p->a, sizeof *n->values);
-		lexer_next(&p->l);
-		if (p->l.kind != LEXER_TEXT && p->l.kind != LEXER_QUOTED)
-			return fail_expected(p, "a pattern in quotes");
-		if (!n->values)
-			return err_nomem(p->err, NULL);
-		n->values->text = p->l.word;
-		lexer_next(&p->l);
-		return 0;
-	}
-	return fail_expected(p, "a comparison (=, !=, <, <=, >, >=, LIKE, ILIKE, IN, IS NULL)");
+	for (i = 0; i < 3 && !lexer_is_word(&p->l, tests[i].word); i++)
+		;
+	if (p->l.kind != LEXER_WORD || (i == 3 && !(p->in && n->negated)))
+		return filter_fail(p, "a comparison (=, !=, <, <=, >, >=, LIKE, ILIKE, IN, IS NULL)");
+	snprintf(op, sizeof op, "%s%.40s", n->negated ? "NOT " : "", i < 3 ? tests[i].word : p->l.word);
+	rc = filter_op_check(p, id, op);
+	if (rc)
+		return rc;
+	n->kind = tests[i].kind;
+	lexer_next(&p->l);
+	return n->kind == N_IN ? parse_filter_list(p, id, n) : parse_pattern(p, id, n);
 }
 
-static int parse_filter_null(struct filter_parser *p, struct filter_node *n, bool *ret_not)
+static int parse_filter_null(struct filter_parser *p, const struct filter_ident *id, struct filter_node *n)
 {
 	n->kind = N_NULL;
 	lexer_next(&p->l);
-	*ret_not = lexer_is_word(&p->l, "NOT");
-	if (*ret_not)
+	n->negated = lexer_is_word(&p->l, "NOT");
+	if (n->negated)
 		lexer_next(&p->l);
 	if (!lexer_is_word(&p->l, "NULL"))
-		return fail_expected(p, "NULL");
+		return filter_fail(p, "NULL");
 	lexer_next(&p->l);
-	return 0;
+	return filter_op_check(p, id, n->negated ? "IS NOT NULL" : "IS NULL");
 }
 
-static int parse_filter_compare(struct filter_parser *p, struct filter_node *n)
+static int parse_filter_compare(struct filter_parser *p, const struct filter_ident *id, struct filter_node *n)
 {
 	static const char *const ops[] = { "=", "!=", "<", "<=", ">", ">=", "==", "<>" };
 	static const enum compare_op codes[] = { C_EQ, C_NE, C_LT, C_LE, C_GT, C_GE, C_EQ, C_NE };
-	int i;
+	int i, rc = filter_op_check(p, id, p->l.word);
 
+	if (rc)
+		return rc;
 	for (i = 0; i < 8 && strcmp(ops[i], p->l.word); i++)
 		;
 	if (i == 8)
-		return fail_expected(p, "a comparison");
-	n->kind = N_COMPARE;
+		return filter_fail(p, "a comparison");
 	n->op = codes[i];
 	n->value_count = 1;
 	n->values = arena_alloc(p->a, sizeof *n->values);
 	if (!n->values)
 		return err_nomem(p->err, NULL);
 	lexer_next(&p->l);
-	return parse_filter_value(p, &p->f->fields[n->field], n->values);
-}
-
-static int negate_node(struct filter_parser *p, struct filter_node **n)
-{
-	struct filter_node *not = add_filter_node(p, N_NOT);
-
-	if (!not)
-		return p->err ? p->err->code : ERR_USAGE;
-	not->left = *n;
-	*n = not;
-	return 0;
+	return filter_value_read(p, id, n->values);
 }
 
 static int join_nodes(struct filter_parser *p, enum node_kind kind, struct filter_node *left,
@@ -338,93 +138,44 @@ static int join_nodes(struct filter_parser *p, enum node_kind kind, struct filte
 	struct filter_node *both = add_filter_node(p, kind);
 
 	if (!both)
-		return p->err ? p->err->code : ERR_USAGE;
+		return p->err->code;
 	both->left = left;
 	both->right = *right;
 	*right = both;
 	return 0;
 }
 
-/* Parses the comparison of a field. */
-static int parse_field_test(struct filter_parser *p, size_t field, struct filter_node **ret)
-{
-	struct filter_node *n = add_filter_node(p, N_COMPARE), *present;
-	bool not = false;
-	int rc;
-
-	if (!n)
-		return p->err ? p->err->code : ERR_USAGE;
-	n->field = field;
-	*ret = n;
-	if (p->l.kind == LEXER_OPERATOR)
-		return parse_filter_compare(p, n);
-	rc = lexer_is_word(&p->l, "IS") ? parse_filter_null(p, n, &not) : parse_word_test(p, n, &not);
-	if (rc || !not)
-		return rc;
-	rc = negate_node(p, ret);
-	if (rc || n->kind == N_NULL)
-		return rc;
-	/* x NOT LIKE y requires x, as != does. */
-	present = add_filter_node(p, N_NULL);
-	if (!present)
-		return p->err ? p->err->code : ERR_USAGE;
-	present->field = n->field;
-	rc = negate_node(p, &present);
-	return rc ? rc : join_nodes(p, N_AND, present, ret);
-}
-
-/* Tests whether a metric can be compared as a node does: with numbers alone. */
+/* Tests whether a metric can be compared as a test does: with numbers alone. */
 static bool suits_metric(const struct filter_node *n)
 {
 	size_t i;
 
-	if (!n)
-		return true;
-	if (n->kind == N_LIKE || n->kind == N_ILIKE)
-		return false;
-	for (i = 0; i < n->value_count; i++)
-		if (!n->values[i].is_number)
-			return false;
-	return suits_metric(n->left) && suits_metric(n->right);
-}
-
-/* Copies a test for another field; NULL: too many conditions. */
-static struct filter_node *copy_test(struct filter_parser *p, const struct filter_node *n, size_t field)
-{
-	struct filter_node *copy = n ? add_filter_node(p, n->kind) : NULL;
-
-	if (!copy)
-		return NULL;
-	*copy = *n;
-	copy->field = field;
-	copy->left = copy_test(p, n->left, field);
-	copy->right = copy_test(p, n->right, field);
-	return (n->left && !copy->left) || (n->right && !copy->right) ? NULL : copy;
+	for (i = 0; i < n->value_count && n->values[i].is_number; i++)
+		;
+	return n->kind != N_LIKE && n->kind != N_ILIKE && i == n->value_count;
 }
 
 /* Extends the test of a bare name: a run without the param is tested by the metric of that name. */
-static int add_metric_twin(struct filter_parser *p, size_t field, struct filter_node **ret)
+static int add_metric_twin(struct filter_parser *p, struct filter_node **ret)
 {
 	struct filter_field twin = { .entity = FILTER_METRIC };
+	size_t field = (*ret)->field;
 	char *key = arena_strdup(p->a, p->f->fields[field].key);
-	struct filter_node *lacks = add_filter_node(p, N_NULL), *has = lacks, *other;
-	size_t at;
+	struct filter_node *has = add_filter_node(p, N_NULL), *lacks = add_filter_node(p, N_NULL),
+			   *other = add_filter_node(p, N_NULL);
 	int rc;
 
-	if (!key || !lacks)
+	if (!key || !has || !lacks || !other)
 		return p->err->code ? p->err->code : err_nomem(p->err, NULL);
-	split_aggregate(&twin, key);
-	rc = keep_parsed_field(p, &twin, &at);
+	filter_split_aggregate(&twin, key);
+	*other = **ret;
+	rc = keep_parsed_field(p, &twin, &other->field);
 	if (rc)
 		return rc;
-	p->f->fields[field].twin = at + 1;
-	lacks->field = field;
-	other = copy_test(p, *ret, at);
-	if (!other)
-		return p->err->code;
-	rc = negate_node(p, &has);
-	if (!rc)
-		rc = join_nodes(p, N_AND, has, ret);
+	p->f->fields[field].twin = other->field + 1;
+	has->field = lacks->field = field;
+	has->negated = true;
+	rc = join_nodes(p, N_AND, has, ret);
 	if (!rc)
 		rc = join_nodes(p, N_AND, lacks, &other);
 	return rc ? rc : join_nodes(p, N_OR, other, ret);
@@ -433,15 +184,25 @@ static int add_metric_twin(struct filter_parser *p, size_t field, struct filter_
 /* Parses one test. */
 static int parse_filter_test(struct filter_parser *p, struct filter_node **ret)
 {
-	size_t field;
-	int rc = parse_field(p, true, &field);
+	struct filter_node *n = add_filter_node(p, N_COMPARE);
+	struct filter_ident id;
+	int rc = n ? filter_ident_read(p, &id) : p->err->code;
 
+	*ret = n;
 	if (!rc)
-		rc = parse_field_test(p, field, ret);
-	if (rc || !p->f->fields[field].bare || !suits_metric(*ret))
+		rc = keep_parsed_field(p, &id.field, &n->field);
+	if (rc)
 		return rc;
-	return add_metric_twin(p, field, ret);
+	if (p->l.kind == LEXER_OPERATOR)
+		rc = parse_filter_compare(p, &id, n);
+	else if (lexer_is_word(&p->l, "IS"))
+		rc = parse_filter_null(p, &id, n);
+	else
+		rc = parse_word_test(p, &id, n);
+	return rc || !id.field.bare || !suits_metric(n) ? rc : add_metric_twin(p, ret);
 }
+
+/* --- conditions --------------------------------------------------------------------------------------------- */
 
 static int parse_or(struct filter_parser *p, struct filter_node **ret);
 
@@ -450,18 +211,19 @@ static int parse_not(struct filter_parser *p, struct filter_node **ret)
 {
 	int rc;
 
+	if (p->in) /* MLflow joins tests by AND alone */
+		return parse_filter_test(p, ret);
 	if (++p->depth > MAX_DEPTH)
 		return err_set(p->err, ERR_USAGE, "%s: nested deeper than %d", p->what, MAX_DEPTH);
 	if (lexer_is_word(&p->l, "NOT")) {
 		lexer_next(&p->l);
-		rc = parse_not(p, ret);
-		if (!rc)
-			rc = negate_node(p, ret);
+		*ret = add_filter_node(p, N_NOT);
+		rc = *ret ? parse_not(p, &(*ret)->left) : p->err->code;
 	} else if (p->l.kind == LEXER_OPEN) {
 		lexer_next(&p->l);
 		rc = parse_or(p, ret);
 		if (!rc && p->l.kind != LEXER_CLOSE)
-			rc = fail_expected(p, ")");
+			rc = filter_fail(p, ")");
 		if (!rc)
 			lexer_next(&p->l);
 	} else {
@@ -482,7 +244,7 @@ static int parse_joined(struct filter_parser *p, const char *word, struct filter
 		lexer_next(&p->l);
 		both = add_filter_node(p, and? N_AND : N_OR);
 		if (!both)
-			return p->err ? p->err->code : ERR_USAGE;
+			return p->err->code;
 		both->left = *ret;
 		rc = and? parse_not(p, &both->right) : parse_joined(p, "AND", &both->right);
 		*ret = both;
@@ -495,74 +257,113 @@ static int parse_or(struct filter_parser *p, struct filter_node **ret)
 	return parse_joined(p, "OR", ret);
 }
 
-/* Parses order_by. */
-static int parse_filter_order(struct filter_parser *p)
+/* --- order -------------------------------------------------------------------------------------------------- */
+
+/* Parses a field with ASC or DESC. */
+static int parse_order_item(struct filter_parser *p)
 {
 	struct filter *f = p->f;
+	struct filter_order *o = &f->order[f->order_count];
+	struct filter_ident id;
 	size_t i;
 	int rc;
 
-	for (;;) {
-		struct filter_order *o = &f->order[f->order_count];
-
-		if (f->order_count == FILTER_MAX_ORDER)
-			return err_set(p->err, ERR_USAGE, "order_by: more than %d fields", FILTER_MAX_ORDER);
-		rc = parse_field(p, false, &o->field);
-		if (rc)
-			return rc;
-		for (i = 0; i < f->order_count; i++)
-			if (f->order[i].field == o->field)
-				return err_set(p->err, ERR_USAGE, "order_by: a field occurs twice");
-		o->descending = lexer_is_word(&p->l, "DESC");
-		f->order_count++;
-		if (lexer_is_word(&p->l, "DESC") || lexer_is_word(&p->l, "ASC"))
-			lexer_next(&p->l);
-		if (p->l.kind == LEXER_END)
-			return 0;
-		if (p->l.kind != LEXER_COMMA)
-			return fail_expected(p, "ASC, DESC or a comma");
+	if (f->order_count == FILTER_MAX_ORDER)
+		return err_set(p->err, ERR_USAGE, "order_by: more than %d fields", FILTER_MAX_ORDER);
+	rc = filter_ident_read(p, &id);
+	if (!rc)
+		rc = keep_parsed_field(p, &id.field, &o->field);
+	if (rc)
+		return rc;
+	for (i = 0; i < f->order_count; i++)
+		if (f->order[i].field == o->field && p->in)
+			return err_set(p->err, ERR_USAGE, "`order_by` contains duplicate fields: '%.200s'", p->text);
+		else if (f->order[i].field == o->field)
+			return err_set(p->err, ERR_USAGE, "order_by: a field occurs twice");
+	o->descending = lexer_is_word(&p->l, "DESC");
+	f->order_count++;
+	if (o->descending || lexer_is_word(&p->l, "ASC"))
 		lexer_next(&p->l);
-	}
+	else if (p->in && p->l.kind == LEXER_WORD)
+		return err_set(p->err, ERR_USAGE, "Invalid ordering key in order_by clause '%.200s'.", p->text);
+	return 0;
 }
 
-static int parse_text(struct filter_parser *p, const char *what, const char *text)
+/* --- texts -------------------------------------------------------------------------------------------------- */
+
+static int begin_text(struct filter_parser *p, const char *what, const char *text)
 {
+	static const struct lexer_rules native = { .word = "_-/:.", .operators = "=!<>", .joined = true,
+						   .signs = true },
+					mlflow = { .operators = "=!<>", .joined = true, .signs = true, .raw = true };
+
 	p->what = what;
 	p->text = text;
 	if (strlen(text) > FILTER_MAX_TEXT)
 		return err_set(p->err, ERR_USAGE, "%s: longer than %d bytes", what, FILTER_MAX_TEXT);
-	lexer_begin(&p->l, &rules, p->a, text);
+	lexer_begin(&p->l, p->in ? &mlflow : &native, p->a, text);
 	return 0;
 }
 
-static int parse_both(struct filter_parser *p, const char *filter, const char *order)
+/* Parses a filter; NULL and "": none. */
+static int parse_filter_text(struct filter_parser *p, const char *text)
 {
-	int rc = filter && *filter ? parse_text(p, "filter", filter) : 0;
+	int rc = begin_text(p, "filter", text ? text : "");
 
-	if (!rc && filter && *filter && p->l.kind != LEXER_END) {
-		rc = parse_or(p, &p->f->root);
+	if (!rc && p->l.kind != LEXER_END) {
+		rc = p->in ? parse_joined(p, "AND", &p->f->root) : parse_or(p, &p->f->root);
 		if (!rc && p->l.kind != LEXER_END)
-			rc = fail_expected(p, "AND, OR or the end");
+			rc = filter_fail(p, "AND, OR or the end");
 	}
 	p->f->tested_count = p->f->field_count;
-	if (!rc && order && *order) {
-		rc = parse_text(p, "order_by", order);
-		if (!rc && p->l.kind != LEXER_END)
-			rc = parse_filter_order(p);
+	p->ordering = true;
+	return rc;
+}
+
+/* Parses an order: items with commas between them; of MLflow one item. */
+static int parse_order_text(struct filter_parser *p, const char *text)
+{
+	int rc = begin_text(p, "order_by", text);
+
+	if (rc || (!p->in && p->l.kind == LEXER_END))
+		return rc;
+	rc = parse_order_item(p);
+	while (!rc && !p->in && p->l.kind == LEXER_COMMA) {
+		lexer_next(&p->l);
+		rc = parse_order_item(p);
 	}
-	return rc == ERR_USAGE ? err_field(p->err, "%s", p->what) : rc;
+	return rc || p->l.kind == LEXER_END ? rc : filter_fail(p, "ASC, DESC or a comma");
 }
 
 int filter_parse(struct filter **ret, struct arena *a, const char *filter, const char *order, struct err *err)
 {
 	struct err local = ERR_INIT;
-	struct filter_parser p = { .a = a, .err = err ? err : &local };
+	struct filter_parser p = { .a = a, .f = arena_alloc(a, sizeof *p.f), .err = err ? err : &local };
 	int rc;
 
-	p.f = arena_alloc(a, sizeof *p.f);
 	if (!p.f)
 		return err_nomem(err, NULL);
-	rc = parse_both(&p, filter, order);
+	rc = parse_filter_text(&p, filter);
+	if (!rc && order)
+		rc = parse_order_text(&p, order);
+	if (!rc)
+		*ret = p.f;
+	return rc == ERR_USAGE ? err_field(p.err, "%s", p.what) : rc;
+}
+
+int filter_parse_mlflow(struct filter **ret, struct arena *a, const struct filter_mlflow *text, struct err *err)
+{
+	struct err local = ERR_INIT;
+	struct filter_parser p = { .a = a, .f = arena_alloc(a, sizeof *p.f), .in = text, .err = err ? err : &local };
+	size_t i;
+	int rc;
+
+	if (!p.f)
+		return err_nomem(err, NULL);
+	p.f->mlflow = true;
+	rc = parse_filter_text(&p, text->filter);
+	for (i = 0; i < text->order_count && !rc; i++)
+		rc = parse_order_text(&p, text->order[i]);
 	if (!rc)
 		*ret = p.f;
 	return rc;
