@@ -980,7 +980,7 @@ SELECT id, name, created_ms, CASE WHEN updated_ms > created_ms THEN updated_ms E
 SELECT location FROM experiment WHERE id = ?1;
 -- name: experiment_location_put
 UPDATE experiment SET location = ?2 WHERE id = ?1;
--- name: experiment_tags
+-- name: experiment_tags as environment_of_run
 SELECT name, value FROM experiment_tag WHERE experiment_id = ?1 ORDER BY name;
 -- name: experiment_tag_value
 SELECT value FROM experiment_tag WHERE experiment_id = ?1 AND name = ?2;
@@ -1079,9 +1079,9 @@ SELECT id, uuid, experiment_id, name, type, source_run, status, created_ms, upda
 WHERE experiment_id = ?1 AND deleted_ms IS NULL;
 -- name: models_of_run
 SELECT m.uuid, m.experiment_id FROM run r JOIN model m ON m.experiment_id = r.experiment_id AND m.source_run = r.uuid WHERE r.uuid = ?1;
--- name: model_params
+-- name: model_params as environment_of_run
 SELECT name, value FROM model_param WHERE model_id = ?1 ORDER BY name;
--- name: model_tags as model_params
+-- name: model_tags as environment_of_run
 SELECT name, value FROM model_tag WHERE model_id = ?1 ORDER BY name;
 -- name: model_metrics
 SELECT name, time_ms, step, run, value, dataset_name, dataset_digest FROM model_metric WHERE model_id = ?1
@@ -1185,7 +1185,7 @@ FROM registered_model r ORDER BY name;
 SELECT id, name, description, created_ms, updated_ms, EXISTS (SELECT 1 FROM registered_tag t
 	WHERE t.registered_id = r.id AND t.name = 'mlflow.prompt.is_prompt' AND t.value = 'true') AS prompt
 FROM registered_model r WHERE name = ?1;
--- name: registered_tags
+-- name: registered_tags as environment_of_run
 SELECT name, value FROM registered_tag WHERE registered_id = ?1 ORDER BY name;
 -- name: registered_aliases
 SELECT alias, version FROM registered_alias WHERE registered_id = ?1 ORDER BY alias;
@@ -1200,7 +1200,7 @@ SELECT registered_id, version, name, description, "user" AS user, stage, source,
 	updated_ms, prompt FROM version v WHERE registered_id = ?1
 	AND version = (SELECT max(o.version) FROM version o WHERE o.registered_id = ?1 AND o.stage = v.stage)
 ORDER BY (SELECT min(o.version) FROM version o WHERE o.registered_id = ?1 AND o.stage = v.stage);
--- name: version_tags as registered_tags
+-- name: version_tags as environment_of_run
 SELECT name, value FROM model_version_tag WHERE registered_id = ?1 AND version = ?2 ORDER BY name;
 
 -- saved views and reports

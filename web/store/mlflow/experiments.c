@@ -10,29 +10,15 @@
 #include "web/store/db/db.h"
 #include "web/store/read/page_token.h"
 
-/* Reads the tags of an experiment. */
 static int load_experiment_tags(struct db *d, struct arena *a, struct experiment *e, struct err *err)
 {
+	struct query_kvs tags = { 0 };
 	struct db_rows *q;
-	size_t cap = 0;
 	int rc = db_start(d, &q, DB_experiment_tags, err, "i", e->id);
 
-	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		if (e->tag_count == cap) {
-			struct query_kv *grown = arena_array(a, cap = cap ? cap * 2 : 4, sizeof *grown);
-
-			if (!grown) {
-				db_stop(q);
-				return err_nomem(err, NULL);
-			}
-			if (e->tag_count)
-				memcpy(grown, e->tags, e->tag_count * sizeof *grown);
-			e->tags = grown;
-		}
-		e->tags[e->tag_count++] = (struct query_kv){ db_text(a, q, COL_experiment_tags_name),
-							     db_text(a, q, COL_experiment_tags_value) };
-		rc = 0;
-	}
+	rc = rc ? rc : query_pairs_read(d, q, a, &tags, err);
+	e->tags = tags.items;
+	e->tag_count = tags.count;
 	return rc;
 }
 

@@ -134,18 +134,6 @@ static int models_token_read(size_t *ret, const struct models_opts *o, struct er
 	return rc;
 }
 
-/* Reads the params or tags of a started query. */
-static int load_model_pairs(struct db *d, struct db_rows *q, struct arena *a, struct query_kvs *ret, struct err *err)
-{
-	int rc = 0;
-
-	while (!rc && (rc = db_next(d, q, err)) > 0)
-		rc = db_push(q, a, &ret->items, &ret->count, err,
-			     (struct query_kv){ db_text(a, q, COL_model_params_name),
-						db_text(a, q, COL_model_params_value) });
-	return rc;
-}
-
 static int load_model_metrics(struct db *d, int64_t id, struct arena *a, struct model *m, struct err *err)
 {
 	struct db_rows *q;
@@ -170,10 +158,10 @@ static int load_model_parts(struct db *d, int64_t id, struct arena *a, struct mo
 	struct db_rows *q;
 	int rc = db_start(d, &q, DB_model_params, err, "i", id);
 
-	rc = rc ? rc : load_model_pairs(d, q, a, &params, err);
+	rc = rc ? rc : query_pairs_read(d, q, a, &params, err);
 	if (!rc)
 		rc = db_start(d, &q, DB_model_tags, err, "i", id);
-	rc = rc ? rc : load_model_pairs(d, q, a, &tags, err);
+	rc = rc ? rc : query_pairs_read(d, q, a, &tags, err);
 	m->params = params.items;
 	m->param_count = params.count;
 	m->tags = tags.items;
@@ -210,7 +198,12 @@ static int load_model(struct db *d, struct db_rows *q, struct arena *a, struct m
 	return rc;
 }
 
-int model_get(struct store *s, const char *id, struct arena *a, struct model *ret, struct err *err)
+struct model_ref {
+	const char *id;
+	bool deleted;
+};
+
+static int get_model(struct store *s, const struct model_ref *of, struct arena *a, struct model *ret, struct err *err)
 {
 	struct db_rows *q;
 	struct db *d;
@@ -218,24 +211,20 @@ int model_get(struct store *s, const char *id, struct arena *a, struct model *re
 
 	if (rc)
 		return rc;
-	rc = db_start(d, &q, DB_model_row, err, "ti", id, INT64_C(0));
+	rc = db_start(d, &q, DB_model_row, err, "ti", of->id, (int64_t)of->deleted);
 	rc = rc ? rc : load_model(d, q, a, ret, err);
 	readers_give(s, d);
 	return rc;
 }
 
+int model_get(struct store *s, const char *id, struct arena *a, struct model *ret, struct err *err)
+{
+	return get_model(s, &(struct model_ref){ id, false }, a, ret, err);
+}
+
 int model_get_deleted(struct store *s, const char *id, struct arena *a, struct model *ret, struct err *err)
 {
-	struct db_rows *q;
-	struct db *d;
-	int rc = readers_take(s, &d, err);
-
-	if (rc)
-		return rc;
-	rc = db_start(d, &q, DB_model_row, err, "ti", id, INT64_C(1));
-	rc = rc ? rc : load_model(d, q, a, ret, err);
-	readers_give(s, d);
-	return rc;
+	return get_model(s, &(struct model_ref){ id, true }, a, ret, err);
 }
 
 int models_folders(struct store *s, const char *run, struct arena *a, struct models_folders *ret, struct err *err)

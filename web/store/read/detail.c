@@ -24,40 +24,15 @@ static struct query_run *find_detail_run(const struct runs *o, struct db_rows *q
 	return &o->items[db_i64(q, column) - 1];
 }
 
-/* Makes room for one more item in an arena array that doubles. */
-static void *grow_detail_list(struct arena *a, void *items, size_t count, size_t bytes_each)
-{
-	void *grown;
-
-	if (count & (count - 1))
-		return items;
-	if (count && count < 8)
-		return items;
-	grown = arena_array(a, count ? count * 2 : 8, bytes_each);
-	if (grown && count)
-		memcpy(grown, items, count * bytes_each);
-	return grown;
-}
-
 /* Adds the current row's pair to a list. */
 static int add_detail_pair(struct db_rows *q, struct arena *a, struct query_kv **items, size_t *count)
 {
-	*items = grow_detail_list(a, *items, *count, sizeof **items);
+	*items = list_room(a, *items, *count, sizeof **items);
 	if (!*items)
 		return ERR_NOMEM;
-	(*items)[*count].key = db_text(a, q, COL_params_of_runs_name);
-	(*items)[(*count)++].value = db_text(a, q, COL_params_of_runs_value);
+	(*items)[(*count)++] = (struct query_kv){ db_text(a, q, COL_params_of_runs_name),
+						  db_text(a, q, COL_params_of_runs_value) };
 	return 0;
-}
-
-static int load_detail_pairs(struct db *d, struct db_rows *q, struct arena *a, struct query_kvs *ret, struct err *err)
-{
-	int rc;
-
-	while ((rc = db_next(d, q, err)) > 0)
-		if (add_detail_pair(q, a, &ret->items, &ret->count))
-			return db_no_memory(q, err);
-	return rc;
 }
 
 /* Reads params or tags. As in all take_ functions, q is NULL if the part is not wanted. */
@@ -78,7 +53,7 @@ static int add_metric(const struct runs *o, struct query_run *r, struct db_rows 
 {
 	struct sum s;
 
-	r->metrics = grow_detail_list(o->a, r->metrics, r->metric_count, sizeof *r->metrics);
+	r->metrics = list_room(o->a, r->metrics, r->metric_count, sizeof *r->metrics);
 	if (!r->metrics)
 		return ERR_NOMEM;
 	sum_row_read(q, COL_metrics_of_runs_count, &s);
@@ -109,7 +84,7 @@ static int start_metrics(struct runs *o, const struct metric_select *c, struct d
 
 static int add_alert(struct query_run *r, struct arena *a, const struct query_alert *alert, struct err *err)
 {
-	r->alerts = grow_detail_list(a, r->alerts, r->alert_count, sizeof *r->alerts);
+	r->alerts = list_room(a, r->alerts, r->alert_count, sizeof *r->alerts);
 	if (!r->alerts || !alert->text)
 		return err_nomem(err, NULL);
 	r->alerts[r->alert_count++] = *alert;
@@ -334,31 +309,22 @@ static int load_run_segments(struct db *d, int64_t id, struct arena *a, struct q
 	size_t i;
 	int rc = db_start(d, &q, DB_segment_list, err, "i", id);
 
-	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		r->segments = grow_detail_list(a, r->segments, r->segment_count, sizeof *r->segments);
-		if (!r->segments) {
-			db_stop(q);
-			return err_nomem(err, NULL);
-		}
-		r->segments[r->segment_count++] = (struct query_segment){
-			.number = db_i32(q, COL_segment_list_number),
-			.first_step = db_i64(q, COL_segment_list_first_step),
-			.first_epoch = db_i64(q, COL_segment_list_first_epoch),
-			.start_ms = db_time(q, COL_segment_list_start_ms),
-			.end_ms = db_time(q, COL_segment_list_end_ms),
-			.status = db_text(a, q, COL_segment_list_status),
-			.world_size = db_i32(q, COL_segment_list_world_size),
-		};
-		rc = 0;
-	}
+	while (!rc && (rc = db_next(d, q, err)) > 0)
+		rc = db_push(q, a, &r->segments, &r->segment_count, err,
+			     (struct query_segment){ .number = db_i32(q, COL_segment_list_number),
+						     .first_step = db_i64(q, COL_segment_list_first_step),
+						     .first_epoch = db_i64(q, COL_segment_list_first_epoch),
+						     .start_ms = db_time(q, COL_segment_list_start_ms),
+						     .end_ms = db_time(q, COL_segment_list_end_ms),
+						     .status = db_text(a, q, COL_segment_list_status),
+						     .world_size = db_i32(q, COL_segment_list_world_size) });
 	for (i = 0; i < r->segment_count && !rc; i++) {
 		struct query_segment *s = &r->segments[i];
-
 		struct query_kvs params = { 0 };
 
 		rc = db_start(d, &q, DB_segment_params_of_run, err, "ii", id, (int64_t)s->number);
 		if (!rc)
-			rc = load_detail_pairs(d, q, a, &params, err);
+			rc = query_pairs_read(d, q, a, &params, err);
 		s->params = params.items;
 		s->param_count = params.count;
 	}
@@ -370,19 +336,13 @@ static int load_ranks(struct db *d, int64_t id, struct arena *a, struct query_ru
 	struct db_rows *q;
 	int rc = db_start(d, &q, DB_ranks_of_run, err, "i", id);
 
-	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		r->ranks = grow_detail_list(a, r->ranks, r->rank_count, sizeof *r->ranks);
-		if (!r->ranks) {
-			db_stop(q);
-			return err_nomem(err, NULL);
-		}
-		r->ranks[r->rank_count++] = (struct query_rank){
-			.rank = db_i32(q, COL_ranks_of_run_rank), .segment = db_i32(q, COL_ranks_of_run_segment),
-			.host = db_text(a, q, COL_ranks_of_run_host),
-			.pid = db_i32(q, COL_ranks_of_run_pid), .last_record_ms = db_time(q, COL_ranks_of_run_last_ms),
-		};
-		rc = 0;
-	}
+	while (!rc && (rc = db_next(d, q, err)) > 0)
+		rc = db_push(q, a, &r->ranks, &r->rank_count, err,
+			     (struct query_rank){ .rank = db_i32(q, COL_ranks_of_run_rank),
+						  .segment = db_i32(q, COL_ranks_of_run_segment),
+						  .host = db_text(a, q, COL_ranks_of_run_host),
+						  .pid = db_i32(q, COL_ranks_of_run_pid),
+						  .last_record_ms = db_time(q, COL_ranks_of_run_last_ms) });
 	return rc;
 }
 
@@ -391,19 +351,11 @@ static int load_problems(struct db *d, int64_t id, struct arena *a, struct query
 	struct db_rows *q;
 	int rc = db_start(d, &q, DB_problems_of_run, err, "i", id);
 
-	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		r->problems = grow_detail_list(a, r->problems, r->problem_count, sizeof *r->problems);
-		if (!r->problems) {
-			db_stop(q);
-			return err_nomem(err, NULL);
-		}
-		r->problems[r->problem_count++] = (struct query_problem){
-			.time_ms = db_i64(q, COL_problems_of_run_time_ms),
-			.text = db_text(a, q, COL_problems_of_run_text),
-			.count = (uint64_t)db_i64(q, COL_problems_of_run_count),
-		};
-		rc = 0;
-	}
+	while (!rc && (rc = db_next(d, q, err)) > 0)
+		rc = db_push(q, a, &r->problems, &r->problem_count, err,
+			     (struct query_problem){ .time_ms = db_i64(q, COL_problems_of_run_time_ms),
+						     .text = db_text(a, q, COL_problems_of_run_text),
+						     .count = (uint64_t)db_i64(q, COL_problems_of_run_count) });
 	return rc;
 }
 
@@ -457,9 +409,9 @@ int detail_load_series(struct db *d, int64_t run_id, struct arena *a, struct que
 	int rc = db_start(d, &q, DB_series_of_run, err, "i", run_id);
 
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		r->series = grow_detail_list(a, r->series, n, sizeof *r->series);
-		o.ids = grow_detail_list(a, o.ids, n, sizeof *o.ids);
-		o.sums = grow_detail_list(a, o.sums, n, sizeof *o.sums);
+		r->series = list_room(a, r->series, n, sizeof *r->series);
+		o.ids = list_room(a, o.ids, n, sizeof *o.ids);
+		o.sums = list_room(a, o.sums, n, sizeof *o.sums);
 		if (!r->series || !o.ids || !o.sums) {
 			db_stop(q);
 			return err_nomem(err, NULL);
@@ -490,7 +442,7 @@ int detail_load_rest(struct db *d, int64_t run_id, struct arena *a, struct query
 	int rc = db_start(d, &q, DB_environment_of_run, err, "i", run_id);
 
 	if (!rc)
-		rc = load_detail_pairs(d, q, a, &environment, err);
+		rc = query_pairs_read(d, q, a, &environment, err);
 	run->environment = environment.items;
 	run->environment_count = environment.count;
 	if (!rc)

@@ -58,39 +58,22 @@ static int count_experiment_runs(struct db *d, struct query_experiments *list, c
 static int list_experiment_rows(struct db *d, enum db_query which, struct arena *a, struct query_experiments *ret,
 				struct err *err)
 {
-	size_t cap = 0;
 	int64_t *ids = NULL;
+	size_t n = 0;
 	struct db_rows *q;
 	int rc = db_start(d, &q, which, err, "");
 
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		struct query_experiment *e;
-
-		if (ret->count == cap) {
-			struct query_experiment *items = arena_array(a, cap ? cap * 2 : 16, sizeof *items);
-			int64_t *more_ids = arena_array(a, cap ? cap * 2 : 16, sizeof *more_ids);
-
-			if (!items || !more_ids) {
-				db_stop(q);
-				return err_nomem(err, NULL);
-			}
-			if (cap) {
-				memcpy(items, ret->items, cap * sizeof *items);
-				memcpy(more_ids, ids, cap * sizeof *ids);
-			}
-			ret->items = items;
-			ids = more_ids;
-			cap = cap ? cap * 2 : 16;
-		}
-		ids[ret->count] = db_i64(q, COL_experiment_list_id);
-		e = &ret->items[ret->count++];
-		e->id = db_text(a, q, COL_experiment_list_id);
-		e->name = db_text(a, q, COL_experiment_list_name);
-		e->created_ms = db_i64(q, COL_experiment_list_created_ms);
-		e->changed_ms = e->created_ms;
-		e->description = db_text(a, q, COL_experiment_list_description);
-		e->archived = db_i64(q, COL_experiment_list_archived) != 0;
-		rc = 0;
+		rc = db_push(q, a, &ids, &n, err, db_i64(q, COL_experiment_list_id));
+		if (!rc)
+			rc = db_push(q, a, &ret->items, &ret->count, err,
+				     (struct query_experiment){
+					     .id = db_text(a, q, COL_experiment_list_id),
+					     .name = db_text(a, q, COL_experiment_list_name),
+					     .created_ms = db_i64(q, COL_experiment_list_created_ms),
+					     .changed_ms = db_i64(q, COL_experiment_list_created_ms),
+					     .description = db_text(a, q, COL_experiment_list_description),
+					     .archived = db_i64(q, COL_experiment_list_archived) != 0 });
 	}
 	return rc ? rc : count_experiment_runs(d, ret, ids, err);
 }
@@ -163,13 +146,6 @@ static int find_run_id(struct db *d, const char *id, int64_t *ret, char uuid[33]
 	return rc || found ? rc : readers_missing(d, id, err);
 }
 
-static int load_one_run(struct db *d, int64_t id, struct arena *a, struct query_run *ret, struct err *err)
-{
-	int rc = detail_load(d, id, a, ret, err);
-
-	return rc ? rc : detail_load_rest(d, id, a, ret, err);
-}
-
 int query_run_id(struct store *s, const char *prefix, char ret[33], struct err *err)
 {
 	int64_t run_id;
@@ -183,43 +159,58 @@ int query_run_id(struct store *s, const char *prefix, char ret[33], struct err *
 	return rc;
 }
 
-int query_run(struct store *s, const char *id, struct arena *a, struct query_run *ret, struct err *err)
+struct run_load {
+	const char *id;
+	bool series;
+};
+
+static int load_one_run(struct db *d, const struct run_load *l, struct arena *a, struct query_run *ret, struct err *err)
 {
-	struct query_run run = { 0 };
 	int64_t run_id = 0;
 	char uuid[33];
+	int rc = find_run_id(d, l->id, &run_id, uuid, err);
+
+	if (!rc)
+		rc = detail_load(d, run_id, a, ret, err);
+	if (!rc)
+		rc = detail_load_rest(d, run_id, a, ret, err);
+	return rc || !l->series ? rc : detail_load_series(d, run_id, a, ret, err);
+}
+
+static int read_one_run(struct store *s, const struct run_load *l, struct arena *a, struct query_run *ret,
+			struct err *err)
+{
+	struct query_run run = { 0 };
 	struct db *d;
 	int rc = readers_take(s, &d, err);
 
 	if (rc)
 		return rc;
-	rc = find_run_id(d, id, &run_id, uuid, err);
-	if (!rc)
-		rc = load_one_run(d, run_id, a, &run, err);
+	rc = load_one_run(d, l, a, &run, err);
 	readers_give(s, d);
 	if (!rc)
 		*ret = run;
 	return rc;
 }
 
+int query_run(struct store *s, const char *id, struct arena *a, struct query_run *ret, struct err *err)
+{
+	return read_one_run(s, &(struct run_load){ .id = id }, a, ret, err);
+}
+
 int query_run_series(struct store *s, const char *id, struct arena *a, struct query_run *ret, struct err *err)
 {
-	struct query_run run = { 0 };
-	int64_t run_id = 0;
-	char uuid[33];
-	struct db *d;
-	int rc = readers_take(s, &d, err);
+	return read_one_run(s, &(struct run_load){ .id = id, .series = true }, a, ret, err);
+}
 
-	if (rc)
-		return rc;
-	rc = find_run_id(d, id, &run_id, uuid, err);
-	if (!rc)
-		rc = load_one_run(d, run_id, a, &run, err);
-	if (!rc)
-		rc = detail_load_series(d, run_id, a, &run, err);
-	readers_give(s, d);
-	if (!rc)
-		*ret = run;
+int query_pairs_read(struct db *d, struct db_rows *q, struct arena *a, struct query_kvs *ret, struct err *err)
+{
+	int rc = 0;
+
+	while (!rc && (rc = db_next(d, q, err)) > 0)
+		rc = db_push(q, a, &ret->items, &ret->count, err,
+			     (struct query_kv){ db_text(a, q, COL_environment_of_run_name),
+						db_text(a, q, COL_environment_of_run_value) });
 	return rc;
 }
 

@@ -7,6 +7,8 @@
 #include "tracker/base/arena.h"
 #include "tracker/base/err.h"
 
+struct db;
+struct db_rows;
 struct filter_mlflow;
 struct store;
 
@@ -222,6 +224,9 @@ int query_keys(struct store *s, const char *experiment, struct arena *a, struct 
 /* The series that dptrain writes for each parameter or layer: returns the length of the group's name
  * ("grad_norm/conv1.weight": 9). 0: the series is of the run as a whole. */
 size_t query_layer_group(const char *key);
+
+/* Reads the rows of a started query whose columns are those of environment_of_run, or which is named so. */
+int query_pairs_read(struct db *d, struct db_rows *q, struct arena *a, struct query_kvs *ret, struct err *err);
 
 /* The address of `below` ("<run>/artifacts") for MLflow's clients, in the arena. location: of the experiment, "" for
  * artifacts in the store. A query part of location stays at the end. NULL: out of memory. */

@@ -44,18 +44,6 @@ static struct registered_version rows_version(struct arena *a, struct db_rows *q
 	};
 }
 
-/* Reads a started query with the columns of registered_tags. */
-static int read_registry_tags(struct db *d, struct db_rows *q, struct arena *a, struct query_kvs *ret, struct err *err)
-{
-	int rc = 0;
-
-	while (!rc && (rc = db_next(d, q, err)) > 0)
-		rc = db_push(q, a, &ret->items, &ret->count, err,
-			     (struct query_kv){ db_text(a, q, COL_registered_tags_name),
-						db_text(a, q, COL_registered_tags_value) });
-	return rc;
-}
-
 /* id: row of the registered model. */
 static int rows_model_tags(struct db *d, int64_t id, struct arena *a, struct registered_model *m, struct err *err)
 {
@@ -63,7 +51,7 @@ static int rows_model_tags(struct db *d, int64_t id, struct arena *a, struct reg
 	struct db_rows *q;
 	int rc = db_start(d, &q, DB_registered_tags, err, "i", id);
 
-	rc = rc ? rc : read_registry_tags(d, q, a, &tags, err);
+	rc = rc ? rc : query_pairs_read(d, q, a, &tags, err);
 	m->tags = tags.items;
 	m->tag_count = tags.count;
 	return rc;
@@ -75,7 +63,7 @@ static int rows_version_tags(struct db *d, int64_t id, struct arena *a, struct r
 	struct db_rows *q;
 	int rc = db_start(d, &q, DB_version_tags, err, "ii", id, v->version);
 
-	rc = rc ? rc : read_registry_tags(d, q, a, &tags, err);
+	rc = rc ? rc : query_pairs_read(d, q, a, &tags, err);
 	v->tags = tags.items;
 	v->tag_count = tags.count;
 	return rc;
@@ -104,6 +92,16 @@ static int rows_model_latest(struct db *d, int64_t id, struct arena *a, struct r
 	for (i = 0; i < m->latest_count && !rc; i++)
 		rc = rows_version_tags(d, id, a, &m->latest[i], err);
 	return rc;
+}
+
+/* Reads tags, aliases and the newest versions. */
+static int rows_model_parts(struct db *d, int64_t id, struct arena *a, struct registered_model *m, struct err *err)
+{
+	int rc = rows_model_tags(d, id, a, m, err);
+
+	if (!rc)
+		rc = rows_model_aliases(d, id, a, m, err);
+	return rc ? rc : rows_model_latest(d, id, a, m, err);
 }
 
 /* --- searches ------------------------------------------------------------------------------------------------- */
@@ -287,8 +285,6 @@ static int compare_registered_hits(const void *x, const void *y, void *arg)
 static int copy_out_model(struct registry_search *s, const struct registered_hit *h, struct arena *a,
 			  struct registered_model *ret)
 {
-	int rc;
-
 	*ret = h->m;
 	ret->tags = NULL;
 	ret->tag_count = 0;
@@ -296,10 +292,7 @@ static int copy_out_model(struct registry_search *s, const struct registered_hit
 	ret->description = arena_strdup(a, h->m.description);
 	if (!ret->name || !ret->description)
 		return err_nomem(s->err, NULL);
-	rc = rows_model_tags(s->d, h->id, a, ret, s->err);
-	if (!rc)
-		rc = rows_model_aliases(s->d, h->id, a, ret, s->err);
-	return rc ? rc : rows_model_latest(s->d, h->id, a, ret, s->err);
+	return rows_model_parts(s->d, h->id, a, ret, s->err);
 }
 
 static int copy_out_version(struct registry_search *s, const struct registered_hit *h, struct arena *a,
@@ -339,46 +332,32 @@ static int turn_to_place(struct registry_search *s, struct arena *a, struct regi
 	return p->from + p->count < s->count && !p->next ? err_nomem(s->err, NULL) : 0;
 }
 
-static int page_of_models(struct registry_search *s, struct arena *a, void *ret)
+/* Fills a list of registered models, or of versions. */
+static int copy_out_page(struct registry_search *s, struct arena *a, void *ret)
 {
-	struct registered_models list = { 0 };
+	struct registered_models *models = ret;
+	struct registered_versions *versions = ret;
 	struct registry_page p = { 0 };
 	size_t i;
 	int rc = turn_to_place(s, a, &p);
 
 	if (rc)
 		return rc;
-	list = (struct registered_models){ arena_array(a, p.count + 1, sizeof *list.items), p.count, p.next };
-	if (!list.items)
+	if (s->versions)
+		*versions = (struct registered_versions){ arena_array(a, p.count + 1, sizeof *versions->items),
+							  p.count, p.next };
+	else
+		*models = (struct registered_models){ arena_array(a, p.count + 1, sizeof *models->items), p.count,
+						      p.next };
+	if (s->versions ? !versions->items : !models->items)
 		return err_nomem(s->err, NULL);
 	for (i = 0; i < p.count && !rc; i++)
-		rc = copy_out_model(s, &s->hits[p.from + i], a, &list.items[i]);
-	if (!rc)
-		*(struct registered_models *)ret = list;
+		rc = s->versions ? copy_out_version(s, &s->hits[p.from + i], a, &versions->items[i])
+				 : copy_out_model(s, &s->hits[p.from + i], a, &models->items[i]);
 	return rc;
 }
 
-static int page_of_versions(struct registry_search *s, struct arena *a, void *ret)
-{
-	struct registered_versions list = { 0 };
-	struct registry_page p = { 0 };
-	size_t i;
-	int rc = turn_to_place(s, a, &p);
-
-	if (rc)
-		return rc;
-	list = (struct registered_versions){ arena_array(a, p.count + 1, sizeof *list.items), p.count, p.next };
-	if (!list.items)
-		return err_nomem(s->err, NULL);
-	for (i = 0; i < p.count && !rc; i++)
-		rc = copy_out_version(s, &s->hits[p.from + i], a, &list.items[i]);
-	if (!rc)
-		*(struct registered_versions *)ret = list;
-	return rc;
-}
-
-static int run_search(struct store *store, struct registry_search *s, struct arena *a,
-		      int (*page)(struct registry_search *s, struct arena *a, void *ret), void *ret)
+static int run_search(struct store *store, struct registry_search *s, struct arena *a, void *ret)
 {
 	struct filter_mlflow text = { s->versions ? FILTER_VERSIONS : FILTER_REGISTERED, s->o->filter, s->o->order,
 				      s->o->order_count };
@@ -391,7 +370,7 @@ static int run_search(struct store *store, struct registry_search *s, struct are
 	if (!rc) {
 		rc = load_registered_hits(s);
 		if (!rc)
-			rc = page(s, a, ret);
+			rc = copy_out_page(s, a, ret);
 		readers_give(store, s->d);
 	}
 	arena_free(s->a);
@@ -402,16 +381,24 @@ int registered_search(struct store *store, const struct registered_opts *o, stru
 		      struct registered_models *ret, struct err *err)
 {
 	struct registry_search s = { .o = o, .err = err };
+	struct registered_models list;
+	int rc = run_search(store, &s, a, &list);
 
-	return run_search(store, &s, a, page_of_models, ret);
+	if (!rc)
+		*ret = list;
+	return rc;
 }
 
 int registered_versions_search(struct store *store, const struct registered_opts *o, struct arena *a,
 			       struct registered_versions *ret, struct err *err)
 {
 	struct registry_search s = { .o = o, .err = err, .versions = true };
+	struct registered_versions list;
+	int rc = run_search(store, &s, a, &list);
 
-	return run_search(store, &s, a, page_of_versions, ret);
+	if (!rc)
+		*ret = list;
+	return rc;
 }
 
 /* Keeps the aliases of the version. */
@@ -442,11 +429,7 @@ static int find_registered_model(struct db *d, const char *name, struct arena *a
 	id = db_i64(q, COL_registered_rows_id);
 	*m = rows_model(a, q);
 	db_stop(q);
-	rc = rows_model_tags(d, id, a, m, err);
-	if (!rc)
-		rc = rows_model_aliases(d, id, a, m, err);
-	if (!rc)
-		rc = rows_model_latest(d, id, a, m, err);
+	rc = rows_model_parts(d, id, a, m, err);
 	for (i = 0; i < m->latest_count && !rc; i++)
 		rc = keep_aliases(m, a, &m->latest[i], err);
 	return rc;
