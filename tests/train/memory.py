@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 
-from helper import DPTRAIN, Folder, check, dptrain, environment, fast, finish, kernel_choices, read_run, sanitized, start
+from helper import Folder, check, dptrain, environment, fast, finish, kernel_choices, program, read_run, sanitized, start
 
 BIG = "--model resnet20 -b 512 --deterministic"
 GPT = "--model gpt2-124m -b 2 --seq-len 128 --opt adamw --lr 1e-4 "
@@ -113,7 +113,7 @@ def refused():
 def on_terminal(*flags, env=None, interrupt=""):
     """Runs dptrain on a terminal; sends SIGINT when `interrupt` appears there. Returns (exit code, output)."""
     above, below = os.openpty()
-    p = subprocess.Popen([DPTRAIN, *map(str, flags)], env=environment(env), stdin=subprocess.DEVNULL, stdout=below, stderr=below)
+    p = subprocess.Popen([program(env), *map(str, flags)], env=environment(env), stdin=subprocess.DEVNULL, stdout=below, stderr=below)
     os.close(below)
     said = b""
     while True:

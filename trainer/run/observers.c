@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* observers.c: what is done after each step and each epoch, as one table in the order in which it is done. */
+/* observers.c: what is done after each step, and after each epoch: two tables, in the order in which it is done. */
 #include "trainer/run/observers.h"
 
 #include <math.h>
@@ -11,30 +11,9 @@
 #include "trainer/run/nonfinite.h"
 #include "trainer/state/tensor_files.h"
 
-struct observer {
-	int (*after_step)(struct training *t, const struct step_result *r);
-	/* Called with the results of an epoch that is over, before the next one begins. */
-	int (*after_epoch)(struct training *t, const struct epoch_summary *s);
-};
-
 static bool training_reads_tokens(const struct training *t)
 {
 	return t->e->subject.data->kind == SAMPLE_TOKENS;
-}
-
-/* Returns the training seconds of the open epoch, including those before a restart. */
-static double epoch_seconds(const struct training *t)
-{
-	return t->at.seconds + clock_mono_s() - t->epoch_start_s;
-}
-
-struct checkpoint_state observers_position(const struct training *t)
-{
-	struct checkpoint_state at = t->at;
-
-	if (at.epoch_is_open)
-		at.seconds = epoch_seconds(t);
-	return at;
 }
 
 static int count_step(struct training *t, const struct step_result *r)
@@ -215,10 +194,7 @@ static int stop_when_asked(struct training *t, const struct step_result *r)
 	return 0;
 }
 
-/* ---- evaluations and epochs: a run that stops leaves them open ---- */
-
-/* --save-best chooses by points as they are recorded, but does not read the record. */
-static void note_metric(struct training *t, const struct eval_metrics *p)
+void observers_note_metric(struct training *t, const struct eval_metrics *p)
 {
 	const char *key = t->e->rank.cfg->save_best;
 
@@ -226,191 +202,40 @@ static void note_metric(struct training *t, const struct eval_metrics *p)
 		t->has_metric = true;
 }
 
-static int note_epoch_metric(struct training *t, const struct epoch_summary *s)
+/* --save-best chooses by points as they are recorded, but does not read the record. */
+static int note_metric(struct training *t, const struct epoch_summary *s)
 {
 	const struct eval_metrics points = eval_metrics_of_epoch(s, training_reads_tokens(t));
 
-	note_metric(t, &points);
+	observers_note_metric(t, &points);
 	return 0;
 }
 
-/* Evaluates the set, once for a step that needs it twice. */
-static int evaluate_now(struct training *t)
-{
-	int rc = t->val_step == t->at.step ? 0 : evaluate_run(t->e, NULL, &t->val, t->err);
+/* ---- the tables ---- */
 
-	t->val_step = t->at.step;
-	t->stopped = t->val.stopped;
-	return rc;
-}
-
-static int evaluate_when_due(struct training *t)
-{
-	int64_t every = t->e->rank.cfg->eval_steps;
-	double start = clock_mono_s();
-	struct eval_metrics points;
-	int rc;
-
-	if (t->stopped || !every || t->at.step % every)
-		return 0;
-	rc = evaluate_now(t);
-	t->epoch_start_s += clock_mono_s() - start; /* an epoch's seconds are those of training alone */
-	if (rc || t->stopped)
-		return rc;
-	t->at.evaluation_is_open = false;
-	points = eval_metrics_of_evaluation(&t->val, training_reads_tokens(t), t->at.step);
-	report_points(t->report, &points);
-	note_metric(t, &points);
-	if (t->console)
-		console_validation(t->console, t->at.step, &t->val);
-	return 0;
-}
-
-static int evaluate_after_step(struct training *t, const struct step_result *r)
-{
-	(void)r;
-	return evaluate_when_due(t);
-}
-
-static int notify_epoch(struct training *t, const struct epoch_summary *s);
-
-/* Evaluates when due, passes the epoch to all observers and begins the next one. */
-static int end_epoch(struct training *t)
-{
-	struct epoch_summary s = { .epoch = t->at.epoch + 1 };
-	int rc = 0;
-
-	if (t->stopped)
-		return 0;
-	s.seconds = epoch_seconds(t);
-	s.train_loss = t->at.samples ? t->at.loss_sum / (double)t->at.samples : (double)NAN; /* 0 / 0 has a sign */
-	s.samples_per_s = (double)t->at.samples / s.seconds;
-	s.evaluated = t->e->course.evaluates && !t->e->subject.data->endless;
-	if (s.evaluated)
-		rc = evaluate_now(t);
-	s.val = t->val;
-	if (!rc && !t->stopped)
-		rc = notify_epoch(t, &s);
-	if (rc || t->stopped)
-		return rc;
-	t->at.epoch++;
-	t->at.in_epoch = 0;
-	t->at.epoch_is_open = false;
-	t->at.loss_sum = 0;
-	t->at.samples = 0;
-	t->at.seconds = 0;
-	t->epoch_start_s = clock_mono_s();
-	return 0;
-}
-
-static int end_epoch_after_step(struct training *t, const struct step_result *r)
-{
-	return r->epoch_ends ? end_epoch(t) : 0;
-}
-
-/* ---- checkpoints ---- */
-
-/* Returns true if --save-best's series has its best value so far; the same on every rank. */
-static bool is_best(struct training *t)
-{
-	const double value = t->metric;
-	bool less, has = t->has_metric;
-
-	t->has_metric = false;
-	if (!has || !isfinite(value))
-		return false;
-	less = series_best(t->e->rank.cfg->save_best)->best == SERIES_BEST_LESS;
-	if (t->at.has_best && (less ? value >= t->at.best : value <= t->at.best))
-		return false;
-	t->at.has_best = true;
-	t->at.best = value;
-	t->at.best_step = t->at.step;
-	return true;
-}
-
-static int save_when_due(struct training *t)
-{
-	const int64_t every = t->e->rank.cfg->save_steps;
-	struct checkpoint_state at;
-	bool best;
-
-	if (t->stopped || !t->e->course.saves)
-		return 0;
-	best = is_best(t);
-	if (!t->saver || (!best && (!every || t->at.step % every)))
-		return 0;
-	at = observers_position(t);
-	return checkpoint_writer_save(t->saver, &at, t->err);
-}
-
-static int save_after_step(struct training *t, const struct step_result *r)
-{
-	(void)r;
-	return save_when_due(t);
-}
-
-/* ---- the table ---- */
-
-static const struct observer observers[] = {
-	{ count_step, NULL },
-	{ record_step, record_epoch },
-	{ record_trace, NULL },
-	{ record_watched_step, NULL },
-	{ print_step, print_epoch },
-	{ check_values, NULL },
-	{ check_spike, NULL },
-	{ save_first_gradients, NULL },
-	{ stop_when_asked, NULL },
-	{ evaluate_after_step, NULL },
-	{ end_epoch_after_step, NULL }, /* calls the second column */
-	{ save_after_step, note_epoch_metric },
+static int (*const after_step[])(struct training *t, const struct step_result *r) = {
+	count_step, record_step, record_trace, record_watched_step, print_step,
+	check_values, check_spike, save_first_gradients, stop_when_asked,
 };
 
-#define OBSERVERS (sizeof(observers) / sizeof(observers[0]))
-
-static int notify_epoch(struct training *t, const struct epoch_summary *s)
-{
-	int rc = 0;
-
-	for (size_t i = 0; !rc && i < OBSERVERS; i++)
-		rc = observers[i].after_epoch ? observers[i].after_epoch(t, s) : 0;
-	return rc;
-}
+static int (*const after_epoch[])(struct training *t, const struct epoch_summary *s) = {
+	record_epoch, print_epoch, note_metric,
+};
 
 int observers_after_step(struct training *t, const struct step_result *r)
 {
 	int rc = 0;
 
-	if (r->blank) {
-		observers_skip_step(t);
-		return 0;
-	}
-	for (size_t i = 0; !rc && i < OBSERVERS; i++)
-		rc = observers[i].after_step(t, r);
+	for (size_t i = 0; !rc && i < sizeof(after_step) / sizeof(after_step[0]); i++)
+		rc = after_step[i](t, r);
 	return rc;
 }
 
-void observers_skip_step(struct training *t)
+int observers_after_epoch(struct training *t, const struct epoch_summary *s)
 {
-	t->stopped = true;
-}
+	int rc = 0;
 
-int observers_catch_up(struct training *t)
-{
-	bool evaluates = t->at.evaluation_is_open,
-	     ends = t->at.epoch_is_open && t->at.in_epoch == t->e->course.steps_per_epoch;
-	int rc = evaluates ? evaluate_when_due(t) : 0;
-
-	if (!rc && ends)
-		rc = end_epoch(t);
-	return rc || !(evaluates || ends) ? rc : save_when_due(t);
-}
-
-bool observers_due(const struct training *t, int64_t step)
-{
-	const struct run_config *cfg = t->e->rank.cfg;
-	const struct train_schedule *c = &t->e->course;
-
-	return (cfg->eval_steps && step % cfg->eval_steps == 0) || (cfg->save_steps && step % cfg->save_steps == 0) ||
-	       (cfg->dump_grads && step == 1) || step % c->steps_per_epoch == 0 || step >= c->steps_end || t->range;
+	for (size_t i = 0; !rc && i < sizeof(after_epoch) / sizeof(after_epoch[0]); i++)
+		rc = after_epoch[i](t, s);
+	return rc;
 }

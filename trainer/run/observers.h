@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* observers.h: what is done after each step and each epoch of a training: records, console, checks, evaluations,
- * checkpoints; and the state that these share with the loop (train.c). */
+/* observers.h: what is done after each step and each epoch of a training: records, console, checks; the loop, with
+ * evaluations and checkpoints; and the state that these share. */
 #ifndef DPT_RUN_OBSERVERS_H
 #define DPT_RUN_OBSERVERS_H
 
@@ -28,20 +28,21 @@ struct training {
 	int stop_code;
 };
 
-/* Passes a finished step to all observers, in the order of their table. A failure of one ends the run. */
+/* Pass a finished step, or an epoch before the next one begins, to all observers, in the order of their table. A
+ * failure of one ends the run. */
 int observers_after_step(struct training *t, const struct step_result *r);
+int observers_after_epoch(struct training *t, const struct epoch_summary *s);
 
-/* Skips a step that had no data when an end was requested. */
-void observers_skip_step(struct training *t);
+/* Notes the point that --save-best chooses by, if p has one. */
+void observers_note_metric(struct training *t, const struct eval_metrics *p);
 
-/* Runs what was due after the last step of a resumed run when it was stopped. */
-int observers_catch_up(struct training *t);
+/* ---- loop.c ---- */
 
-/* Returns true if a task is due after that step, which must be over and the last one begun. */
-bool observers_due(const struct training *t, int64_t step);
+/* Runs the steps that are left. On return they are over and passed to the observers. */
+int loop_run(struct training *t);
 
 /* Returns the position of the run, with the training seconds of the open epoch. */
-struct checkpoint_state observers_position(const struct training *t);
+struct checkpoint_state loop_position(const struct training *t);
 
 /* ---- console.c ----
  *

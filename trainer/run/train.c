@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* train.c: the training loop of one rank, from opening to its exit code. */
+/* train.c: the training of one rank, from opening to its exit code. */
 #include "trainer/run/observers.h"
 
 #include <math.h>
@@ -11,51 +11,6 @@
 #include "trainer/state/tensor_files.h"
 
 #define RANGE_TEXT_MAX 4096
-
-/* Handles finished steps; all: leaves none in progress. */
-static int finish_steps(struct training *t, bool all)
-{
-	struct step_result r;
-	int rc;
-
-	while ((rc = step_end(t->e, all, &r, t->err)) == 1) {
-		rc = observers_after_step(t, &r);
-		if (rc)
-			return rc;
-	}
-	return rc;
-}
-
-/* Begins a step and returns like step_begin. After a failure the steps before it are finished and reported. */
-static int begin_step(struct training *t)
-{
-	struct err why;
-	int rc = step_begin(t->e, t->err);
-
-	if (rc >= 0)
-		return rc;
-	why = *t->err;
-	finish_steps(t, true);
-	*t->err = why;
-	return rc;
-}
-
-static int run_training_steps(struct training *t)
-{
-	struct engine *e = t->e;
-	int begun = 1, rc = engine_begin(e, t->err);
-
-	t->epoch_start_s = clock_mono_s();
-	if (!rc)
-		rc = observers_catch_up(t);
-	while (!rc && begun && e->step < e->course.steps_end && !t->stopped) {
-		begun = begin_step(t);
-		if (!begun)
-			observers_skip_step(t);
-		rc = begun < 0 ? begun : finish_steps(t, observers_due(t, e->step));
-	}
-	return rc ? rc : finish_steps(t, true);
-}
 
 static int save_weights(struct training *t, const char *path, struct err *err)
 {
@@ -113,7 +68,7 @@ static int run_test_only(struct training *t)
 /* Writes the last checkpoint; returns true if rank 0 has it. */
 static bool save_last(struct training *t)
 {
-	struct checkpoint_state at = observers_position(t);
+	struct checkpoint_state at = loop_position(t);
 	struct err err = ERR_INIT;
 
 	if (!t->e->course.saves)
@@ -299,7 +254,7 @@ static int run_training(struct training *t)
 			 (long long)t->at.step);
 	if (t->console)
 		console_heading(t->console, report_dir(t->report));
-	rc = run_training_steps(t);
+	rc = loop_run(t);
 	if (t->console)
 		console_table(t->console);
 	if (rc)
