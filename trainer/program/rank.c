@@ -59,8 +59,8 @@ struct strategy_opts rank_sharing(const struct rank *r)
 				       .zero_stage = zero_stage(cfg),
 				       .unit_is_layer = cfg->fsdp_unit == CONFIG_UNIT_LAYER,
 				       .reshard = cfg->reshard_after_forward,
-				       .shard_degree = (int)(cfg->strategy == STRATEGY_pdp ?
-							     cfg->world / config_stages(cfg) : cfg->shard_degree),
+				       .shard_degree = cfg->strategy == STRATEGY_pdp ? rank_parts(cfg)
+										     : (int)cfg->shard_degree,
 				       .gather_prefetch = (int)cfg->gather_prefetch,
 				       .sync_each_batch = cfg->sync_each_batch,
 				       .devices = (int)cfg->dp_devices,
@@ -72,7 +72,12 @@ struct strategy_opts rank_sharing(const struct rank *r)
 
 int rank_share(const struct rank *r)
 {
-	return r->seat->rank / (int)config_stages(r->cfg);
+	return strategy_share(r->seat->rank, r->seat->world, (int)config_stages(r->cfg)).part;
+}
+
+int rank_parts(const struct run_config *cfg)
+{
+	return strategy_share(0, cfg->world, (int)config_stages(cfg)).parts;
 }
 
 /* Threads of one layer wait for each other: with fewer cores than threads every wait takes a time slice. */

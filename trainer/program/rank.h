@@ -43,7 +43,8 @@ struct comm *rank_comm(const struct rank *r); /* communicator for the host's col
 struct precision rank_precision(const struct rank *r);
 
 struct strategy_opts rank_sharing(const struct rank *r); /* options of the ranks' strategy */
-int rank_share(const struct rank *r); /* the part of each global batch that it computes, of world / stages parts */
+int rank_share(const struct rank *r); /* the part of each global batch that it computes, of rank_parts */
+int rank_parts(const struct run_config *cfg);
 /* Returns the compute threads: --threads; where results need not depend on it alone, at most the cores of the rank. */
 int rank_threads(const struct rank *r);
 struct kernel_env rank_env(const struct rank *r); /* environment of kernels without communication */

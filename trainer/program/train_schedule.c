@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "tracker/base/round.h"
-#include "trainer/strategies/strategy.h"
+#include "trainer/program/rank.h"
 
 static bool has_evaluation(const struct run_config *cfg, const struct dataset *d)
 {
@@ -54,7 +54,7 @@ int train_schedule_make(struct train_schedule *ret, const struct run_config *cfg
 				    .global_batch = cfg->global_batch_size,
 				    .micro = cfg->batch_size * config_stages(cfg),
 				    .leaf = cfg->deterministic ? leaf_samples(cfg) : 0,
-				    .world = cfg->world / (int)config_stages(cfg),
+				    .world = rank_parts(cfg),
 				    .seed = (uint64_t)cfg->seed,
 				    .order = choose_sampler_order(cfg, d),
 				    .window = pages->lanes ? min_int64(cfg->shuffle_window, pages->samples)
@@ -70,7 +70,7 @@ int train_schedule_make(struct train_schedule *ret, const struct run_config *cfg
 	c.eval = (struct sampler){ .n_samples = d->n_samples[SPLIT_VAL],
 				   .global_batch = cfg->batch_size * cfg->world,
 				   .micro = cfg->batch_size * config_stages(cfg),
-				   .world = cfg->world / (int)config_stages(cfg) };
+				   .world = rank_parts(cfg) };
 	c.steps_per_epoch = cfg->test_only ? 1 : sampler_steps(&c.train);
 	c.lr = lr_schedule_make(cfg, c.steps_per_epoch);
 	c.steps_total = lr_schedule_steps_total(cfg, c.steps_per_epoch);

@@ -12,6 +12,7 @@
 #include "trainer/data/formats/synthetic.h"
 #include "trainer/data/tokenizer/tokenizer.h"
 #include "trainer/launch/machine.h"
+#include "trainer/program/rank.h"
 
 #define REASONS_SAID 4 /* why something is left out, in a line */
 
@@ -103,12 +104,6 @@ static int open_token_batch(struct subject_opening *o, struct err *err)
 				   err);
 }
 
-/* Returns into how many parts a set is divided: the ranks of a pipeline read the same part. */
-static int count_data_parts(const struct run_config *cfg)
-{
-	return cfg->world / (int)config_stages(cfg);
-}
-
 /* Opens --data-path with the options of the flags, and checks flags that need each other. */
 static int open_data_folder(struct subject_opening *opening, struct err *err)
 {
@@ -131,7 +126,7 @@ static int open_data_folder(struct subject_opening *opening, struct err *err)
 				  .max_unreadable = cfg->max_unreadable,
 				  .data_timeout_s = cfg->data_timeout,
 				  .read_ahead = cfg->read_ahead > 0 ? (int)cfg->read_ahead : 0,
-				  .parts = count_data_parts(cfg),
+				  .parts = rank_parts(cfg),
 				  .cache = cfg->cache,
 				  .peers = opening->peers,
 				  .planned = cfg->command == COMMAND_PLAN,
@@ -341,7 +336,7 @@ static int settle_token_flags(struct run_config *cfg, const struct workload *s, 
 /* The ranks of this machine may keep half of the free memory. */
 static void set_window_limits(const struct run_config *cfg, struct dataset *d)
 {
-	const int parts = count_data_parts(cfg);
+	const int parts = rank_parts(cfg);
 	const int64_t lanes = cfg->global_batch_size < WINDOW_LANES ? cfg->global_batch_size : WINDOW_LANES;
 
 	d->ops->hold(d, &(struct dataset_windows){ .window = cfg->shuffle_window,

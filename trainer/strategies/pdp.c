@@ -14,7 +14,7 @@
 
 static int own_stage(const struct strategy_opts *o)
 {
-	return o->rank % o->stages;
+	return strategy_share(o->rank, o->world, o->stages).stage;
 }
 
 static bool is_persistent(const struct tensor *t)
@@ -74,9 +74,10 @@ static int pdp_lay(struct graph *model, const struct strategy_opts *o, struct er
 
 static struct strategy_part pdp_holds(const struct tensor *t, const struct strategy_opts *o, int rank)
 {
-	bool held = !t->stages || t->stages & stage_bit(rank % o->stages);
+	const struct strategy_share s = strategy_share(rank, o->world, o->stages);
+	const bool held = !t->stages || t->stages & stage_bit(s.stage);
 
-	return held ? units_part(&t->shard, shape_count(&t->shape), rank / o->stages) : (struct strategy_part){ 0, 0 };
+	return held ? units_part(&t->shard, shape_count(&t->shape), s.part) : (struct strategy_part){ 0, 0 };
 }
 
 /* ---- crossing tensors ---- */
@@ -427,17 +428,17 @@ static int pdp_rewrite(struct graph *g, const struct strategy_opts *o, struct er
 
 static int pdp_group_of(const struct strategy_opts *o, enum group kind, int rank)
 {
-	int stage = rank % o->stages;
+	const struct strategy_share s = strategy_share(rank, o->world, o->stages);
 
 	switch (kind) {
 	case GROUP_PIPELINE:
-		return rank / o->stages;
+		return s.part;
 	case GROUP_REPLICA:
-		return shares_moments(o) ? -1 : stage;
+		return shares_moments(o) ? -1 : s.stage;
 	case GROUP_SHARD:
-		return shares_moments(o) ? stage : -1;
+		return shares_moments(o) ? s.stage : -1;
 	case GROUP_ENDS:
-		return stage == 0 || stage == o->stages - 1 ? rank / o->stages : -1;
+		return s.stage == 0 || s.stage == o->stages - 1 ? s.part : -1;
 	default:
 		return -1;
 	}

@@ -161,6 +161,13 @@ void share_place_of_term(struct graph *g, const struct tensor *grad)
 	term->life = grad->life;
 }
 
+struct strategy_share strategy_share(int rank, int world, int stages)
+{
+	const int n = stages > 1 ? stages : 1;
+
+	return (struct strategy_share){ .part = rank / n, .parts = world / n, .stage = rank % n };
+}
+
 int64_t share_part(const struct strategy_opts *o, int64_t samples, int parts)
 {
 	int64_t size = (samples + parts - 1) / parts;
@@ -176,12 +183,6 @@ int64_t share_part(const struct strategy_opts *o, int64_t samples, int parts)
 /* ---- sums along the reduction tree ----
  *
  * The programs of all micro-batches store terms; that of the last one adds them up. */
-
-/* Returns the number of parts that share the leaves: ranks, or pipelines, whose stages all have the same leaves. */
-static int terms_parts(const struct strategy_opts *o)
-{
-	return o->stages > 1 ? o->world / o->stages : o->world;
-}
 
 bool terms_wanted(const struct strategy_opts *o)
 {
@@ -210,11 +211,12 @@ static void terms_add_up(struct graph *g, struct tensor *terms, const struct str
 
 	if (graph_failed(g))
 		return;
-	n = terms_parts(o) > 1 ? allreduce_add(g, terms, o->room, STREAM_COMM) : term_fold_add(g, terms, o->room);
+	n = strategy_share(o->rank, o->world, o->stages).parts > 1 ? allreduce_add(g, terms, o->room, STREAM_COMM)
+								   : term_fold_add(g, terms, o->room);
 	if (!n)
 		return;
 	n->group = o->dealt_to;
-	if (terms_parts(o) == 1)
+	if (strategy_share(o->rank, o->world, o->stages).parts == 1)
 		n->phase = PHASE_BACKWARD;
 	graph_move(g, n->id, at);
 }

@@ -260,7 +260,8 @@ void units_cut(struct units *ret, struct graph *g, const struct strategy_opts *o
 	const struct unit_use *uses;
 	int n = 0;
 
-	*ret = (struct units){ .ranks = o->shard_degree, .own = o->rank / o->stages % o->shard_degree };
+	*ret = (struct units){ .ranks = o->shard_degree,
+			       .own = strategy_share(o->rank, o->world, o->stages).part % o->shard_degree };
 	for (int i = 0; i < g->n_tensors && !graph_failed(g); i++)
 		if (is_param(g->tensors[i]))
 			cut_param_range(g, g->tensors[i], o, ret->own);

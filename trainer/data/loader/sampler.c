@@ -246,10 +246,9 @@ int64_t window_lane(const struct window *w, int64_t position)
 
 struct range range_part(struct range r, int rank, int world)
 {
-	int64_t n = r.end - r.begin, each = n / world, extra = n % world;
-	int64_t begin = r.begin + rank * each + min_int64(rank, extra);
+	const struct reduction_tree l = reduction_tree_part(r.end - r.begin, rank, world);
 
-	return (struct range){ begin, begin + each + (rank < extra) };
+	return (struct range){ r.begin + l.first, r.begin + l.first + l.n };
 }
 
 /* Smaller sets than RASampler's 256 samples are used whole. */
