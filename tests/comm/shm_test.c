@@ -19,7 +19,7 @@
 #include "tests/comm/collectives.h"
 #include "tracker/base/clock.h"
 #include "trainer/comm/comm.h"
-#include "trainer/comm/rendezvous.h"
+#include "trainer/comm/bootstrap.h"
 #include "trainer/comm/sum.h"
 
 typedef int rank_fn(struct comm *c);
@@ -311,6 +311,23 @@ static void test_time_limit(void **state)
 
 enum trouble { NONE, NO_MEMORY, ONE_IS_MISSING, TWO_CLAIM };
 
+static struct bootstrap_opts member(const char *job, int rank, int world, double wait_s)
+{
+	return (struct bootstrap_opts){ .what = "rank", .job = job, .key = job, .listener = -1, .self = rank,
+					.count = world, .wait_s = wait_s };
+}
+
+static int share(const struct bootstrap_opts *o, int *fd, struct err *err)
+{
+	struct bootstrap *x = NULL;
+	int rc = bootstrap_open(&x, o, err);
+
+	if (!rc)
+		rc = bootstrap_share_fds(x, fd, 1, err);
+	bootstrap_close(x);
+	return rc;
+}
+
 struct meeting {
 	char job[64];
 	enum trouble trouble;
@@ -321,19 +338,19 @@ struct meeting {
 static int meet(const struct meeting *m, int rank)
 {
 	static const char *const said[] = { NULL, "no room", "rank 2 did not start",
-					    "two processes claim rank 1" };
-	struct rendezvous_opts o = { .job = m->job, .rank = rank, .world = m->world,
-				     .wait_s = m->trouble == ONE_IS_MISSING ? 1 : 30 };
+					    "two ranks claim to be rank 1" };
+	struct bootstrap_opts o = member(m->job, rank, m->world, m->trouble == ONE_IS_MISSING ? 1 : 30);
 	struct err err = ERR_INIT, failure = ERR_INIT;
 	int fd = rank == 0 && m->trouble != NO_MEMORY ? make(m->world) : -1, rc;
 
 	if (rank == 2 && m->trouble == ONE_IS_MISSING)
 		return 0;
 	if (rank == 2 && m->trouble == TWO_CLAIM)
-		o.rank = 1;
+		o.self = 1;
 	if (m->trouble == NO_MEMORY)
 		err_set(&failure, ERR_NOSPC, "no room");
-	rc = rendezvous(&o, &failure, &fd, 1, &err);
+	o.failure = &failure;
+	rc = share(&o, &fd, &err);
 	if (m->trouble != NONE)
 		return rc && strstr(err.text, said[m->trouble]) ? 0 : 1;
 	if (rc)
@@ -374,6 +391,7 @@ static void test_rendezvous(void **state)
 static void test_rank_ends_at_the_start(void **state)
 {
 	struct err err = ERR_INIT;
+	struct bootstrap_opts o;
 	double start_s = clock_mono_s();
 	int fd = make(3), status;
 	char job[64];
@@ -384,12 +402,12 @@ static void test_rank_ends_at_the_start(void **state)
 	guest = fork();
 	if (guest == 0) {
 		alarm(1);
-		rendezvous(&(struct rendezvous_opts){ .job = job, .rank = 1, .world = 3, .wait_s = 50 }, NULL, &fd, 1,
-			   &err);
+		o = member(job, 1, 3, 50);
+		share(&o, &fd, &err);
 		_exit(0);
 	}
-	assert_int_equal(rendezvous(&(struct rendezvous_opts){ .job = job, .world = 3, .wait_s = 50 }, NULL, &fd, 1,
-				    &err), ERR_PEER);
+	o = member(job, 0, 3, 50);
+	assert_int_equal(share(&o, &fd, &err), ERR_PEER);
 	assert_non_null(strstr(err.text, "rank 1 ended"));
 	assert_true(clock_mono_s() - start_s < 30);
 	waitpid(guest, &status, 0);

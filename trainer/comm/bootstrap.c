@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bootstrap.c: connects all members of a job to member 0 over TCP, authenticates both ends with the job's key, and
- * exchanges data in rounds through member 0. */
+/* bootstrap.c: connects all members of a job to member 0, authenticates both ends with the job's key, and exchanges data
+ * in rounds through member 0. */
 #include "trainer/comm/bootstrap.h"
 
 #include <errno.h>
+#include <math.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +20,11 @@
 #define MESSAGE_BYTES_MAX ((size_t)16 << 20)
 #define PENDING_MAX 64	      /* connections that are not authenticated yet, at once */
 #define HANDSHAKE_WAIT_S 30.0 /* a member sends its hello at once, as soon as its overloaded machine lets it */
-#define RETRY_S 0.05
+#define RETRY_S 0.02
+#define LINGER_S 3.0 /* members that connect this much later still receive the reason of a failure */
+#define ABSENT (-1)
+#define TOLD (-2) /* it has received the reason of a failed start */
+#define NOTICE_S 5.0 /* member 0 names the members it waits for after this time */
 #define NONCE_BYTES 32
 #define PROOF_BYTES 32
 
@@ -61,8 +66,8 @@ struct pending_member {
 struct bootstrap {
 	struct bootstrap_opts o;
 	char key[BOOTSTRAP_KEY_BYTES];
-	int self;
-	int *fd; /* by member; -1: not connected */
+	int self, listener;
+	int *fd; /* by member; or ABSENT, TOLD */
 	struct pending_member *pending;
 	uint32_t other_version;	 /* protocol version of a foreign program that connected; 0: none did */
 	unsigned char *gathered; /* the messages of all members in the last round */
@@ -90,13 +95,29 @@ static int draw_nonce(unsigned char nonce[NONCE_BYTES], struct err *err)
 	return err_set_errno(err, errno, "cannot get random bytes");
 }
 
+static int connect_once(const struct bootstrap *x, double until_s, int *ret_fd, struct err *err)
+{
+	return x->o.job ? local_socket_connect(x->o.job, ret_fd, err)
+			: tcp_connect(x->o.host, x->o.port, until_s, ret_fd, err);
+}
+
+static bool is_host(const struct bootstrap *x)
+{
+	return x->o.job ? x->o.self == 0 : x->o.listener >= 0;
+}
+
+static bool has_failed(const struct bootstrap *x)
+{
+	return x->o.failure && x->o.failure->code;
+}
+
 /* ---- member 0 ---- */
 
 static int first_missing_member(const struct bootstrap *x)
 {
 	int i = 1;
 
-	while (i < x->o.count && x->fd[i] >= 0)
+	while (i < x->o.count && x->fd[i] != ABSENT)
 		i++;
 	return i;
 }
@@ -121,10 +142,14 @@ static void accept_pending(struct bootstrap *x)
 	struct bootstrap_greeting g = { .magic = MAGIC, .version = BOOTSTRAP_VERSION };
 	struct pending_member *oldest = x->pending;
 	struct err ignored;
-	int fd = tcp_accept(x->o.listener);
+	int fd = tcp_accept(x->listener);
 
 	if (fd < 0)
 		return;
+	if (x->o.job && !local_socket_is_own(fd)) {
+		close(fd);
+		return;
+	}
 	for (int i = 0; i < PENDING_MAX && oldest->fd >= 0; i++)
 		if (x->pending[i].fd < 0 || x->pending[i].until_s < oldest->until_s)
 			oldest = &x->pending[i];
@@ -152,7 +177,8 @@ static int assign_member_number(const struct bootstrap *x, const struct bootstra
 	if (h->self < 0 || h->self >= h->count)
 		return err_set(err, ERR_USAGE, "%s %d of %d: there is no such number", what, h->self, h->count);
 	if (h->self == 0 || x->fd[h->self] >= 0)
-		return err_set(err, ERR_EXISTS, "two %ss claim to be %s %d of the job", what, what, h->self);
+		return err_set(err, ERR_EXISTS, "two %ss claim to be %s %d of the job", what, what,
+			       x->o.first + h->self);
 	return h->self;
 }
 
@@ -186,28 +212,30 @@ static int admit_pending(struct bootstrap *x, struct pending_member *s, struct e
 
 static int read_pending_hello(struct bootstrap *x, struct pending_member *s, struct err *err)
 {
-	ssize_t got = recv(s->fd, (char *)&s->hello + s->have, sizeof(s->hello) - s->have, 0);
+	const int rc = tcp_recv_part(s->fd, &s->hello, sizeof(s->hello), &s->have);
 
-	if (got < 0 && (errno == EAGAIN || errno == EINTR))
-		return 0;
-	if (got <= 0) {
+	if (rc < 0) {
 		drop_pending(s);
 		return 0;
 	}
-	s->have += (size_t)got;
 	if (s->have >= offsetof(struct bootstrap_hello, nonce) && s->hello.magic == MAGIC &&
 	    s->hello.version != BOOTSTRAP_VERSION) {
 		x->other_version = s->hello.version;
 		drop_pending(s);
 		return 0;
 	}
-	return s->have == sizeof(s->hello) ? admit_pending(x, s, err) : 0;
+	return rc ? admit_pending(x, s, err) : 0;
 }
 
 static int fail_missing_member(const struct bootstrap *x, struct err *err)
 {
+	const int missing = x->o.first + first_missing_member(x);
 	char hint[160] = "";
 
+	if (x->o.job)
+		return err_set(err, ERR_PEER, "%s %d did not start within %.0f s%s%s%s", x->o.what, missing, x->o.wait_s,
+			       x->o.origin ? ", but " : "", x->o.origin ? x->o.origin : "",
+			       x->o.origin ? ": start it, or unset these variables" : "");
 	if (x->other_version)
 		snprintf(hint, sizeof(hint),
 			 "; another dptrain connected (protocol version %u, this one %u): start the same version on "
@@ -217,7 +245,22 @@ static int fail_missing_member(const struct bootstrap *x, struct err *err)
 		snprintf(hint, sizeof(hint),
 			 "; only this machine reaches that address: use one that the other machines reach");
 	return err_set(err, ERR_PEER, "%s %d of %d did not connect to %.100s port %d within %.0f s%s", x->o.what,
-		       first_missing_member(x), x->o.count, x->o.host, x->o.port, x->o.wait_s, hint);
+		       missing, x->o.count, x->o.host, x->o.port, x->o.wait_s, hint);
+}
+
+/* Explains the end of a connected member: it has sent its reason if it could. */
+static int fail_ended_member(const struct bootstrap *x, int i, struct err *err)
+{
+	const double until_s = clock_mono_s() + RETRY_S;
+	char reason[sizeof(err->text)] = "";
+	struct message_frame f = { 0 };
+	struct err lost;
+
+	if (tcp_recv(x->fd[i], &f, sizeof(f), until_s, &lost) || !f.code)
+		return err_set(err, ERR_PEER, "%s %d ended while the %ss were starting", x->o.what, x->o.first + i,
+			       x->o.what);
+	tcp_recv(x->fd[i], reason, f.bytes < sizeof(reason) ? f.bytes : sizeof(reason) - 1, until_s, &lost);
+	return err_set(err, ERR_PEER, "%s %d could not start: %.400s", x->o.what, x->o.first + i, reason);
 }
 
 /* Polls the listener, the pending connections and the members once. */
@@ -225,7 +268,7 @@ static int poll_members(struct bootstrap *x, struct pollfd *p, double left_s, st
 {
 	int n = 0, rc = 0;
 
-	p[n++] = (struct pollfd){ .fd = x->o.listener, .events = POLLIN };
+	p[n++] = (struct pollfd){ .fd = x->listener, .events = POLLIN };
 	for (int i = 0; i < PENDING_MAX; i++) {
 		if (x->pending[i].fd >= 0 && clock_mono_s() > x->pending[i].until_s)
 			drop_pending(&x->pending[i]);
@@ -237,8 +280,7 @@ static int poll_members(struct bootstrap *x, struct pollfd *p, double left_s, st
 		return 0;
 	for (int i = 1; i < x->o.count; i++)
 		if (p[PENDING_MAX + i].revents)
-			return err_set(err, ERR_PEER, "%s %d ended while the %ss were starting", x->o.what, i,
-				       x->o.what);
+			return fail_ended_member(x, i, err);
 	for (int i = 0; !rc && i < PENDING_MAX; i++)
 		if (x->pending[i].fd >= 0 && p[1 + i].revents)
 			rc = read_pending_hello(x, &x->pending[i], err);
@@ -257,21 +299,30 @@ static void send_to_members(struct bootstrap *x, const struct message_frame *f, 
 			tcp_send(x->fd[i], bytes, f->bytes, until_s, &ignored);
 }
 
-/* Sends the reason of a failed start to all connected members. */
+/* Sends the reason of a failed start to all connected members, which leave. */
 static void refuse_members(struct bootstrap *x, const struct err *why)
 {
 	struct message_frame f = { .code = why->code, .bytes = (uint32_t)strlen(why->text) };
 
 	send_to_members(x, &f, why->text);
+	for (int i = 1; i < x->o.count; i++)
+		if (x->fd[i] >= 0) {
+			close(x->fd[i]);
+			x->fd[i] = TOLD;
+		}
 }
 
-/* Member 0: waits until all members, or enough of them by the deadline, are connected and authenticated. */
+/* Member 0: waits until all members, or enough of them by the deadline, are connected and authenticated. After a failure
+ * those that connect a little later receive the reason too. */
 static int gather_members(struct bootstrap *x, struct err *err)
 {
 	struct pollfd *p = calloc((size_t)x->o.count + PENDING_MAX + 1, sizeof(*p));
-	double until_s = clock_mono_s() + x->o.wait_s;
-	int rc = 0;
+	double until_s = clock_mono_s() + (has_failed(x) ? fmin(x->o.wait_s, LINGER_S) : x->o.wait_s);
+	double notice_s = x->o.waits ? clock_mono_s() + NOTICE_S : INFINITY;
+	struct err why = ERR_INIT;
 
+	if (has_failed(x))
+		why = *x->o.failure;
 	x->pending = calloc(PENDING_MAX, sizeof(*x->pending));
 	if (!p || !x->pending) {
 		free(p);
@@ -279,19 +330,48 @@ static int gather_members(struct bootstrap *x, struct err *err)
 	}
 	for (int i = 0; i < PENDING_MAX; i++)
 		x->pending[i].fd = -1;
-	while (!rc && first_missing_member(x) < x->o.count) {
-		double left_s = until_s - clock_mono_s();
+	while (first_missing_member(x) < x->o.count) {
+		const double left_s = until_s - clock_mono_s();
+		struct err e = ERR_INIT;
 
-		if (left_s <= 0 && enough_members(x))
+		if (why.code)
+			refuse_members(x, &why);
+		if (left_s <= 0) {
+			if (!why.code && !enough_members(x))
+				fail_missing_member(x, &why);
 			break;
-		rc = left_s <= 0 ? fail_missing_member(x, err) : poll_members(x, p, left_s, err);
+		}
+		if (clock_mono_s() > notice_s) {
+			x->o.waits(x->o.origin);
+			notice_s = INFINITY;
+		}
+		if (poll_members(x, p, left_s, &e) && !why.code) {
+			why = e;
+			until_s = clock_mono_s() + LINGER_S;
+		}
 	}
 	for (int i = 0; i < PENDING_MAX; i++)
 		if (x->pending[i].fd >= 0)
 			drop_pending(&x->pending[i]);
 	free(p);
-	if (rc)
-		refuse_members(x, err);
+	if (!why.code)
+		return 0;
+	refuse_members(x, &why);
+	return err_set(err, why.code, "%s", why.text);
+}
+
+static int listen_and_gather(struct bootstrap *x, struct err *err)
+{
+	int rc = 0;
+
+	if (x->o.job)
+		rc = local_socket_listen(x->o.job, &x->listener, err);
+	if (rc == ERR_EXISTS)
+		err_set(err, rc, "two %ss claim to be %s %d of the job", x->o.what, x->o.what, x->o.first);
+	if (!rc)
+		rc = gather_members(x, err);
+	if (x->o.job && x->listener >= 0)
+		close(x->listener);
 	return rc;
 }
 
@@ -299,10 +379,16 @@ static int gather_members(struct bootstrap *x, struct err *err)
 
 static int fail_foreign_host(const struct bootstrap *x, const char *why, struct err *err)
 {
+	char place[160];
+
+	if (x->o.job)
+		snprintf(place, sizeof(place), "the socket of job %.100s", x->o.job);
+	else
+		snprintf(place, sizeof(place), "%.100s port %d", x->o.host, x->o.port);
 	return err_set(err, ERR_PEER,
-		       "what listens at %.100s port %d is not %s 0 of this job (%s): another program, another job, or "
-		       "another DPTRAIN_JOB_KEY",
-		       x->o.host, x->o.port, x->o.what, why);
+		       "what listens at %s is not %s %d of this job (%s): another program, another job, or another "
+		       "DPTRAIN_JOB_KEY",
+		       place, x->o.what, x->o.first, why);
 }
 
 /* Exchanges proofs with member 0. ERR_PEER: the listener is not member 0 of this job. */
@@ -352,12 +438,12 @@ static int connect_to_host(struct bootstrap *x, struct err *err)
 	int fd = -1, rc;
 
 	for (;;) {
-		rc = tcp_connect(x->o.host, x->o.port, until_s, &fd, &last);
+		rc = connect_once(x, until_s, &fd, &last);
 		if (rc != ERR_PEER)
 			break;
 		if (clock_mono_s() + RETRY_S >= until_s)
-			return err_set(err, ERR_PEER, "%s 0 did not answer within %.0f s: %.300s; is that its address?",
-				       x->o.what, x->o.wait_s, last.text);
+			return err_set(err, ERR_PEER, "%s %d did not answer within %.0f s: %.300s%s", x->o.what,
+				       x->o.first, x->o.wait_s, last.text, x->o.job ? "" : "; is that its address?");
 		clock_sleep_s(RETRY_S);
 	}
 	if (rc)
@@ -365,6 +451,8 @@ static int connect_to_host(struct bootstrap *x, struct err *err)
 	rc = authenticate_with_host(x, fd, err);
 	if (rc)
 		close(fd);
+	else if (has_failed(x))
+		rc = bootstrap_round(x, NULL, 0, x->o.failure, err);
 	return rc;
 }
 
@@ -374,7 +462,7 @@ int bootstrap_open(struct bootstrap **ret, const struct bootstrap_opts *o, struc
 	int rc = 0;
 
 	if (x) {
-		*x = (struct bootstrap){ .o = *o, .self = o->self };
+		*x = (struct bootstrap){ .o = *o, .self = o->self, .listener = o->job ? -1 : o->listener };
 		snprintf(x->key, sizeof(x->key), "%s", o->key);
 		x->fd = malloc((size_t)o->count * sizeof(*x->fd));
 		x->at = calloc((size_t)o->count + 1, sizeof(*x->at));
@@ -382,9 +470,9 @@ int bootstrap_open(struct bootstrap **ret, const struct bootstrap_opts *o, struc
 	if (!x || !x->fd || !x->at)
 		rc = err_set(err, ERR_NOMEM, "out of memory: start of the %ss", o->what);
 	for (int i = 0; !rc && i < o->count; i++)
-		x->fd[i] = -1;
+		x->fd[i] = ABSENT;
 	if (!rc)
-		rc = o->listener >= 0 ? gather_members(x, err) : connect_to_host(x, err);
+		rc = is_host(x) ? listen_and_gather(x, err) : connect_to_host(x, err);
 	if (rc) {
 		bootstrap_close(x);
 		return rc;
@@ -513,24 +601,34 @@ static int read_round_answer(struct bootstrap *x, uint32_t bytes, double until_s
 	return 0;
 }
 
+/* Waits for member 0's answer; an error is the one that it has sent. */
+static int read_answer(struct bootstrap *x, struct message_frame *ret, struct err *err)
+{
+	double until_s = clock_mono_s() + 2 * x->o.wait_s;
+	char reason[sizeof(err->text)] = "";
+	struct err ignored;
+
+	if (tcp_recv(x->fd[0], ret, sizeof(*ret), until_s, err))
+		return err_prefix(err, "%s %d is lost", x->o.what, x->o.first);
+	if (!ret->code)
+		return 0;
+	tcp_recv(x->fd[0], reason, ret->bytes < sizeof(reason) ? ret->bytes : sizeof(reason) - 1, until_s, &ignored);
+	return err_set(err, ret->code, "%s", reason);
+}
+
 static int run_guest_round(struct bootstrap *x, const struct message_frame *f, const void *own, struct err *err)
 {
 	double until_s = clock_mono_s() + 2 * x->o.wait_s;
-	struct err ignored = ERR_INIT; /* member 0 may have refused already: its reason is reported */
-	char reason[sizeof(err->text)] = "";
+	struct err ignored; /* member 0 may have refused already: its reason is reported */
 	struct message_frame answer;
+	int rc;
 
 	if (!tcp_send(x->fd[0], f, sizeof(*f), until_s, &ignored))
 		tcp_send(x->fd[0], own, f->bytes, until_s, &ignored);
 	if (f->code)
 		return 0;
-	if (tcp_recv(x->fd[0], &answer, sizeof(answer), until_s, err))
-		return err_prefix(err, "%s 0 is lost", x->o.what);
-	if (!answer.code)
-		return read_round_answer(x, answer.bytes, until_s, err);
-	tcp_recv(x->fd[0], reason, answer.bytes < sizeof(reason) ? answer.bytes : sizeof(reason) - 1, until_s,
-		 &ignored);
-	return err_set(err, answer.code, "%s", reason);
+	rc = read_answer(x, &answer, err);
+	return rc ? rc : read_round_answer(x, answer.bytes, until_s, err);
 }
 
 int bootstrap_round(struct bootstrap *x, const void *own, size_t n, const struct err *failure, struct err *err)
@@ -544,7 +642,7 @@ int bootstrap_round(struct bootstrap *x, const void *own, size_t n, const struct
 	if (n > MESSAGE_BYTES_MAX)
 		return err_set(err, ERR_LIMIT, "%zu bytes for the other %ss: expected at most %zu", n, x->o.what,
 			       MESSAGE_BYTES_MAX);
-	if (x->o.listener < 0) {
+	if (!is_host(x)) {
 		rc = run_guest_round(x, &f, failed ? failure->text : own, err);
 	} else {
 		rc = failed ? err_set(&reason_sent, ERR_PEER, "%s 0 could not start: %.400s", x->o.what, failure->text)
@@ -561,4 +659,20 @@ const void *bootstrap_said(const struct bootstrap *x, int member, size_t *ret_n)
 {
 	*ret_n = x->at[member + 1] - x->at[member];
 	return x->gathered + x->at[member];
+}
+
+/* Member 0's answer is a frame, as in a round; behind it are the descriptors. */
+int bootstrap_share_fds(struct bootstrap *x, int *fd, int n, struct err *err)
+{
+	const struct message_frame f = { 0 };
+	int rc;
+
+	if (!is_host(x)) {
+		rc = read_answer(x, &(struct message_frame){ 0 }, err);
+		return rc ? rc : local_socket_take(x->fd[0], fd, n, err);
+	}
+	send_to_members(x, &f, NULL);
+	for (int i = 1; i < x->o.count; i++)
+		local_socket_pass(x->fd[i], fd, n);
+	return 0;
 }

@@ -66,7 +66,7 @@ struct comm { /* first member of each transport's own struct */
 
 int comm_self_open(struct comm **ret, struct err *err); /* world 1 */
 
-/* Makes the memory of one communicator of that many ranks, which inherit the descriptor or receive it (rendezvous.h).
+/* Makes the memory of one communicator of that many ranks, which inherit the descriptor or receive it (bootstrap.h).
  * The memory has no name and ends with its last process. The caller closes *ret_fd once the ranks have opened it. */
 int comm_shm_make(int *ret_fd, int world, struct err *err);
 

@@ -201,6 +201,16 @@ int tcp_recv(int fd, void *bytes, size_t n, double until_s, struct err *err)
 	return 0;
 }
 
+int tcp_recv_part(int fd, void *bytes, size_t n, size_t *have)
+{
+	const ssize_t got = recv(fd, (char *)bytes + *have, n - *have, 0);
+
+	if (got <= 0)
+		return should_retry_io(got) ? 0 : ERR_PEER;
+	*have += (size_t)got;
+	return *have == n;
+}
+
 static void numeric_host_name(const struct sockaddr *a, socklen_t n, char ret[TCP_NAME_BYTES])
 {
 	if (getnameinfo(a, n, ret, TCP_NAME_BYTES, NULL, 0, NI_NUMERICHOST))

@@ -2,7 +2,6 @@
 /* node_group.c: connects the launchers (bootstrap.h), then exchanges messages of one size on the connections. */
 #include "trainer/launch/node_group.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -280,18 +279,18 @@ static void forward_message(struct node_group *n, const struct node_group_word *
 static bool read_peer_message(struct node_group *n, int i, struct node_group_word *ret)
 {
 	struct launcher_peer *p = &n->peer[i];
-	ssize_t got = recv(bootstrap_fd(n->x, i), (char *)&p->word + p->have, sizeof(p->word) - p->have, 0);
+	const size_t before = p->have;
+	const int rc = tcp_recv_part(bootstrap_fd(n->x, i), &p->word, sizeof(p->word), &p->have);
 
-	if (got < 0 && (errno == EAGAIN || errno == EINTR))
-		return false;
-	if (got <= 0) {
+	if (rc < 0) {
 		mark_node_lost(n, i, "its launcher ended", ret);
 		return true;
 	}
-	p->silent_s = 0;
-	p->warned = false;
-	p->have += (size_t)got;
-	if (p->have < sizeof(p->word))
+	if (p->have > before) {
+		p->silent_s = 0;
+		p->warned = false;
+	}
+	if (!rc)
 		return false;
 	p->have = 0;
 	p->word.verdict.reason[sizeof(p->word.verdict.reason) - 1] = '\0';

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "tracker/base/log.h"
-#include "trainer/comm/rendezvous.h"
 #include "trainer/launch/machine.h"
 #include "trainer/launch/rank_env.h"
 
@@ -109,13 +108,16 @@ static int map_board(struct rank_context *s, int fd, struct err *err)
 	return 0;
 }
 
-/* Names the ranks of the job that share memory. */
-static const char *local_job(const struct rank_env *p, char ret[JOB_BYTES])
+/* The meeting of the ranks of the job that share memory: processes of one user, which need no other key. */
+static struct bootstrap_opts local_meeting(const struct rank_env *p, char job[JOB_BYTES])
 {
 	if (p->group < 0)
-		return p->job;
-	snprintf(ret, JOB_BYTES, "%s-%d", p->job, p->group);
-	return ret;
+		snprintf(job, JOB_BYTES, "%s", p->job);
+	else
+		snprintf(job, JOB_BYTES, "%s-%d", p->job, p->group);
+	return (struct bootstrap_opts){ .what = "rank", .job = job, .key = job, .listener = -1, .self = p->local_rank,
+					.count = p->local_world, .first = p->rank - p->local_rank,
+					.origin = p->origin, .waits = warn_waiting };
 }
 
 /* The machine's first rank makes the memory. When it cannot, or has failed already, the other ranks here receive the
@@ -124,15 +126,19 @@ static int share_memory(struct rank_context *s, const struct rank_env *p, double
 			struct err *err)
 {
 	char job[JOB_BYTES];
-	const struct rendezvous_opts o = { .job = local_job(p, job), .rank = s->local_rank, .world = s->local_world,
-					   .first = s->rank - s->local_rank, .wait_s = wait_s, .origin = p->origin,
-					   .waits = warn_waiting };
+	struct bootstrap_opts o = local_meeting(p, job);
 	struct err failure = *before;
+	struct bootstrap *x = NULL;
 	int fd[2] = { -1, -1 }, rc;
 
 	if (s->local_rank == 0 && !failure.code && make_memory(s, fd, &failure))
 		err_prefix(&failure, "rank %d", s->rank);
-	rc = rendezvous(&o, &failure, fd, 2, err);
+	o.wait_s = wait_s;
+	o.failure = &failure;
+	rc = bootstrap_open(&x, &o, err);
+	if (!rc)
+		rc = bootstrap_share_fds(x, fd, 2, err);
+	bootstrap_close(x);
 	s->shm_fd = fd[0];
 	if (!rc)
 		rc = map_board(s, fd[1], err);
@@ -173,15 +179,14 @@ static int open_rank_bootstrap(struct rank_context *s, const struct rank_env *p,
 void rank_context_refuse(const struct rank_env *p, const struct err *why)
 {
 	char job[JOB_BYTES];
-	const struct rendezvous_opts o = {
-		.job = local_job(p, job), .rank = p->local_rank,
-		.world = p->local_world, .first = p->rank - p->local_rank,
-		.wait_s = REFUSE_WAIT_S
-	};
+	struct bootstrap_opts o = local_meeting(p, job);
 	struct err ignored = ERR_INIT;
+	struct bootstrap *x;
 
+	o.wait_s = REFUSE_WAIT_S;
+	o.failure = why;
 	if (p->local_world > 1)
-		rendezvous(&o, why, NULL, 0, &ignored);
+		bootstrap_open(&x, &o, &ignored);
 }
 
 static int open_signal_fd(struct rank_context *s, struct err *err)

@@ -42,7 +42,7 @@ struct rank_context {
 };
 
 /* Opens the context of a process that another program started (rank_env.h): connects to the other ranks of this machine
- * (rendezvous.h), binds itself to its cores, blocks the stop signals. rank_context_close frees it; board may be NULL.
+ * (bootstrap.h), binds itself to its cores, blocks the stop signals. rank_context_close frees it; board may be NULL.
  */
 struct rank_env;
 struct rank_context_opts {
