@@ -107,7 +107,7 @@ def trained(folder):
     with open(os.path.join(folder, "dptrain", "hardware.json")) as f:
         h = json.load(f)
     check(h["threads_per_rank"] == 1, "threads: %s" % h["threads_per_rank"])
-    check({n["op"] for n in h["nodes"]} >= {"linear", "linear_dgrad", "linear_wgrad", "lmhead", "sgd"}, "nodes: %s" % {n["op"] for n in h["nodes"]})
+    check({n["op"] for n in h["nodes"]} >= {"linear", "linear_dgrad", "linear_wgrad", "lmhead", "update"}, "nodes: %s" % {n["op"] for n in h["nodes"]})
     check({c["op"] for c in h["collectives"]} == {"allreduce", "all_gather", "reduce_scatter"}, "collectives: %s" % h["collectives"])
     held(h, "the calibrated file")
     process_memory(env, h["process_bytes"])

@@ -17,7 +17,6 @@
 #include "trainer/ops/bn/bn.h"
 #include "trainer/ops/conv/conv.h"
 #include "trainer/ops/maxpool/maxpool.h"
-#include "trainer/ops/sgd/sgd.h"
 #include "trainer/ops/xent/xent.h"
 
 static const struct op test_ops[OP_COUNT] = {

@@ -23,7 +23,7 @@
 #include "trainer/ops/conv/conv.h"
 #include "trainer/ops/step_guard/step_guard.h"
 #include "trainer/ops/maxpool/maxpool.h"
-#include "trainer/ops/sgd/sgd.h"
+#include "trainer/ops/update/update.h"
 #include "trainer/ops/xent/xent.h"
 
 #define OPERANDS 8
@@ -243,7 +243,7 @@ static struct cell *unit_back(struct bench *b, struct unit *u, struct grads dy, 
 	struct cell *dstat = cell(b, DTYPE_F64, SHAPE(2 * k)), *dgamma = cell(b, DTYPE_F32, SHAPE(k)),
 		    *dbeta = cell(b, DTYPE_F32, SHAPE(k));
 	struct cell *g = NULL, *dconv = cell(b, b->low, u->y->t.shape), *dx = NULL;
-	struct sgd_attr *sgd = calloc(1, sizeof(*sgd));
+	struct update_attr *sgd = calloc(1, sizeof(*sgd));
 	struct cell *m = cell(b, DTYPE_F32, u->w->t.shape), *step = cell(b, DTYPE_F64, SHAPE(STEP_GUARD_STEP_VALUES));
 
 	u->bn.write_g = u->bn.residual || dy.b;
@@ -272,8 +272,8 @@ static struct cell *unit_back(struct bench *b, struct unit *u, struct grads dy, 
 		add(b, &(struct call){ OP_conv_dgrad, &u->conv, { dconv, wp }, { dx }, 2, 1, u->flops });
 	}
 	add(b, &(struct call){ OP_conv_wgrad, &u->conv, { u->x, dconv }, { u->dw }, 2, 1, u->flops });
-	*sgd = (struct sgd_attr){ .momentum = 0.9, .weight_decay = 1e-4 };
-	add(b, &(struct call){ OP_sgd, sgd, { u->w, u->dw, m, step }, { u->w, m }, 4, 2, 0 });
+	*sgd = (struct update_attr){ UPDATE_sgd, { .momentum = 0.9, .weight_decay = 1e-4 } };
+	add(b, &(struct call){ OP_update, sgd, { u->w, u->dw, m, step }, { u->w, m }, 4, 2, 0 });
 	if (ret_g)
 		*ret_g = g;
 	return dx;

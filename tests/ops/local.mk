@@ -7,11 +7,10 @@ op_cases = tests/ops/cases/cases.h tests/ops/cases/cases.c tests/ops/cases/add_c
 	tests/ops/cases/conv_cases.c tests/ops/cases/dropout_cases.c tests/ops/cases/embed_cases.c tests/ops/cases/gelu_cases.c \
 	tests/ops/cases/layernorm_cases.c tests/ops/cases/linear_cases.c tests/ops/cases/lmhead_cases.c tests/ops/cases/maxpool_cases.c \
 	tests/ops/cases/relu_cases.c tests/ops/cases/xent_cases.c tests/ops/cases/step/accumulate_cases.c \
-	tests/ops/cases/step/adamw_cases.c tests/ops/cases/step/cast_cases.c tests/ops/cases/step/collectives_cases.c \
-	tests/ops/cases/step/copy_cases.c tests/ops/cases/step/ema_cases.c tests/ops/cases/step/lamb_cases.c \
-	tests/ops/cases/step/lars_cases.c tests/ops/cases/step/norm_cases.c tests/ops/cases/step/pack_cases.c \
-	tests/ops/cases/step/partial_sums_cases.c tests/ops/cases/step/sgd_cases.c tests/ops/cases/step/step_guard_cases.c \
-	tests/ops/cases/step/watch_cases.c
+	tests/ops/cases/step/cast_cases.c tests/ops/cases/step/collectives_cases.c tests/ops/cases/step/copy_cases.c \
+	tests/ops/cases/step/ema_cases.c tests/ops/cases/step/norm_cases.c tests/ops/cases/step/pack_cases.c \
+	tests/ops/cases/step/partial_sums_cases.c tests/ops/cases/step/step_guard_cases.c \
+	tests/ops/cases/step/update_cases.c tests/ops/cases/step/watch_cases.c
 EXTRA_DIST += $(op_cases)
 
 cmocka_tests += tests/ops/ops_test tests/ops/grad_test tests/ops/values_test

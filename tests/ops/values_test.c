@@ -18,7 +18,7 @@
 #include "trainer/ops/step_guard/step_guard.h"
 #include "trainer/ops/maxpool/maxpool.h"
 #include "trainer/ops/norm/norm.h"
-#include "trainer/ops/sgd/sgd.h"
+#include "trainer/ops/update/update.h"
 #include "trainer/ops/xent/xent.h"
 
 static const struct precision f64 = { DTYPE_F64, DTYPE_F64, NULL };
@@ -242,12 +242,12 @@ static void test_nan_of_few_classes(void **state)
 static void test_sgd(void **state)
 {
 	struct fixture *f = *state;
-	struct sgd_attr attr = { .momentum = 0.9, .weight_decay = 0.5 };
+	struct update_attr attr = { UPDATE_sgd, { .momentum = 0.9, .weight_decay = 0.5 } };
 	struct tensor *p = tensor(f, "p", DTYPE_F64, SHAPE(1)), *m, *step;
 
 	p->grad = tensor(f, "p.grad", DTYPE_F64, SHAPE(1));
 	step = tensor(f, "step", DTYPE_F64, SHAPE(STEP_GUARD_STEP_VALUES));
-	assert_non_null(sgd_add(f->g, p, step, &attr));
+	update_add(f->g, p, step, &attr, true);
 	m = graph_find(f->g, "p.momentum");
 	assert_non_null(m);
 	ready(f);

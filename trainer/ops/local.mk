@@ -9,10 +9,6 @@ libtrainer_la_SOURCES += trainer/ops/accumulate/accumulate.h trainer/ops/accumul
 op_cpu += trainer/ops/accumulate/accumulate_cpu.c
 op_cuda += trainer/ops/accumulate/accumulate_cuda.cu
 
-libtrainer_la_SOURCES += trainer/ops/adamw/adamw.h trainer/ops/adamw/adamw.c
-op_cpu += trainer/ops/adamw/adamw_cpu.c
-op_cuda += trainer/ops/adamw/adamw_cuda.cu
-
 libtrainer_la_SOURCES += trainer/ops/add/add.h trainer/ops/add/add.c
 op_cpu += trainer/ops/add/add_cpu.c
 op_cuda += trainer/ops/add/add_cuda.cu
@@ -75,14 +71,6 @@ libtrainer_la_SOURCES += trainer/ops/step_guard/step_guard.h trainer/ops/step_gu
 op_cpu += trainer/ops/step_guard/step_guard_cpu.c
 op_cuda += trainer/ops/step_guard/step_guard_cuda.cu
 
-libtrainer_la_SOURCES += trainer/ops/lamb/lamb.h trainer/ops/lamb/lamb.c
-op_cpu += trainer/ops/lamb/lamb_cpu.c
-op_cuda += trainer/ops/lamb/lamb_cuda.cu
-
-libtrainer_la_SOURCES += trainer/ops/lars/lars.h trainer/ops/lars/lars.c
-op_cpu += trainer/ops/lars/lars_cpu.c
-op_cuda += trainer/ops/lars/lars_cuda.cu
-
 libtrainer_la_SOURCES += trainer/ops/layernorm/layernorm.h trainer/ops/layernorm/layernorm.c
 op_cpu += trainer/ops/layernorm/layernorm_cpu.c
 op_cuda += trainer/ops/layernorm/layernorm_cuda.cu
@@ -112,13 +100,13 @@ libtrainer_la_SOURCES += trainer/ops/relu/relu.h trainer/ops/relu/relu.c
 op_cpu += trainer/ops/relu/relu_cpu.c
 op_cuda += trainer/ops/relu/relu_cuda.cu
 
-libtrainer_la_SOURCES += trainer/ops/sgd/sgd.h trainer/ops/sgd/sgd.c
-op_cpu += trainer/ops/sgd/sgd_cpu.c
-op_cuda += trainer/ops/sgd/sgd_cuda.cu
-
 libtrainer_la_SOURCES += trainer/ops/partial_sums/partial_sums.h trainer/ops/partial_sums/partial_sums_host.h trainer/ops/partial_sums/partial_sums.c
 op_cpu += trainer/ops/partial_sums/partial_sums_cpu.c
 op_cuda += trainer/ops/partial_sums/partial_sums_cuda.cu
+
+libtrainer_la_SOURCES += trainer/ops/update/update.h trainer/ops/update/update.c
+op_cpu += trainer/ops/update/update_cpu.c
+op_cuda += trainer/ops/update/update_cuda.cu
 
 libtrainer_la_SOURCES += trainer/ops/watch/watch.h trainer/ops/watch/watch.c
 op_cpu += trainer/ops/watch/watch_cpu.c

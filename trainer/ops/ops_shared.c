@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ops_shared.c: what several ops share: helpers of the ref kernels, and the nodes of an optimiser. */
+/* ops_shared.c: helpers of the ref kernels. */
 #include "trainer/ops/ops.h"
-
-/* ---- ref kernels ---- */
 
 static int check_ref_dtype(const struct node *n, const struct tensor *t, struct err *err)
 {
@@ -61,44 +59,4 @@ void ref_axpy(double *y, double factor, const double *x, int64_t n)
 		*(pair *)(y + i) += factor * *(const pair *)(x + i);
 	for (; i < n; i++)
 		y[i] += factor * x[i];
-}
-
-/* ---- ops of optimisers ---- */
-
-#define UPDATE_INPUTS_MAX (UPDATE_MOMENTS_MAX + 5)
-
-struct node *update_add(struct graph *g, struct tensor *p, struct tensor *step, const struct update_spec *s)
-{
-	struct tensor *in[UPDATE_INPUTS_MAX] = { p, p->grad }, *out[1 + UPDATE_MOMENTS_MAX] = { p };
-	int n = 2;
-
-	for (int i = 0; i < s->moments; i++)
-		out[1 + i] = in[n++] = s->moment[i];
-	in[n++] = step;
-	for (int i = 0; i < s->sums; i++)
-		in[n++] = s->sum[i];
-	return graph_node(g, &(struct node_spec){ .op = s->op,
-						  .name = graph_printf(g, "%s.%s", p->name, s->op->name),
-						  .in = in,
-						  .out = out,
-						  .n_in = n,
-						  .n_out = 1 + s->moments,
-						  .attr = s->attr,
-						  .attr_bytes = s->attr_bytes });
-}
-
-int update_shape(struct graph *g, struct node *n)
-{
-	const struct shape *shape = &n->in[0]->shape;
-	bool ok = shape_equal(shape, &n->in[1]->shape) && (!n->out[0] || n->out[0] == n->in[0]);
-
-	for (int i = 1; i < n->n_out; i++)
-		ok = ok && n->out[i] == n->in[i + 1] && (!n->out[i] || shape_equal(shape, &n->out[i]->shape));
-	return graph_expect(g, n, ok, "parameter, gradient and moments differ in shape");
-}
-
-int update_inplace(const struct node *n, int out)
-{
-	(void)n;
-	return out == 0 ? 0 : out + 1;
 }

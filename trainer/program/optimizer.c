@@ -10,6 +10,7 @@
 #include "trainer/ops/lmhead/lmhead.h"
 #include "trainer/ops/norm/norm.h"
 #include "trainer/ops/ops.h"
+#include "trainer/ops/update/update.h"
 #include "trainer/ops/watch/watch.h"
 #include "trainer/ops/xent/xent.h"
 
@@ -142,27 +143,20 @@ struct optimizer_opts optimizer_opts_of(const struct run_config *cfg)
 					.watch = cfg->watch_steps > 0 && cfg->command != COMMAND_BENCH };
 }
 
-static const struct optimizer *const optimizers[OPTIMIZER_COUNT] = {
-#define OPTIMIZER(name, ...) [OPTIMIZER_##name] = &optimizer_##name,
-#include "trainer/optimizers/optimizers.def"
-#undef OPTIMIZER
-};
-
 static void add_optimizer_step(struct graph *g, struct tensor *p, struct tensor *step, const struct optimizer_opts *o)
 {
-	const struct optimizer_attr a = { .momentum = o->momentum,
-					  .beta1 = o->beta1,
-					  .beta2 = o->beta2,
-					  .eps = o->eps,
-					  .trust = o->trust,
-					  .weight_decay = p->decay ? o->weight_decay :
-							  p->of_norm ? o->norm_decay : o->bias_decay,
-					  .nesterov = o->nesterov,
-					  .adapts = p->decay };
-
+	const struct update_attr a = { .rule = (enum update_rule)o->kind,
+				       .o = { .momentum = o->momentum,
+					      .beta1 = o->beta1,
+					      .beta2 = o->beta2,
+					      .eps = o->eps,
+					      .trust = o->trust,
+					      .weight_decay = p->decay ? o->weight_decay :
+							      p->of_norm ? o->norm_decay : o->bias_decay,
+					      .nesterov = o->nesterov } };
 	struct tensor *held = o->watch ? watching_begin(g, p) : NULL;
 
-	optimizers[o->kind]->add(g, p, step, &a);
+	update_add(g, p, step, &a, p->decay); /* layer-wise rates are for neither gains nor biases */
 	watching_end(g, p, held);
 }
 

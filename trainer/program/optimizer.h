@@ -5,6 +5,7 @@
 #define DPT_PROGRAM_OPTIMIZER_H
 
 #include "trainer/config/config.h"
+#include "trainer/graph/graph.h"
 #include "trainer/optimizers/optimizers.h"
 
 struct optimizer_opts {

@@ -30,7 +30,6 @@ cpu_sources = \
 	trainer/backends/cpu/cpu_module.c \
 	trainer/backends/cpu/cpu_pick.c \
 	trainer/backends/cpu/cpu_pick.h \
-	trainer/backends/cpu/cpu_update.h \
 	trainer/backends/cpu/simd.h \
 	trainer/backends/cpu/team.c \
 	trainer/backends/cpu/tiles.c \

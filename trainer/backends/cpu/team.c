@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* team.c: the thread team (OpenMP, the pool that oneDNN uses too), instruction sets, and small checks shared by all
  * kernels of the cpu module. */
+#include "trainer/backends/cpu/cpu.h"
+
 #include <omp.h>
 #include <stdlib.h>
+#include <string.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
 #include <immintrin.h>
 #endif
 
-#include "trainer/backends/cpu/cpu_update.h"
 #include "trainer/graph/op.h"
 
 /* A denormal number costs a hundred times as much as a normal one and carries no signal here. The mode is kept per
@@ -170,27 +172,5 @@ int cpu_elems_run(void *state, const struct kernel_args *args, struct err *err)
 	e.b = e.b ? args->in[1] : NULL;
 	e.y = args->out[0];
 	cpu_parallel(e.parts, e.loop, &e);
-	return 0;
-}
-
-int cpu_update_new(const struct kernel_env *env, const struct node *n, const struct cpu_update_opts *o,
-		   void **ret_state, struct err *err)
-{
-	void *state = NULL;
-	int rc = 0;
-
-	for (int i = 0; !rc && i < o->n_in; i++)
-		rc = n->in[i] ? cpu_want(n, n->in[i], DTYPE_F32, err) : 0;
-	if (!rc)
-		rc = cpu_state_new(o->bytes, &state, err);
-	if (rc)
-		return rc;
-	*(struct cpu_update *)state = (struct cpu_update){
-		.loop = o->loop,
-		.node = n,
-		.count = shape_count(&n->in[0]->shape),
-		.parts = cpu_parts(env, shape_count(&n->in[0]->shape)),
-	};
-	*ret_state = state;
 	return 0;
 }

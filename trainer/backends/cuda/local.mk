@@ -34,7 +34,6 @@ cuda_module = \
 	trainer/backends/cuda/ranks.c \
 	trainer/backends/cuda/ranks.h \
 	trainer/backends/cuda/cuda_streams.c \
-	trainer/backends/cuda/cuda_update.h \
 	trainer/backends/cuda/kernel_trial.c \
 	trainer/backends/cuda/kernel_trial.h
 cuda_kernels = trainer/backends/cuda/matmul_own.cu $(op_cuda)

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ema_cpu.c: one update of an average in f32. */
 #ifndef CPU_PASS
-#include "trainer/backends/cpu/cpu_update.h"
+#include "trainer/backends/cpu/vec.h"
 #include "trainer/ops/ema/ema.h"
 
 struct ema_state {
-	struct cpu_update u;
+	const struct ema_attr *attr;
+	cpu_part_fn *loop;
+	int64_t count;
+	int parts;
 	const float *x;
 	float *ema;
 	float keep, share;
@@ -16,15 +19,28 @@ struct ema_state {
 
 static int prepare_ema_cpu(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
-	const struct cpu_update_opts o = { CPU_PICK(env, ema_loop), .n_in = 2, .bytes = sizeof(struct ema_state) };
+	const int64_t count = shape_count(&n->in[0]->shape);
+	struct ema_state *s;
+	void *state;
+	int rc = cpu_want(n, n->in[0], DTYPE_F32, err);
 
-	return cpu_update_new(env, n, &o, ret_state, err);
+	if (!rc)
+		rc = cpu_want(n, n->in[1], DTYPE_F32, err);
+	if (!rc)
+		rc = cpu_state_new(sizeof(*s), &state, err);
+	if (rc)
+		return rc;
+	s = state;
+	*s = (struct ema_state){ .attr = n->attr, .loop = CPU_PICK(env, ema_loop), .count = count };
+	s->parts = cpu_parts(env, count);
+	*ret_state = s;
+	return 0;
 }
 
 static int run_ema_cpu(void *state, const struct kernel_args *args, struct err *err)
 {
 	struct ema_state s = *(const struct ema_state *)state;
-	double keep = ema_keep(s.u.node->attr, args->in[2], args->page->epoch_step);
+	double keep = ema_keep(s.attr, args->in[2], args->page->epoch_step);
 
 	(void)err;
 	if (keep >= 1)
@@ -33,7 +49,7 @@ static int run_ema_cpu(void *state, const struct kernel_args *args, struct err *
 	s.ema = args->out[0];
 	s.keep = (float)keep;
 	s.share = (float)(1 - keep);
-	cpu_parallel(s.u.parts, s.u.loop, &s);
+	cpu_parallel(s.parts, s.loop, &s);
 	return 0;
 }
 
@@ -45,7 +61,7 @@ const struct kernel ema_cpu = { .prepare = prepare_ema_cpu, .run = run_ema_cpu, 
 static void V(ema_loop)(void *arg, int part, int parts)
 {
 	const struct ema_state *s = arg;
-	struct cpu_range r = cpu_split(s->u.count, LANES, part, parts);
+	struct cpu_range r = cpu_split(s->count, LANES, part, parts);
 
 	for (int64_t i = r.begin; i < r.end; i += LANES) {
 		vf x = vload_any(s->x, i, r.end - i, false);
