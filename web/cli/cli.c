@@ -385,6 +385,30 @@ int cli_get_json(struct source *s, const char *target, json_t **ret, struct err 
 	return source_json(s, &(struct local_opts){ .method = "GET", .target = target }, ret, err);
 }
 
+int cli_drop_reply(void *arg, const char *bytes, size_t n, struct err *err)
+{
+	(void)arg, (void)bytes, (void)n, (void)err;
+	return 0;
+}
+
+int cli_send(struct source *s, const struct cli_request *r, json_t **ret, struct err *err)
+{
+	char *text = r->body ? json_dumps(r->body, JSON_COMPACT) : NULL;
+	const struct local_opts request = { .method = r->method, .target = r->target, .body = text };
+	int rc;
+
+	if (!r->target || (r->body && !text))
+		rc = err_nomem(err, NULL);
+	else if (r->print || !ret) /* a reply that is not wanted may have no body */
+		rc = source_send(s, &request, &(struct local_sink){ r->print ? cli_to_stdout : cli_drop_reply, NULL },
+				 err);
+	else
+		rc = source_json(s, &request, ret, err);
+	free(text);
+	json_decref(r->body);
+	return rc;
+}
+
 const char *cli_status_words(json_t *run, char *text)
 {
 	json_t *alerts = json_object_get(run, "alerts"), *alert;

@@ -84,6 +84,17 @@ int cli_to_stdout(void *arg, const char *bytes, size_t n, struct err *err); /* f
 int cli_get_json(struct source *s, const char *target, json_t **ret, struct err *err); /* GET, parsed */
 int cli_get_print(struct source *s, const char *target, struct err *err);	       /* GET, copied to stdout */
 
+/* A request with JSON. */
+struct cli_request {
+	const char *method, *target; /* target NULL: out of memory */
+	json_t *body;		     /* NULL: none; freed by cli_send */
+	bool print;		     /* copies the reply to stdout instead of parsing it */
+};
+
+/* Sends a request. *ret (NULL: not wanted) is the parsed reply, which the caller frees; unchanged if it is printed. */
+int cli_send(struct source *s, const struct cli_request *r, json_t **ret, struct err *err);
+int cli_drop_reply(void *arg, const char *bytes, size_t n, struct err *err); /* for struct local_sink */
+
 /* A string member, "" when missing. */
 const char *cli_text(json_t *object, const char *key);
 

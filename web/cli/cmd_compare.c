@@ -401,7 +401,7 @@ static int add_experiment_ids(struct source *s, json_t *ids, const char *experim
 	buf_init(&query, 65536);
 	buf_adds(&query, "/api/v1/runs?limit=1000&order_by=start_time");
 	source_arg(&query, "experiment", experiment);
-	rc = source_json(s, &(struct local_opts){ .method = "GET", .target = query.data }, &root, err);
+	rc = cli_get_json(s, query.data, &root, err);
 	buf_done(&query);
 	if (rc)
 		return rc;
@@ -432,31 +432,22 @@ static int add_word_ids(struct source *s, json_t *ids, const struct flag_list *w
 static int print_comparison(struct source *s, const struct compare_options *o, const struct flag_list *words,
 			    struct err *err)
 {
-	json_t *ids = json_array(), *body = json_pack("{s:o}", "runs", ids), *root;
-	struct local_opts request = { .method = "POST", .target = "/api/v1/compare" };
-	char *text = NULL;
+	json_t *ids = json_array(), *root = NULL;
+	struct cli_request request = { "POST", "/api/v1/compare", json_pack("{s:o}", "runs", ids), o->common.json };
 	int rc;
 
 	if (words->count)
 		rc = add_word_ids(s, ids, words, err);
 	else
 		rc = add_experiment_ids(s, ids, o->experiment, err);
-	if (!rc) {
-		request.body = text = json_dumps(body, JSON_COMPACT);
-		if (!text)
-			rc = err_nomem(err, NULL);
+	if (rc) {
+		json_decref(request.body);
+		return rc;
 	}
-	if (!rc && o->common.json) {
-		rc = cli_print(s, &request, err);
-	} else if (!rc) {
-		rc = source_json(s, &request, &root, err);
-		if (!rc) {
-			rc = print_compared_table(root, o, err);
-			json_decref(root);
-		}
-	}
-	free(text);
-	json_decref(body);
+	rc = cli_send(s, &request, &root, err);
+	if (root)
+		rc = print_compared_table(root, o, err);
+	json_decref(root);
 	return rc;
 }
 

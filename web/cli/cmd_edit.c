@@ -153,33 +153,25 @@ static void build_tag_target(struct buf *target, json_t *run, const char *key, s
 static int set_run_tag(struct source *s, json_t *run, const char *set, struct err *err)
 {
 	const char *eq = strchr(set, '=');
-	json_t *body = json_pack("{s:s}", "value", eq + 1), *reply = NULL;
-	char *text = body ? json_dumps(body, 0) : NULL;
+	json_t *body = json_pack("{s:s}", "value", eq + 1);
 	struct buf target;
 	int rc;
 
+	if (!body)
+		return err_set(err, ERR_USAGE, "tag: the value of %.*s must be UTF-8", (int)(eq - set), set);
 	build_tag_target(&target, run, set, (size_t)(eq - set));
-	if (!text)
-		rc = err_set(err, ERR_USAGE, "tag: the value of %.*s must be UTF-8", (int)(eq - set), set);
-	else
-		rc = source_json(s, &(struct local_opts){ .method = "PUT", .target = target.data, .body = text },
-				 &reply, err);
-	json_decref(reply);
-	json_decref(body);
-	free(text);
+	rc = cli_send(s, &(struct cli_request){ .method = "PUT", .target = target.data, .body = body }, NULL, err);
 	buf_done(&target);
 	return rc;
 }
 
 static int remove_run_tag(struct source *s, json_t *run, const char *key, struct err *err)
 {
-	json_t *reply = NULL;
 	struct buf target;
 	int rc;
 
 	build_tag_target(&target, run, key, strlen(key));
-	rc = source_json(s, &(struct local_opts){ .method = "DELETE", .target = target.data }, &reply, err);
-	json_decref(reply);
+	rc = cli_send(s, &(struct cli_request){ .method = "DELETE", .target = target.data }, NULL, err);
 	buf_done(&target);
 	return rc;
 }
@@ -363,16 +355,11 @@ static int confirm_deletion(const struct rm_options *o, json_t *runs, struct err
 
 static int submit_run_change(struct source *s, const struct rm_options *o, json_t *run, struct err *err)
 {
-	struct local_opts request = { .method = o->restore ? "POST" : "DELETE" };
 	char target[128];
-	json_t *reply = NULL;
-	int rc;
 
 	snprintf(target, sizeof(target), "/api/v1/runs/%.32s%s", cli_text(run, "id"), o->restore ? "/restore" : "");
-	request.target = target;
-	rc = source_json(s, &request, &reply, err);
-	json_decref(reply);
-	return rc;
+	return cli_send(s, &(struct cli_request){ .method = o->restore ? "POST" : "DELETE", .target = target }, NULL,
+			err);
 }
 
 /* Prints the runs that were changed as JSON, CSV or a sentence. */

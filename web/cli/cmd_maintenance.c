@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/base/json_print.h"
 #include "tracker/base/run_folders.h"
 #include "tracker/base/utf8.h"
 #include "web/cli/cli.h"
@@ -34,14 +35,10 @@ static int fail_unless_healthy(const char *worst, struct err *err)
 static int print_check_report(json_t *reply, bool json, struct err *err)
 {
 	json_t *list = json_object_get(reply, "findings"), *f;
-	char *text;
 	size_t i;
 
-	if (json) {
-		text = json_dumps(reply, JSON_COMPACT);
-		printf("%s\n", text ? text : "");
-		free(text);
-	}
+	if (json)
+		json_print(json_incref(reply), JSON_COMPACT);
 	json_array_foreach(list, i, f)
 		if (!json)
 			print_check_line(cli_text(f, "level"), cli_text(f, "check"), cli_text(f, "text"));
@@ -189,11 +186,8 @@ static int collect_garbage(const struct gc_options *g, double days, double keep_
 	snprintf(body, sizeof(body),
 		 "{\"older_than_days\":%.6f,\"keep_objects_days\":%.6f,\"journals\":%s,\"dry_run\":%s}", days,
 		 keep_days, g->journals ? "true" : "false", g->dry_run ? "true" : "false");
-	if (c->json)
-		rc = cli_print(s, &request, err);
-	else
-		rc = source_json(s, &request, &reply, err);
-	if (!rc && !c->json)
+	rc = c->json ? cli_print(s, &request, err) : source_json(s, &request, &reply, err);
+	if (reply)
 		print_removed(reply, g->dry_run, g->journals);
 	json_decref(reply);
 	source_close(s);

@@ -139,7 +139,6 @@ static int resolve_backup_path(const char *path, char ret[PATH_MAX], struct err 
 static int make_backup(const struct backup_options *b, const char *to, struct err *err)
 {
 	const struct cli_common *c = &b->common;
-	struct local_opts request = { .method = "POST", .target = "/api/v1/backup" };
 	json_t *body, *reply = NULL;
 	char path[PATH_MAX];
 	struct source *s;
@@ -158,15 +157,12 @@ static int make_backup(const struct backup_options *b, const char *to, struct er
 		source_close(s);
 		return err_set(err, ERR_USAGE, "%s: the path of a backup must be UTF-8", path);
 	}
-	request.body = json_dumps(body, 0);
-	rc = c->json ? cli_print(s, &request, err) : source_json(s, &request, &reply, err);
-	if (!rc && !c->json)
+	rc = cli_send(s, &(struct cli_request){ "POST", "/api/v1/backup", body, c->json }, &reply, err);
+	if (reply)
 		printf("%s: %.1f MB and %lld artifacts (%.1f MB)\n", cli_text(reply, "path"),
 		       (double)json_integer_value(json_object_get(reply, "bytes")) * 1e-6,
 		       (long long)json_integer_value(json_object_get(reply, "artifacts")),
 		       (double)json_integer_value(json_object_get(reply, "artifact_bytes")) * 1e-6);
-	free((char *)request.body);
-	json_decref(body);
 	json_decref(reply);
 	source_close(s);
 	return rc;

@@ -35,13 +35,6 @@ static int parse_token_expiry(const char *text, int64_t *ret_ms, struct err *err
 	return 0;
 }
 
-static int send_token_request(struct source *s, const struct local_opts *o, const struct token_options *t, json_t **ret,
-			      struct err *err)
-{
-	*ret = NULL;
-	return t->common.json ? cli_print(s, o, err) : source_json(s, o, ret, err);
-}
-
 static bool is_token_scope(const char *scope)
 {
 	return !strcmp(scope, "read") || !strcmp(scope, "write") || !strcmp(scope, "admin");
@@ -50,25 +43,19 @@ static bool is_token_scope(const char *scope)
 /* Creates a token and prints its text. */
 static int create_access_token(struct source *s, const struct token_options *t, const char *name, struct err *err)
 {
-	struct local_opts o = { .method = "POST", .target = "/api/v1/tokens" };
-	json_t *body, *reply;
+	json_t *body, *reply = NULL;
 	int64_t expires_ms = 0;
-	char *text;
 	int rc;
 
 	rc = t->expires ? parse_token_expiry(t->expires, &expires_ms, err) : 0;
 	if (rc)
 		return rc;
 	body = json_pack("{s:s, s:s}", "name", name, "scope", t->scope);
-	if (t->expires && body)
-		json_object_set_new(body, "expires_time", json_integer(expires_ms));
-	text = body ? json_dumps(body, 0) : NULL;
-	json_decref(body);
-	if (!text)
+	if (!body)
 		return err_set(err, ERR_USAGE, "token add: the name must be UTF-8");
-	o.body = text;
-	rc = send_token_request(s, &o, t, &reply, err);
-	free(text);
+	if (t->expires)
+		json_object_set_new(body, "expires_time", json_integer(expires_ms));
+	rc = cli_send(s, &(struct cli_request){ "POST", "/api/v1/tokens", body, t->common.json }, &reply, err);
 	if (rc || !reply)
 		return rc;
 	printf("%s\n", cli_text(reply, "token"));
@@ -84,12 +71,11 @@ static int list_tokens(struct source *s, const struct token_options *t, struct e
 {
 	static const char *const texts[] = { "name", "scope", "state" };
 	static const char *const times[] = { "created_time", "expires_time" };
-	struct local_opts o = { .method = "GET", .target = "/api/v1/tokens" };
 	struct table *table;
-	json_t *reply, *row;
+	json_t *reply = NULL, *row;
 	char text[32];
 	size_t i, k;
-	int rc = send_token_request(s, &o, t, &reply, err);
+	int rc = cli_send(s, &(struct cli_request){ "GET", "/api/v1/tokens", NULL, t->common.json }, &reply, err);
 
 	if (rc || !reply)
 		return rc;
@@ -113,9 +99,8 @@ static int list_tokens(struct source *s, const struct token_options *t, struct e
 /* Revokes one token, or removes all of them (name NULL). */
 static int revoke_tokens(struct source *s, const struct token_options *t, const char *name, struct err *err)
 {
-	struct local_opts o = { .method = "DELETE" };
 	struct buf target;
-	json_t *reply;
+	json_t *reply = NULL;
 	int rc;
 
 	buf_init(&target, 65536);
@@ -124,8 +109,7 @@ static int revoke_tokens(struct source *s, const struct token_options *t, const 
 		buf_addc(&target, '/');
 		source_escape(&target, name);
 	}
-	o.target = target.data;
-	rc = target.data ? send_token_request(s, &o, t, &reply, err) : err_nomem(err, NULL);
+	rc = cli_send(s, &(struct cli_request){ "DELETE", target.data, NULL, t->common.json }, &reply, err);
 	buf_done(&target);
 	if (rc || !reply)
 		return rc;

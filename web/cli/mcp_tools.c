@@ -50,6 +50,23 @@ static int ask_json(struct mcp_call *c, struct buf *target, json_t **ret)
 	return buf_failed(target) ? err_nomem(c->err, NULL) : cli_get_json(c->s, target->data, ret, c->err);
 }
 
+/* GET of the run that the argument names: "", "/alerts", … The caller frees *ret and *target, the run's address with
+ * what; on failure both are freed. */
+static int ask_about_run(struct mcp_call *c, const char *what, struct buf *target, json_t **ret)
+{
+	char id[33];
+	int rc = find_argument_run(c, id);
+
+	if (rc)
+		return rc;
+	buf_init(target, 1 << 16);
+	buf_addf(target, "/api/v1/runs/%s%s", id, what);
+	rc = ask_json(c, target, ret);
+	if (rc)
+		buf_done(target);
+	return rc;
+}
+
 /* --- list_runs, best_run ---------------------------------------------------------------------------------------- */
 
 static void write_run_line(struct buf *out, json_t *run)
@@ -349,21 +366,15 @@ static void write_comparison(struct buf *out, json_t *reply)
 static int compare_runs_tool(struct mcp_call *c)
 {
 	json_t *ids = json_array(), *body = json_pack("{s:o}", "runs", ids), *reply = NULL;
-	char *text = NULL;
 	int rc = add_argument_runs(c, NULL, ids);
 
-	if (!rc) {
-		text = json_dumps(body, JSON_COMPACT);
-		rc = text ? source_json(c->s, &(struct local_opts){ .method = "POST", .target = "/api/v1/compare",
-								.body = text },
-					&reply, c->err)
-			  : err_nomem(c->err, NULL);
-	}
+	if (rc)
+		json_decref(body);
+	else
+		rc = cli_send(c->s, &(struct cli_request){ "POST", "/api/v1/compare", body, false }, &reply, c->err);
 	if (!rc)
 		write_comparison(c->out, reply);
 	json_decref(reply);
-	json_decref(body);
-	free(text);
 	return rc;
 }
 
@@ -449,47 +460,39 @@ static void write_diagnosis_text(struct buf *out, json_t *reply)
 
 static int diagnose_tool(struct mcp_call *c)
 {
-	json_t *reply = NULL;
+	json_t *reply;
 	struct buf target;
-	char id[33];
-	int rc = find_argument_run(c, id);
+	int rc = ask_about_run(c, "/diagnosis", &target, &reply);
 
 	if (rc)
 		return rc;
-	buf_init(&target, 1 << 16);
-	buf_addf(&target, "/api/v1/runs/%s/diagnosis", id);
-	rc = ask_json(c, &target, &reply);
-	if (!rc)
-		write_diagnosis_text(c->out, reply);
+	write_diagnosis_text(c->out, reply);
 	json_decref(reply);
 	buf_done(&target);
-	return rc;
+	return 0;
 }
 
 /* Alerts that the run's program sent. */
 static int write_run_alerts(struct mcp_call *c)
 {
-	json_t *reply = NULL, *one;
+	json_t *reply, *one;
 	struct buf target;
-	char id[33], time[32];
+	char time[32];
 	size_t i;
-	int rc = find_argument_run(c, id);
+	int rc = ask_about_run(c, "/alerts", &target, &reply);
 
 	if (rc)
 		return rc;
-	buf_init(&target, 1 << 16);
-	buf_addf(&target, "/api/v1/runs/%s/alerts", id);
-	rc = ask_json(c, &target, &reply);
 	json_array_foreach(json_object_get(reply, "alerts"), i, one)
 		buf_addf(c->out, "%s  %s at step %lld: %s%s%s\n",
 			 table_time(time, json_integer_value(json_object_get(one, "time"))), cli_text(one, "level"),
 			 (long long)json_integer_value(json_object_get(one, "step")), cli_text(one, "title"),
 			 *cli_text(one, "text") ? ": " : "", cli_text(one, "text"));
-	if (!rc && !i)
+	if (!i)
 		buf_addf(c->out, "Run %s has sent no alerts.", argument_text(c, "run"));
 	json_decref(reply);
 	buf_done(&target);
-	return rc;
+	return 0;
 }
 
 /* Alerts of rules, or of one run's program. */
@@ -522,11 +525,11 @@ static int list_alerts_tool(struct mcp_call *c)
 
 /* --- add_note, set_tag, archive_run ----------------------------------------------------------------------------- */
 
-/* Sends a change with a body, and answers with a sentence. */
-static int send_run_change(struct mcp_call *c, const struct local_opts *request, const char *what)
+/* Sends a change and answers with a sentence. */
+static int send_run_change(struct mcp_call *c, const struct cli_request *request, const char *what)
 {
 	json_t *reply = NULL;
-	int rc = source_json(c->s, request, &reply, c->err);
+	int rc = cli_send(c->s, request, &reply, c->err);
 
 	if (!rc)
 		buf_addf(c->out, "Run %s (%.8s): %s.", cli_text(reply, "name"), cli_text(reply, "id"), what);
@@ -537,30 +540,21 @@ static int send_run_change(struct mcp_call *c, const struct local_opts *request,
 /* Appends the text to the note, after an empty line. */
 static int add_note_tool(struct mcp_call *c)
 {
-	json_t *run = NULL, *body;
-	char id[33], *text = NULL;
+	json_t *run = NULL;
 	const char *before;
 	struct buf target, note;
-	int rc = find_argument_run(c, id);
+	int rc = ask_about_run(c, "", &target, &run);
 
 	if (rc)
 		return rc;
-	buf_init(&target, 1 << 16);
-	buf_init(&note, 1 << 24);
-	buf_addf(&target, "/api/v1/runs/%s", id);
-	rc = ask_json(c, &target, &run);
 	before = cli_text(run, "notes");
+	buf_init(&note, 1 << 24);
 	buf_addf(&note, "%s%s%s", before, *before ? "\n\n" : "", argument_text(c, "text"));
-	body = buf_failed(&note) ? NULL : json_pack("{s:s}", "notes", note.data);
-	if (!rc)
-		text = json_dumps(body, JSON_COMPACT);
-	if (!rc && !text)
-		rc = err_nomem(c->err, NULL);
-	if (!rc)
-		rc = send_run_change(c, &(struct local_opts){ .method = "PATCH", .target = target.data, .body = text },
-				     "the text is at the end of its note");
-	free(text);
-	json_decref(body);
+	rc = buf_failed(&note) ? err_nomem(c->err, NULL)
+			       : send_run_change(c, &(struct cli_request){ "PATCH", target.data,
+									   json_pack("{s:s}", "notes", note.data),
+									   false },
+						 "the text is at the end of its note");
 	json_decref(run);
 	buf_done(&note);
 	buf_done(&target);
@@ -570,21 +564,19 @@ static int add_note_tool(struct mcp_call *c)
 static int set_tag_tool(struct mcp_call *c)
 {
 	const char *value = argument_text(c, "value");
-	json_t *body = json_pack("{s:s}", "value", value ? value : "");
-	char id[33], *text = json_dumps(body, JSON_COMPACT);
 	struct buf target;
-	int rc = text ? find_argument_run(c, id) : err_nomem(c->err, NULL);
+	char id[33];
+	int rc = find_argument_run(c, id);
 
+	if (rc)
+		return rc;
 	buf_init(&target, 1 << 16);
-	if (!rc) {
-		buf_addf(&target, "/api/v1/runs/%s/tags/", id);
-		source_escape(&target, argument_text(c, "key"));
-		rc = send_run_change(c, &(struct local_opts){ .method = "PUT", .target = target.data, .body = text },
-				     "the tag is set");
-	}
+	buf_addf(&target, "/api/v1/runs/%s/tags/", id);
+	source_escape(&target, argument_text(c, "key"));
+	rc = send_run_change(c, &(struct cli_request){ "PUT", target.data,
+						       json_pack("{s:s}", "value", value ? value : ""), false },
+			     "the tag is set");
 	buf_done(&target);
-	free(text);
-	json_decref(body);
 	return rc;
 }
 
@@ -596,7 +588,7 @@ static int archive_run_tool(struct mcp_call *c)
 	if (rc)
 		return rc;
 	snprintf(target, sizeof(target), "/api/v1/runs/%s", id);
-	return send_run_change(c, &(struct local_opts){ .method = "DELETE", .target = target },
+	return send_run_change(c, &(struct cli_request){ .method = "DELETE", .target = target },
 			       "it is archived; dptrack restore brings it back until dptrack gc removes it");
 }
 

@@ -7,7 +7,6 @@
 
 #include "tracker/base/run_folders.h"
 #include "web/cli/import/import_mlflow.h"
-#include "web/cli/cli.h"
 #include "web/store/db/foreign.h"
 
 typedef int reader(struct importer *b, const char *path, struct err *err);

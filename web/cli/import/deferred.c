@@ -33,55 +33,18 @@ int importer_then(struct importer *b, importer_fn *fn, void *arg, struct err *er
 	return 0;
 }
 
-/* --- requests --------------------------------------------------------------------------------------------------- */
-
-static int request_import_json(struct importer_store *s, const struct local_opts *o, json_t **ret, struct err *err)
-{
-	json_t *reply = NULL;
-	int rc = source_json(s->source, o, &reply, err);
-
-	if (!rc && ret)
-		*ret = reply;
-	else
-		json_decref(reply);
-	return rc;
-}
-
-/* Accepts replies without a body, too. */
-static int ignore_reply_body(void *arg, const char *bytes, size_t n, struct err *err)
-{
-	(void)arg;
-	(void)bytes;
-	(void)n;
-	(void)err;
-	return 0;
-}
-
-int importer_ask(struct importer_store *s, const struct importer_request *r, json_t **ret, struct err *err)
-{
-	char *text = r->body ? json_dumps(r->body, JSON_COMPACT) : NULL;
-	struct local_opts o = { .method = r->method, .target = r->target, .body = text };
-	int rc = r->body && !text ? err_nomem(err, NULL) : 0;
-
-	if (!rc && ret)
-		rc = request_import_json(s, &o, ret, err);
-	else if (!rc)
-		rc = source_send(s->source, &o, &(struct local_sink){ ignore_reply_body, NULL }, err);
-	free(text);
-	json_decref(r->body);
-	return rc;
-}
+/* --- runs ------------------------------------------------------------------------------------------------------- */
 
 /* Fetches the run from the store; waits for a server that follows the folder and has not found it yet. */
 static int wait_for_run(struct importer_store *s, const char *id, json_t **ret, struct err *err)
 {
 	double until = clock_mono_s() + PATIENCE_S;
 	char target[64];
-	const struct importer_request request = { "GET", target, NULL };
+	const struct cli_request request = { .method = "GET", .target = target };
 	int rc;
 
 	snprintf(target, sizeof(target), "/api/v1/runs/%s", id);
-	while ((rc = importer_ask(s, &request, ret, err)) == ERR_NOENT && clock_mono_s() < until)
+	while ((rc = cli_send(s->source, &request, ret, err)) == ERR_NOENT && clock_mono_s() < until)
 		clock_sleep_s(LOOK_S);
 	return rc ? err_set(err, ERR_PEER, "the store does not list the imported run %s", id) : 0;
 }
@@ -99,7 +62,7 @@ static int delete_imported_run(struct importer_store *s, void *arg, struct err *
 
 	snprintf(target, sizeof(target), "/api/v1/runs/%s", (const char *)arg);
 	if (!rc && !is_run_deleted(run))
-		rc = importer_ask(s, &(struct importer_request){ "DELETE", target, NULL }, NULL, err);
+		rc = cli_send(s->source, &(struct cli_request){ .method = "DELETE", .target = target }, NULL, err);
 	json_decref(run);
 	return rc;
 }
@@ -150,7 +113,7 @@ static bool has_model_file(const struct imported_folder *f, uint64_t bytes)
 	buf_init(&target, 1 << 16);
 	buf_adds(&target, "/api/2.0/mlflow-artifacts/artifacts");
 	source_arg(&target, "path", folder);
-	if (!importer_ask(f->store, &(struct importer_request){ "GET", target.data, NULL }, &list, NULL))
+	if (!cli_send(f->store->source, &(struct cli_request){ .method = "GET", .target = target.data }, &list, NULL))
 		json_array_foreach(json_object_get(list, "files"), i, item)
 			if (!strcmp(name, json_string_value(json_object_get(item, "path"))))
 				has = json_integer_value(json_object_get(item, "file_size")) == (json_int_t)bytes;
@@ -178,7 +141,7 @@ static bool has_store_file(const struct imported_folder *f, uint64_t bytes)
 		snprintf(folder, sizeof(folder), "%.*s", (int)(slash - f->path), f->path);
 		source_arg(&target, "path", folder);
 	}
-	if (!importer_ask(f->store, &(struct importer_request){ "GET", target.data, NULL }, &list, NULL))
+	if (!cli_send(f->store->source, &(struct cli_request){ .method = "GET", .target = target.data }, &list, NULL))
 		json_array_foreach(json_object_get(list, "files"), i, item)
 			if (!strcmp(f->path, json_string_value(json_object_get(item, "path"))))
 				has = json_integer_value(json_object_get(item, "bytes")) == (json_int_t)bytes;
@@ -203,7 +166,7 @@ static int put_imported_file(const struct imported_folder *f, struct err *err)
 	o.file = map.n ? (const void *)map.bytes : "";
 	o.file_bytes = map.n;
 	if (!rc && !has_store_file(f, map.n)) {
-		rc = source_send(f->store->source, &o, &(struct local_sink){ ignore_reply_body, NULL }, &why);
+		rc = source_send(f->store->source, &o, &(struct local_sink){ cli_drop_reply, NULL }, &why);
 		f->store->of->files += !rc;
 		if (rc)
 			err_prefix(&why, "%s", f->from);

@@ -13,7 +13,6 @@
 #include "tracker/base/file.h"
 #include "tracker/base/sha256.h"
 #include "tracker/event/record.h"
-#include "web/cli/cli.h"
 #include "web/cli/journals.h"
 #include "web/store/follow/origin.h"
 

@@ -90,7 +90,7 @@ static int post_to_mlflow(struct importer_store *s, const char *route, json_t *b
 	char target[128];
 
 	snprintf(target, sizeof(target), API "%s", route);
-	return importer_ask(s, &(struct importer_request){ "POST", target, body }, ret, err);
+	return cli_send(s->source, &(struct cli_request){ .method = "POST", .target = target, .body = body }, ret, err);
 }
 
 struct mlflow_item {
@@ -107,8 +107,9 @@ static int find_mlflow_item(struct importer_store *s, const struct mlflow_item *
 	buf_addf(&target, API "%s", item->route);
 	source_arg(&target, strstr(item->route, "experiments") ? "experiment_name" : "name", item->name);
 	source_arg(&target, "version", item->version);
-	rc = buf_failed(&target) ? ERR_NOMEM
-				 : importer_ask(s, &(struct importer_request){ "GET", target.data, NULL }, ret, err);
+	rc = cli_send(s->source,
+		      &(struct cli_request){ .method = "GET", .target = buf_failed(&target) ? NULL : target.data }, ret,
+		      err);
 	buf_done(&target);
 	return rc;
 }
@@ -336,15 +337,17 @@ static int finish_logged_model(struct importer_store *s, json_t *m, struct err *
 	int rc;
 
 	snprintf(target, sizeof(target), API "logged-models/%.40s", json_text_of(m, "model_id"));
-	rc = importer_ask(s, &(struct importer_request){ "PATCH", target, json_pack("{s:s}", "status",
-							 json_text_of(m, "status")) }, NULL, err);
+	rc = cli_send(s->source,
+		      &(struct cli_request){ .method = "PATCH", .target = target,
+					     .body = json_pack("{s:s}", "status", json_text_of(m, "status")) },
+		      NULL, err);
 	if (rc == ERR_NOENT && json_is_true(json_object_get(m, "deleted")))
 		return 0; /* stored by an earlier import */
 	json_array_foreach(json_object_get(m, "metrics"), i, metric)
 		if (!rc)
 			rc = post_to_mlflow(s, "runs/log-metric", json_incref(metric), NULL, err);
 	if (!rc && json_is_true(json_object_get(m, "deleted")))
-		rc = importer_ask(s, &(struct importer_request){ "DELETE", target, NULL }, NULL, err);
+		rc = cli_send(s->source, &(struct cli_request){ .method = "DELETE", .target = target }, NULL, err);
 	return rc;
 }
 
@@ -406,7 +409,7 @@ static int format_version_source(struct importer_store *s, json_t *version, stru
 		return 0;
 	}
 	snprintf(target, sizeof(target), API "runs/get?run_id=%.32s", run);
-	rc = importer_ask(s, &(struct importer_request){ "GET", target, NULL }, &got, err);
+	rc = cli_send(s->source, &(struct cli_request){ .method = "GET", .target = target }, &got, err);
 	buf_adds(to, json_text_of(json_object_get(json_object_get(got, "run"), "info"), "artifact_uri"));
 	if (*path)
 		buf_addf(to, "/%s", path);
@@ -416,9 +419,10 @@ static int format_version_source(struct importer_store *s, json_t *version, stru
 
 static int request_version_delete(struct importer_store *s, const char *name, const char *number, struct err *err)
 {
-	return importer_ask(s, &(struct importer_request){ "DELETE", API "model-versions/delete",
-						     json_pack("{s:s, s:s}", "name", name, "version", number) },
-			 NULL, err);
+	return cli_send(s->source,
+			&(struct cli_request){ .method = "DELETE", .target = API "model-versions/delete",
+					       .body = json_pack("{s:s, s:s}", "name", name, "version", number) },
+			NULL, err);
 }
 
 /* Creates versions until one has the wanted number; versions below it were deleted in the original. Returns 1 if it has

@@ -15,7 +15,6 @@
 #include "tracker/base/sha256.h"
 #include "tracker/base/text.h"
 #include "tracker/base/utf8.h"
-#include "web/cli/cli.h"
 #include "web/cli/journals.h"
 #include "web/store/base/beneath.h"
 

@@ -12,7 +12,7 @@
 #include "tracker/base/terminal.h"
 #include "tracker/event/event_encode.h"
 #include "tracker/event/event_media.h"
-#include "web/cli/source.h"
+#include "web/cli/cli.h"
 #include "web/store/base/map.h"
 
 struct http;
@@ -136,17 +136,8 @@ int importer_then(struct importer *b, importer_fn *fn, void *arg, struct err *er
 /* Runs the queue in order. Waits for runs that the store has not read yet. */
 int importer_finish(struct importer *b, struct err *err);
 
-struct importer_request {
-	const char *method, *target;
-	json_t *body; /* taken over; NULL: none */
-};
-
 /* Uploads the files below a folder that the artifacts of a logged model at `base` lack. */
 int importer_model_files(struct importer_store *s, const char *base, const char *from, struct err *err);
-
-/* Sends a request. *ret is owned by the caller; ret NULL: not wanted. A refusal is an error with the server's
- * message. */
-int importer_ask(struct importer_store *s, const struct importer_request *r, json_t **ret, struct err *err);
 
 /* Queues the deletion of a run that its tracker had deleted. */
 int importer_delete_run(struct importer *b, const char *run, struct err *err);

@@ -248,9 +248,7 @@ static int make_mlflow_experiment(struct state *st, struct change *c, struct err
 	return rc ? rc : put_experiment_tags(st, id, op, err);
 }
 
-const struct change_ops mlflow_experiment_new = { .name = "mlflow_experiment_new",
-						  .copy = mlflow_copy,
-						  .apply = make_mlflow_experiment };
+CHANGE_KIND(mlflow_experiment_new, mlflow_copy, make_mlflow_experiment);
 
 /* Marks all runs of the experiment as deleted, or as active. */
 static int delete_experiment_runs(struct state *st, int64_t id, bool delete, struct err *err)
@@ -300,12 +298,8 @@ static int restore_experiment(struct state *st, struct change *c, struct err *er
 	return set_experiment_deleted(st, c, false, err);
 }
 
-const struct change_ops mlflow_experiment_delete = { .name = "mlflow_experiment_delete",
-						     .copy = mlflow_copy,
-						     .apply = delete_experiment };
-const struct change_ops mlflow_experiment_restore = { .name = "mlflow_experiment_restore",
-						      .copy = mlflow_copy,
-						      .apply = restore_experiment };
+CHANGE_KIND(mlflow_experiment_delete, mlflow_copy, delete_experiment);
+CHANGE_KIND(mlflow_experiment_restore, mlflow_copy, restore_experiment);
 
 static int rename_experiment(struct state *st, struct change *c, struct err *err)
 {
@@ -325,9 +319,7 @@ static int rename_experiment(struct state *st, struct change *c, struct err *err
 				clock_wall_ms());
 }
 
-const struct change_ops mlflow_experiment_rename = { .name = "mlflow_experiment_rename",
-						     .copy = mlflow_copy,
-						     .apply = rename_experiment };
+CHANGE_KIND(mlflow_experiment_rename, mlflow_copy, rename_experiment);
 
 static int tag_experiment(struct state *st, struct change *c, struct err *err)
 {
@@ -337,9 +329,7 @@ static int tag_experiment(struct state *st, struct change *c, struct err *err)
 	return rc <= 0 ? rc : put_experiment_tags(st, op->experiment, op, err);
 }
 
-const struct change_ops mlflow_experiment_tag = { .name = "mlflow_experiment_tag",
-						  .copy = mlflow_copy,
-						  .apply = tag_experiment };
+CHANGE_KIND(mlflow_experiment_tag, mlflow_copy, tag_experiment);
 
 static int untag_experiment(struct state *st, struct change *c, struct err *err)
 {
@@ -358,6 +348,4 @@ static int untag_experiment(struct state *st, struct change *c, struct err *err)
 	return db_run(state_db(st), DB_experiment_tag_delete, err, "it", op->experiment, op->name);
 }
 
-const struct change_ops mlflow_experiment_untag = { .name = "mlflow_experiment_untag",
-						    .copy = mlflow_copy,
-						    .apply = untag_experiment };
+CHANGE_KIND(mlflow_experiment_untag, mlflow_copy, untag_experiment);

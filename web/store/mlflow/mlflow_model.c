@@ -86,9 +86,7 @@ static int make_logged_model(struct state *st, struct change *c, struct err *err
 	return rc ? rc : put_model_tags(st, op, id, err);
 }
 
-const struct change_ops mlflow_model_new = { .name = "mlflow_model_new",
-					     .copy = mlflow_copy,
-					     .apply = make_logged_model };
+CHANGE_KIND(mlflow_model_new, mlflow_copy, make_logged_model);
 
 static int set_model_status(struct state *st, struct change *c, struct err *err)
 {
@@ -99,9 +97,7 @@ static int set_model_status(struct state *st, struct change *c, struct err *err)
 	return rc <= 0 ? rc : db_run(state_db(st), DB_model_status_put, err, "iti", id, op->status, clock_wall_ms());
 }
 
-const struct change_ops mlflow_model_status = { .name = "mlflow_model_status",
-						.copy = mlflow_copy,
-						.apply = set_model_status };
+CHANGE_KIND(mlflow_model_status, mlflow_copy, set_model_status);
 
 static int delete_model(struct state *st, struct change *c, struct err *err)
 {
@@ -111,9 +107,7 @@ static int delete_model(struct state *st, struct change *c, struct err *err)
 	return rc <= 0 ? rc : db_run(state_db(st), DB_model_deleted_put, err, "ii", id, clock_wall_ms());
 }
 
-const struct change_ops mlflow_model_delete = { .name = "mlflow_model_delete",
-						.copy = mlflow_copy,
-						.apply = delete_model };
+CHANGE_KIND(mlflow_model_delete, mlflow_copy, delete_model);
 
 static int tag_model(struct state *st, struct change *c, struct err *err)
 {
@@ -124,7 +118,7 @@ static int tag_model(struct state *st, struct change *c, struct err *err)
 	return rc <= 0 ? rc : put_model_tags(st, op, id, err);
 }
 
-const struct change_ops mlflow_model_tags = { .name = "mlflow_model_tags", .copy = mlflow_copy, .apply = tag_model };
+CHANGE_KIND(mlflow_model_tags, mlflow_copy, tag_model);
 
 static int untag_model(struct state *st, struct change *c, struct err *err)
 {
@@ -141,9 +135,7 @@ static int untag_model(struct state *st, struct change *c, struct err *err)
 	return rc < 0 ? rc : db_run(state_db(st), DB_model_tag_delete, err, "it", id, op->name);
 }
 
-const struct change_ops mlflow_model_untag = { .name = "mlflow_model_untag",
-					       .copy = mlflow_copy,
-					       .apply = untag_model };
+CHANGE_KIND(mlflow_model_untag, mlflow_copy, untag_model);
 
 static int add_model_params(struct state *st, struct change *c, struct err *err)
 {
@@ -156,9 +148,7 @@ static int add_model_params(struct state *st, struct change *c, struct err *err)
 	return rc <= 0 ? rc : put_model_params(st, op, id, err);
 }
 
-const struct change_ops mlflow_model_params = { .name = "mlflow_model_params",
-						.copy = mlflow_copy,
-						.apply = add_model_params };
+CHANGE_KIND(mlflow_model_params, mlflow_copy, add_model_params);
 
 int mlflow_model_points(struct state *st, const struct mlflow_op *op, struct err *err)
 {
@@ -219,9 +209,5 @@ static int put_models_made(struct state *st, struct change *c, struct err *err)
 	return put_run_inputs(st, c, true, err);
 }
 
-const struct change_ops mlflow_inputs_read = { .name = "mlflow_inputs_read",
-					       .copy = mlflow_copy,
-					       .apply = put_models_read };
-const struct change_ops mlflow_inputs_made = { .name = "mlflow_inputs_made",
-					       .copy = mlflow_copy,
-					       .apply = put_models_made };
+CHANGE_KIND(mlflow_inputs_read, mlflow_copy, put_models_read);
+CHANGE_KIND(mlflow_inputs_made, mlflow_copy, put_models_made);

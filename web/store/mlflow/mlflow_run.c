@@ -419,9 +419,7 @@ static int write_mlflow_batch(struct state *st, struct change *c, struct err *er
 	return rc ? rc : put_batch_rest(st, r, op, err);
 }
 
-const struct change_ops mlflow_run_write = { .name = "mlflow_run_write",
-					     .copy = mlflow_copy,
-					     .apply = write_mlflow_batch };
+CHANGE_KIND(mlflow_run_write, mlflow_copy, write_mlflow_batch);
 
 static int untag_mlflow_run(struct state *st, struct change *c, struct err *err)
 {
@@ -436,6 +434,4 @@ static int untag_mlflow_run(struct state *st, struct change *c, struct err *err)
 		  : change_refuse(c, ERR_NOENT, "No tag with name: %.250s in run with id %s", op->name, r->uuid);
 }
 
-const struct change_ops mlflow_run_untag = { .name = "mlflow_run_untag",
-					     .copy = mlflow_copy,
-					     .apply = untag_mlflow_run };
+CHANGE_KIND(mlflow_run_untag, mlflow_copy, untag_mlflow_run);

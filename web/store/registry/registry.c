@@ -88,9 +88,7 @@ static int make_registered(struct state *st, struct change *c, struct err *err)
 	return rc ? rc : put_registered_tags(st, db_last_id(state_db(st)), op, err);
 }
 
-const struct change_ops registry_model_new = { .name = "registry_model_new",
-					       .copy = registry_copy,
-					       .apply = make_registered };
+CHANGE_KIND(registry_model_new, registry_copy, make_registered);
 
 static int rename_registered(struct state *st, struct change *c, struct err *err)
 {
@@ -106,9 +104,7 @@ static int rename_registered(struct state *st, struct change *c, struct err *err
 	return rc ? rc : db_run(state_db(st), DB_versions_touch, err, "ii", id, now);
 }
 
-const struct change_ops registry_model_rename = { .name = "registry_model_rename",
-						  .copy = registry_copy,
-						  .apply = rename_registered };
+CHANGE_KIND(registry_model_rename, registry_copy, rename_registered);
 
 static int describe_registered(struct state *st, struct change *c, struct err *err)
 {
@@ -120,9 +116,7 @@ static int describe_registered(struct state *st, struct change *c, struct err *e
 		       : db_run(state_db(st), DB_registered_description_put, err, "iti", id, op->text, clock_wall_ms());
 }
 
-const struct change_ops registry_model_describe = { .name = "registry_model_describe",
-						    .copy = registry_copy,
-						    .apply = describe_registered };
+CHANGE_KIND(registry_model_describe, registry_copy, describe_registered);
 
 static int delete_registered(struct state *st, struct change *c, struct err *err)
 {
@@ -139,9 +133,7 @@ static int delete_registered(struct state *st, struct change *c, struct err *err
 	return rc;
 }
 
-const struct change_ops registry_model_delete = { .name = "registry_model_delete",
-						  .copy = registry_copy,
-						  .apply = delete_registered };
+CHANGE_KIND(registry_model_delete, registry_copy, delete_registered);
 
 static int tag_registered(struct state *st, struct change *c, struct err *err)
 {
@@ -151,9 +143,7 @@ static int tag_registered(struct state *st, struct change *c, struct err *err)
 	return rc <= 0 ? rc : put_registered_tags(st, id, c->op.more, err);
 }
 
-const struct change_ops registry_model_tag = { .name = "registry_model_tag",
-					       .copy = registry_copy,
-					       .apply = tag_registered };
+CHANGE_KIND(registry_model_tag, registry_copy, tag_registered);
 
 /* Deletes the row named by the text of the operation. */
 static int drop_registered_row(struct state *st, struct change *c, enum db_query which, struct err *err)
@@ -170,9 +160,7 @@ static int untag_registered(struct state *st, struct change *c, struct err *err)
 	return drop_registered_row(st, c, DB_registered_tag_delete, err);
 }
 
-const struct change_ops registry_model_untag = { .name = "registry_model_untag",
-						 .copy = registry_copy,
-						 .apply = untag_registered };
+CHANGE_KIND(registry_model_untag, registry_copy, untag_registered);
 
 static int set_alias(struct state *st, struct change *c, struct err *err)
 {
@@ -183,14 +171,14 @@ static int set_alias(struct state *st, struct change *c, struct err *err)
 	return rc <= 0 ? rc : db_run(state_db(st), DB_registered_alias_put, err, "iti", id, op->text, op->version);
 }
 
-const struct change_ops registry_alias = { .name = "registry_alias", .copy = registry_copy, .apply = set_alias };
+CHANGE_KIND(registry_alias, registry_copy, set_alias);
 
 static int drop_alias(struct state *st, struct change *c, struct err *err)
 {
 	return drop_registered_row(st, c, DB_registered_alias_delete, err);
 }
 
-const struct change_ops registry_unalias = { .name = "registry_unalias", .copy = registry_copy, .apply = drop_alias };
+CHANGE_KIND(registry_unalias, registry_copy, drop_alias);
 
 /* --- versions ------------------------------------------------------------------------------------------------- */
 
@@ -225,9 +213,7 @@ static int make_version(struct state *st, struct change *c, struct err *err)
 	return rc ? rc : put_version_tags(st, id, version, op, err);
 }
 
-const struct change_ops registry_version_new = { .name = "registry_version_new",
-						 .copy = registry_copy,
-						 .apply = make_version };
+CHANGE_KIND(registry_version_new, registry_copy, make_version);
 
 static int describe_version(struct state *st, struct change *c, struct err *err)
 {
@@ -239,9 +225,7 @@ static int describe_version(struct state *st, struct change *c, struct err *err)
 				     op->text, clock_wall_ms());
 }
 
-const struct change_ops registry_version_describe = { .name = "registry_version_describe",
-						      .copy = registry_copy,
-						      .apply = describe_version };
+CHANGE_KIND(registry_version_describe, registry_copy, describe_version);
 
 static int set_version_stage(struct state *st, struct change *c, struct err *err)
 {
@@ -258,9 +242,7 @@ static int set_version_stage(struct state *st, struct change *c, struct err *err
 	return rc ? rc : db_run(d, DB_registered_touch, err, "ii", id, now);
 }
 
-const struct change_ops registry_version_stage = { .name = "registry_version_stage",
-						   .copy = registry_copy,
-						   .apply = set_version_stage };
+CHANGE_KIND(registry_version_stage, registry_copy, set_version_stage);
 
 static int delete_version(struct state *st, struct change *c, struct err *err)
 {
@@ -277,9 +259,7 @@ static int delete_version(struct state *st, struct change *c, struct err *err)
 	return rc ? rc : db_run(d, DB_registered_touch, err, "ii", id, now);
 }
 
-const struct change_ops registry_version_delete = { .name = "registry_version_delete",
-						    .copy = registry_copy,
-						    .apply = delete_version };
+CHANGE_KIND(registry_version_delete, registry_copy, delete_version);
 
 static int tag_version(struct state *st, struct change *c, struct err *err)
 {
@@ -290,9 +270,7 @@ static int tag_version(struct state *st, struct change *c, struct err *err)
 	return rc <= 0 ? rc : put_version_tags(st, id, op->version, op, err);
 }
 
-const struct change_ops registry_version_tag = { .name = "registry_version_tag",
-						 .copy = registry_copy,
-						 .apply = tag_version };
+CHANGE_KIND(registry_version_tag, registry_copy, tag_version);
 
 static int untag_version(struct state *st, struct change *c, struct err *err)
 {
@@ -303,6 +281,4 @@ static int untag_version(struct state *st, struct change *c, struct err *err)
 	return rc <= 0 ? rc : db_run(state_db(st), DB_version_tag_delete, err, "iit", id, op->version, op->text);
 }
 
-const struct change_ops registry_version_untag = { .name = "registry_version_untag",
-						   .copy = registry_copy,
-						   .apply = untag_version };
+CHANGE_KIND(registry_version_untag, registry_copy, untag_version);

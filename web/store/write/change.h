@@ -43,6 +43,10 @@ struct change_ops {
 	void (*settled)(struct store *s);
 };
 
+/* Defines a kind whose name is that of its variable. */
+#define CHANGE_KIND(kind, copier, applier) \
+	const struct change_ops kind = { .name = #kind, .copy = (copier), .apply = (applier) }
+
 /* --- caller's thread ---------------------------------------------------------------------------------------- */
 
 bool change_is_id(const char *id);				   /* 32 lower-case hex digits */
