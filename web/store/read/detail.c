@@ -302,6 +302,17 @@ int detail_load(struct db *d, int64_t run_id, struct arena *a, struct query_run 
 			       &(struct query_runs){ .items = ret, .count = 1 }, err);
 }
 
+int query_pairs_read(struct db *d, struct db_rows *q, struct arena *a, struct query_kvs *ret, struct err *err)
+{
+	int rc = 0;
+
+	while (!rc && (rc = db_next(d, q, err)) > 0)
+		rc = db_push(q, a, &ret->items, &ret->count, err,
+			     (struct query_kv){ db_text(a, q, COL_environment_of_run_name),
+						db_text(a, q, COL_environment_of_run_value) });
+	return rc;
+}
+
 /* Reads the segments of a run and their params. */
 static int load_run_segments(struct db *d, int64_t id, struct arena *a, struct query_run *r, struct err *err)
 {

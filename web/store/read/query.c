@@ -203,17 +203,6 @@ int query_run_series(struct store *s, const char *id, struct arena *a, struct qu
 	return read_one_run(s, &(struct run_load){ .id = id, .series = true }, a, ret, err);
 }
 
-int query_pairs_read(struct db *d, struct db_rows *q, struct arena *a, struct query_kvs *ret, struct err *err)
-{
-	int rc = 0;
-
-	while (!rc && (rc = db_next(d, q, err)) > 0)
-		rc = db_push(q, a, &ret->items, &ret->count, err,
-			     (struct query_kv){ db_text(a, q, COL_environment_of_run_name),
-						db_text(a, q, COL_environment_of_run_value) });
-	return rc;
-}
-
 /* "<first 8 digits of the store's id>-<rev>" */
 static int parse_token(const char *token, uint64_t *ret_rev, char ret_store[9], struct err *err)
 {
