@@ -246,8 +246,8 @@ void db_batch_drop(struct db_batch *b);	    /* frees the rows */
 /* Runs the query unless there are no rows, then frees the rows. */
 int db_batch_run(struct db_batch *b, struct db *d, enum db_query q, struct err *err);
 
-/* A set of values bound as one text (t): {"a","b"} or {1,2}, PostgreSQL's syntax of arrays. For queries
- * that look up many rows at once, which only remote databases (db_shared) need. */
+/* A set of values bound as one text (t): {"a","b"} or {1,2}, PostgreSQL's syntax of arrays, of which SQLite's queries
+ * make JSON. For queries that look up many rows at once; the text must live until their last row. */
 void array_begin(struct buf *b); /* call buf_done afterwards */
 void array_text(struct buf *b, const char *text);
 void array_int(struct buf *b, int64_t v);
