@@ -464,21 +464,16 @@ static int compare_model_hits(const void *x, const void *y, void *arg)
 static int load_experiment_models(struct model_search *s, int64_t experiment)
 {
 	int64_t *ids = NULL;
-	size_t first = s->count, i, n;
+	size_t first = s->count, i, n = 0;
 	struct db_rows *q;
 	bool hit;
 	int rc = db_start(s->d, &q, DB_model_rows, s->err, "i", experiment);
 
 	while (!rc && (rc = db_next(s->d, q, s->err)) > 0) {
-		s->hits = list_room(s->a, s->hits, s->count, sizeof *s->hits);
-		ids = list_room(s->a, ids, s->count - first, sizeof *ids);
-		if (!s->hits || !ids) {
-			db_stop(q);
-			return err_nomem(s->err, NULL);
-		}
-		ids[s->count - first] = db_i64(q, COL_model_row_id);
-		s->hits[s->count++] = (struct model_hit){ .m = read_model_row(s->a, q) };
-		rc = 0;
+		rc = db_push(q, s->a, &ids, &n, s->err, db_i64(q, COL_model_row_id));
+		if (!rc)
+			rc = db_push(q, s->a, &s->hits, &s->count, s->err,
+				     (struct model_hit){ .m = read_model_row(s->a, q) });
 	}
 	for (i = n = first; i < s->count && !rc; i++) {
 		struct model_hit *h = &s->hits[i];

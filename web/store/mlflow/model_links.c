@@ -23,74 +23,56 @@ static struct run_links *find_run_links(const struct link_reading *w, struct db_
 	return &w->links[db_i64(q, place) - 1];
 }
 
-static int add_dataset(const struct link_reading *w, struct db_rows *q, struct run_links *l)
-{
-	l->datasets = list_room(w->a, l->datasets, l->dataset_count, sizeof *l->datasets);
-	if (!l->datasets)
-		return ERR_NOMEM;
-	l->datasets[l->dataset_count++] = (struct run_dataset){
-		.id = db_i64(q, COL_runs_datasets_id),
-		.name = db_text(w->a, q, COL_runs_datasets_name),
-		.digest = db_text(w->a, q, COL_runs_datasets_digest),
-		.source_type = db_text(w->a, q, COL_runs_datasets_source_type),
-		.source = db_text(w->a, q, COL_runs_datasets_source),
-		.schema = read_text_or_null(w->a, q, COL_runs_datasets_schema),
-		.profile = read_text_or_null(w->a, q, COL_runs_datasets_profile),
-	};
-	return 0;
-}
-
 static int take_run_datasets(const struct link_reading *w, struct db_rows *q)
 {
-	int rc;
+	struct run_links *l;
+	int rc = 0;
 
-	while ((rc = db_next(w->d, q, w->err)) > 0)
-		if (add_dataset(w, q, find_run_links(w, q, COL_runs_datasets_place)))
-			return db_no_memory(q, w->err);
+	while (!rc && (rc = db_next(w->d, q, w->err)) > 0) {
+		l = find_run_links(w, q, COL_runs_datasets_place);
+		rc = db_push(q, w->a, &l->datasets, &l->dataset_count, w->err,
+			     (struct run_dataset){ .id = db_i64(q, COL_runs_datasets_id),
+						   .name = db_text(w->a, q, COL_runs_datasets_name),
+						   .digest = db_text(w->a, q, COL_runs_datasets_digest),
+						   .source_type = db_text(w->a, q, COL_runs_datasets_source_type),
+						   .source = db_text(w->a, q, COL_runs_datasets_source),
+						   .schema = read_text_or_null(w->a, q, COL_runs_datasets_schema),
+						   .profile = read_text_or_null(w->a, q, COL_runs_datasets_profile) });
+	}
 	return rc;
-}
-
-static int add_dataset_tag(const struct link_reading *w, struct db_rows *q, struct run_dataset *s)
-{
-	s->tags = list_room(w->a, s->tags, s->tag_count, sizeof *s->tags);
-	if (!s->tags)
-		return ERR_NOMEM;
-	s->tags[s->tag_count++] = (struct query_kv){ db_text(w->a, q, COL_runs_dataset_tags_name),
-						     db_text(w->a, q, COL_runs_dataset_tags_value) };
-	return 0;
 }
 
 /* Call it after the data sets are read. */
 static int take_dataset_tags(const struct link_reading *w, struct db_rows *q)
 {
-	int rc;
+	int rc = 0;
 
-	while ((rc = db_next(w->d, q, w->err)) > 0) {
+	while (!rc && (rc = db_next(w->d, q, w->err)) > 0) {
 		const struct run_links *l = find_run_links(w, q, COL_runs_dataset_tags_place);
 		int64_t id = db_i64(q, COL_runs_dataset_tags_dataset_id);
-		size_t i = 0;
+		struct run_dataset *s = l->datasets, *end = s + l->dataset_count;
 
-		while (i < l->dataset_count && l->datasets[i].id != id)
-			i++;
-		if (i < l->dataset_count && add_dataset_tag(w, q, &l->datasets[i]))
-			return db_no_memory(q, w->err);
+		for (; s < end && s->id != id; s++)
+			;
+		rc = s == end ? 0
+			      : db_push(q, w->a, &s->tags, &s->tag_count, w->err,
+					(struct query_kv){ db_text(w->a, q, COL_runs_dataset_tags_name),
+							   db_text(w->a, q, COL_runs_dataset_tags_value) });
 	}
 	return rc;
 }
 
 static int take_run_models(const struct link_reading *w, struct db_rows *q)
 {
-	int rc;
+	int rc = 0;
 
-	while ((rc = db_next(w->d, q, w->err)) > 0) {
+	while (!rc && (rc = db_next(w->d, q, w->err)) > 0) {
 		struct run_links *l = find_run_links(w, q, COL_runs_models_place);
 
 		rc = db_push(q, w->a, &l->models, &l->model_count, w->err,
 			     (struct run_model){ db_text(w->a, q, COL_runs_models_model),
 						 db_i64(q, COL_runs_models_step),
 						 db_i32(q, COL_runs_models_direction) });
-		if (rc)
-			return rc;
 	}
 	return rc;
 }

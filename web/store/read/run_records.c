@@ -286,15 +286,9 @@ static struct event_span copy_media_bytes(struct arena *a, const void *bytes, si
 	return (struct event_span){ to, to ? to + n : NULL };
 }
 
-static int add_media_item(struct media_list *l, struct db_rows *q, struct arena *a, struct err *err)
+static struct stored_media read_media_row(struct db_rows *q, struct arena *a)
 {
-	struct stored_media *m;
-
-	l->items = list_room(a, l->items, l->count, sizeof *l->items);
-	if (!l->items)
-		return err_nomem(err, NULL);
-	m = &l->items[l->count++];
-	*m = (struct stored_media){
+	return (struct stored_media){
 		.id = db_i64(q, COL_media_of_run_id), .key = db_text(a, q, COL_media_of_run_name),
 		.digest = db_text(a, q, COL_media_of_run_digest),
 		.kind = (enum media_kind)db_i32(q, COL_media_of_run_kind), .rank = db_i32(q, COL_media_of_run_rank),
@@ -303,7 +297,6 @@ static int add_media_item(struct media_list *l, struct db_rows *q, struct arena 
 		.bytes = db_i64(q, COL_media_of_run_size), .width = db_i64(q, COL_media_of_run_width),
 		.height = db_i64(q, COL_media_of_run_height),
 	};
-	return 0;
 }
 
 struct media_rows {
@@ -325,11 +318,9 @@ static int read_media_rows(const struct media_rows *r, struct media_list *l, str
 		if (o->hidden ||
 		    !is_media_hidden(db_i64(q, COL_media_of_run_hide_step), db_i64(q, COL_media_of_run_hide_epoch),
 				     db_str(q, COL_media_of_run_name), db_i64(q, COL_media_of_run_step)))
-			rc = add_media_item(l, q, r->a, err);
-		if (rc || l->count == o->limit) {
+			rc = db_push(q, r->a, &l->items, &l->count, err, read_media_row(q, r->a));
+		if (l->count == o->limit)
 			db_stop(q);
-			return rc;
-		}
 	}
 	return rc;
 }
@@ -377,15 +368,9 @@ int media_get(struct store *s, const struct media_ref *of, struct arena *a, stru
 	return rc;
 }
 
-static int add_part_item(struct media_list *l, struct db_rows *q, struct arena *a, struct err *err)
+static struct stored_media read_part_row(struct db_rows *q, struct arena *a)
 {
-	struct stored_media *m;
-
-	l->items = list_room(a, l->items, l->count, sizeof *l->items);
-	if (!l->items)
-		return err_nomem(err, NULL);
-	m = &l->items[l->count++];
-	*m = (struct stored_media){
+	return (struct stored_media){
 		.id = db_i64(q, COL_media_of_part_id),
 		.key = db_text(a, q, COL_media_of_part_name),
 		.step = db_i64(q, COL_media_of_part_step),
@@ -393,7 +378,6 @@ static int add_part_item(struct media_list *l, struct db_rows *q, struct arena *
 		.content =
 			copy_media_bytes(a, db_blob(q, COL_media_of_part_bytes), db_bytes(q, COL_media_of_part_bytes)),
 	};
-	return m->content.at ? 0 : err_nomem(err, NULL);
 }
 
 int media_of_part(struct store *s, const struct media_part *part, struct arena *a, struct media_list *ret,
@@ -410,9 +394,9 @@ int media_of_part(struct store *s, const struct media_part *part, struct arena *
 	rc = db_start(d, &q, DB_media_of_part, err, "iiiii", id, (int64_t)part->rank, (int64_t)part->segment,
 		      part->after, INT64_C(0) + PART_ROWS);
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		rc = add_part_item(&l, q, a, err);
-		if (rc)
-			db_stop(q);
+		rc = db_push(q, a, &l.items, &l.count, err, read_part_row(q, a));
+		if (!rc && !l.items[l.count - 1].content.at)
+			rc = db_no_memory(q, err);
 	}
 	readers_give(s, d);
 	if (!rc)
