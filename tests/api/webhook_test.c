@@ -46,7 +46,7 @@ static void open_store(struct stage *t)
 	snprintf(path, sizeof path, "%s/dptrack.db", t->folder);
 	snprintf(url, sizeof url, "http://127.0.0.1:%d/hook", t->port);
 	assert_int_equal(store_open(&t->s, &(struct store_opts){ .db_path = path }, NULL), 0);
-	assert_int_equal(alert_eval_new(&t->judge, t->s, true, NULL), 0);
+	t->judge = alert_eval_new(t->s, true);
 	assert_int_equal(webhook_new(&t->hook, t->s, &(struct webhook_opts){ .url = url, .secret_file = t->secret },
 				     NULL), 0);
 }

@@ -103,7 +103,7 @@ static void newest_first(void **state)
 	set_age(x, "b/new", 3000);
 	set_age(x, "a", 2000);
 	set_age(x, "b", 4000);
-	assert_int_equal(tree_open(&t, &(struct tree_opts){ x->root, false, on_found, x }, NULL), 0);
+	t = tree_open(&(struct tree_opts){ x->root, false, on_found, x });
 	assert_int_equal(tree_scan(t, NULL), 0);
 	assert_string_equal(x->found, "a/10.journal a/2.journal b/new/y.tfevents.1 b/old/x.tfevents.1 ");
 	assert_int_equal(tree_folders(t), 5);
@@ -124,7 +124,7 @@ static void link_loops_end(void **state)
 	assert_int_equal(symlink("x.journal", path), 0);
 	path_of(x, "a/z.journal", path);
 	assert_int_equal(symlink("nothing", path), 0);
-	assert_int_equal(tree_open(&t, &(struct tree_opts){ x->root, false, on_found, x }, NULL), 0);
+	t = tree_open(&(struct tree_opts){ x->root, false, on_found, x });
 	assert_int_equal(tree_scan(t, NULL), 0);
 	assert_string_equal(x->found, "a/x.journal a/y.journal@ ");
 	tree_close(t);
@@ -143,7 +143,7 @@ static void in_steps(void **state)
 		snprintf(name, sizeof name, "r%02d/x.journal", i);
 		make_file(x, name);
 	}
-	assert_int_equal(tree_open(&t, &(struct tree_opts){ x->root, false, on_found, x }, NULL), 0);
+	t = tree_open(&(struct tree_opts){ x->root, false, on_found, x });
 	tree_scan_begin(t);
 	assert_int_equal(tree_step(t, -1, NULL), 1); /* no time left: one folder, the root */
 	assert_string_equal(x->found, "");
@@ -163,7 +163,7 @@ static void files_created_during_scan(void **state)
 
 	make_folder(x, "a");
 	make_file(x, "a/x.journal");
-	assert_int_equal(tree_open(&t, &(struct tree_opts){ x->root, true, on_found, x }, NULL), 0);
+	t = tree_open(&(struct tree_opts){ x->root, true, on_found, x });
 	if (!tree_watching(t)) {
 		tree_close(t);
 		skip(); /* no inotify on this system */
@@ -196,7 +196,7 @@ static void watched_before_it_is_listed(void **state)
 	make_folder(x, "exp");
 	make_folder(x, "exp/run");
 	make_file(x, "exp/run/x.journal");
-	assert_int_equal(tree_open(&t, &(struct tree_opts){ x->root, true, on_found, x }, NULL), 0);
+	t = tree_open(&(struct tree_opts){ x->root, true, on_found, x });
 	if (!tree_watching(t)) {
 		tree_close(t);
 		skip(); /* no inotify on this system */

@@ -44,8 +44,6 @@ enum call_next api_submit(struct call *c, const struct api_change *change)
 	struct err err = ERR_INIT;
 	int rc;
 
-	if (!p)
-		return call_fail(c, CALL_busy, NULL, "out of memory");
 	*p = (struct api_pending){ .call = c, .change = *change };
 	c->waiting = p;
 	c->resume = finish_api_change;

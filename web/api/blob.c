@@ -25,11 +25,6 @@ struct blob_job {
 	void (*run)(struct blob_job *w);
 };
 
-static enum call_next fail_out_of_memory(struct call *c, enum call_next (*fail)(struct call *c, const struct err *err))
-{
-	return fail(c, &(struct err){ .code = ERR_NOMEM, .text = "out of memory" });
-}
-
 static void *run_blob_thread(void *arg)
 {
 	struct blob_job *w = arg;
@@ -127,8 +122,7 @@ enum call_next blob_put(struct call *c, const struct blob_put *put)
 {
 	struct blob_job *w = arena_alloc(c->arena, sizeof(*w));
 
-	if (!w || !call_defer(c, drop_blob_upload, w))
-		return fail_out_of_memory(c, put->fail);
+	call_defer(c, drop_blob_upload, w);
 	w->c = c;
 	w->put = *put;
 	buf_init(&w->picture, artifact_picture_room(put->path));
@@ -171,8 +165,6 @@ enum call_next blob_remove(struct call *c, const struct blob_remove *remove)
 {
 	struct blob_job *w = arena_alloc(c->arena, sizeof(*w));
 
-	if (!w)
-		return fail_out_of_memory(c, remove->fail);
 	*w = (struct blob_job){ .c = c, .remove = *remove, .run = remove_blob_files };
 	c->own = w;
 	return start_blob_job(w, record_blob_removal);
@@ -245,7 +237,7 @@ static const char *format_disposition(struct call *c, const char *path, bool dow
 	bool token = true, ascii = true;
 	struct buf b;
 
-	buf_init(&b, 8192);
+	buf_init(&b, SIZE_MAX);
 	for (at = name; *at; at++) {
 		token = token && is_attr_char((unsigned char)*at);
 		ascii = ascii && (unsigned char)*at < 0x80;
@@ -262,7 +254,7 @@ static const char *format_disposition(struct call *c, const char *path, bool dow
 		buf_adds(&b, "; filename*=UTF-8''");
 	for (at = ascii ? "" : name; *at; at++)
 		buf_addf(&b, is_attr_char((unsigned char)*at) ? "%c" : "%%%02X", (unsigned char)*at);
-	text = buf_failed(&b) ? NULL : arena_strdup(c->arena, b.data);
+	text = arena_strdup(c->arena, b.data);
 	buf_done(&b);
 	return text;
 }
@@ -423,8 +415,7 @@ static enum call_next fetch_object(struct call *c, const struct artifact_file *f
 	struct object_fetch *f = arena_alloc(c->arena, sizeof(*f));
 	struct err err = ERR_INIT;
 
-	if (!f || !call_defer(c, drop_object_fetch, f))
-		return fail_out_of_memory(c, fail);
+	call_defer(c, drop_object_fetch, f);
 	f->fail = fail;
 	if (artifact_read_begin(&f->read, store_artifacts(c->api->store), &opts, &err))
 		return fail(c, &err);
@@ -434,7 +425,7 @@ static enum call_next fetch_object(struct call *c, const struct artifact_file *f
 	return CALL_WAIT;
 }
 
-static bool describe_blob(struct call *c, const struct artifact_file *f, const char *path, bool download)
+static void describe_blob(struct call *c, const struct artifact_file *f, const char *path, bool download)
 {
 	time_t when = (time_t)(f->time_ns / 1000000000);
 	char changed[64];
@@ -445,14 +436,11 @@ static bool describe_blob(struct call *c, const struct artifact_file *f, const c
 	c->reply.etag =
 		f->sha256[0] ? arena_printf(c->arena, "\"%s\"", f->sha256)
 			     : arena_printf(c->arena, "W/\"%" PRIx64 "-%" PRIx64 "\"", f->bytes, (uint64_t)f->time_ns);
-	if (!c->reply.etag || !c->reply.disposition)
-		return false;
 	if (gmtime_r(&when, &tm) && strftime(changed, sizeof(changed), "%a, %d %b %Y %H:%M:%S GMT", &tm))
 		call_header(c, "Last-Modified", arena_strdup(c->arena, changed));
 	call_header(c, "Accept-Ranges", "bytes");
 	if (f->sha256[0])
 		call_header(c, "Repr-Digest", format_repr_digest(c, f->sha256));
-	return true;
 }
 
 /* Allows the scripts of the file itself, no addresses but data and blob URLs, and no origin: no cookies, no access to
@@ -481,10 +469,9 @@ enum call_next blob_reply(struct call *c, const struct blob_reply *reply)
 
 	if (artifact_open(c->api->store, reply->path, &f, &err))
 		return reply->fail(c, &err);
-	if (f.fd >= 0 && !call_defer(c, close_blob_file, (void *)(intptr_t)f.fd))
-		return fail_out_of_memory(c, reply->fail);
-	if (!describe_blob(c, &f, reply->path, reply->download))
-		return fail_out_of_memory(c, reply->fail);
+	if (f.fd >= 0)
+		call_defer(c, close_blob_file, (void *)(intptr_t)f.fd);
+	describe_blob(c, &f, reply->path, reply->download);
 	allow_framing(c, reply);
 	c->file = (struct call_file){ f.fd >= 0, f.fd, 0, f.bytes };
 	apply_range_header(c, f.bytes);

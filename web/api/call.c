@@ -169,7 +169,7 @@ size_t call_arg_all(struct call *c, const char *name, const char *const **ret)
 
 	note_asked(c, name);
 	*ret = all;
-	for (i = 0; all && i < c->address.arg_count; i++)
+	for (i = 0; i < c->address.arg_count; i++)
 		if (!strcmp(c->address.args[i].name, name)) {
 			c->address.args[i].used = true;
 			all[n++] = c->address.args[i].value;
@@ -279,12 +279,9 @@ const char *call_whole_run_id(struct call *c, const char *field, const char *pre
 	if (call_is_run_id(prefix))
 		return prefix;
 	id = arena_alloc(c->arena, 33);
-	if (!id)
-		call_fail(c, CALL_busy, NULL, "out of memory");
-	else if (query_run_id(c->api->store, prefix, id, &err))
-		call_fail_err(c, field, &err);
-	else
+	if (!query_run_id(c->api->store, prefix, id, &err))
 		return id;
+	call_fail_err(c, field, &err);
 	return NULL;
 }
 
@@ -304,17 +301,12 @@ void call_header(struct call *c, const char *name, const char *value)
 		c->reply.more[c->reply.more_count++] = (struct call_header){ name, value };
 }
 
-bool call_defer(struct call *c, void (*fn)(void *arg), void *arg)
+void call_defer(struct call *c, void (*fn)(void *arg), void *arg)
 {
 	struct call_cleanup *cleanup = arena_alloc(c->arena, sizeof(*cleanup));
 
-	if (!cleanup) {
-		fn(arg);
-		return false;
-	}
 	*cleanup = (struct call_cleanup){ .next = c->cleanups, .fn = fn, .arg = arg };
 	c->cleanups = cleanup;
-	return true;
 }
 
 void call_finish(struct call *c)

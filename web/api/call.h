@@ -162,8 +162,8 @@ struct call {
 /* Adds a header to the reply; the value must live as long as the call. */
 void call_header(struct call *c, const char *name, const char *value);
 
-/* Runs fn(arg) when the call ends, in any way; the newest first. Returns false (fn has run) when out of memory. */
-bool call_defer(struct call *c, void (*fn)(void *arg), void *arg);
+/* Runs fn(arg) when the call ends, in any way; the newest first. */
+void call_defer(struct call *c, void (*fn)(void *arg), void *arg);
 
 /* For the owner of the call: runs the deferred functions. */
 void call_finish(struct call *c);

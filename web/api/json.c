@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* json.c: a JSON reader with limits. Independent of routes or the store. */
+#include "tracker/mem/mem.h"
 #include "web/api/js.h"
 
 #include <math.h>
@@ -72,12 +73,12 @@ const char *json_error_reason(const json_error_t *e)
 static char *quote_nonfinite_words(const char *text, size_t size)
 {
 	static const char *const words[] = { "NaN", "-Infinity", "Infinity" };
-	char *out = malloc(2 * size + 1), *to = out;
+	char *out = mem_alloc(2 * size + 1), *to = out;
 	const char *at = text, *end = at + size;
 	bool inside = false, any = false;
 	size_t i, n;
 
-	for (; out && at < end; at += n) {
+	for (; at < end; at += n) {
 		for (i = 0, n = 0; !inside && !n && i < 3; i++)
 			if ((size_t)(end - at) >= strlen(words[i]) && !memcmp(at, words[i], strlen(words[i])))
 				n = strlen(words[i]);
@@ -92,8 +93,7 @@ static char *quote_nonfinite_words(const char *text, size_t size)
 		n = inside && *at == '\\' && end - at > 1 ? 2 : 1;
 		to = mempcpy(to, at, n);
 	}
-	if (out)
-		*to = '\0';
+	*to = '\0';
 	if (any)
 		return out;
 	free(out);
@@ -255,7 +255,8 @@ bool json_args(struct call *c, const struct json_field *fields)
 {
 	json_t *root = json_body(c);
 
-	if (root && !call_defer(c, drop_body, root))
-		return call_fail(c, CALL_busy, NULL, "out of memory"), false;
-	return root && call_args_done(c) && json_read(c, root, "", fields);
+	if (!root)
+		return false;
+	call_defer(c, drop_body, root);
+	return call_args_done(c) && json_read(c, root, "", fields);
 }

@@ -8,9 +8,9 @@
 #include <zlib.h>
 
 #include "tracker/base/arena.h"
-#include "tracker/base/array.h"
 #include "tracker/base/file.h"
 #include "tracker/base/hash.h"
+#include "tracker/mem/mem.h"
 #include "web/assets/asset.h"
 
 enum { SITE_FILES_MAX = 10000, SITE_DEPTH_MAX = 16, SITE_UNPACK_BYTES = 65536 };
@@ -43,8 +43,7 @@ static int add_site_file(struct docs_site *s, const char *path, const char *belo
 	if (index == SITE_FILES_MAX)
 		return err_set(err, ERR_USAGE, "%s: more than %d files: expected the site that make docs builds", path,
 			       SITE_FILES_MAX);
-	if (!array_reserve(&s->contents, &s->contents_cap, index + 1))
-		return err_nomem(err, NULL);
+	mem_reserve(&s->contents, &s->contents_cap, index + 1);
 	buf_init(&content, SITE_FILE_MAX);
 	rc = file_load(&content, path, err);
 	if (rc) {
@@ -57,11 +56,8 @@ static int add_site_file(struct docs_site *s, const char *path, const char *belo
 			      (unsigned long long)hash_fnv(HASH_FNV_BEGIN, content.data, content.len));
 	f.bytes = content.data;
 	f.n = content.len;
-	f.mime = f.path ? mime_type_of(f.path) : NULL;
-	if (!f.path || !f.etag || !array_push(&s->files, &s->count, &s->cap, f)) {
-		buf_done(&content);
-		return err_nomem(err, NULL);
-	}
+	f.mime = mime_type_of(f.path);
+	mem_push(&s->files, &s->count, &s->cap, f);
 	return 0;
 }
 
@@ -104,7 +100,7 @@ static int add_site_folder(struct docs_site *s, const char *folder, const char *
 		if (!file_join(path, sizeof path, folder, e->d_name) || !is_entry_wanted(path, e->d_name))
 			continue;
 		name = arena_printf(s->arena, "%s%s%s", below, *below ? "/" : "", e->d_name);
-		rc = name ? add_site_entry(s, path, name, depth, err) : err_nomem(err, NULL);
+		rc = add_site_entry(s, path, name, depth, err);
 	}
 	closedir(d);
 	return rc;
@@ -117,13 +113,10 @@ static int compare_site_paths(const void *a, const void *b)
 
 int docs_site_load(struct docs_site **ret, const char *folder, struct err *err)
 {
-	struct docs_site *s = calloc(1, sizeof *s);
+	struct docs_site *s = mem_zalloc(sizeof *s);
 	int rc;
 
-	if (!s || !(s->arena = arena_new())) {
-		free(s);
-		return err_nomem(err, NULL);
-	}
+	s->arena = arena_new();
 	rc = add_site_folder(s, folder, "", 0, err);
 	if (!rc) {
 		qsort(s->files, s->count, sizeof *s->files, compare_site_paths);

@@ -81,12 +81,8 @@ static void visit_journal(void *arg, const struct tree_file *f)
 int journals_each(const char *root, journal_fn *fn, void *user, struct err *err)
 {
 	struct journal_walk w = { fn, user, err, 0 };
-	struct tree *t;
-	int rc = tree_open(&t, &(struct tree_opts){ root, false, visit_journal, &w }, err);
-
-	if (rc)
-		return rc;
-	rc = tree_scan(t, err);
+	struct tree *t = tree_open(&(struct tree_opts){ root, false, visit_journal, &w });
+	int rc = tree_scan(t, err);
 	tree_close(t);
 	return rc ? rc : w.rc;
 }

@@ -15,6 +15,7 @@
 #include <sys/socket.h>
 
 #include "tracker/base/clock.h"
+#include "tracker/mem/mem.h"
 
 #define CONNS_HEAD_S 10.0
 #define CONNS_IDLE_S 60.0
@@ -63,10 +64,8 @@ static const unsigned cost_weight[] = { [COST_IDLE] = 1, [COST_SLOW] = 4, [COST_
 
 struct conns *conns_new(size_t limit)
 {
-	struct conns *t = calloc(1, sizeof(*t));
+	struct conns *t = mem_zalloc(sizeof(*t));
 
-	if (!t)
-		return NULL;
 	pthread_mutex_init(&t->lock, NULL);
 	t->keep = limit - limit / CONNS_RESERVED;
 	if (getrandom(&t->seed, sizeof t->seed, 0) < 0)
@@ -182,10 +181,8 @@ static unsigned find_client(const struct conns *t, uint64_t client)
 
 struct conn *conns_add(struct conns *t, int fd, uint64_t client)
 {
-	struct conn *c = calloc(1, sizeof(*c));
+	struct conn *c = mem_zalloc(sizeof(*c));
 
-	if (!c)
-		return NULL;
 	c->fd = fd;
 	c->rate = -1;
 	pthread_mutex_lock(&t->lock);

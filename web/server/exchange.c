@@ -2,6 +2,7 @@
 /* exchange.c: the life of a request. Three checks come first, in this order: gate, router, access. Only then the body
  * is read and bounded. A thread of the pool inflates it, calls the handler and makes the reply, while the connection is
  * suspended: what a request costs delays no other connection of its worker. A handler may wait for the store. */
+#include "tracker/mem/mem.h"
 #include "web/server/exchange.h"
 
 #include <stdlib.h>
@@ -107,8 +108,6 @@ static bool check_gate(struct exchange *x, const char *method, const char *versi
 		.method = method, .version = version, .target = x->target, .target_at = x->target_at
 	};
 	x->req.headers = arena_array(x->call.arena, GATE_HEADERS_MAX + 2, sizeof(*x->req.headers));
-	if (!x->req.headers)
-		return false;
 	MHD_get_connection_values_n(x->conn, MHD_HEADER_KIND, collect_header, x);
 	if (!gate_check(&x->pass, &x->req, &code, &why)) {
 		refuse_exchange(x, code, why);
@@ -207,12 +206,9 @@ static void begin_body(struct exchange *x)
 			refuse_exchange(x, CALL_too_large, "this route accepts no body");
 		return;
 	}
-	if (x->pass.gzip_body && (x->pass.chunked || x->pass.content_length > 0)) {
+	if (x->pass.gzip_body && (x->pass.chunked || x->pass.content_length > 0))
 		x->gunzip = gunzip_new();
-		if (!x->gunzip)
-			refuse_exchange(x, CALL_busy, "out of memory");
-	}
-	if (x->streamed && !x->refused)
+	if (x->streamed)
 		x->refused = x->call.route->handler(&x->call) != CALL_BODY; /* in that case the handler has set the
 									     * reply */
 }
@@ -490,17 +486,15 @@ static void cut_uri_at_query(const char *uri)
 void *exchange_open(void *server, const char *uri, struct MHD_Connection *conn)
 {
 	const union MHD_ConnectionInfo *info = MHD_get_connection_info(conn, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-	struct exchange *x = calloc(1, sizeof(*x));
+	struct exchange *x = mem_zalloc(sizeof(*x));
 
-	if (!x)
-		return NULL;
 	x->srv = server;
 	x->conn = conn;
 	x->slot = info ? info->socket_context : NULL;
 	info = MHD_get_connection_info(conn, MHD_CONNECTION_INFO_CONNECTION_FD); /* may reuse the memory of the last */
 	x->fd = info ? info->connect_fd : -1;
 	framing_open(x->fd);
-	x->target = strdup(uri);
+	x->target = mem_strdup(uri);
 	cut_uri_at_query(uri);
 	if (MHD_get_version()[0] == '0')
 		x->target_at = uri;
@@ -509,12 +503,6 @@ void *exchange_open(void *server, const char *uri, struct MHD_Connection *conn)
 		.api = &x->srv->api, .host = &http_host, .arena = arena_new(), .status = 200, .type = "application/json"
 	};
 	buf_init(&x->call.out, EXCHANGE_OUT_MAX);
-	if (!x->target || !x->call.arena) {
-		free(x->target);
-		arena_free(x->call.arena);
-		free(x);
-		return NULL;
-	}
 	conns_phase(x->srv->conns, x->slot, CONN_HEAD);
 	atomic_fetch_add(&x->srv->in_flight, 1);
 	return x;

@@ -34,10 +34,10 @@ enum conn_phase {
 	CONN_BUSY, /* the request is complete and the server answers it */
 };
 
-struct conns *conns_new(size_t limit); /* NULL: out of memory */
+struct conns *conns_new(size_t limit);
 void conns_free(struct conns *t);      /* NULL is fine */
 
-struct conn *conns_add(struct conns *t, int fd, uint64_t client); /* NULL: out of memory */
+struct conn *conns_add(struct conns *t, int fd, uint64_t client);
 void conns_client(struct conns *t, struct conn *c, uint64_t client); /* whose request it is */
 /* Turns a reserved place into an ordinary one, if need be that of a request that is not complete. Returns false if the
  * others are all of use. */

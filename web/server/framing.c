@@ -5,6 +5,7 @@
  * linker lets a program override. A connection is read by one thread only. */
 #include "config.h"
 
+#include "tracker/mem/mem.h"
 #include "web/server/exchange.h"
 
 #include <dlfcn.h>
@@ -39,10 +40,11 @@ static struct framing *find_framing(int fd)
 
 void framing_begin(int fd, bool tls)
 {
-	struct framing *f = fd >= 0 && fd < FRAMING_FDS ? calloc(1, sizeof *f) : NULL;
+	struct framing *f;
 
-	if (!f)
+	if (fd < 0 || fd >= FRAMING_FDS)
 		return;
+	f = mem_zalloc(sizeof *f);
 	f->tls = tls;
 	atomic_store(&framings[fd], f);
 }

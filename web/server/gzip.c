@@ -8,8 +8,9 @@
 #include <zlib.h>
 
 #include "tracker/base/err.h"
+#include "tracker/mem/mem.h"
 
-enum { GZIP_PIECE = 32768, GZIP_WINDOW = 15 + 16 };
+enum { GZIP_PIECE = 32768, GZIP_WINDOW = 15 + 16, GZIP_STATE = 268 << 10 /* bytes that zlib allocates, about */ };
 
 struct gzip {
 	z_stream z;
@@ -23,12 +24,10 @@ struct gunzip {
 
 struct gzip *gzip_new(int level)
 {
-	struct gzip *p = calloc(1, sizeof(*p));
+	struct gzip *p = mem_zalloc(sizeof(*p));
 
-	if (p && deflateInit2(&p->z, level, Z_DEFLATED, GZIP_WINDOW, 8, Z_DEFAULT_STRATEGY) != Z_OK) {
-		free(p);
-		return NULL;
-	}
+	if (deflateInit2(&p->z, level, Z_DEFLATED, GZIP_WINDOW, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+		mem_exhausted(GZIP_STATE);
 	return p;
 }
 
@@ -63,12 +62,10 @@ bool gzip_feed(struct gzip *p, const void *bytes, size_t n, bool finish, struct 
 
 struct gunzip *gunzip_new(void)
 {
-	struct gunzip *u = calloc(1, sizeof(*u));
+	struct gunzip *u = mem_zalloc(sizeof(*u));
 
-	if (u && inflateInit2(&u->z, GZIP_WINDOW) != Z_OK) {
-		free(u);
-		return NULL;
-	}
+	if (inflateInit2(&u->z, GZIP_WINDOW) != Z_OK)
+		mem_exhausted(GZIP_STATE);
 	return u;
 }
 

@@ -8,10 +8,11 @@
 struct gzip;
 struct gunzip;
 
-struct gzip *gzip_new(int level); /* NULL: out of memory */
-void gzip_free(struct gzip *p);	  /* NULL is fine */
+struct gzip *gzip_new(int level);
+void gzip_free(struct gzip *p); /* NULL is fine */
 
-/* Appends the compressed form of n bytes to out; finish ends the stream. False: out of memory. */
+/* Appends the compressed form of n bytes to out; finish ends the stream. Returns false when out is at its
+ * maximum. */
 bool gzip_feed(struct gzip *p, const void *bytes, size_t n, bool finish, struct buf *out);
 
 struct gunzip *gunzip_new(void);

@@ -9,6 +9,7 @@
 
 #include "tracker/base/clock.h"
 #include "tracker/base/thread.h"
+#include "tracker/mem/mem.h"
 #include "web/server/exchange.h"
 #include "web/server/sandbox.h"
 
@@ -114,11 +115,9 @@ static void note_store_change(void *arg, uint64_t rev)
 
 int server_bind(struct server **ret, const struct server_opts *o, struct err *err)
 {
-	struct server *s = calloc(1, sizeof(*s));
+	struct server *s = mem_zalloc(sizeof(*s));
 	int rc;
 
-	if (!s)
-		return err_nomem(err, NULL);
 	s->watch = -1;
 	s->max_connections = o->max_connections > 0 ? (size_t)o->max_connections : 500;
 	pthread_mutex_init(&s->lock, NULL);
@@ -261,8 +260,6 @@ int server_run(struct server *s, const struct api *api, struct err *err)
 	if (s->listen.public || s->access.behind_proxy)
 		token_need(api->store);
 	s->conns = conns_new(s->max_connections);
-	if (!s->conns)
-		return err_nomem(err, NULL);
 	s->watch = store_watch(api->store, note_store_change, s);
 	if (start_confined(s, err))
 		return err->code;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* listen.c: binds the address and reads the certificate. Independent of HTTP. */
+#include "tracker/mem/mem.h"
 #include "web/server/exchange.h"
 
 #include <errno.h>
@@ -68,19 +69,17 @@ static int format_bound_address(struct listen *l, const struct server_opts *o, s
 
 static int read_pem_file(char **ret, const char *path, const char *flag, struct err *err)
 {
-	char *text = NULL;
-	size_t n = 0;
 	FILE *f = fopen(path, "re");
+	char *text;
+	size_t n;
 
 	if (!f)
 		return err_set(err, ERR_USAGE, "%s %s: %s", flag, path, strerror(errno));
-	text = malloc(LISTEN_PEM_MAX);
-	if (text)
-		n = fread(text, 1, LISTEN_PEM_MAX - 1, f);
+	text = mem_alloc(LISTEN_PEM_MAX);
+	n = fread(text, 1, LISTEN_PEM_MAX - 1, f);
 	fclose(f);
-	if (text)
-		text[n] = '\0';
-	if (!text || n == LISTEN_PEM_MAX - 1 || !strstr(text, "-----BEGIN ")) {
+	text[n] = '\0';
+	if (n == LISTEN_PEM_MAX - 1 || !strstr(text, "-----BEGIN ")) {
 		free(text);
 		return err_set(err, ERR_USAGE, "%s %s: expected a file in PEM format (-----BEGIN …)", flag, path);
 	}

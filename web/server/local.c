@@ -145,8 +145,6 @@ int local_request(const struct api *api, const struct local_opts *o, int *ret_st
 	struct local l = { .call = { .api = api, .host = &local_host, .arena = arena_new(), .status = 200 } };
 	int rc = 0;
 
-	if (!l.call.arena)
-		return err_nomem(err, NULL);
 	pthread_mutex_init(&l.lock, NULL);
 	pthread_cond_init(&l.cond, NULL);
 	buf_init(&l.call.out, LOCAL_REPLY_MAX);

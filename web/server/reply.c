@@ -14,6 +14,7 @@
 
 #include "config.h"
 #include "tracker/base/hash.h"
+#include "tracker/mem/mem.h"
 
 #ifdef HAVE_GNUTLS
 #include <gnutls/gnutls.h>
@@ -147,11 +148,9 @@ static void free_file_part(void *cls)
  * sendfile short, which the library takes for a full socket, and the reply never continues. */
 static struct MHD_Response *make_file_response(const struct call_file *f)
 {
-	struct file_part *p = malloc(sizeof *p);
+	struct file_part *p = mem_alloc(sizeof *p);
 	struct MHD_Response *r;
 
-	if (!p)
-		return NULL;
 	*p = (struct file_part){ fcntl(f->fd, F_DUPFD_CLOEXEC, 0), f->from };
 	r = p->fd < 0 ? NULL
 		      : MHD_create_response_from_callback(f->bytes, REPLY_FILE_BLOCK_BYTES, read_file_part, p,
@@ -376,9 +375,8 @@ static struct MHD_Response *make_error_page(unsigned status)
 	struct MHD_Response *r = NULL;
 
 	buf_init(&c.out, 4096);
-	if (a)
-		call_fail(&c, call_error_of_status(status), NULL, "%s", explain_status(status));
-	if (a && !buf_failed(&c.out))
+	call_fail(&c, call_error_of_status(status), NULL, "%s", explain_status(status));
+	if (!buf_failed(&c.out))
 		r = MHD_create_response_from_buffer(c.out.len, c.out.data, MHD_RESPMEM_MUST_COPY);
 	buf_done(&c.out);
 	arena_free(a);

@@ -33,7 +33,7 @@ static char *decode_url_text(struct arena *arena, const char *text, size_t n, bo
 	char *out = arena_alloc(arena, n + 1);
 	size_t i, len = 0;
 
-	for (i = 0; out && i < n; i++) {
+	for (i = 0; i < n; i++) {
 		int high, low;
 
 		if (plus && text[i] == '+') {
@@ -51,7 +51,7 @@ static char *decode_url_text(struct arena *arena, const char *text, size_t n, bo
 		out[len++] = (char)(high * 16 + low);
 		i += 2;
 	}
-	return out && utf8_valid(out, strlen(out)) ? out : NULL;
+	return utf8_valid(out, strlen(out)) ? out : NULL;
 }
 
 /* A decoded segment may contain slashes. Its parts obey the same rules as the segments of a multi-segment rest. */
@@ -93,7 +93,7 @@ static bool split_url_path(struct router_path *p, struct arena *arena, const cha
 		if (end < n && at == n)
 			p->segment[p->count++] = arena_strdup(arena, "");
 	}
-	return !p->count || p->segment[p->count - 1];
+	return true;
 }
 
 static char *join_segments_from(struct arena *arena, const struct router_path *p, size_t from)
@@ -101,7 +101,7 @@ static char *join_segments_from(struct arena *arena, const struct router_path *p
 	char *rest = arena_strdup(arena, "");
 	size_t i;
 
-	for (i = from; rest && i < p->count; i++)
+	for (i = from; i < p->count; i++)
 		rest = arena_printf(arena, "%s%s%s", rest, i > from ? "/" : "", p->segment[i]);
 	return rest;
 }
@@ -117,7 +117,7 @@ static bool match_route_pattern(struct call *c, const struct router_path *p, con
 		if (len == 1 && pattern[0] == '*') {
 			c->address.rest = join_segments_from(c->arena, p, i);
 			/* The rest is not empty, except that the page is at / and the documents at /docs/. */
-			return c->address.rest && (*c->address.rest || !i || i < p->count);
+			return *c->address.rest || !i || i < p->count;
 		}
 		if (i == p->count)
 			return len == 0;
@@ -143,7 +143,7 @@ static const char *read_query_args(struct call *c, const char *query)
 	if (max > CALL_ARGS_MAX)
 		return "more than 2048 query arguments; use the POST form of the query";
 	c->address.args = arena_array(c->arena, max, sizeof(*c->address.args));
-	while (c->address.args && *at) {
+	while (*at) {
 		size_t n = strcspn(at, "&");
 
 		end = at + n;
@@ -159,7 +159,7 @@ static const char *read_query_args(struct call *c, const char *query)
 		}
 		at = *end ? end + 1 : end;
 	}
-	return c->address.args ? NULL : "out of memory";
+	return NULL;
 }
 
 /* A line of spaces.def: the dialect of the addresses below a prefix, and the errors for those that are no routes. */

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 
 #include "tracker/base/clock.h"
+#include "tracker/mem/mem.h"
 
 enum { STREAM_BLOCK_BYTES = 65536, STREAM_HEARTBEAT_S = 15 };
 
@@ -202,14 +203,9 @@ static bool write_stream_prefix(struct reply_stream *f, const struct buf *first)
 struct MHD_Response *stream_response(struct exchange *x, bool gzip)
 {
 	const union MHD_ConnectionInfo *info = MHD_get_connection_info(x->conn, MHD_CONNECTION_INFO_CONNECTION_FD);
-	struct reply_stream *f = calloc(1, sizeof(*f));
+	struct reply_stream *f = mem_zalloc(sizeof(*f));
 	struct MHD_Response *r = NULL;
 
-	if (!f) {
-		x->call.stream.release(x->call.stream.state);
-		x->call.stream = (struct call_stream){ 0 };
-		return NULL;
-	}
 	f->srv = x->srv;
 	f->conn = x->conn;
 	f->fd = info ? info->connect_fd : -1;

@@ -2,6 +2,7 @@
 /* tls.c: the library's callback has no argument, so the pair in use is the process's. */
 #include "config.h"
 
+#include "tracker/mem/mem.h"
 #include "web/server/exchange.h"
 
 #include <stdio.h>
@@ -90,11 +91,9 @@ static int import_tls_pair(struct tls_pair *p, const char *cert, const char *key
 
 int tls_use(const char *cert, const char *key, struct err *err)
 {
-	struct tls_pair *p = calloc(1, sizeof *p);
+	struct tls_pair *p = mem_zalloc(sizeof *p);
 	int rc;
 
-	if (!p)
-		return err_nomem(err, NULL);
 	rc = import_tls_pair(p, cert, key, err);
 	if (rc) {
 		free_tls_pair(p);

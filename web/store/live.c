@@ -11,6 +11,7 @@
 
 #include "tracker/base/clock.h"
 #include "tracker/base/thread.h"
+#include "tracker/mem/mem.h"
 #include "web/store/auth/token.h"
 #include "web/store/base/parts.h"
 #include "web/store/db/db.h"
@@ -108,10 +109,8 @@ static void *run_live(void *arg)
 /* Returns after the first look, which reports changed tokens and so ends streams that are open by then. */
 int live_start(struct store_live **ret, struct store *s, const char *address, struct err *err)
 {
-	struct store_live *l = calloc(1, sizeof *l);
+	struct store_live *l = mem_zalloc(sizeof *l);
 
-	if (!l)
-		return err_nomem(err, NULL);
 	l->s = s;
 	l->tokens = -1;
 	snprintf(l->address, sizeof l->address, "%s", address);

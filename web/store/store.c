@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "tracker/base/clock.h"
+#include "tracker/mem/mem.h"
 #include "web/store/archive/archiver.h"
 #include "web/store/auth/token.h"
 #include "web/store/base/background_job.h"
@@ -112,8 +113,6 @@ static int init_store_parts(struct store *s, const struct store_opts *o, struct 
 	s->outlines = outlines_new(outline_chunk_bytes(o));
 	s->archives = archives_new(&archives);
 	pthread_mutex_init(&s->checked_lock, NULL);
-	if (!s->work || !s->background || !s->columns || !s->keysets || !s->outlines || !s->archives)
-		return err_nomem(err, NULL);
 	if (snprintf(s->logdir, sizeof s->logdir, "%s", o->logdir ? o->logdir : "") >= (int)sizeof s->logdir ||
 	    snprintf(s->artifacts, sizeof s->artifacts, "%s", o->artifacts ? o->artifacts : "") >=
 		    (int)sizeof s->artifacts)
@@ -123,11 +122,9 @@ static int init_store_parts(struct store *s, const struct store_opts *o, struct 
 
 int store_lock(struct store **ret, const char *db_path, struct err *err)
 {
-	struct store *s = calloc(1, sizeof *s);
+	struct store *s = mem_zalloc(sizeof *s);
 	int rc;
 
-	if (!s)
-		return err_nomem(err, NULL);
 	s->lock_fd = -1;
 	snprintf(s->path, sizeof s->path, "%s", db_path);
 	rc = take_lock(s, err);
@@ -197,11 +194,9 @@ static int open_store_dbs(struct store *s, const struct store_opts *opts, struct
 
 int store_open(struct store **ret, const struct store_opts *opts, struct err *err)
 {
-	struct store *s = calloc(1, sizeof *s);
+	struct store *s = mem_zalloc(sizeof *s);
 	int rc;
 
-	if (!s)
-		return err_nomem(err, NULL);
 	s->lock_fd = -1;
 	db_shown(s->path, sizeof s->path, opts->db_path);
 	if (strlen(opts->db_path) >= sizeof s->path)
@@ -212,8 +207,7 @@ int store_open(struct store **ret, const struct store_opts *opts, struct err *er
 		rc = take_lock(s, err);
 	if (!rc)
 		rc = open_store_dbs(s, opts, err);
-	if (!rc)
-		rc = tokens_new(&s->tokens, err);
+	s->tokens = tokens_new();
 	if (!rc)
 		rc = open_artifacts(s, opts, err);
 	if (!rc)

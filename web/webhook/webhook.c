@@ -17,6 +17,7 @@
 #include "tracker/base/text.h"
 #include "tracker/base/thread.h"
 #include "tracker/base/utf8.h"
+#include "tracker/mem/mem.h"
 #include "tracker/sink/http_client.h"
 #include "web/api/api.h"
 #include "web/store/alert/alert.h"
@@ -203,11 +204,9 @@ struct webhook {
 
 int webhook_new(struct webhook **ret, struct store *s, const struct webhook_opts *opts, struct err *err)
 {
-	struct webhook *w = calloc(1, sizeof *w);
+	struct webhook *w = mem_zalloc(sizeof *w);
 	int rc;
 
-	if (!w)
-		return err_nomem(err, NULL);
 	w->s = s;
 	pthread_mutex_init(&w->lock, NULL);
 	cond_init(&w->wake);
@@ -270,7 +269,7 @@ static int post_alert(struct webhook *w, const struct alert_fired *f, int64_t *r
 	webhook_format_write(w->format, &body, f);
 	if (buf_failed(&body)) {
 		buf_done(&body);
-		return err_nomem(err, NULL);
+		return err_set(err, ERR_LIMIT, "alert %" PRId64 ": the post does not fit into 64 KiB", f->id);
 	}
 	sign_webhook_body(w, &body, signature);
 	snprintf(delivery, sizeof delivery, "X-Dptrack-Delivery: %" PRId64, f->id);
@@ -346,7 +345,7 @@ int webhook_turn(struct webhook *w, int64_t now_ms, struct err *err)
 	struct alerts due = { 0 };
 	bool taken = true;
 	size_t i;
-	int rc = a ? alert_due(w->s, now_ms, a, &due, err) : err_nomem(err, NULL);
+	int rc = alert_due(w->s, now_ms, a, &due, err);
 
 	for (i = 0; i < due.count && taken && !rc; i++)
 		rc = deliver_alert(w, &due.items[i], now_ms, &taken, err);

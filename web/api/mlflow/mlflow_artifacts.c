@@ -46,7 +46,7 @@ static const char *remove_dot_segments(struct call *c, const char *path)
 	char *copy = arena_alloc(c->arena, strlen(path) + 1), *to = copy;
 	size_t n;
 
-	if (!copy || *path == '/')
+	if (*path == '/')
 		return path;
 	for (; *path; path += n + (path[n] == '/')) {
 		n = strcspn(path, "/");

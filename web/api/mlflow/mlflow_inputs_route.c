@@ -53,7 +53,7 @@ static bool read_run_models(struct call *c, json_t *list, struct mlflow_op *op)
 	size_t n = json_array_size(list), i;
 	struct mlflow_model *models = arena_array(c->arena, n + 1, sizeof(*models));
 
-	for (i = 0; models && i < n; i++) {
+	for (i = 0; i < n; i++) {
 		const struct ml_field fields[] = { { "model_id", ML_STRING, true, &models[i].id, NULL },
 						   { "step", ML_INT, false, &models[i].step, NULL },
 						   { 0 } };
@@ -62,8 +62,8 @@ static bool read_run_models(struct call *c, json_t *list, struct mlflow_op *op)
 			return false;
 	}
 	op->models = models;
-	op->model_count = models ? n : 0;
-	return models != NULL;
+	op->model_count = n;
+	return true;
 }
 
 enum call_next on_ml_inputs_log(struct call *c)
@@ -81,8 +81,6 @@ enum call_next on_ml_inputs_log(struct call *c)
 		return CALL_DONE;
 	op.dataset_count = json_array_size(datasets);
 	d = arena_array(c->arena, op.dataset_count + 1, sizeof(*d));
-	if (!d)
-		return ml_fail(c, ML_TEMPORARILY_UNAVAILABLE, "out of memory");
 	for (i = 0; i < op.dataset_count; i++)
 		if (!read_dataset_input(c, datasets, i, &d[i]))
 			return CALL_DONE;
@@ -187,7 +185,7 @@ static bool read_dataset_experiments(struct call *c, const struct ml_strings *id
 	if (!ids->count || ids->count > SEARCH_EXPERIMENTS)
 		return false;
 	*ret = arena_array(c->arena, ids->count, sizeof(**ret));
-	for (i = 0; *ret && i < ids->count; i++) {
+	for (i = 0; i < ids->count; i++) {
 		if (!ml_experiment_id(c, ids->items[i], &(*ret)[n]))
 			return false;
 		for (k = 0; k < n && (*ret)[k] != (*ret)[n]; k++)
@@ -195,7 +193,7 @@ static bool read_dataset_experiments(struct call *c, const struct ml_strings *id
 		n += k == n;
 	}
 	*ret_count = n;
-	return *ret != NULL;
+	return true;
 }
 
 enum call_next on_ml_dataset_search(struct call *c)

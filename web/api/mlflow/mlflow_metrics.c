@@ -58,7 +58,7 @@ static int fill_history_stream(void *state, struct buf *out, bool tick, struct e
 	struct history_stream *w = state;
 	struct arena *a = arena_new();
 	struct history_points page;
-	int rc = a ? history_page(w->store, &w->sel, a, &page, err) : err_nomem(err, NULL);
+	int rc = history_page(w->store, &w->sel, a, &page, err);
 
 	(void)tick;
 	w->js.out = out;
@@ -77,21 +77,13 @@ static int fill_history_stream(void *state, struct buf *out, bool tick, struct e
 static enum call_next stream_history(struct call *c, const char *run, const char *key)
 {
 	struct arena *a = arena_new();
-	struct history_stream *w = a ? arena_alloc(a, sizeof(*w)) : NULL;
+	struct history_stream *w = arena_alloc(a, sizeof(*w));
 	struct call_stream s = { .fill = fill_history_stream, .release = free_history_stream };
 	struct err err = ERR_INIT;
 
-	if (!w) {
-		arena_free(a);
-		return ml_fail(c, ML_TEMPORARILY_UNAVAILABLE, "out of memory");
-	}
 	*w = (struct history_stream){ .store = c->api->store,
 			     .arena = a,
 			     .sel = { .run = arena_strdup(a, run), .key = arena_strdup(a, key), .limit = 1000 } };
-	if (!w->sel.run || !w->sel.key) {
-		arena_free(a);
-		return ml_fail(c, ML_TEMPORARILY_UNAVAILABLE, "out of memory");
-	}
 	w->js.out = &c->out;
 	js_open(&w->js, '{');
 	s.state = w;

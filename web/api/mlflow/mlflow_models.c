@@ -244,7 +244,7 @@ static bool read_search_datasets(struct call *c, json_t *list, struct models_opt
 	size_t n = json_array_size(list), i;
 	struct models_dataset *d = arena_array(c->arena, n + 1, sizeof(*d));
 
-	for (i = 0; d && i < n; i++) {
+	for (i = 0; i < n; i++) {
 		const struct ml_field fields[] = {
 			{ "dataset_name", ML_STRING, false, &d[i].name, NULL },
 			{ "dataset_digest", ML_STRING, false, &d[i].digest, NULL },
@@ -261,8 +261,8 @@ static bool read_search_datasets(struct call *c, json_t *list, struct models_opt
 		d[i].digest = d[i].digest && *d[i].digest ? d[i].digest : NULL;
 	}
 	o->datasets = d;
-	o->dataset_count = d ? n : 0;
-	return d != NULL;
+	o->dataset_count = n;
+	return true;
 }
 
 /* Reads order_by; an empty data set name or digest counts as absent. */
@@ -271,7 +271,7 @@ static bool read_model_order(struct call *c, json_t *list, struct models_opts *o
 	size_t n = json_array_size(list), i;
 	struct models_order *order = arena_array(c->arena, n + 1, sizeof(*order));
 
-	for (i = 0; order && i < n; i++) {
+	for (i = 0; i < n; i++) {
 		bool ascending = true;
 		const struct ml_field fields[] = {
 			{ "field_name", ML_STRING, true, &order[i].field, NULL },
@@ -290,8 +290,8 @@ static bool read_model_order(struct call *c, json_t *list, struct models_opts *o
 			order[i].dataset.digest = NULL;
 	}
 	o->order = order;
-	o->order_count = order ? n : 0;
-	return order != NULL;
+	o->order_count = n;
+	return true;
 }
 
 static bool read_model_experiments(struct call *c, const struct ml_strings *ids, struct models_opts *o)
@@ -299,12 +299,12 @@ static bool read_model_experiments(struct call *c, const struct ml_strings *ids,
 	int64_t *numbers = arena_array(c->arena, ids->count + 1, sizeof(*numbers));
 	size_t i;
 
-	for (i = 0; numbers && i < ids->count; i++)
+	for (i = 0; i < ids->count; i++)
 		if (!ml_experiment_id(c, ids->items[i], &numbers[i]))
 			return false;
 	o->experiments = numbers;
-	o->experiment_count = numbers ? ids->count : 0;
-	return numbers != NULL;
+	o->experiment_count = ids->count;
+	return true;
 }
 
 static enum call_next reply_model_list(struct call *c, const struct models *list)

@@ -24,8 +24,6 @@ const char *ml_cut(struct call *c, const char *text, size_t max_chars)
 	if (!*end)
 		return text;
 	copy = arena_alloc(c->arena, (size_t)(end - text) + 1);
-	if (!copy)
-		return "";
 	memcpy(copy, text, (size_t)(end - text));
 	return copy;
 }
@@ -93,8 +91,8 @@ static const char *normalize_name_path(struct call *c, const char *path)
 		}
 	}
 	for (i = 0; i < n; i++)
-		out = arena_printf(c->arena, "%s%s%.*s", out ? out : "", i ? "/" : "", (int)lens[i], parts[i]);
-	return out && *out ? out : ".";
+		out = arena_printf(c->arena, "%s%s%.*s", out, i ? "/" : "", (int)lens[i], parts[i]);
+	return *out ? out : ".";
 }
 
 /* Returns true if normalize_name_path would not change the name and it stays below its folder. */
@@ -165,8 +163,6 @@ struct ingest_kv *ml_any_pairs(struct call *c, json_t *list, const char *what, b
 	size_t n = json_array_size(list), i;
 	struct ingest_kv *kv = arena_array(c->arena, n + 1, sizeof(*kv));
 
-	if (!kv)
-		return ml_fail(c, ML_TEMPORARILY_UNAVAILABLE, "out of memory"), NULL;
 	for (i = 0; i < n; i++) {
 		const struct ml_field fields[] = { { "key", ML_STRING, keyed, &kv[i].key, NULL },
 						   { "value", ML_STRING, false, &kv[i].value, NULL },

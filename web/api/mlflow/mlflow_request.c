@@ -98,10 +98,11 @@ static void free_json(void *arg)
 
 static json_t *defer_json_free(struct call *c, json_t *value)
 {
-	if (value && call_defer(c, free_json, value))
-		return value;
-	ml_fail(c, ML_TEMPORARILY_UNAVAILABLE, "out of memory");
-	return NULL;
+	if (value)
+		call_defer(c, free_json, value);
+	else
+		ml_fail(c, ML_TEMPORARILY_UNAVAILABLE, "out of memory");
+	return value;
 }
 
 static json_t *build_request_from_args(struct call *c)
@@ -269,13 +270,13 @@ static bool convert_to_strings(struct call *c, json_t *value, struct ml_strings 
 	size_t n = json_is_array(value) ? json_array_size(value) : 1, i;
 	const char **items = arena_array(c->arena, n + 1, sizeof(*items));
 
-	for (i = 0; items && i < n; i++) {
+	for (i = 0; i < n; i++) {
 		items[i] = json_string_value(json_is_array(value) ? json_array_get(value, i) : value);
 		if (!items[i])
 			return false;
 	}
 	*ret = (struct ml_strings){ items, n };
-	return items && (json_is_array(value) || c->route->method == METHOD_GET);
+	return json_is_array(value) || c->route->method == METHOD_GET;
 }
 
 static bool convert_ml_field(struct call *c, const struct ml_field *f, json_t *value)

@@ -82,7 +82,7 @@ bool ml_experiment_id(struct call *c, const char *text, int64_t *ret);
 bool ml_fail_value(struct call *c, const char *path, json_t *value, const char *hint); /* always false */
 
 /* A copy without percent-encoding and "+", decoded until nothing changes, as MLflow does before it judges a path or a
- * URI. NULL: longer than ML_URI_BYTES, still changed by the eighth round, or out of memory. */
+ * URI. NULL: longer than ML_URI_BYTES, or still changed by the eighth round. */
 #define ML_URI_BYTES 8192
 char *ml_unquote(struct call *c, const char *text);
 

@@ -185,8 +185,6 @@ static bool read_search_experiments(struct call *c, const struct ml_strings *ids
 	int64_t *numbers = arena_array(c->arena, ids->count + 1, sizeof(*numbers));
 	size_t i;
 
-	if (!numbers)
-		return ml_fail(c, ML_TEMPORARILY_UNAVAILABLE, "out of memory"), false;
 	for (i = 0; i < ids->count; i++)
 		if (!ml_experiment_id(c, ids->items[i], &numbers[i]))
 			return false;
@@ -203,8 +201,6 @@ static const struct run_links *read_search_links(struct call *c, const struct qu
 	struct err err = ERR_INIT;
 	size_t i;
 
-	if (!ids || !links)
-		return ml_fail(c, ML_TEMPORARILY_UNAVAILABLE, "out of memory"), NULL;
 	for (i = 0; i < runs->count; i++)
 		ids[i] = runs->items[i].id;
 	if (runs->count && runs_links(c->api->store, &(struct runs_linked){ ids, runs->count, links }, c->arena, &err))

@@ -22,15 +22,13 @@ static int compare_tag_keys(const void *a, const void *b)
 	return order ? order : (*x > *y) - (*x < *y);
 }
 
-/* Sorts the tags as they will be stored; of a duplicate key the later value wins. Returns false when out of memory. */
-static bool sort_run_tags(struct call *c, const struct mlflow_op *op, struct query_run *ret)
+/* Sorts the tags as they will be stored; of a duplicate key the later value wins. */
+static void sort_run_tags(struct call *c, const struct mlflow_op *op, struct query_run *ret)
 {
 	const struct ingest_kv **order = arena_array(c->arena, op->tag_count + 1, sizeof(*order));
 	size_t i;
 
 	ret->tags = arena_array(c->arena, op->tag_count + 1, sizeof(*ret->tags));
-	if (!order || !ret->tags)
-		return false;
 	for (i = 0; i < op->tag_count; i++)
 		order[i] = &op->tags[i];
 	qsort(order, op->tag_count, sizeof(*order), compare_tag_keys);
@@ -39,7 +37,6 @@ static bool sort_run_tags(struct call *c, const struct mlflow_op *op, struct que
 			continue;
 		ret->tags[ret->tag_count++] = (struct query_kv){ order[i]->key, order[i]->value };
 	}
-	return true;
 }
 
 /* Describes the new run from its request; only the location of the experiment is read from the store. */
@@ -55,13 +52,11 @@ static bool describe_new_run(struct call *c, const struct ingest_result *res, st
 				   .status = "running",
 				   .start_ms = op->start_ms,
 				   .end_ms = INT64_MIN };
-	if (!ret->id || !ret->experiment_id || !sort_run_tags(c, op, ret))
-		err_nomem(&err, NULL);
-	else
-		experiment_location(c->api->store, op->experiment, c->arena, &ret->location, &err);
-	if (err.code)
-		ml_fail_err(c, &err);
-	return !err.code;
+	sort_run_tags(c, op, ret);
+	if (!experiment_location(c->api->store, op->experiment, c->arena, &ret->location, &err))
+		return true;
+	ml_fail_err(c, &err);
+	return false;
 }
 
 static enum call_next reply_created_run(struct call *c, const struct ingest_result *res)
@@ -131,8 +126,6 @@ enum call_next on_ml_run_create(struct call *c)
 	if (!choose_run_name(c, &op, kv))
 		return CALL_DONE;
 	kept = arena_alloc(c->arena, sizeof(*kept));
-	if (!kept)
-		return ml_fail(c, ML_TEMPORARILY_UNAVAILABLE, "out of memory");
 	*kept = op;
 	c->own = kept;
 	return ml_submit(c, &op, reply_created_run);
@@ -344,8 +337,6 @@ static bool read_metric_points(struct call *c, json_t *list, struct mlflow_op *o
 	size_t n = json_array_size(list), i;
 	struct mlflow_point *points = arena_array(c->arena, n + 1, sizeof(*points));
 
-	if (!points)
-		return ml_fail(c, ML_TEMPORARILY_UNAVAILABLE, "out of memory"), false;
 	for (i = 0; i < n; i++) {
 		struct mlflow_point *p = &points[i];
 		const struct ml_field fields[] = {

@@ -90,8 +90,6 @@ enum call_next on_ml_version_create(struct call *c)
 		{ 0 },
 	};
 
-	if (!k)
-		return ml_fail(c, ML_TEMPORARILY_UNAVAILABLE, "out of memory");
 	if (!ml_args(c, fields) || !ml_registry_tags(c, tags, &op.tags, &op.tag_count))
 		return CALL_DONE;
 	source.prompt = has_prompt_tag(&op);
@@ -120,8 +118,6 @@ static bool read_version_ref(struct call *c, struct registry_op *op, const struc
 	if (!request || !ml_read(c, request, fields) || (more && !ml_read(c, request, more)) ||
 	    !ml_model_name_ok(c, "name", op->name) || !ml_version_number(c, version, &op->version))
 		return false;
-	if (!k)
-		return ml_fail(c, ML_TEMPORARILY_UNAVAILABLE, "out of memory"), false;
 	*k = (struct version_ref){ op->name, NULL, op->version };
 	c->own = k;
 	return true;

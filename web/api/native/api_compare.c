@@ -75,7 +75,7 @@ static void write_compared_param(struct js *j, const struct query_runs *runs, co
 }
 
 /* Params that differ come first. */
-static bool write_compared_params(struct call *c, struct js *j, const struct query_runs *runs)
+static void write_compared_params(struct call *c, struct js *j, const struct query_runs *runs)
 {
 	const char **keys;
 	size_t total = 0, n = 0, i, k;
@@ -84,8 +84,6 @@ static bool write_compared_params(struct call *c, struct js *j, const struct que
 	for (i = 0; i < runs->count; i++)
 		total += runs->items[i].param_count;
 	keys = arena_array(c->arena, total + 1, sizeof(*keys));
-	if (!keys)
-		return false;
 	for (i = 0; i < runs->count; i++)
 		for (k = 0; k < runs->items[i].param_count; k++)
 			keys[n++] = runs->items[i].params[k].key;
@@ -96,7 +94,6 @@ static bool write_compared_params(struct call *c, struct js *j, const struct que
 			if (is_param_different(runs, keys[i]) == differs)
 				write_compared_param(j, runs, keys[i]);
 	js_close(j, ']');
-	return true;
 }
 
 static double pick_metric_number(const struct query_metric *m, int column)
@@ -172,7 +169,7 @@ static void write_compared_metric(struct js *j, const struct query_runs *runs, c
 	js_close(j, '}');
 }
 
-static bool write_compared_metrics(struct call *c, struct js *j, const struct query_runs *runs)
+static void write_compared_metrics(struct call *c, struct js *j, const struct query_runs *runs)
 {
 	const char **keys;
 	size_t total = 0, n = 0, i, k;
@@ -180,8 +177,6 @@ static bool write_compared_metrics(struct call *c, struct js *j, const struct qu
 	for (i = 0; i < runs->count; i++)
 		total += runs->items[i].metric_count;
 	keys = arena_array(c->arena, total + 1, sizeof(*keys));
-	if (!keys)
-		return false;
 	for (i = 0; i < runs->count; i++)
 		for (k = 0; k < runs->items[i].metric_count; k++)
 			keys[n++] = runs->items[i].metrics[k].key;
@@ -191,7 +186,6 @@ static bool write_compared_metrics(struct call *c, struct js *j, const struct qu
 	for (i = 0; i < n; i++)
 		write_compared_metric(j, runs, keys[i]);
 	js_close(j, ']');
-	return true;
 }
 
 /* Puts the runs into the order of the request. Returns the first id that does not exist, else NULL. */
@@ -200,7 +194,7 @@ static const char *order_runs_by_ids(struct call *c, struct query_runs *runs, co
 	struct query_run *items = arena_array(c->arena, n + 1, sizeof(*items));
 	size_t i, k;
 
-	for (i = 0; items && i < n; i++) {
+	for (i = 0; i < n; i++) {
 		for (k = 0; k < runs->count && strcmp(runs->items[k].id, ids[i]); k++)
 			;
 		if (k == runs->count)
@@ -208,7 +202,7 @@ static const char *order_runs_by_ids(struct call *c, struct query_runs *runs, co
 		items[i] = runs->items[k];
 	}
 	runs->items = items;
-	runs->count = items ? n : 0;
+	runs->count = n;
 	return NULL;
 }
 
@@ -233,8 +227,8 @@ static enum call_next reply_comparison(struct call *c, const char *const *ids, s
 		return call_fail(c, CALL_not_found, field, "no run %s", missing);
 	js_open(&j, '{');
 	write_compared_heads(&j, &runs);
-	if (!runs.count || !write_compared_params(c, &j, &runs) || !write_compared_metrics(c, &j, &runs))
-		return call_fail(c, CALL_busy, NULL, "out of memory");
+	write_compared_params(c, &j, &runs);
+	write_compared_metrics(c, &j, &runs);
 	return js_reply(c, &j);
 }
 

@@ -10,6 +10,7 @@
 
 #include "tracker/base/sha256.h"
 #include "tracker/base/text.h"
+#include "tracker/mem/mem.h"
 
 void export_tag(struct call *c, const struct query_run *runs, size_t count, uint64_t rev)
 {
@@ -17,16 +18,14 @@ void export_tag(struct call *c, const struct query_run *runs, size_t count, uint
 	char digest[65];
 	size_t i;
 
-	buf_init(&text, 64 << 20);
+	buf_init(&text, SIZE_MAX);
 	buf_addf(&text, "%s\n%s\n%" PRIu64 "\n", c->route->pattern, store_id(c->api->store), rev);
 	for (i = 0; i < c->address.arg_count; i++)
 		buf_addf(&text, "%s=%s\n", c->address.args[i].name, c->address.args[i].value);
 	for (i = 0; i < count; i++)
 		buf_addf(&text, "%s %" PRIu64 "\n", runs[i].id, runs[i].rev);
-	if (!buf_failed(&text)) {
-		sha256_hex(text.data, text.len, digest);
-		c->reply.etag = arena_printf(c->arena, "W/\"%.32s\"", digest);
-	}
+	sha256_hex(text.data, text.len, digest);
+	c->reply.etag = arena_printf(c->arena, "W/\"%.32s\"", digest);
 	buf_done(&text);
 }
 
@@ -285,9 +284,7 @@ static enum call_next stream_series_export(struct call *c, enum export_format fo
 	if ((format == EXPORT_CSV && !export_raw_arg(c, &raw)) || !read_series_export_args(c, &sel) ||
 	    !check_exported_runs(c, &sel))
 		return CALL_DONE;
-	e = calloc(1, sizeof(*e));
-	if (!e)
-		return call_fail(c, CALL_busy, NULL, "out of memory");
+	e = mem_zalloc(sizeof(*e));
 	e->format = format;
 	e->raw = raw;
 	if (points_open(&e->cursor, c->api->store, &sel, NULL, &err)) {
@@ -397,7 +394,7 @@ static const struct query_kv *terminate_pairs(struct arena *a, const struct quer
 {
 	struct query_kv *copy = arena_array(a, n + 1, sizeof(*copy));
 
-	if (copy && n)
+	if (n)
 		memcpy(copy, kv, n * sizeof(*kv));
 	return copy;
 }
@@ -439,15 +436,13 @@ static void export_run_metrics(struct export_row *r, const struct export_runs *e
 	}
 }
 
-/* Writes the row of one run. Returns false when out of memory. */
-static bool export_run_row(struct export_runs *e, struct arena *a, struct buf *out, const struct query_run *run)
+/* Writes the row of one run. */
+static void export_run_row(struct export_runs *e, struct arena *a, struct buf *out, const struct query_run *run)
 {
 	struct export_row r = { .out = out, .format = e->format, .raw = e->raw };
 	const struct query_kv *params = terminate_pairs(a, run->params, run->param_count);
 	const struct query_kv *tags = terminate_pairs(a, run->tags, run->tag_count);
 
-	if (!params || !tags)
-		return false;
 	if (e->any && e->format == EXPORT_JSON)
 		buf_adds(out, ",\n");
 	e->any = true;
@@ -462,7 +457,6 @@ static bool export_run_row(struct export_runs *e, struct arena *a, struct buf *o
 	export_sorted_pairs(&r, "tags", e->keys.tags, e->keys.tag_count, tags);
 	export_row_text(&r, "experiment", run->experiment);
 	export_row_close(&r);
-	return true;
 }
 
 /* Writes one page of runs: STREAM_END after the last. */
@@ -477,8 +471,7 @@ static int export_runs_page(struct export_runs *e, struct arena *a, struct buf *
 	if (rc)
 		return rc;
 	for (i = 0; i < runs.count; i++)
-		if (!export_run_row(e, a, out, &runs.items[i]))
-			return err_nomem(err, NULL);
+		export_run_row(e, a, out, &runs.items[i]);
 	if (runs.next_page_token)
 		snprintf(e->token, sizeof(e->token), "%s", runs.next_page_token);
 	else if (e->format == EXPORT_JSON)
@@ -489,7 +482,7 @@ static int export_runs_page(struct export_runs *e, struct arena *a, struct buf *
 static int fill_runs_export(void *state, struct buf *out, bool tick, struct err *err)
 {
 	struct arena *a = arena_new();
-	int rc = a ? export_runs_page(state, a, out, err) : err_nomem(err, NULL);
+	int rc = export_runs_page(state, a, out, err);
 
 	(void)tick;
 	arena_free(a);
@@ -557,16 +550,11 @@ static int probe_runs_export(struct call *c, struct export_runs *e, struct err *
 /* Starts the stream; the head of a CSV file is written at once. */
 static enum call_next stream_runs_export(struct call *c, enum export_format format)
 {
-	struct export_runs *e = calloc(1, sizeof(*e));
+	struct export_runs *e = mem_zalloc(sizeof(*e));
 	const struct call_stream s = { .fill = fill_runs_export, .release = free_runs_export, .state = e };
 	struct err err = ERR_INIT;
 
-	if (e)
-		e->arena = arena_new();
-	if (!e || !e->arena) {
-		free(e);
-		return call_fail(c, CALL_busy, NULL, "out of memory");
-	}
+	e->arena = arena_new();
 	e->store = c->api->store;
 	e->format = format;
 	if (!read_runs_export_args(c, e)) {

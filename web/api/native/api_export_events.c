@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "tracker/event/event_encode.h"
+#include "tracker/mem/mem.h"
 #include "web/api/js.h"
 #include "web/api/native/native_inside.h"
 #include "web/store/read/export_order.h"
@@ -185,7 +186,7 @@ static int fill_export_media(struct export_events *e, struct buf *out, struct er
 	struct media_part part = { e->run, e->part.rank, e->part.segment, e->media_after };
 	struct media_list list = { 0 };
 	struct arena *a = arena_new();
-	int rc = a ? media_of_part(e->store, &part, a, &list, err) : err_nomem(err, NULL);
+	int rc = media_of_part(e->store, &part, a, &list, err);
 
 	for (size_t i = 0; !rc && i < list.count; i++) {
 		const struct stored_media *m = &list.items[i];
@@ -233,13 +234,11 @@ static int fill_events_export(void *state, struct buf *out, bool tick, struct er
 /* Starts the stream of one rank and segment of a run. */
 static enum call_next open_events_export(struct call *c, const char *id, struct export_order_part part)
 {
-	struct export_events *e = calloc(1, sizeof(*e));
+	struct export_events *e = mem_zalloc(sizeof(*e));
 	struct call_stream s = { .fill = fill_events_export, .release = free_events_export, .state = e };
 	struct query_run run;
 	struct err err = ERR_INIT;
 
-	if (!e)
-		return call_fail(c, CALL_busy, NULL, "out of memory");
 	e->store = c->api->store;
 	e->part = part;
 	e->points_left = true;

@@ -16,14 +16,14 @@
 	"&metrics=train%2Floss&metrics=loss&metrics=val%2Floss&metrics=val_loss&metrics=eval%2Floss"                   \
 	"&metrics=epoch%2Fval_loss&metrics=epoch%2Ftop1&metrics=val%2Ftop1"
 
-/* Encodes a text as URLSearchParams does; NULL when out of memory. */
+/* Encodes a text as URLSearchParams does. */
 static const char *encode_form_value(struct call *c, const char *text)
 {
 	static const char hex[] = "0123456789ABCDEF";
 	char *out = arena_array(c->arena, strlen(text) * 3 + 1, 1);
 	size_t n = 0;
 
-	for (; out && *text; text++) {
+	for (; *text; text++) {
 		unsigned char b = (unsigned char)*text;
 
 		if ((b >= '0' && b <= '9') || (b >= 'a' && b <= 'z') || (b >= 'A' && b <= 'Z') || strchr("*-._", b)) {
@@ -36,15 +36,14 @@ static const char *encode_form_value(struct call *c, const char *text)
 			out[n++] = hex[b & 15];
 		}
 	}
-	if (out)
-		out[n] = '\0';
+	out[n] = '\0';
 	return out;
 }
 
 /* A filter changes the first request in ways that only the page knows, so there is no link then. */
 static void add_preload_link(struct call *c)
 {
-	const char *experiment = call_arg(c, "e"), *name;
+	const char *experiment = call_arg(c, "e");
 
 	if (call_arg(c, "q"))
 		return;
@@ -52,11 +51,10 @@ static void add_preload_link(struct call *c)
 		call_header(c, "Link", "<" PRELOAD_EXPERIMENTS ">; rel=preload; as=fetch; crossorigin");
 		return;
 	}
-	name = experiment ? encode_form_value(c, experiment) : "";
-	if (name)
-		call_header(c, "Link",
-			    arena_printf(c->arena, "<" PRELOAD_RUNS "%s%s%s>; rel=preload; as=fetch; crossorigin",
-					 experiment ? "&experiment=" : "", name, PRELOAD_METRICS));
+	call_header(c, "Link",
+		    arena_printf(c->arena, "<" PRELOAD_RUNS "%s%s%s>; rel=preload; as=fetch; crossorigin",
+				 experiment ? "&experiment=" : "", experiment ? encode_form_value(c, experiment) : "",
+				 PRELOAD_METRICS));
 }
 
 /* brotli is a tenth smaller than gzip; browsers take it over HTTPS, and over HTTP from this machine. */

@@ -77,8 +77,6 @@ static enum call_next submit_journal_range(struct call *c, struct journal_range 
 {
 	struct journal_range *kept = arena_alloc(c->arena, sizeof(*kept));
 
-	if (!kept)
-		return call_fail(c, CALL_busy, NULL, "out of memory");
 	*kept = range;
 	c->own = kept;
 	return api_submit(c,
@@ -165,8 +163,6 @@ static bool read_json_points(struct call *c, json_t *items, struct ingest_op *op
 		return call_fail(c, CALL_bad_value, "points", "points: at most %d per request", METRICS_POINTS_MAX),
 		       false;
 	points = arena_array(c->arena, n + 1, sizeof(*points));
-	if (!points)
-		return call_fail(c, CALL_busy, NULL, "out of memory"), false;
 	for (i = 0; i < n; i++)
 		if (!read_json_point(c, json_array_get(items, i), i, &points[i]))
 			return false;

@@ -119,8 +119,8 @@ static void write_chart_line(struct call *c, struct js *j, const struct series_q
 	js_key_int(j, "count", (int64_t)l->point_count);
 	if (!q->form)
 		write_bucket_columns(j, l);
-	else if (!series_line_write(j, l, chart, !q->x, c->arena))
-		call_fail(c, CALL_busy, NULL, "out of memory");
+	else
+		series_line_write(j, l, chart, !q->x, c->arena);
 	js_close(j, '}');
 }
 
@@ -159,8 +159,7 @@ static enum call_next reply_grouped_chart(struct call *c, const struct series_qu
 	js_key_str(&j, "x", series_x_names[q->x]);
 	js_key_str(&j, "band", series_band_names[q->band]);
 	write_bucket_edges(&j, chart);
-	if (!series_group_write(c, &j, &(struct series_group){ chart, &g, &runs, (enum series_band)q->band }))
-		return CALL_DONE;
+	series_group_write(c, &j, &(struct series_group){ chart, &g, &runs, (enum series_band)q->band });
 	js_key_int(&j, "rev", (int64_t)chart->rev);
 	return js_reply(c, &j);
 }
@@ -352,9 +351,9 @@ static bool take_body_args(struct call *c, json_t *body)
 	json_object_foreach(body, name, value)
 		room += json_is_array(value) ? json_array_size(value) : 1;
 	c->address.args = arena_array(c->arena, room + 1, sizeof(*c->address.args));
-	c->address.arg_count = c->address.args ? room : 0;
+	c->address.arg_count = room;
 	json_object_foreach(body, name, value) {
-		for (i = 0; c->address.args && i < (json_is_array(value) ? json_array_size(value) : 1); i++) {
+		for (i = 0; i < (json_is_array(value) ? json_array_size(value) : 1); i++) {
 			item = json_is_array(value) ? json_array_get(value, i) : value;
 			c->address.args[n].name = arena_strdup(c->arena, name);
 			c->address.args[n].value =
@@ -366,7 +365,7 @@ static bool take_body_args(struct call *c, json_t *body)
 				       false;
 		}
 	}
-	return c->address.args || (call_fail(c, CALL_busy, NULL, "out of memory"), false);
+	return true;
 }
 
 enum call_next on_series_query(struct call *c)

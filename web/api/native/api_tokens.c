@@ -101,8 +101,6 @@ enum call_next on_tokens_post(struct call *c)
 		return call_fail(c, CALL_forbidden, NULL,
 				 "the first token is the owner's, who runs on the server's machine: dptrack token add "
 				 "NAME --scope admin");
-	if (!m)
-		return call_fail(c, CALL_busy, NULL, "out of memory");
 	if (!token_scope_read(scope, &m->row.scope))
 		return call_fail(c, CALL_bad_value, "scope", "scope: expected read, write or admin");
 	if (expires != INT64_MIN && expires <= clock_wall_ms())

@@ -119,8 +119,6 @@ enum call_next on_gc_post(struct call *c)
 {
 	struct upkeep_gc *g = arena_alloc(c->arena, sizeof(*g));
 
-	if (!g)
-		return call_fail(c, CALL_busy, NULL, "out of memory");
 	if (!read_gc_options(c, &g->opts))
 		return CALL_DONE;
 	g->call = c;
@@ -208,13 +206,9 @@ enum call_next on_backup_post(struct call *c)
 
 	if (!json_args(c, fields))
 		return CALL_DONE;
-	if (b) {
-		b->call = c;
-		if (read_backup_path(c, b, path) != CALL_WAIT)
-			return CALL_DONE;
-	}
-	if (!b || !b->path)
-		return call_fail(c, CALL_busy, NULL, "out of memory");
+	b->call = c;
+	if (read_backup_path(c, b, path) != CALL_WAIT)
+		return CALL_DONE;
 	return start_upkeep_work(c, run_backup_work, b, reply_backup);
 }
 
@@ -248,10 +242,8 @@ static enum call_next reply_doctor(struct call *c)
 enum call_next on_doctor_post(struct call *c)
 {
 	struct upkeep_doctor *d = arena_alloc(c->arena, sizeof(*d));
-	const struct json_field fields[] = { { "full", JSON_KIND_BOOL, false, d ? &d->full : NULL, NULL }, { 0 } };
+	const struct json_field fields[] = { { "full", JSON_KIND_BOOL, false, &d->full, NULL }, { 0 } };
 
-	if (!d)
-		return call_fail(c, CALL_busy, NULL, "out of memory");
 	if (!json_args(c, fields))
 		return CALL_DONE;
 	d->call = c;
@@ -280,10 +272,8 @@ static void write_folder_state(struct js *j, struct follow *follow)
 static enum call_next reply_verbose_health(struct call *c, const struct store_stats *s)
 {
 	struct js j = { .out = &c->out };
-	struct check_report r;
+	const struct check_report r = check_last(c->api->store, c->arena);
 
-	if (check_last(c->api->store, c->arena, &r))
-		return call_fail(c, CALL_busy, NULL, "out of memory");
 	c->type = "application/json";
 	js_open(&j, '{');
 	js_key_str(&j, "status", s->write_error || r.worst == CHECK_ERROR ? "error" : check_level_name(r.worst));

@@ -31,7 +31,7 @@ bool request_segments(struct call *c, const char *text, bool *ret_all); /* "visi
  * Returns false after failing the call: nothing given, not an id, or a prefix of no run or of several. */
 bool request_run_ids(struct call *c, const char *field, const char *const **io_ids, size_t n);
 
-/* Replaces a list by one in which each text is once, in the order of the first; unchanged when out of memory. */
+/* Replaces a list by one in which each text is once, in the order of the first. */
 void request_distinct(struct call *c, const char *const **io_texts, size_t *io_count);
 
 /* ---- run_json.c ----
@@ -77,8 +77,8 @@ void run_json_time(struct js *j, const char *key, int64_t ms);
  *   m, w       the mean (coded as y) and the number of the finite values of each bucket that has any, unless the
  *              buckets have no other points
  * Resolution: 1/4096 of the range between the 5th and 95th percentile of the drawn values, and four digits of all but
- * the smallest tenth. Returns false when out of memory. */
-bool series_line_write(struct js *j, const struct points_line *l, const struct points_chart *chart, bool steps,
+ * the smallest tenth. */
+void series_line_write(struct js *j, const struct points_line *l, const struct points_chart *chart, bool steps,
 		       struct arena *a);
 
 /* ---- api_compare.c ---- */

@@ -112,8 +112,6 @@ bool request_run_ids(struct call *c, const char *field, const char *const **io_i
 		return call_fail(c, CALL_bad_value, field, "%s: more than %d runs need whole ids of 32 hex digits",
 				 field, PREFIXES_MAX), false;
 	ids = arena_array(c->arena, n, sizeof *ids);
-	if (!ids)
-		return call_fail(c, CALL_busy, NULL, "out of memory"), false;
 	for (i = 0; i < n; i++)
 		if (!text_is_hex(given[i], RUN_PREFIX_MIN, 32))
 			return call_fail(c, CALL_bad_value, field,
@@ -136,18 +134,18 @@ bool request_name(struct call *c, const char *field, const char *name)
 void request_distinct(struct call *c, const char *const **io_texts, size_t *io_count)
 {
 	const char **kept = arena_array(c->arena, *io_count + 1, sizeof *kept);
-	struct map *seen = *io_count > 1 && kept ? map_new(1) : NULL;
+	struct map *seen = map_new(1);
 	size_t n = 0, i;
 
-	for (i = 0; seen && i < *io_count; i++) {
+	for (i = 0; i < *io_count; i++) {
 		const char *text = (*io_texts)[i];
 
-		if (!map_get(seen, text, strlen(text)) && map_text(seen, text))
-			kept[n++] = text;
+		if (map_get(seen, text, strlen(text)))
+			continue;
+		map_put(seen, text, strlen(text));
+		kept[n++] = text;
 	}
-	if (seen) {
-		*io_texts = kept;
-		*io_count = n;
-	}
+	*io_texts = kept;
+	*io_count = n;
 	map_free(seen);
 }

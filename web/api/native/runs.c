@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tracker/base/text.h"
+#include "tracker/mem/mem.h"
 #include "web/api/native/groups/groups.h"
 #include "web/api/native/native_inside.h"
 #include "web/store/saved_view/saved_view.h"
@@ -116,8 +117,6 @@ static int read_deleted_runs(struct call *c, const struct query_runs_opts *liste
 	const char **keys = arena_array(c->arena, o.params_max + 1, sizeof(*keys));
 	size_t i;
 
-	if (!keys)
-		return err_nomem(err, NULL);
 	for (i = 0; i < runs->count && o.param_count < o.params_max; i++)
 		o.param_count = add_param_keys(&runs->items[i], keys, o.param_count, o.params_max);
 	o.params = keys;
@@ -372,7 +371,7 @@ static int fill_event_feed(void *state, struct buf *out, bool tick, struct err *
 	struct event_feed *e = state;
 	struct arena *arena = arena_new();
 	struct query_changes ch;
-	int rc = arena ? query_changes(e->store, e->token, arena, &ch, err) : err_nomem(err, NULL);
+	int rc = query_changes(e->store, e->token, arena, &ch, err);
 
 	if (rc) {
 		arena_free(arena);
@@ -405,9 +404,7 @@ enum call_next on_events_get(struct call *c)
 		since = last;
 	if (query_changes(c->api->store, since, c->arena, &ch, &err))
 		return call_fail_err(c, "since", &err);
-	e = calloc(1, sizeof(*e));
-	if (!e)
-		return call_fail(c, CALL_busy, NULL, "out of memory");
+	e = mem_zalloc(sizeof(*e));
 	e->store = c->api->store;
 	snprintf(e->token, sizeof(e->token), "%s", since && !ch.reset ? since : "");
 	c->type = "text/event-stream";

@@ -59,15 +59,13 @@ static size_t list_bucket_points(const struct points_bucket *b, struct points_at
 	return kept;
 }
 
-static bool make_polyline(struct polyline *p, const struct points_line *l, struct arena *a)
+static void make_polyline(struct polyline *p, const struct points_line *l, struct arena *a)
 {
 	size_t i;
 
 	*p = (struct polyline){ .single = true, .whole = true };
 	p->points = arena_array(a, l->bucket_count * LINE_BUCKET_POINTS + 1, sizeof(*p->points));
 	p->per_bucket = arena_array(a, l->bucket_count + 1, sizeof(*p->per_bucket));
-	if (!p->points || !p->per_bucket)
-		return false;
 	for (i = 0; i < l->bucket_count; i++) {
 		size_t n = list_bucket_points(&l->buckets[i], p->points + p->count);
 
@@ -76,7 +74,6 @@ static bool make_polyline(struct polyline *p, const struct points_line *l, struc
 		p->single = p->single && n == 1;
 		p->whole = p->whole && n == l->buckets[i].count;
 	}
-	return true;
 }
 
 /* The largest power of ten that is at most v. */
@@ -171,15 +168,14 @@ static void write_line_points(struct js *j, const struct polyline *p, double pla
 	js_close(j, ']');
 }
 
-bool series_line_write(struct js *j, const struct points_line *l, const struct points_chart *chart, bool steps,
+void series_line_write(struct js *j, const struct points_line *l, const struct points_chart *chart, bool steps,
 		       struct arena *a)
 {
 	struct polyline p;
 	double unit;
 	size_t i;
 
-	if (!make_polyline(&p, l, a))
-		return false;
+	make_polyline(&p, l, a);
 	unit = choose_value_unit(&p);
 	write_line_points(j, &p, choose_x_unit(chart, steps), unit);
 	if (!p.single) {
@@ -190,5 +186,4 @@ bool series_line_write(struct js *j, const struct points_line *l, const struct p
 	}
 	if (!p.whole)
 		write_bucket_means(j, l, unit);
-	return true;
 }

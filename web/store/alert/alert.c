@@ -35,8 +35,8 @@ int alert_rules(struct store *s, struct arena *a, struct alert_rule **ret, size_
 	if (rc)
 		return rc;
 	rc = db_start(d, &q, DB_alert_rules, err, "");
-	while (!rc && (rc = db_next(d, q, err)) > 0)
-		rc = db_push(q, a, &list, &n, err, read_alert_rule(a, q));
+	while (rc >= 0 && (rc = db_next(d, q, err)) > 0)
+		list_push(a, &list, &n, read_alert_rule(a, q));
 	readers_give(s, d);
 	if (!rc) {
 		*ret = list;
@@ -68,10 +68,10 @@ static struct alert_fired read_fired_alert(struct arena *a, struct db_rows *q)
 static int collect_alert_rows(struct db *d, struct db_rows *q, struct arena *a, struct alerts *ret, struct err *err)
 {
 	struct alerts all = { 0 };
-	int rc = 0;
+	int rc;
 
-	while (!rc && (rc = db_next(d, q, err)) > 0)
-		rc = db_push(q, a, &all.items, &all.count, err, read_fired_alert(a, q));
+	while ((rc = db_next(d, q, err)) > 0)
+		list_push(a, &all.items, &all.count, read_fired_alert(a, q));
 	if (!rc)
 		*ret = all;
 	return rc;
@@ -134,22 +134,18 @@ static int check_rule(const struct ingest_op *ingest, struct err *err)
 	return 0;
 }
 
-static int copy_alert(struct change *c, const struct ingest_op *op, struct err *err)
+static void copy_alert(struct change *c, const struct ingest_op *op)
 {
 	const struct alert_op *from = op->more;
 	struct arena *a = c->in.arena;
 	struct alert_op *to = arena_alloc(a, sizeof *to);
-	bool failed = !to;
 
-	if (to) {
-		*to = *from;
-		to->experiment = change_dup(a, from->experiment, &failed);
-		to->rule_kind = change_dup(a, from->rule_kind, &failed);
-		to->metric = change_dup(a, from->metric, &failed);
-		to->text = change_dup(a, from->text, &failed);
-	}
+	*to = *from;
+	to->experiment = change_dup(a, from->experiment);
+	to->rule_kind = change_dup(a, from->rule_kind);
+	to->metric = change_dup(a, from->metric);
+	to->text = change_dup(a, from->text);
 	c->op = (struct ingest_op){ .kind = op->kind, .more = to };
-	return failed ? err_nomem(err, NULL) : 0;
 }
 
 struct ingest_op alert_ingest(const struct alert_op *op)

@@ -83,7 +83,7 @@ struct alert_eval;
 
 /* post: alerts are to be posted, by any process. If false, they are posted only if another process of the store
  * posts. */
-int alert_eval_new(struct alert_eval **ret, struct store *s, bool post, struct err *err);
+struct alert_eval *alert_eval_new(struct store *s, bool post);
 
 #define ALERT_EVAL_POSTING "webhook"	    /* the lease of the posting process */
 void alert_eval_free(struct alert_eval *j); /* NULL is fine */

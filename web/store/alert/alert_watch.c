@@ -5,6 +5,7 @@
 
 #include "tracker/base/clock.h"
 #include "tracker/base/thread.h"
+#include "tracker/mem/mem.h"
 #include "web/store/alert/alert.h"
 #include "web/store/db/db.h"
 #include "web/store/store.h"
@@ -30,18 +31,12 @@ struct rule_match {
 	const char *word; /* the metric, or the status */
 };
 
-int alert_eval_new(struct alert_eval **ret, struct store *s, bool post, struct err *err)
+struct alert_eval *alert_eval_new(struct store *s, bool post)
 {
-	struct alert_eval *j = calloc(1, sizeof *j);
+	struct alert_eval *j = mem_zalloc(sizeof *j);
 
-	if (j)
-		*j = (struct alert_eval){ .s = s, .post = post, .seen = map_new(sizeof(int64_t)) };
-	if (!j || !j->seen) {
-		free(j);
-		return err_nomem(err, NULL);
-	}
-	*ret = j;
-	return 0;
+	*j = (struct alert_eval){ .s = s, .post = post, .seen = map_new(sizeof(int64_t)) };
+	return j;
 }
 
 void alert_eval_free(struct alert_eval *j)
@@ -99,7 +94,7 @@ static int store_fired_alert(struct alert_eval *j, const struct alert_rule *r, c
 	const struct ingest_op ingest = alert_ingest(&op);
 	struct ingest_result res;
 
-	return op.text ? ingest_submit(j->s, &ingest, NULL, &res, NULL) : ERR_NOMEM;
+	return ingest_submit(j->s, &ingest, NULL, &res, NULL);
 }
 
 /* The runs that match a rule, and the largest rev of a run in the snapshot. */
@@ -123,12 +118,12 @@ static int find_matching_runs(struct alert_eval *j, const struct alert_rule *r, 
 	rc = db_int(d, &ret->rev, DB_alert_rev, NULL, "") < 0 ? ERR_IO : 0;
 	if (!rc)
 		rc = start_rule_query(d, r, seen ? *seen : r->since_rev, now_ms, &q);
-	while (!rc && (rc = db_next(d, q, NULL)) > 0)
-		rc = db_push(q, a, &ret->items, &ret->count, NULL,
-			     (struct rule_match){ db_i64(q, COL_alert_by_status_run_id),
-						  db_i64(q, COL_alert_by_status_step),
-						  db_f64(q, COL_alert_by_status_value),
-						  db_text(a, q, COL_alert_by_status_word) });
+	while (rc >= 0 && (rc = db_next(d, q, NULL)) > 0)
+		list_push(a, &ret->items, &ret->count,
+			  (struct rule_match){ db_i64(q, COL_alert_by_status_run_id),
+					       db_i64(q, COL_alert_by_status_step),
+					       db_f64(q, COL_alert_by_status_value),
+					       db_text(a, q, COL_alert_by_status_word) });
 	readers_give(j->s, d);
 	return rc;
 }
@@ -146,9 +141,9 @@ static int judge_alert_rule(struct alert_eval *j, const struct alert_rule *r, in
 	if (rc || f.count == ALERT_FOUND_MAX)
 		return rc;
 	seen = map_put(j->seen, &r->id, sizeof r->id);
-	if (seen && *seen < f.rev)
+	if (*seen < f.rev)
 		*seen = f.rev;
-	return seen ? 0 : ERR_NOMEM;
+	return 0;
 }
 
 int alert_eval_look(struct alert_eval *j, int64_t now_ms, struct err *err)
@@ -156,7 +151,7 @@ int alert_eval_look(struct alert_eval *j, int64_t now_ms, struct err *err)
 	struct arena *a = arena_new();
 	struct alert_rule *rules;
 	size_t n = 0, i;
-	int rc = a ? alert_rules(j->s, a, &rules, &n, err) : err_nomem(err, NULL);
+	int rc = alert_rules(j->s, a, &rules, &n, err);
 
 	j->posted = j->post || lease_is_held(j->s, ALERT_EVAL_POSTING, POSTER_AWAY_MS, NULL) > 0;
 	for (i = 0; i < n && !rc; i++)
@@ -224,19 +219,14 @@ static void *run_alert_watch(void *arg)
 
 int alert_watch_start(struct alert_watch **ret, struct store *s, bool post, struct err *err)
 {
-	struct alert_watch *w = calloc(1, sizeof *w);
-	int rc;
+	struct alert_watch *w = mem_zalloc(sizeof *w);
 
-	if (!w)
-		return err_nomem(err, NULL);
 	w->s = s;
 	w->post = post;
 	w->news = true; /* evaluates existing runs once the server has started */
 	lease_init(&w->lease, s, "alerts");
 	lease_init(&w->posting, s, ALERT_EVAL_POSTING);
-	rc = alert_eval_new(&w->judge, s, post, err);
-	if (rc)
-		goto fail;
+	w->judge = alert_eval_new(s, post);
 	pthread_mutex_init(&w->lock, NULL);
 	cond_init(&w->wake);
 	w->handle = store_watch(s, wake_alert_watch, w);
@@ -244,15 +234,13 @@ int alert_watch_start(struct alert_watch **ret, struct store *s, bool post, stru
 		*ret = w;
 		return 0;
 	}
-	rc = err_set(err, ERR_IO, "alerts: cannot start a thread");
 	if (w->handle >= 0)
 		store_unwatch(s, w->handle);
 	pthread_cond_destroy(&w->wake);
 	pthread_mutex_destroy(&w->lock);
 	alert_eval_free(w->judge);
-fail:
 	free(w);
-	return rc;
+	return err_set(err, ERR_IO, "alerts: cannot start a thread");
 }
 
 void alert_watch_stop(struct alert_watch *w)

@@ -10,6 +10,7 @@
 #include "tracker/base/log.h"
 #include "tracker/base/sha256.h"
 #include "tracker/base/thread.h"
+#include "tracker/mem/mem.h"
 #include "web/store/base/parts.h"
 #include "web/store/write/committer.h"
 #include "web/store/write/lease.h"
@@ -182,7 +183,7 @@ static int restore_archive(struct archiver *a, const char *run, struct err *err)
 		return rc;
 	rc = archived_object(&index, a->s->archives, x.object.name, x.object.bytes, err);
 	if (!rc) {
-		bytes = malloc((size_t)x.object.bytes + 1);
+		bytes = malloc((size_t)x.object.bytes + 1); /* large: a failure leaves the run archived */
 		rc = bytes ? read_whole_archive(a, &x, bytes, err) : err_nomem(err, NULL);
 	}
 	x.list = index.list;
@@ -399,9 +400,7 @@ int archiver_start(struct archiver **ret, struct store *s, int64_t after_ms, str
 
 	if (!artifacts_objects(s->files) || !s->writer)
 		return 0;
-	a = calloc(1, sizeof *a);
-	if (!a)
-		return err_nomem(err, NULL);
+	a = mem_zalloc(sizeof *a);
 	a->s = s;
 	a->after_ms = after_ms;
 	lease_init(&a->lease, s, "archive");

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "tracker/mem/mem.h"
 #include "web/store/archive/archiver.h"
 #include "web/store/base/parts.h"
 #include "web/store/points/scan.h"
@@ -55,8 +56,8 @@ static int read_totals(struct archive_packing *p, struct err *err)
 	if (t->points > POINTS_MAX || t->chunks > (int64_t)ARCHIVE_CHUNKS_MAX)
 		return err_set(err, ERR_LIMIT, "run %s has too many points for an archive", p->a->run);
 	p->cap = (size_t)t->chunks;
-	p->entries = calloc(p->cap + 1, sizeof *p->entries);
-	return p->entries ? 0 : err_nomem(err, NULL);
+	p->entries = mem_array(p->cap + 1, sizeof *p->entries);
+	return 0;
 }
 
 static int pack_chunk_row(struct archive_packing *p, struct db_rows *q, struct err *err)
@@ -156,9 +157,9 @@ static int pack_index(struct archive_packing *p, struct err *err)
 	struct buf index;
 	int rc;
 
-	buf_init(&index, ARCHIVE_CHUNKS_MAX * 64);
+	buf_init(&index, SIZE_MAX);
 	archive_add_index(&index, &(struct archive_list){ p->entries, p->n }, p->at);
-	rc = buf_failed(&index) ? err_nomem(err, NULL) : orphan_blobs_add(p->to, index.data, index.len, err);
+	rc = orphan_blobs_add(p->to, index.data, index.len, err);
 	buf_done(&index);
 	return rc;
 }
@@ -166,9 +167,9 @@ static int pack_index(struct archive_packing *p, struct err *err)
 int archive_pack(struct archive *a, struct store *s, bool (*goes_on)(void *arg), void *arg, struct err *err)
 {
 	struct archive_packing p = {
-		.s = s, .a = a, .goes_on = goes_on, .arg = arg, .series = calloc(SERIES_AHEAD, sizeof *p.series)
+		.s = s, .a = a, .goes_on = goes_on, .arg = arg, .series = mem_array(SERIES_AHEAD, sizeof *p.series)
 	};
-	int rc = p.series ? read_totals(&p, err) : err_nomem(err, NULL);
+	int rc = read_totals(&p, err);
 
 	if (!rc)
 		rc = orphan_blobs_begin(&p.to, s->files, err);
@@ -189,11 +190,9 @@ int archive_pack(struct archive *a, struct store *s, bool (*goes_on)(void *arg),
 #define CHUNK_FMT "iiiiddb"
 #define BATCH_BYTES ((size_t)8 << 20)
 
-static int copy_archive(struct change *c, const struct ingest_op *op, struct err *err)
+static void copy_archive(struct change *c, const struct ingest_op *op)
 {
-	(void)err;
 	c->op = (struct ingest_op){ .kind = op->kind, .more = op->more };
-	return 0;
 }
 
 /* 1: the run, locked; 0: refused. */

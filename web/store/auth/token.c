@@ -11,6 +11,7 @@
 #include "tracker/base/clock.h"
 #include "tracker/base/sha256.h"
 #include "tracker/base/text.h"
+#include "tracker/mem/mem.h"
 #include "web/store/base/parts.h"
 #include "web/store/db/db.h"
 
@@ -79,7 +80,7 @@ struct token_cache {
 	atomic_uint generation;
 	bool needed;
 	struct token_entry *rows;
-	size_t row_count;
+	size_t row_count, row_cap;
 	struct token_entry fixed[FIXED_MAX];
 	size_t fixed_count;
 	struct session_new sessions[SESSIONS_MAX]; /* copies of rows read so far */
@@ -87,19 +88,16 @@ struct token_cache {
 	double heard_s; /* last time that no change by other processes was known; 0: there are no others */
 };
 
-int tokens_new(struct token_cache **ret, struct err *err)
+struct token_cache *tokens_new(void)
 {
-	struct token_cache *t = calloc(1, sizeof *t);
+	struct token_cache *t = mem_zalloc(sizeof *t);
 
-	if (!t)
-		return err_nomem(err, NULL);
 	if (getrandom(&t->throttle.seed, sizeof t->throttle.seed, 0) < 0)
 		/* predictable, which only lets one client slow another's wrong guesses */
 		t->throttle.seed = (uint64_t)(clock_wall_s() * 1e6);
 	pthread_mutex_init(&t->lock, NULL);
 	atomic_store(&t->stale, true);
-	*ret = t;
-	return 0;
+	return t;
 }
 
 void tokens_free(struct token_cache *t)
@@ -111,19 +109,14 @@ void tokens_free(struct token_cache *t)
 	free(t);
 }
 
-static int append_token_row(struct token_cache *t, struct db_rows *q, struct err *err)
+static void append_token_row(struct token_cache *t, struct db_rows *q)
 {
-	struct token_entry *grown = realloc(t->rows, (t->row_count + 1) * sizeof *grown);
+	struct token_entry row = { .scope = (enum token_scope)db_i32(q, COL_token_list_scope),
+				   .expires_ms = db_time(q, COL_token_list_expires_ms),
+				   .revoked = !db_null(q, COL_token_list_revoked_ms) };
 
-	if (!grown)
-		return err_nomem(err, NULL);
-	t->rows = grown;
-	grown += t->row_count++;
-	snprintf(grown->hash, sizeof grown->hash, "%s", db_str(q, COL_token_list_hash));
-	grown->scope = (enum token_scope)db_i32(q, COL_token_list_scope);
-	grown->expires_ms = db_time(q, COL_token_list_expires_ms);
-	grown->revoked = !db_null(q, COL_token_list_revoked_ms);
-	return 0;
+	snprintf(row.hash, sizeof row.hash, "%s", db_str(q, COL_token_list_hash));
+	mem_push(&t->rows, &t->row_count, &t->row_cap, row);
 }
 
 static int load_token_rows(struct store *s, struct err *err)
@@ -137,9 +130,8 @@ static int load_token_rows(struct store *s, struct err *err)
 		return rc;
 	t->row_count = 0;
 	rc = db_start(d, &q, DB_token_list, err, "");
-	while (!rc && (rc = db_next(d, q, err)) > 0)
-		if ((rc = append_token_row(t, q, err)))
-			db_stop(q);
+	while (rc >= 0 && (rc = db_next(d, q, err)) > 0)
+		append_token_row(t, q);
 	readers_give(s, d);
 	return rc;
 }
@@ -361,13 +353,13 @@ int token_list(struct store *s, struct arena *a, struct token_row **ret, size_t 
 	if (rc)
 		return rc;
 	rc = db_start(d, &q, DB_token_list, err, "");
-	while (!rc && (rc = db_next(d, q, err)) > 0)
-		rc = db_push(q, a, &rows, &n, err,
-			     (struct token_row){ db_text(a, q, COL_token_list_name),
-						 (enum token_scope)db_i32(q, COL_token_list_scope),
-						 db_i64(q, COL_token_list_created_ms),
-						 db_time(q, COL_token_list_expires_ms),
-						 db_time(q, COL_token_list_revoked_ms) });
+	while (rc >= 0 && (rc = db_next(d, q, err)) > 0)
+		list_push(a, &rows, &n,
+			  (struct token_row){ db_text(a, q, COL_token_list_name),
+					      (enum token_scope)db_i32(q, COL_token_list_scope),
+					      db_i64(q, COL_token_list_created_ms),
+					      db_time(q, COL_token_list_expires_ms),
+					      db_time(q, COL_token_list_revoked_ms) });
 	readers_give(s, d);
 	*ret = rows;
 	*ret_count = n;

@@ -18,7 +18,7 @@ struct db;
 struct token_cache;
 
 /* For store.c. */
-int tokens_new(struct token_cache **ret, struct err *err);
+struct token_cache *tokens_new(void);
 void tokens_free(struct token_cache *t); /* NULL is fine */
 
 struct token_row {

@@ -12,19 +12,15 @@ static int check_token(const struct ingest_op *op, struct err *err)
 	return change_check_name(t->name ? t->name : "", "the token's name", "name", err);
 }
 
-static int copy_token(struct change *c, const struct ingest_op *op, struct err *err)
+static void copy_token(struct change *c, const struct ingest_op *op)
 {
 	const struct token_new *from = op->more;
 	struct token_new *t = arena_alloc(c->in.arena, sizeof *t);
-	bool failed = !t;
 
-	if (t) {
-		*t = *from;
-		t->name = change_dup(c->in.arena, from->name, &failed);
-		t->hash = change_dup(c->in.arena, from->hash, &failed);
-	}
+	*t = *from;
+	t->name = change_dup(c->in.arena, from->name);
+	t->hash = change_dup(c->in.arena, from->hash);
 	c->op = (struct ingest_op){ .kind = op->kind, .more = t };
-	return failed ? err_nomem(err, NULL) : 0;
 }
 
 int token_tell(struct db *d, struct err *err)
@@ -82,15 +78,12 @@ const struct change_ops token_change_revoke = { .name = "token_revoke",
 
 /* --- sessions of the page ------------------------------------------------------------------------------------- */
 
-static int copy_session(struct change *c, const struct ingest_op *op, struct err *err)
+static void copy_session(struct change *c, const struct ingest_op *op)
 {
 	struct session_new *row = arena_alloc(c->in.arena, sizeof *row);
 
-	if (!row)
-		return err_nomem(err, NULL);
 	*row = *(const struct session_new *)op->more;
 	c->op = (struct ingest_op){ .kind = op->kind, .more = row };
-	return 0;
 }
 
 /* Also deletes expired sessions. */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "tracker/base/thread.h"
+#include "tracker/mem/mem.h"
 
 struct background_job {
 	pthread_mutex_t lock;
@@ -51,10 +52,8 @@ static void *work_thread(void *arg)
 
 struct background_job *background_job_new(void)
 {
-	struct background_job *w = calloc(1, sizeof *w);
+	struct background_job *w = mem_zalloc(sizeof *w);
 
-	if (!w)
-		return NULL;
 	pthread_mutex_init(&w->lock, NULL);
 	pthread_cond_init(&w->news, NULL);
 	w->started = !thread_start(&w->thread, work_thread, w);
@@ -157,10 +156,8 @@ static void *crew_thread(void *arg)
 
 int thread_pool_new(struct thread_pool **ret, int threads, struct err *err)
 {
-	struct thread_pool *c = calloc(1, sizeof *c);
+	struct thread_pool *c = mem_zalloc(sizeof *c);
 
-	if (!c)
-		return err_nomem(err, NULL);
 	pthread_mutex_init(&c->lock, NULL);
 	pthread_cond_init(&c->news, NULL);
 	c->last = &c->first;

@@ -9,7 +9,7 @@
 
 struct background_job;
 
-struct background_job *background_job_new(void);    /* NULL when out of memory */
+struct background_job *background_job_new(void);
 void background_job_free(struct background_job *w); /* cancels the running job and waits for it; NULL is fine */
 
 /* Runs fn, then `then` (NULL: nothing) once another job may start. ERR_BUSY: a job is running. ERR_CANCELED: after

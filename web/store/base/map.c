@@ -3,6 +3,7 @@
  * secret of its own, because clients choose many of the keys. */
 #include "tracker/base/hash.h"
 #include "tracker/base/round.h"
+#include "tracker/mem/mem.h"
 #include "web/store/base/map.h"
 
 #include <stdlib.h>
@@ -26,16 +27,12 @@ struct map {
 
 struct map *map_new(size_t value_bytes)
 {
-	struct map *m = calloc(1, sizeof *m);
+	struct map *m = mem_zalloc(sizeof *m);
 
-	if (!m)
-		return NULL;
 	m->value_bytes = round_up_bytes(value_bytes, 16);
 	m->arena = arena_new();
-	if (!m->arena || getrandom(m->secret, sizeof m->secret, 0) != sizeof m->secret) {
-		map_free(m);
-		return NULL;
-	}
+	if (getrandom(m->secret, sizeof m->secret, 0) != sizeof m->secret)
+		abort(); /* never: the kernel's generator is ready before programs start */
 	return m;
 }
 
@@ -51,13 +48,8 @@ void map_free(struct map *m)
 
 void map_clear(struct map *m)
 {
-	struct arena *fresh = arena_new();
-
-	/* Without memory for a new arena the old one stays, and only the index is cleared. */
-	if (fresh) {
-		arena_free(m->arena);
-		m->arena = fresh;
-	}
+	arena_free(m->arena);
+	m->arena = arena_new();
 	free(m->entries);
 	free(m->slots);
 	m->entries = NULL;
@@ -100,18 +92,12 @@ void *map_get(const struct map *m, const void *key, size_t len)
 }
 
 /* Doubles the index and inserts all entries again. */
-static int grow_map(struct map *m)
+static void grow_map(struct map *m)
 {
 	size_t cap = m->cap ? m->cap * 2 : 32, slot_count = cap * 2, i, at;
-	struct map_entry **entries = realloc(m->entries, cap * sizeof *entries);
-	uint32_t *slots;
+	uint32_t *slots = mem_array(slot_count, sizeof *slots);
 
-	if (!entries)
-		return -1;
-	m->entries = entries;
-	slots = calloc(slot_count, sizeof *slots);
-	if (!slots)
-		return -1;
+	m->entries = mem_realloc(m->entries, cap * sizeof *m->entries);
 	free(m->slots);
 	m->slots = slots;
 	m->cap = cap;
@@ -121,7 +107,6 @@ static int grow_map(struct map *m)
 			;
 		slots[at] = (uint32_t)i + 1;
 	}
-	return 0;
 }
 
 void *map_put(struct map *m, const void *key, size_t len)
@@ -130,14 +115,12 @@ void *map_put(struct map *m, const void *key, size_t len)
 	struct map_entry *e;
 	size_t at;
 
-	if (m->count == m->cap && grow_map(m))
-		return NULL;
+	if (m->count == m->cap)
+		grow_map(m);
 	at = find_map_slot(m, h, key, len);
 	if (m->slots[at])
 		return ENTRY_VALUE(m->entries[m->slots[at] - 1]);
 	e = arena_alloc(m->arena, sizeof *e + m->value_bytes + len + 1);
-	if (!e)
-		return NULL;
 	e->hash = h;
 	e->len = len;
 	memcpy((char *)e + sizeof *e + m->value_bytes, key, len);
@@ -148,9 +131,7 @@ void *map_put(struct map *m, const void *key, size_t len)
 
 const char *map_text(struct map *m, const char *text)
 {
-	const char *value = map_put(m, text, strlen(text));
-
-	return value ? value + m->value_bytes : NULL;
+	return (const char *)map_put(m, text, strlen(text)) + m->value_bytes;
 }
 
 void *map_at(const struct map *m, size_t i)

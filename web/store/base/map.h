@@ -11,15 +11,15 @@
 
 struct map;
 
-struct map *map_new(size_t value_bytes); /* NULL when out of memory */
-void map_free(struct map *m);		 /* NULL is fine */
+struct map *map_new(size_t value_bytes);
+void map_free(struct map *m); /* NULL is fine */
 void map_clear(struct map *m);
 size_t map_count(const struct map *m);
 
 /* The value, or NULL. Addresses are valid until map_clear or map_free. */
 void *map_get(const struct map *m, const void *key, size_t len);
 
-/* The value of key, zeroed if new; NULL when out of memory. */
+/* The value of key, zeroed if new. */
 void *map_put(struct map *m, const void *key, size_t len);
 
 /* A copy of the text, valid as long as values are; equal texts share one copy. */
@@ -33,7 +33,7 @@ size_t map_longest_probe(const struct map *m); /* places that the slowest look-u
 
 /* --- lists ---------------------------------------------------------------------------------------------------- */
 
-/* Returns items, or a copy twice as large if count items fill it; NULL when out of memory. */
+/* Returns items, or a copy twice as large if count items fill it. */
 static inline void *list_room(struct arena *a, void *items, size_t count, size_t bytes_each)
 {
 	void *grown;
@@ -41,10 +41,17 @@ static inline void *list_room(struct arena *a, void *items, size_t count, size_t
 	if (count & (count - 1) || (count && count < 4))
 		return items;
 	grown = arena_array(a, count ? count * 2 : 4, bytes_each);
-	if (grown && count)
+	if (count)
 		memcpy(grown, items, count * bytes_each);
 	return grown;
 }
+
+/* Appends an item to a list in the arena; items and n are the addresses of the list and its length. */
+#define list_push(a, items, n, ...)                                                                                    \
+	do {                                                                                                           \
+		*(items) = list_room(a, *(items), *(n), sizeof(**(items)));                                            \
+		(*(items))[(*(n))++] = (__VA_ARGS__);                                                                  \
+	} while (0)
 
 /* The position of the first of count items whose id (first member) is at least id; count: none. */
 static inline size_t list_find(const void *items, size_t count, size_t bytes_each, int64_t id)

@@ -7,11 +7,9 @@
 
 /* --- arrays --------------------------------------------------------------------------------------------------- */
 
-#define TEXT_MAX ((size_t)1 << 27)
-
 void array_begin(struct buf *b)
 {
-	buf_init(b, TEXT_MAX);
+	buf_init(b, SIZE_MAX);
 	buf_addc(b, '{');
 }
 
@@ -34,7 +32,7 @@ void array_int(struct buf *b, int64_t v)
 const char *array_end(struct buf *b)
 {
 	buf_addc(b, '}');
-	return buf_failed(b) ? NULL : b->data;
+	return b->data;
 }
 
 const char *array_of(struct buf *b, const int64_t *v, size_t n)
@@ -47,7 +45,6 @@ const char *array_of(struct buf *b, const int64_t *v, size_t n)
 	return array_end(b);
 }
 
-#define COLUMN_MAX ((size_t)1 << 30)
 #define COUNT_AT 12 /* offset of the element count in the head */
 
 /* OIDs of PostgreSQL types, which never change. */
@@ -108,7 +105,7 @@ void db_batch_init(struct db_batch *b, const char *fmt)
 	memset(b, 0, sizeof *b);
 	b->fmt = fmt;
 	for (size_t i = 0; fmt[i]; i++)
-		buf_init(&b->columns[i], COLUMN_MAX);
+		buf_init(&b->columns[i], SIZE_MAX);
 }
 
 void db_batch_add(struct db_batch *b, ...)
@@ -154,21 +151,17 @@ int db_batch_run(struct db_batch *b, struct db *d, enum db_query q, struct err *
 {
 	struct db_value v[DB_VALUES_MAX];
 	uint32_t rows = htobe32((uint32_t)b->rows);
-	int n, rc = 0;
+	int n, rc;
 
 	if (!b->rows)
 		return 0;
-	for (n = 0; b->fmt[n] && !rc; n++) {
+	for (n = 0; b->fmt[n]; n++) {
 		struct buf *c = &b->columns[n];
 
-		if (buf_failed(c))
-			rc = err_nomem(err, NULL);
-		else
-			memcpy(c->data + COUNT_AT, &rows, sizeof rows);
+		memcpy(c->data + COUNT_AT, &rows, sizeof rows);
 		v[n] = (struct db_value){ .kind = array_letter(b->fmt[n]), .at = c->data, .n = c->len };
 	}
-	if (!rc)
-		rc = db_run_values(d, q, v, n, err);
+	rc = db_run_values(d, q, v, n, err);
 	db_batch_drop(b);
 	return rc;
 }

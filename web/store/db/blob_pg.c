@@ -11,9 +11,9 @@
 #include <string.h>
 
 #include "tracker/base/buf.h"
+#include "tracker/mem/mem.h"
 
 #define AHEAD_MAX 64
-#define AHEAD_BYTES ((size_t)1 << 30)
 
 struct ahead_row {
 	int64_t id;
@@ -45,7 +45,7 @@ static bool find_kept_blob(struct pg_blob *b, int64_t id)
 	return false;
 }
 
-static int keep_blob_row(struct pg_blob *b, struct db_rows *q, struct err *err)
+static void keep_blob_row(struct pg_blob *b, struct db_rows *q)
 {
 	struct ahead_row *r = &b->row[b->count];
 
@@ -54,10 +54,7 @@ static int keep_blob_row(struct pg_blob *b, struct db_rows *q, struct err *err)
 	r->n = db_bytes(q, 1);
 	if (r->n)
 		buf_add(&b->bytes, db_blob(q, 1), r->n);
-	if (buf_failed(&b->bytes))
-		return err_nomem(err, NULL);
 	b->count++;
-	return 0;
 }
 
 /* How many rows to request next. */
@@ -81,23 +78,21 @@ static int read_blobs_ahead(struct pg_blob *b, struct db *d, enum db_query rows,
 	buf_reset(&b->bytes);
 	rc = db_start(d, &q, rows, err, "ii", id, id + n - 1);
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		rc = b->count < n ? keep_blob_row(b, q, err) : 0;
-		if (rc)
-			db_stop(q);
+		rc = 0;
+		if (b->count < n)
+			keep_blob_row(b, q);
 	}
 	return rc;
 }
 
 int pg_blob_open(struct blob **io, struct db *d, const struct blob_column *of, int64_t id, struct err *err)
 {
-	struct pg_blob *b = *io ? pg_blob(*io) : calloc(1, sizeof *b);
+	struct pg_blob *b = *io ? pg_blob(*io) : mem_zalloc(sizeof *b);
 	int rc;
 
-	if (!b)
-		return err_nomem(err, NULL);
 	if (!*io) {
 		b->blob.engine = d->engine;
-		buf_init(&b->bytes, AHEAD_BYTES);
+		buf_init(&b->bytes, SIZE_MAX);
 		*io = &b->blob;
 	}
 	if (find_kept_blob(b, id))

@@ -60,12 +60,6 @@ void db_stop(struct db_rows *q)
 		q->engine->stop(q);
 }
 
-int db_no_memory(struct db_rows *q, struct err *err)
-{
-	db_stop(q);
-	return err_nomem(err, NULL);
-}
-
 int db_int(struct db *d, int64_t *ret, enum db_query q, struct err *err, const char *fmt, ...)
 {
 	struct db_rows *r = NULL;
@@ -199,9 +193,8 @@ bool db_null(struct db_rows *q, enum db_column column)
 const char *db_text(struct arena *a, struct db_rows *q, enum db_column column)
 {
 	const char *text = db_str(q, column);
-	const char *copy = text ? arena_strdup(a, text) : "";
 
-	return copy ? copy : "";
+	return text ? arena_strdup(a, text) : "";
 }
 
 int blob_open(struct blob **io, struct db *d, const struct blob_column *of, int64_t id, struct err *err)

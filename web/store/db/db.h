@@ -75,24 +75,15 @@ struct db_value {
 int db_run_values(struct db *d, enum db_query q, const struct db_value *v, int n, struct err *err);
 
 /* db_start binds; db_next steps: 1 a row, 0 the end (the statement is reset), negative: failed. At an address,
- * queries started before the first row is read share one round trip. */
+ * queries started before the first row is read share one round trip.
+ *
+ *	int rc = db_start(d, &q, DB_x, err, "i", id);
+ *
+ *	while (rc >= 0 && (rc = db_next(d, q, err)) > 0)
+ *		list_push(a, &l.items, &l.count, (struct item){ db_text(a, q, COL_x_name) }); */
 int db_start(struct db *d, struct db_rows **ret, enum db_query q, struct err *err, const char *fmt, ...);
 int db_next(struct db *d, struct db_rows *q, struct err *err);
-void db_stop(struct db_rows *q);		      /* ends a query before its end */
-int db_no_memory(struct db_rows *q, struct err *err); /* db_stop, then ERR_NOMEM: no room for its rows */
-
-/* Appends the item of the current row to a list in the arena; items and n are the addresses of the list and its length.
- * Returns 0, or db_no_memory.
- *
- *	while (!rc && (rc = db_next(d, q, err)) > 0)
- *		rc = db_push(q, a, &l.items, &l.count, err, (struct item){ db_text(a, q, COL_x_name) }); */
-#define db_push(q, a, items, n, err, ...)                                                                              \
-	({                                                                                                             \
-		*(items) = list_room(a, *(items), *(n), sizeof(**(items)));                                            \
-		if (*(items))                                                                                          \
-			(*(items))[(*(n))++] = (__VA_ARGS__);                                                          \
-		*(items) ? 0 : db_no_memory(q, err);                                                                   \
-	})
+void db_stop(struct db_rows *q); /* ends a query before its end */
 
 /* Reads the first column of the first row: 1, 0 if there is no row (*ret unchanged), negative: failed. */
 int db_int(struct db *d, int64_t *ret, enum db_query q, struct err *err, const char *fmt, ...);
@@ -240,7 +231,7 @@ struct db_batch {
 };
 
 void db_batch_init(struct db_batch *b, const char *fmt);
-void db_batch_add(struct db_batch *b, ...); /* a row, values as in db_run; a failure is reported by db_batch_run */
+void db_batch_add(struct db_batch *b, ...); /* a row, values as in db_run */
 void db_batch_drop(struct db_batch *b);	    /* frees the rows */
 
 /* Runs the query unless there are no rows, then frees the rows. */
@@ -251,7 +242,7 @@ int db_batch_run(struct db_batch *b, struct db *d, enum db_query q, struct err *
 void array_begin(struct buf *b); /* call buf_done afterwards */
 void array_text(struct buf *b, const char *text);
 void array_int(struct buf *b, int64_t v);
-const char *array_end(struct buf *b); /* borrowed from b; NULL: out of memory */
+const char *array_end(struct buf *b); /* borrowed from b */
 
 /* begin, n numbers, end. */
 const char *array_of(struct buf *b, const int64_t *v, size_t n);

@@ -4,6 +4,7 @@
  * costs one round trip plus one for each read that depends on another. */
 #include "config.h"
 
+#include "tracker/mem/mem.h"
 #include "web/store/db/engine.h"
 
 #ifdef HAVE_LIBPQ
@@ -292,11 +293,9 @@ static void pg_close(struct db *d)
 
 static int make_pg_db(struct pg_db **ret, const char *address, bool writes, struct err *err)
 {
-	struct pg_db *p = calloc(1, sizeof *p);
+	struct pg_db *p = mem_zalloc(sizeof *p);
 	int rc;
 
-	if (!p)
-		return err_nomem(err, NULL);
 	p->db.engine = &pg_engine;
 	p->writes = writes;
 	p->answer_s = writes ? WRITER_ANSWER_S : READER_ANSWER_S;

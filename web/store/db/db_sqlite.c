@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tracker/mem/mem.h"
 #include "web/store/db/sqlite_inside.h"
 
 static const char *const query_text[] = {
@@ -317,9 +318,7 @@ int sqlite_blob_open(struct blob **io, struct db *d, const struct blob_column *o
 	int rc;
 
 	if (!b) {
-		b = calloc(1, sizeof *b);
-		if (!b)
-			return err_nomem(err, NULL);
+		b = mem_zalloc(sizeof *b);
 		b->blob.engine = d->engine;
 		*io = &b->blob;
 	}

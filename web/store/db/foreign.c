@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "tracker/base/buf.h"
+#include "tracker/mem/mem.h"
 
 static const char *const query_text[] = {
 #define SQL_QUERY(name, text) [FOREIGN_##name] = text,
@@ -67,13 +68,12 @@ static void write_sqlite_uri(struct buf *to, const char *path, const char *how)
 static int open_foreign_file(struct foreign *f, const char *path, const char *how)
 {
 	struct buf to;
-	int rc = SQLITE_NOMEM;
+	int rc;
 
-	buf_init(&to, 1 << 16);
+	buf_init(&to, SIZE_MAX);
 	write_sqlite_uri(&to, path, how);
-	if (!buf_failed(&to))
-		rc = sqlite3_open_v2(to.data, &f->h, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX |
-				     SQLITE_OPEN_PRIVATECACHE, NULL);
+	rc = sqlite3_open_v2(to.data, &f->h, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX |
+			     SQLITE_OPEN_PRIVATECACHE, NULL);
 	buf_done(&to);
 	if (rc == SQLITE_OK) {
 		sqlite3_busy_timeout(f->h, 5000);
@@ -85,11 +85,9 @@ static int open_foreign_file(struct foreign *f, const char *path, const char *ho
 
 int foreign_open(struct foreign **ret, const char *path, struct err *err)
 {
-	struct foreign *f = calloc(1, sizeof(*f));
+	struct foreign *f = mem_zalloc(sizeof(*f));
 	int rc;
 
-	if (!f)
-		return err_nomem(err, NULL);
 	rc = open_foreign_file(f, path, "?mode=ro");
 	if (rc == SQLITE_CANTOPEN || rc == SQLITE_READONLY) {
 		sqlite3_close(f->h);

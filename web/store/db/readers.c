@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "tracker/base/clock.h"
+#include "tracker/mem/mem.h"
 #include "web/store/base/parts.h"
 
 #define MAX_READERS 64
@@ -76,10 +77,8 @@ static void *run_reader_connector(void *arg)
 
 int readers_new(struct readers **ret, const char *path, int max, struct err *err)
 {
-	struct readers *p = calloc(1, sizeof *p);
+	struct readers *p = mem_zalloc(sizeof *p);
 
-	if (!p)
-		return err_nomem(err, NULL);
 	memcpy(p->path, path, strlen(path) + 1);
 	p->max = max < 1 ? 4 : max > MAX_READERS ? MAX_READERS : max;
 	pthread_mutex_init(&p->lock, NULL);

@@ -200,33 +200,28 @@ static int logged_image_remove(struct state *st, const char *path, struct err *e
 }
 
 /* NULL stays NULL. */
-static const void *dup_bytes(struct arena *a, const void *bytes, size_t n, bool *failed)
+static const void *dup_bytes(struct arena *a, const void *bytes, size_t n)
 {
 	void *copy = bytes ? arena_alloc(a, n + 1) : NULL;
 
-	*failed |= bytes && !copy;
 	return copy ? memcpy(copy, bytes, n) : NULL;
 }
 
-static int copy_artifact(struct change *c, const struct ingest_op *op, struct err *err)
+static void copy_artifact(struct change *c, const struct ingest_op *op)
 {
 	const struct artifact_digest *from = op->more;
 	struct artifact_digest *d = arena_alloc(c->in.arena, sizeof *d);
-	bool failed = !d;
 	char run[33];
 
-	if (d) {
-		*d = *from;
-		d->path = change_dup(c->in.arena, from->path, &failed);
-		d->sha256 = change_dup(c->in.arena, from->sha256, &failed);
-		d->object = change_dup(c->in.arena, from->object, &failed);
-		d->content = dup_bytes(c->in.arena, from->content, (size_t)from->bytes, &failed);
-		c->text_bytes = d->content ? (size_t)from->bytes : 0;
-	}
+	*d = *from;
+	d->path = change_dup(c->in.arena, from->path);
+	d->sha256 = change_dup(c->in.arena, from->sha256);
+	d->object = change_dup(c->in.arena, from->object);
+	d->content = dup_bytes(c->in.arena, from->content, (size_t)from->bytes);
+	c->text_bytes = d->content ? (size_t)from->bytes : 0;
 	c->op = (struct ingest_op){ .kind = op->kind, .more = d };
 	if (logged_image_run(from->path, run)) /* locked with the other runs of its group */
-		c->op.run = change_dup(c->in.arena, run, &failed);
-	return failed ? err_nomem(err, NULL) : 0;
+		c->op.run = change_dup(c->in.arena, run);
 }
 
 /* 1: a part of the path is a file, or the path is a folder. */

@@ -10,6 +10,7 @@
 
 #include "tracker/base/log.h"
 #include "tracker/base/utf8.h"
+#include "tracker/mem/mem.h"
 #include "web/store/base/parts.h"
 #include "web/store/db/db.h"
 #include "web/store/files/files.h"
@@ -173,18 +174,16 @@ static int choose_folder(struct store *s, const struct artifacts_opts *opts, cha
 
 int artifacts_new(struct artifacts **ret, struct store *s, const struct artifacts_opts *opts, struct err *err)
 {
-	struct artifacts *a = calloc(1, sizeof *a);
+	struct artifacts *a = mem_zalloc(sizeof *a);
 	char folder[PATH_MAX];
 	int rc;
 
-	if (!a)
-		return err_nomem(err, NULL);
 	a->max_bytes = opts->max_bytes ? opts->max_bytes : BYTES_MAX;
 	rc = objects_place(&a->objects, s, opts, err);
 	if (!rc && !a->objects)
 		rc = choose_folder(s, opts, folder, err);
 	if (!rc && !a->objects)
-		rc = disk_new(&a->disk, folder, err);
+		a->disk = disk_new(folder);
 	if (rc)
 		artifacts_free(a);
 	else
@@ -268,11 +267,12 @@ int artifact_list(struct artifacts *a, const char *path, struct arena *arena, st
 		  struct err *err)
 {
 	struct entries list = { .arena = arena };
-	int rc = a->objects ? objects_entries(a->objects, path ? path : "", &list, err)
-			    : disk_entries(a->disk, path ? path : "", &list, err);
+	int rc = a->objects ? objects_entries(a->objects, path ? path : "", &list, err) : 0;
 
 	if (rc)
 		return rc;
+	if (!a->objects)
+		disk_entries(a->disk, path ? path : "", &list);
 	entries_sort(&list);
 	*ret = (struct artifact_entries){ list.list, list.n };
 	return 0;
@@ -281,7 +281,7 @@ int artifact_list(struct artifacts *a, const char *path, struct arena *arena, st
 static int entry_digest(struct store *s, const char *path, struct artifact_entry *e, struct arena *a, struct err *err)
 {
 	struct artifact_file f = { .fd = -1 };
-	int rc = path ? artifact_open(s, path, &f, err) : ERR_NOMEM;
+	int rc = artifact_open(s, path, &f, err);
 
 	if (rc == ERR_NOENT || rc == ERR_USAGE)
 		return 0; /* removed meanwhile */
@@ -290,7 +290,7 @@ static int entry_digest(struct store *s, const char *path, struct artifact_entry
 	if (f.fd >= 0)
 		close(f.fd);
 	e->sha256 = arena_strdup(a, f.sha256);
-	return e->sha256 ? 0 : err_nomem(err, NULL);
+	return 0;
 }
 
 int artifact_digests(struct store *s, const char *folder, struct artifact_entries *io, struct arena *a, struct err *err)
@@ -318,11 +318,9 @@ int artifact_remove(struct artifacts *a, const char *path, struct err *err)
 int artifact_begin(struct artifact_upload **ret, struct artifacts *a, const char *path,
 		   const struct artifact_room *room, struct err *err)
 {
-	struct artifact_upload *u = calloc(1, sizeof *u);
+	struct artifact_upload *u = mem_zalloc(sizeof *u);
 	int rc;
 
-	if (!u)
-		return err_nomem(err, NULL);
 	u->a = a;
 	rc = a->objects ? object_sending_begin(&u->object, a->objects, room, err)
 			: disk_receiving_begin(&u->file, a->disk, path, err);

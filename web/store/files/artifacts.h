@@ -146,10 +146,10 @@ int artifact_sum(struct store *s, const char *path, uint64_t *io_files, uint64_t
 struct entries {
 	struct arena *arena;
 	struct artifact_entry *list;
-	size_t n, room;
+	size_t n;
 };
 
-int entries_add(struct entries *e, struct artifact_entry entry); /* ERR_NOMEM, also if the name is NULL */
+void entries_add(struct entries *e, struct artifact_entry entry);
 void entries_sort(struct entries *e);				 /* by name */
 
 /* --- folder_files.c ------------------------------------------------------------------------------------------- */

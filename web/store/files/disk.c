@@ -15,6 +15,7 @@
 #include "tracker/base/file.h"
 #include "tracker/base/sha256.h"
 #include "tracker/base/text.h"
+#include "tracker/mem/mem.h"
 #include "web/store/base/beneath.h"
 #include "web/store/files/files.h"
 
@@ -35,20 +36,14 @@ struct disk_receiving {
 	struct sha256 sha;
 };
 
-int disk_new(struct disk **ret, const char *root, struct err *err)
+struct disk *disk_new(const char *root)
 {
-	struct disk *k = calloc(1, sizeof *k);
+	struct disk *k = mem_zalloc(sizeof *k);
 
-	if (k)
-		k->root = strdup(root);
-	if (!k || !k->root) {
-		free(k);
-		return err_nomem(err, NULL);
-	}
+	k->root = mem_strdup(root);
 	k->root_fd = -1;
 	pthread_mutex_init(&k->lock, NULL);
-	*ret = k;
-	return 0;
+	return k;
 }
 
 void disk_free(struct disk *k)
@@ -138,20 +133,20 @@ int disk_find(struct disk *k, const char *path, struct artifact_file *ret, struc
 	return rc;
 }
 
-static int add_disk_entry(DIR *dir, const struct dirent *e, struct entries *list)
+static void add_disk_entry(DIR *dir, const struct dirent *e, struct entries *list)
 {
 	struct stat st;
 
 	if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") || !strcmp(e->d_name, FILES_UPLOADS) ||
 	    fstatat(dirfd(dir), e->d_name, &st, AT_SYMLINK_NOFOLLOW) || (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)))
-		return 0;
-	return entries_add(list, (struct artifact_entry){ arena_strdup(list->arena, e->d_name), S_ISDIR(st.st_mode),
-							  (uint64_t)st.st_size, NULL });
+		return;
+	entries_add(list, (struct artifact_entry){ arena_strdup(list->arena, e->d_name), S_ISDIR(st.st_mode),
+						   (uint64_t)st.st_size, NULL });
 }
 
-int disk_entries(struct disk *k, const char *path, struct entries *list, struct err *err)
+void disk_entries(struct disk *k, const char *path, struct entries *list)
 {
-	int root = open_disk_root(k, false), rc = 0;
+	int root = open_disk_root(k, false);
 	int fd = root < 0 ? -1 : beneath_open(root, *path ? path : ".", O_RDONLY | O_DIRECTORY);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *e;
@@ -159,12 +154,11 @@ int disk_entries(struct disk *k, const char *path, struct entries *list, struct 
 	if (!dir) {
 		if (fd >= 0)
 			close(fd);
-		return fd < 0 ? 0 : err_nomem(err, NULL);
+		return;
 	}
-	while (!rc && (e = readdir(dir)))
-		rc = add_disk_entry(dir, e, list);
+	while ((e = readdir(dir)))
+		add_disk_entry(dir, e, list);
 	closedir(dir);
-	return rc ? err_set(err, rc, "out of memory") : 0;
 }
 
 int disk_remove(struct disk *k, const char *path, struct err *err)
@@ -221,15 +215,10 @@ static int open_temporary(struct disk_receiving *u, int root, struct err *err)
 
 int disk_receiving_begin(struct disk_receiving **ret, struct disk *k, const char *path, struct err *err)
 {
-	struct disk_receiving *u = calloc(1, sizeof *u);
+	struct disk_receiving *u = mem_zalloc(sizeof *u);
 	int root = open_disk_root(k, true), rc;
 
-	if (u)
-		u->path = strdup(path);
-	if (!u || !u->path) {
-		free(u);
-		return err_nomem(err, NULL);
-	}
+	u->path = mem_strdup(path);
 	u->disk = k;
 	u->fd = -1;
 	sha256_init(&u->sha);

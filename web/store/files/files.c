@@ -16,6 +16,8 @@
 #include "tracker/base/file.h"
 #include "tracker/base/log.h"
 #include "tracker/base/text.h"
+#include "tracker/mem/mem.h"
+#include "web/store/base/map.h"
 
 #define FOLDER_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 #define MAX_DEPTH 64
@@ -82,9 +84,9 @@ static int copy_entry(const struct files_copying *c, const char *from, const cha
 static int copy_file_bytes(const struct files_copying *c, int in, int out, const char *to)
 {
 	size_t room = (size_t)1 << 20;
-	char *bytes = malloc(room);
-	ssize_t n = bytes ? 1 : 0;
-	int rc = bytes ? 0 : err_nomem(c->err, NULL);
+	char *bytes = mem_alloc(room);
+	ssize_t n = 1;
+	int rc = 0;
 
 	while (!rc && (n = read(in, bytes, room)) > 0) {
 		if (file_write(out, bytes, (size_t)n))
@@ -194,21 +196,9 @@ int files_sync_parent(const char *path, struct err *err)
 
 /* --- entries of a folder -------------------------------------------------------------------------------------- */
 
-int entries_add(struct entries *e, struct artifact_entry entry)
+void entries_add(struct entries *e, struct artifact_entry entry)
 {
-	struct artifact_entry *grown;
-
-	if (e->n == e->room) {
-		e->room = e->room ? 2 * e->room : 32;
-		grown = arena_array(e->arena, e->room, sizeof *grown);
-		if (!grown)
-			return ERR_NOMEM;
-		if (e->n)
-			memcpy(grown, e->list, e->n * sizeof *grown);
-		e->list = grown;
-	}
-	e->list[e->n++] = entry;
-	return entry.name ? 0 : ERR_NOMEM;
+	list_push(e->arena, &e->list, &e->n, entry);
 }
 
 static int compare_entry_names(const void *x, const void *y)

@@ -44,12 +44,12 @@ struct disk;
 struct disk_receiving;
 struct entries;
 
-int disk_new(struct disk **ret, const char *root, struct err *err); /* does not access root yet */
+struct disk *disk_new(const char *root); /* does not access root yet */
 void disk_free(struct disk *k);					    /* NULL is fine */
 const char *disk_root(const struct disk *k);
 
 int disk_find(struct disk *k, const char *path, struct artifact_file *ret, struct err *err); /* without its digest */
-int disk_entries(struct disk *k, const char *path, struct entries *list, struct err *err);
+void disk_entries(struct disk *k, const char *path, struct entries *list);
 int disk_remove(struct disk *k, const char *path, struct err *err);
 
 /* Uploads: see artifact_begin. */

@@ -43,13 +43,10 @@ static int query_run_folder(struct store *s, const char *run, struct arena *a, c
 		return rc;
 	*ret = NULL;
 	rc = db_start(d, &q, DB_paths_of_run, err, "i", id);
-	while (!rc && (rc = db_next(d, q, err)) > 0) {
+	while (rc >= 0 && (rc = db_next(d, q, err)) > 0) {
 		folder = parent_folder(a, db_str(q, COL_paths_of_run_path));
-		if (folder && (!*ret || is_foreign(run, folder)))
+		if (!*ret || is_foreign(run, folder))
 			*ret = folder;
-		rc = folder ? 0 : err_nomem(err, NULL);
-		if (rc)
-			db_stop(q);
 	}
 	readers_give(s, d);
 	return rc;
@@ -90,27 +87,25 @@ static bool is_shown_file(const char *name, bool folder, bool foreign)
 	return foreign ? looks_like_weights(name, folder) : folder || !strstr(name, ".journal");
 }
 
-static int list_run_folder(int fd, bool foreign, struct entries *list)
+static void list_run_folder(int fd, bool foreign, struct entries *list)
 {
 	DIR *dir = fdopendir(fd);
 	struct dirent *e;
 	struct stat st;
-	int rc = 0;
 
 	if (!dir) {
 		close(fd);
-		return ERR_NOMEM;
+		return;
 	}
-	while (!rc && list->n < FOLDER_FILES_MAX && (e = readdir(dir))) {
+	while (list->n < FOLDER_FILES_MAX && (e = readdir(dir))) {
 		if (fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) ||
 		    (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) ||
 		    !is_shown_file(e->d_name, S_ISDIR(st.st_mode), foreign))
 			continue;
-		rc = entries_add(list, (struct artifact_entry){ arena_strdup(list->arena, e->d_name),
-								S_ISDIR(st.st_mode), (uint64_t)st.st_size, NULL });
+		entries_add(list, (struct artifact_entry){ arena_strdup(list->arena, e->d_name), S_ISDIR(st.st_mode),
+							   (uint64_t)st.st_size, NULL });
 	}
 	closedir(dir);
-	return rc;
 }
 
 /* Opens without following symbolic links. -1: not there. */
@@ -163,8 +158,8 @@ int folder_files_list(struct store *s, const struct folder_files_place *p, struc
 		return rc;
 	foreign = is_foreign(p->run, ret->folder);
 	fd = may_enter_folder(p->path, foreign) ? open_listed_folder(s->logdir, ret->folder, p->path, a) : -1;
-	if (fd >= 0 && list_run_folder(fd, foreign, &list))
-		return err_nomem(err, NULL);
+	if (fd >= 0)
+		list_run_folder(fd, foreign, &list);
 	entries_sort(&list);
 	ret->list = list.list;
 	ret->count = list.n;

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include "tracker/base/clock.h"
+#include "tracker/mem/mem.h"
 #include "web/store/files/files.h"
 #include "web/store/files/objects.h"
 
@@ -242,9 +243,7 @@ int object_sending_begin(struct object_sending **ret, struct objects *o, const s
 
 	if (rc)
 		return rc;
-	u = calloc(1, sizeof *u);
-	if (!u)
-		return err_nomem(err, NULL);
+	u = mem_zalloc(sizeof *u);
 	u->o = o;
 	u->room = *room;
 	for (int i = 0; i < UNDER_WAY; i++)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/mem/mem.h"
 #include "web/store/base/parts.h"
 #include "web/store/files/objects.h"
 
@@ -122,17 +123,9 @@ int artifact_read_begin(struct artifact_read **ret, struct artifacts *a, const s
 		return rc;
 	if (!objects_hold(o, 2 * each))
 		return err_set(err, ERR_BUSY, "too many large files are in transfer: try again later");
-	r = calloc(1, sizeof *r);
-	if (r)
-		*r = (struct artifact_read){ .o = o, .held = 2 * each, .at = opts->from, .end = opts->from + opts->n,
-					     .piece = FIRST, .have = malloc(each + 1), .come = malloc(each + 1) };
-	if (!r || !r->have || !r->come) {
-		objects_give(o, 2 * each);
-		free(r ? r->have : NULL);
-		free(r ? r->come : NULL);
-		free(r);
-		return err_nomem(err, NULL);
-	}
+	r = mem_zalloc(sizeof *r);
+	*r = (struct artifact_read){ .o = o, .held = 2 * each, .at = opts->from, .end = opts->from + opts->n,
+				     .piece = FIRST, .have = mem_alloc(each + 1), .come = mem_alloc(each + 1) };
 	pthread_mutex_init(&r->lock, NULL);
 	objects_key(o, opts->file->object, r->key);
 	r->task = (struct thread_pool_task){ .fn = fetch_next_piece, .arg = r };

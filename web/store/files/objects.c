@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* objects.c: address, client and threads of the object store; lookups of files in rows. */
+#include "tracker/mem/mem.h"
 #include "web/store/files/objects.h"
 
 #include <stdio.h>
@@ -15,12 +16,10 @@
 /* address: s3://BUCKET or s3://BUCKET/PREFIX. Makes no request. */
 static int objects_new(struct objects **ret, struct store *s, const char *address, struct err *err)
 {
-	struct objects *o = calloc(1, sizeof *o);
+	struct objects *o = mem_zalloc(sizeof *o);
 	bool cut;
 	int rc;
 
-	if (!o)
-		return err_nomem(err, NULL);
 	o->store = s;
 	pthread_mutex_init(&o->lock, NULL);
 	cut = snprintf(o->address, sizeof o->address, "%s", address) >= (int)sizeof o->address;
@@ -159,7 +158,7 @@ struct object_level {
 	char after[4200]; /* start of the next query */
 };
 
-static int add_object_entry(struct object_level *l, const char *path, uint64_t bytes)
+static void add_object_entry(struct object_level *l, const char *path, uint64_t bytes)
 {
 	const char *name = path + l->skip, *slash = strchr(name, '/');
 	size_t len = slash ? (size_t)(slash - name) : strlen(name);
@@ -170,11 +169,11 @@ static int add_object_entry(struct object_level *l, const char *path, uint64_t b
 	if (slash && last && last->folder && !strncmp(last->name, name, len) && !last->name[len]) {
 		if (l->skipped > SKIP_MOST) /* '0' follows '/' */
 			snprintf(l->after, sizeof l->after, "%.*s0", (int)(slash - path), path);
-		return 0;
+		return;
 	}
 	l->skipped = 0;
-	return entries_add(l->to, (struct artifact_entry){ arena_printf(l->to->arena, "%.*s", (int)len, name),
-							   slash != NULL, slash ? 0 : bytes, NULL });
+	entries_add(l->to, (struct artifact_entry){ arena_printf(l->to->arena, "%.*s", (int)len, name), slash != NULL,
+						    slash ? 0 : bytes, NULL });
 }
 
 /* Reads some rows of the level: 1 there may be more after l->after, 0 at the end. */
@@ -183,15 +182,14 @@ static int add_object_rows(struct object_level *l, struct db *d, const char *end
 	struct db_rows *q;
 	int rc = db_start(d, &q, DB_artifact_below, err, "tt", l->after, end), rows = 0;
 
-	while (!rc && (rc = db_next(d, q, err)) > 0) {
+	while (rc >= 0 && (rc = db_next(d, q, err)) > 0) {
 		rows++;
-		rc = add_object_entry(l, db_str(q, COL_artifact_below_path),
-				      (uint64_t)db_i64(q, COL_artifact_below_bytes));
-		if (!rc && l->skipped <= SKIP_MOST)
+		add_object_entry(l, db_str(q, COL_artifact_below_path), (uint64_t)db_i64(q, COL_artifact_below_bytes));
+		if (l->skipped <= SKIP_MOST)
 			continue;
 		db_stop(q);
 		l->skipped = 0;
-		return rc ? err_set(err, rc, "out of memory") : 1;
+		return 1;
 	}
 	return rc < 0 ? rc : rows > 0;
 }

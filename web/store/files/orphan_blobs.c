@@ -8,6 +8,7 @@
 #include "tracker/base/clock.h"
 #include "tracker/base/log.h"
 #include "tracker/base/thread.h"
+#include "tracker/mem/mem.h"
 #include "web/store/base/parts.h"
 #include "web/store/db/db.h"
 #include "web/store/files/files.h"
@@ -39,14 +40,8 @@ int orphan_blobs_begin(struct orphan_blobs **ret, struct artifacts *a, struct er
 		return rc;
 	if (!objects_hold(o, OBJECTS_PART))
 		return err_set(err, ERR_BUSY, "too many large files are in transfer: try again later");
-	l = calloc(1, sizeof *l);
-	if (l)
-		*l = (struct orphan_blobs){ .o = o, .bytes = malloc(OBJECTS_PART) };
-	if (!l || !l->bytes) {
-		objects_give(o, OBJECTS_PART);
-		free(l);
-		return err_nomem(err, NULL);
-	}
+	l = mem_zalloc(sizeof *l);
+	*l = (struct orphan_blobs){ .o = o, .bytes = mem_alloc(OBJECTS_PART) };
 	sha256_init(&l->sha);
 	rc = files_draw_name(l->of.name, err);
 	objects_key(o, l->of.name, l->key);
@@ -243,14 +238,8 @@ static int begin_loose_reading(struct loose_reading **ret, struct objects *o, co
 
 	if (!objects_hold(o, of->n))
 		return err_set(err, ERR_BUSY, "too many large files are in transfer: try again later");
-	r = calloc(1, sizeof *r);
-	if (r)
-		*r = (struct loose_reading){ .o = o, .from = of->from, .n = of->n, .bytes = malloc(of->n) };
-	if (!r || !r->bytes) {
-		objects_give(o, of->n);
-		free(r);
-		return err_nomem(err, NULL);
-	}
+	r = mem_zalloc(sizeof *r);
+	*r = (struct loose_reading){ .o = o, .from = of->from, .n = of->n, .bytes = mem_alloc(of->n) };
 	pthread_mutex_init(&r->lock, NULL);
 	cond_init(&r->ended);
 	objects_key(o, of->object, r->key);

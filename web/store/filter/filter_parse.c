@@ -16,13 +16,14 @@ static int keep_parsed_field(struct filter_parser *p, const struct filter_field 
 
 static struct filter_node *add_filter_node(struct filter_parser *p, enum node_kind kind)
 {
-	struct filter_node *n = ++p->nodes > FILTER_MAX_NODES ? NULL : arena_alloc(p->a, sizeof *n);
+	struct filter_node *n;
 
-	if (n)
-		n->kind = kind;
-	else
-		err_set(p->err, p->nodes > FILTER_MAX_NODES ? ERR_USAGE : ERR_NOMEM, "%s: more than %d conditions",
-			p->what, FILTER_MAX_NODES);
+	if (++p->nodes > FILTER_MAX_NODES) {
+		err_set(p->err, ERR_USAGE, "%s: more than %d conditions", p->what, FILTER_MAX_NODES);
+		return NULL;
+	}
+	n = arena_alloc(p->a, sizeof *n);
+	n->kind = kind;
 	return n;
 }
 
@@ -36,8 +37,6 @@ static int parse_filter_list(struct filter_parser *p, const struct filter_ident 
 	if (p->l.kind != LEXER_OPEN)
 		return filter_fail(p, "( after IN");
 	n->values = arena_array(p->a, FILTER_MAX_LIST, sizeof *n->values);
-	if (!n->values)
-		return err_nomem(p->err, NULL);
 	do {
 		lexer_next(&p->l);
 		if (p->in && p->l.kind == LEXER_CLOSE) /* MLflow allows a comma at the end */
@@ -61,8 +60,6 @@ static int parse_filter_list(struct filter_parser *p, const struct filter_ident 
 static int parse_pattern(struct filter_parser *p, const struct filter_ident *id, struct filter_node *n)
 {
 	n->values = arena_alloc(p->a, sizeof *n->values);
-	if (!n->values)
-		return err_nomem(p->err, NULL);
 	if (p->in)
 		return filter_value_read(p, id, n->values);
 	if (p->l.kind != LEXER_TEXT && p->l.kind != LEXER_QUOTED)
@@ -126,8 +123,6 @@ static int parse_filter_compare(struct filter_parser *p, const struct filter_ide
 	n->op = codes[i];
 	n->value_count = 1;
 	n->values = arena_alloc(p->a, sizeof *n->values);
-	if (!n->values)
-		return err_nomem(p->err, NULL);
 	lexer_next(&p->l);
 	return filter_value_read(p, id, n->values);
 }
@@ -165,8 +160,8 @@ static int add_metric_twin(struct filter_parser *p, struct filter_node **ret)
 			   *other = add_filter_node(p, N_NULL);
 	int rc;
 
-	if (!key || !has || !lacks || !other)
-		return p->err->code ? p->err->code : err_nomem(p->err, NULL);
+	if (!has || !lacks || !other)
+		return p->err->code;
 	filter_split_aggregate(&twin, key);
 	*other = **ret;
 	rc = keep_parsed_field(p, &twin, &other->field);
@@ -341,8 +336,6 @@ int filter_parse(struct filter **ret, struct arena *a, const char *filter, const
 	struct filter_parser p = { .a = a, .f = arena_alloc(a, sizeof *p.f), .err = err ? err : &local };
 	int rc;
 
-	if (!p.f)
-		return err_nomem(err, NULL);
 	rc = parse_filter_text(&p, filter);
 	if (!rc && order)
 		rc = parse_order_text(&p, order);
@@ -358,8 +351,6 @@ int filter_parse_mlflow(struct filter **ret, struct arena *a, const struct filte
 	size_t i;
 	int rc;
 
-	if (!p.f)
-		return err_nomem(err, NULL);
 	p.f->mlflow = true;
 	rc = parse_filter_text(&p, text->filter);
 	for (i = 0; i < text->order_count && !rc; i++)

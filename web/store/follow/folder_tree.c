@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tracker/base/array.h"
 #include "tracker/base/clock.h"
+#include "tracker/mem/mem.h"
 #include "web/store/base/map.h"
 
 #define WATCH_MASK (IN_CREATE | IN_MOVED_TO | IN_MODIFY | IN_CLOSE_WRITE | IN_DELETE | IN_MOVED_FROM | IN_ONLYDIR)
@@ -105,10 +105,6 @@ static void watch_folder(struct tree *t, const char *path)
 		return;
 	}
 	f = map_put(t->folders, &wd, sizeof wd);
-	if (!f) {
-		t->watch_failed = true;
-		return;
-	}
 	if (!f->path || strcmp(f->path, path))
 		f->path = arena_strdup(t->names, path);
 }
@@ -123,18 +119,16 @@ static bool comes_before(const struct pending *a, const struct pending *b)
 	return a->time_ns != b->time_ns ? a->time_ns > b->time_ns : a->number < b->number;
 }
 
-static int heap_push(struct follow_walk *w, struct pending p)
+static void heap_push(struct follow_walk *w, struct pending p)
 {
 	size_t at = w->count;
 
-	if (!array_reserve(&w->heap, &w->cap, w->count + 1))
-		return ERR_NOMEM;
+	mem_reserve(&w->heap, &w->cap, w->count + 1);
 	w->count++;
 	p.number = w->number++;
 	for (; at && comes_before(&p, &w->heap[(at - 1) / 2]); at = (at - 1) / 2)
 		w->heap[at] = w->heap[(at - 1) / 2];
 	w->heap[at] = p;
-	return 0;
 }
 
 static struct pending heap_pop(struct follow_walk *w)
@@ -163,11 +157,10 @@ static void walk_clear(struct follow_walk *w)
 	*w = (struct follow_walk){ 0 };
 }
 
-static int walk_ready(struct follow_walk *w)
+static void walk_ready(struct follow_walk *w)
 {
 	w->paths = w->paths ? w->paths : arena_new();
 	w->seen = w->seen ? w->seen : map_new(1);
-	return w->paths && w->seen ? 0 : ERR_NOMEM;
 }
 
 /* Watches the folder before it is listed: what is created in between is found twice, never missed. Each folder once
@@ -176,8 +169,9 @@ static void walk_add(struct tree *t, struct follow_walk *w, const char *path, co
 {
 	uint64_t id[2] = { (uint64_t)sb->st_dev, (uint64_t)sb->st_ino };
 
-	if (map_get(w->seen, id, sizeof id) || !map_put(w->seen, id, sizeof id))
+	if (map_get(w->seen, id, sizeof id))
 		return;
+	map_put(w->seen, id, sizeof id);
 	watch_folder(t, path);
 	heap_push(w, (struct pending){ .time_ns = stat_time_ns(sb), .path = path, .depth = depth });
 }
@@ -224,7 +218,7 @@ static void visit_entry(struct tree *t, struct follow_walk *w, const struct tree
 }
 
 /* Reads and sorts the entries of the open folder. */
-static int list_entries(struct follow_walk *w, const char *path)
+static void list_entries(struct follow_walk *w, const char *path)
 {
 	struct tree_entry *first = NULL, *e;
 	struct dirent *found;
@@ -234,9 +228,8 @@ static int list_entries(struct follow_walk *w, const char *path)
 		if (!is_wanted_entry(found))
 			continue;
 		e = arena_alloc(w->paths, sizeof *e);
-		if (!e || !(e->path = *path ? arena_printf(w->paths, "%s/%s", path, found->d_name)
-					    : arena_strdup(w->paths, found->d_name)))
-			return ERR_NOMEM;
+		e->path = *path ? arena_printf(w->paths, "%s/%s", path, found->d_name)
+				: arena_strdup(w->paths, found->d_name);
 		e->name = e->path + (*path ? strlen(path) + 1 : 0);
 		e->inode = found->d_ino;
 		e->folder = found->d_type == DT_DIR;
@@ -245,12 +238,9 @@ static int list_entries(struct follow_walk *w, const char *path)
 		n++;
 	}
 	w->entries = arena_array(w->paths, n + 1, sizeof(struct tree_entry *));
-	if (!w->entries)
-		return ERR_NOMEM;
 	for (w->entry_count = 0; first; first = first->next)
 		w->entries[w->entry_count++] = first;
 	qsort(w->entries, n, sizeof(struct tree_entry *), compare_entry_places);
-	return 0;
 }
 
 static void open_walk_folder(struct tree *t, struct follow_walk *w, const struct pending *p)
@@ -267,8 +257,7 @@ static void open_walk_folder(struct tree *t, struct follow_walk *w, const struct
 	if (!w->dir)
 		return;
 	t->folder_count += w == &t->scan;
-	if (list_entries(w, p->path))
-		w->entry_count = 0;
+	list_entries(w, p->path);
 }
 
 /* 1: there is more. */
@@ -294,12 +283,10 @@ static int walk_some(struct tree *t, struct follow_walk *w, double until_s)
 	return 0;
 }
 
-int tree_open(struct tree **ret, const struct tree_opts *o, struct err *err)
+struct tree *tree_open(const struct tree_opts *o)
 {
-	struct tree *t = calloc(1, sizeof *t);
+	struct tree *t = mem_zalloc(sizeof *t);
 
-	if (!t)
-		return err_nomem(err, NULL);
 	snprintf(t->root, sizeof t->root, "%s", o->root);
 	t->fn = o->fn;
 	t->arg = o->arg;
@@ -307,12 +294,7 @@ int tree_open(struct tree **ret, const struct tree_opts *o, struct err *err)
 	t->watch_failed = t->fd < 0;
 	t->folders = map_new(sizeof(struct tree_folder));
 	t->names = arena_new();
-	if (!t->folders || !t->names) {
-		tree_close(t);
-		return err_nomem(err, NULL);
-	}
-	*ret = t;
-	return 0;
+	return t;
 }
 
 void tree_close(struct tree *t)
@@ -344,7 +326,8 @@ void tree_scan_begin(struct tree *t)
 	walk_clear(&t->scan);
 	t->folder_count = 0;
 	t->overflow = false;
-	t->root_errno = walk_ready(&t->scan) ? ENOMEM : stat(t->root, &sb) ? errno : 0;
+	walk_ready(&t->scan);
+	t->root_errno = stat(t->root, &sb) ? errno : 0;
 	if (!t->root_errno)
 		walk_add(t, &t->scan, "", &sb, 0);
 }
@@ -381,20 +364,21 @@ static void visit_new_entry(struct tree *t, const char *path)
 	const char *slash = strrchr(path, '/');
 	char full[PATH_MAX];
 	struct stat sb, target;
-	char *copy;
 
 	if (join_tree_path(full, sizeof full, t->root, path) || lstat(full, &sb))
 		return;
 	target = sb;
 	if (S_ISLNK(sb.st_mode) && stat(full, &target))
 		return;
-	if (S_ISDIR(target.st_mode) && !walk_ready(&t->news) && (copy = arena_strdup(t->news.paths, path)))
-		walk_add(t, &t->news, copy, &target, 0);
-	else if (S_ISREG(target.st_mode) && is_run_file(slash ? slash + 1 : path))
+	if (S_ISDIR(target.st_mode)) {
+		walk_ready(&t->news);
+		walk_add(t, &t->news, arena_strdup(t->news.paths, path), &target, 0);
+	} else if (S_ISREG(target.st_mode) && is_run_file(slash ? slash + 1 : path)) {
 		t->fn(t->arg, &(struct tree_file){ .path = path, .bytes = target.st_size,
 						   .time_s = target.st_mtim.tv_sec, .inode = target.st_ino,
 						   .time_ns = stat_time_ns(&target),
 						   .linked = S_ISLNK(sb.st_mode) });
+	}
 }
 
 static void handle_inotify_event(struct tree *t, const struct inotify_event *e)

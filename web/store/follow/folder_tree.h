@@ -28,7 +28,7 @@ struct tree_opts {
 	tree_found *fn;
 	void *arg;
 };
-int tree_open(struct tree **ret, const struct tree_opts *o, struct err *err);
+struct tree *tree_open(const struct tree_opts *o);
 void tree_close(struct tree *t);
 
 /* Watches the folder of this file before a scan reaches it. */

@@ -15,6 +15,7 @@
 #include "tracker/base/sha256.h"
 #include "tracker/base/thread.h"
 #include "tracker/event/event.h"
+#include "tracker/mem/mem.h"
 #include "web/store/base/parts.h"
 #include "web/store/db/db.h"
 
@@ -57,8 +58,6 @@ static void note_found_file(void *arg, const struct tree_file *found)
 		return;
 	}
 	file = follow_file_of(f, found->path);
-	if (!file)
-		return;
 	if (found->denied) {
 		follow_denied(f, file, found->denied);
 		return;
@@ -92,7 +91,7 @@ static struct follow_file *learn_stored_file(struct follow *f, struct db_rows *q
 	uint64_t durable = (uint64_t)db_i64(q, COL_writer_paths_durable);
 	int rank, segment;
 
-	if (!file || file->asked)
+	if (file->asked)
 		return file;
 	file->offset = durable;
 	file->asked = true;
@@ -413,20 +412,18 @@ static int prepare_follow(struct follow *f, const struct follow_opts *o, struct 
 	snprintf(f->name, sizeof f->name, "%s", slash && slash[1] ? slash + 1 : "runs");
 	f->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	f->files = map_new(sizeof(struct follow_file));
-	if (f->wake_fd < 0 || !f->files || follow_sources_init(f))
-		return err_set(err, ERR_NOMEM, "cannot follow %s: out of memory or descriptors", f->root);
-	if (tree_open(&f->scan.tree, &(struct tree_opts){ f->root, !o->poll && !o->once, note_found_file, f }, err))
-		return ERR_NOMEM;
+	follow_sources_init(f);
+	if (f->wake_fd < 0)
+		return err_set_errno(err, errno, "cannot follow %s", f->root);
+	f->scan.tree = tree_open(&(struct tree_opts){ f->root, !o->poll && !o->once, note_found_file, f });
 	return 0;
 }
 
 int follow_start(struct follow **ret, struct store *s, const struct follow_opts *o, struct err *err)
 {
-	struct follow *f = calloc(1, sizeof *f);
+	struct follow *f = mem_zalloc(sizeof *f);
 	int rc, i;
 
-	if (!f)
-		return err_nomem(err, NULL);
 	f->s = s;
 	f->once = o->once;
 	f->poll_wanted = o->poll || o->once;

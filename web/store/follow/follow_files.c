@@ -9,6 +9,7 @@
 
 #include "tracker/base/clock.h"
 #include "tracker/base/file.h"
+#include "tracker/mem/mem.h"
 #include "web/store/base/map.h"
 
 #define RANGE_BYTES ((size_t)1 << 20)
@@ -83,7 +84,7 @@ struct follow_file *follow_file_of(struct follow *f, const char *path)
 {
 	struct follow_file *file = map_put(f->files, path, strlen(path));
 
-	if (file && !file->f) {
+	if (!file->f) {
 		file->f = f;
 		file->range = RANGE_BYTES;
 		file->path = map_text(f->files, path);
@@ -144,8 +145,8 @@ bool follow_stat_file(const struct follow *f, const char *path, struct stat *ret
 
 bool follow_same_bytes(int fd, int other_fd, uint64_t n)
 {
-	char *a = malloc(PIECE_BYTES), *b = malloc(PIECE_BYTES);
-	bool same = a && b;
+	char *a = mem_alloc(PIECE_BYTES), *b = mem_alloc(PIECE_BYTES);
+	bool same = true;
 
 	for (uint64_t at = 0; same && at < n;) {
 		size_t want = n - at < PIECE_BYTES ? (size_t)(n - at) : PIECE_BYTES;

@@ -191,7 +191,7 @@ void follow_glance(struct follow *f); /* polls all of them */
 
 /* --- follow_sources.c: which run a foreign file is, by its content --- */
 
-int follow_sources_init(struct follow *f);
+void follow_sources_init(struct follow *f);
 void follow_sources_free(struct follow *f);
 
 /* A writer of the store, whose file is at file->path; file NULL: it is gone. */

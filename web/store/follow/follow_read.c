@@ -14,6 +14,7 @@
 #include "tracker/base/file.h"
 #include "tracker/base/log.h"
 #include "tracker/event/record.h"
+#include "tracker/mem/mem.h"
 
 #define RANGE_BYTES_MAX ((size_t)96 << 20) /* a longer record ends its file */
 #define RETRY_S 2.0
@@ -229,8 +230,8 @@ static int send_some(struct follow *f, struct follow_file *file, int fd)
 {
 	size_t want = file->size - file->offset < file->range ? (size_t)(file->size - file->offset) : file->range;
 	struct err err = ERR_INIT;
-	void *bytes = malloc(want);
-	ssize_t n = bytes ? file_read(fd, file->offset, bytes, want) : -1;
+	void *bytes = mem_alloc(want);
+	ssize_t n = file_read(fd, file->offset, bytes, want);
 	int more = look_for_record(f, file, bytes, &n), rc = 0;
 
 	if (n < 0)

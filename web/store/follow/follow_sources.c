@@ -18,13 +18,12 @@ struct follow_content {
 	struct follow_source *first;
 };
 
-int follow_sources_init(struct follow *f)
+void follow_sources_init(struct follow *f)
 {
 	f->runs = map_new(sizeof(struct follow_run));
 	f->folders = map_new(sizeof(struct follow_folder));
 	f->sources = map_new(sizeof(struct follow_source));
 	f->contents = map_new(sizeof(struct follow_content));
-	return f->runs && f->folders && f->sources && f->contents ? 0 : ERR_NOMEM;
 }
 
 void follow_sources_free(struct follow *f)
@@ -46,7 +45,7 @@ static struct follow_run *run_of_uuid(struct follow *f, const char *uuid)
 {
 	struct follow_run *r = map_put(f->runs, uuid, strlen(uuid));
 
-	if (r && !r->uuid[0])
+	if (!r->uuid[0])
 		copy_origin_id(r->uuid, uuid);
 	return r;
 }
@@ -55,7 +54,7 @@ static struct follow_folder *folder_of_path(struct follow *f, const char *path)
 {
 	struct follow_folder *d = map_put(f->folders, path, strlen(path));
 
-	if (d && !d->path)
+	if (!d->path)
 		d->path = map_text(f->folders, path);
 	return d;
 }
@@ -73,7 +72,7 @@ static void set_source_content(struct follow *f, struct follow_source *s, const 
 {
 	struct follow_content *c = map_put(f->contents, content, ORIGIN_SAME_DIGITS);
 
-	if (s->content[0] || !c)
+	if (s->content[0])
 		return;
 	copy_origin_id(s->content, content);
 	s->same = c->first;
@@ -95,7 +94,7 @@ static struct follow_source *source_of_writer(struct follow *f, struct follow_ru
 
 	snprintf(key, sizeof key, "%s%s", r->uuid, writer);
 	s = map_put(f->sources, key, strlen(key));
-	if (!s || s->run)
+	if (s->run)
 		return s;
 	copy_origin_id(s->writer, writer);
 	s->run = r;
@@ -119,7 +118,7 @@ static void learn_run_folder(struct follow *f, struct follow_run *r, const char 
 	if ((above && above->run == r) || (r->folder && strlen(r->folder->path) <= strlen(folder)))
 		return;
 	d = folder_of_path(f, folder);
-	if (d && (!d->run || d->run->gone))
+	if (!d->run || d->run->gone)
 		set_run_folder(r, d);
 }
 
@@ -127,7 +126,7 @@ void follow_source_learn(struct follow *f, struct follow_file *file, const char 
 			 uint64_t durable)
 {
 	struct follow_run *r = run_of_uuid(f, run);
-	struct follow_source *s = r ? source_of_writer(f, r, writer) : NULL;
+	struct follow_source *s = source_of_writer(f, r, writer);
 
 	if (!s || s->file)
 		return;

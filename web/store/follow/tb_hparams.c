@@ -12,6 +12,7 @@
 #include "tracker/base/clock.h"
 #include "tracker/event/event.h"
 #include "tracker/event/record.h"
+#include "tracker/mem/mem.h"
 
 #define HEAD_BYTES ((size_t)64 << 10) /* longer hparams are taken for a run */
 #define SILENT_S 150		      /* PyTorch's writer buffers its first points for up to 120 s */
@@ -65,7 +66,7 @@ static enum head classify_head(const void *bytes, size_t n)
 static enum head classify_file(int folder_fd, const char *name)
 {
 	int fd = openat(folder_fd, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	char *bytes = fd < 0 ? NULL : malloc(HEAD_BYTES);
+	char *bytes = fd < 0 ? NULL : mem_alloc(HEAD_BYTES);
 	ssize_t n = bytes ? pread(fd, bytes, HEAD_BYTES, 0) : 0;
 	enum head head = n > 0 ? classify_head(bytes, (size_t)n) : HEAD_NOTHING;
 

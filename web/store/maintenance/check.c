@@ -52,7 +52,7 @@ const char *check_level_name(enum check_level level)
 	return names[level];
 }
 
-/* Appends a finding to the report. */
+/* Appends a finding to the report. Returns 0, so that a check can return it. */
 __attribute__((format(printf, 4, 5))) static int add_finding(struct check *c, enum check_level level, const char *name,
 							     const char *fmt, ...)
 {
@@ -63,22 +63,7 @@ __attribute__((format(printf, 4, 5))) static int add_finding(struct check *c, en
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof text, fmt, ap);
 	va_end(ap);
-	if (r->count == r->cap) {
-		size_t cap = r->cap ? 2 * r->cap : 16;
-		struct check_finding *grown = arena_array(c->a, cap, sizeof *grown);
-
-		if (!grown)
-			return err_nomem(c->err, NULL);
-		if (r->count)
-			memcpy(grown, r->items, r->count * sizeof *grown);
-		r->items = grown;
-		r->cap = cap;
-	}
-	r->items[r->count].level = level;
-	r->items[r->count].name = name;
-	r->items[r->count].text = arena_strdup(c->a, text);
-	if (!r->items[r->count++].text)
-		return err_nomem(c->err, NULL);
+	list_push(c->a, &r->items, &r->count, (struct check_finding){ level, name, arena_strdup(c->a, text) });
 	r->worst = level > r->worst ? level : r->worst;
 	return 0;
 }
@@ -312,7 +297,7 @@ static int check_points(struct check *c)
 {
 	struct series_check *sc = arena_alloc(c->a, sizeof *sc);
 	int64_t id = 0, last = 0, seen = 0, good = 0, stride = 1;
-	int rc = sc ? 0 : err_nomem(c->err, NULL);
+	int rc = 0;
 
 	while (rc >= 0) {
 		struct db *d;
@@ -456,11 +441,12 @@ static void probe_event_file(void *arg, const struct tree_file *f)
 static int check_event_files(struct check *c)
 {
 	struct file_probe p = { .root = c->s->logdir };
-	struct tree *t = NULL;
+	struct tree *t;
 	int rc;
 
-	if (!*p.root || tree_open(&t, &(struct tree_opts){ p.root, false, probe_event_file, &p }, NULL))
+	if (!*p.root)
 		return 0;
+	t = tree_open(&(struct tree_opts){ p.root, false, probe_event_file, &p });
 	rc = tree_scan(t, NULL);
 	tree_close(t);
 	if (rc || !p.bad)
@@ -508,9 +494,9 @@ static void run_check(void *arg)
 	struct store *s = arg;
 	struct arena *a = arena_new(), *old;
 	struct err err = ERR_INIT;
-	struct check_report *r = a ? arena_alloc(a, sizeof *r) : NULL;
+	struct check_report *r = arena_alloc(a, sizeof *r);
 
-	if (!r || check_store(s, false, a, r, &err)) {
+	if (check_store(s, false, a, r, &err)) {
 		arena_free(a);
 		return;
 	}
@@ -527,24 +513,19 @@ int check_background(struct store *s, struct err *err)
 	return background_job_start(s->background, run_check, NULL, s, err);
 }
 
-int check_last(struct store *s, struct arena *a, struct check_report *ret)
+struct check_report check_last(struct store *s, struct arena *a)
 {
 	struct check_report r = { 0 };
 	size_t i;
-	int rc = 0;
 
 	pthread_mutex_lock(&s->checked_lock);
 	if (s->checked)
 		r = *s->checked;
-	r.items = arena_array(a, r.count ? r.count : 1, sizeof *r.items);
-	for (i = 0; i < r.count && r.items && !rc; i++) {
+	r.items = arena_array(a, r.count, sizeof *r.items);
+	for (i = 0; i < r.count; i++) {
 		r.items[i] = s->checked->items[i];
 		r.items[i].text = arena_strdup(a, s->checked->items[i].text);
-		rc = r.items[i].text ? 0 : ERR_NOMEM;
 	}
 	pthread_mutex_unlock(&s->checked_lock);
-	if (!r.items || rc)
-		return ERR_NOMEM;
-	*ret = r;
-	return 0;
+	return r;
 }

@@ -121,13 +121,12 @@ static int list_journal_paths(struct store_gc *g, const struct gc_run *r, struct
 	if (rc)
 		return rc;
 	rc = db_start(d, &q, DB_paths_of_run, err, "i", r->id);
-	while (!rc && (rc = db_next(d, q, err)) > 0) {
+	while (rc >= 0 && (rc = db_next(d, q, err)) > 0) {
 		text = db_text(a, q, COL_paths_of_run_path);
 		folder = strrchr(text, '/') ? (size_t)(strrchr(text, '/') - text) : 0;
-		rc = 0;
 		if (list.count && folder == before && !strncmp(list.items[list.count - 1], text, folder))
 			continue;
-		rc = db_push(q, a, &list.items, &list.count, err, text);
+		list_push(a, &list.items, &list.count, text);
 		before = folder;
 	}
 	readers_give(g->s, d);
@@ -142,8 +141,6 @@ static int remove_journals(struct store_gc *g, const struct gc_run *r, struct er
 	size_t i;
 	int rc, failed = 0;
 
-	if (!a)
-		return err_nomem(err, NULL);
 	rc = list_journal_paths(g, r, a, &paths, err);
 	for (i = 0; i < paths.count && !rc && !failed; i++)
 		failed = remove_journals_beside(g, paths.items[i], r->uuid);

@@ -62,7 +62,7 @@ struct check_finding {
 
 struct check_report {
 	struct check_finding *items;
-	size_t count, cap;
+	size_t count;
 	enum check_level worst;
 	int64_t time_ms; /* end of the check; 0: never */
 };
@@ -79,6 +79,6 @@ int check_file(const char *db_path, struct arena *a, struct check_report *ret, s
 /* Runs check_store(full false) once in the background; check_last copies its report to the arena; before the first
  * one it is empty. */
 int check_background(struct store *s, struct err *err);
-int check_last(struct store *s, struct arena *a, struct check_report *ret);
+struct check_report check_last(struct store *s, struct arena *a);
 
 #endif

@@ -5,8 +5,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "tracker/base/array.h"
 #include "tracker/base/crc32c.h"
+#include "tracker/mem/mem.h"
 #include "web/store/db/db.h"
 #include "web/store/read/page_token.h"
 
@@ -89,7 +89,7 @@ int experiment_location(struct store *s, int64_t id, struct arena *a, const char
 	if (!rc && (rc = db_next(d, q, err)) > 0) {
 		location = db_text(a, q, COL_experiment_location_location);
 		db_stop(q);
-		rc = location ? 0 : err_nomem(err, NULL);
+		rc = 0;
 	}
 	readers_give(s, d);
 	if (!rc)
@@ -133,8 +133,6 @@ static int fill_experiment_hit(struct experiment_search *s, struct experiment_hi
 	int rc = 0;
 
 	h->values = arena_array(s->a, n + 1, sizeof *h->values);
-	if (!h->values)
-		return err_nomem(s->err, NULL);
 	for (i = 0; i < n && !rc; i++) {
 		const struct filter_field *ff = filter_field(s->f, i);
 		struct filter_value *v = &h->values[i];
@@ -154,13 +152,6 @@ static int fill_experiment_hit(struct experiment_search *s, struct experiment_hi
 	return rc;
 }
 
-static int add_experiment_hit(struct experiment_search *s, const struct experiment *e)
-{
-	bool ok = array_push(&s->hits, &s->count, &s->cap, (struct experiment_hit){ .e = *e });
-
-	return ok ? 0 : err_nomem(s->err, NULL);
-}
-
 /* Reads the experiments of the wanted states and keeps those that match. */
 static int load_experiments(struct experiment_search *s)
 {
@@ -169,12 +160,11 @@ static int load_experiments(struct experiment_search *s)
 	bool hit;
 	int rc = db_start(s->d, &q, DB_experiment_rows, s->err, "");
 
-	while (!rc && (rc = db_next(s->d, q, s->err)) > 0) {
+	while (rc >= 0 && (rc = db_next(s->d, q, s->err)) > 0) {
 		struct experiment e = read_experiment_row(s->a, q);
 
-		rc = (e.deleted ? s->o->deleted : s->o->active) ? add_experiment_hit(s, &e) : 0;
-		if (rc)
-			db_stop(q);
+		if (e.deleted ? s->o->deleted : s->o->active)
+			mem_push(&s->hits, &s->count, &s->cap, (struct experiment_hit){ .e = e });
 	}
 	for (i = 0; i < s->count && !rc; i++) {
 		rc = fill_experiment_hit(s, &s->hits[i]);
@@ -227,15 +217,11 @@ static int take_experiment_page(struct experiment_search *s, struct arena *a, st
 	place = place < s->count ? place : s->count;
 	ret->count = s->count - place < s->o->limit ? s->count - place : s->o->limit;
 	ret->items = arena_array(a, ret->count + 1, sizeof *ret->items);
-	if (!ret->items)
-		return err_nomem(s->err, NULL);
 	for (i = 0; i < ret->count && !rc; i++) {
 		ret->items[i] = s->hits[place + i].e;
 		ret->items[i].name = arena_strdup(a, ret->items[i].name);
 		ret->items[i].location = arena_strdup(a, ret->items[i].location);
-		rc = ret->items[i].name && ret->items[i].location
-			     ? load_experiment_tags(s->d, a, &ret->items[i], s->err)
-			     : err_nomem(s->err, NULL);
+		rc = load_experiment_tags(s->d, a, &ret->items[i], s->err);
 	}
 	if (place + ret->count < s->count)
 		ret->next_page_token = list_token_write(a, plan_experiment_search(s->o), place + ret->count);
@@ -248,7 +234,7 @@ int experiments_search(struct store *store, const struct experiments_opts *o, st
 	struct filter_mlflow text = { FILTER_EXPERIMENTS, o->filter, o->order, o->order_count };
 	struct experiment_search s = { .o = o, .a = arena_new(), .err = err };
 	struct experiments page = { 0 };
-	int rc = s.a ? filter_parse_mlflow(&s.f, s.a, &text, err) : err_nomem(err, NULL);
+	int rc = filter_parse_mlflow(&s.f, s.a, &text, err);
 
 	if (!rc)
 		rc = readers_take(store, &s.d, err);

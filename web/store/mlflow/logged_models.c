@@ -14,8 +14,6 @@
 /* A token has lines: the position, the experiments, the order and the filter (last, because it may
  * have several lines). Values are in Python's syntax, like MLflow's: ['1', '2'], None. */
 
-#define TOKEN_MAX ((size_t)8 << 20) /* bytes; requests are smaller */
-
 /* A Python string, with the quotes that need fewer escapes. */
 static void print_quoted_text(struct buf *out, const char *text)
 {
@@ -72,17 +70,15 @@ static void print_search(struct buf *out, const struct models_opts *o)
 	buf_adds(out, o->filter && *o->filter ? o->filter : "None");
 }
 
-/* In the arena; NULL when out of memory. */
 static const char *models_token_write(struct arena *a, const struct models_opts *o, size_t place)
 {
-	const char *token = NULL;
+	const char *token;
 	struct buf text;
 
-	buf_init(&text, TOKEN_MAX);
+	buf_init(&text, SIZE_MAX);
 	buf_addf(&text, "%zu\n", place);
 	print_search(&text, o);
-	if (!buf_failed(&text))
-		token = arena_strdup(a, text.data);
+	token = arena_strdup(a, text.data);
 	buf_done(&text);
 	return token;
 }
@@ -126,10 +122,9 @@ static int models_token_read(size_t *ret, const struct models_opts *o, struct er
 		return 0;
 	if (sscanf(o->page_token, "%9zu%n", ret, &end) != 1 || o->page_token[end] != '\n' || *o->page_token == '-')
 		return err_set(err, ERR_USAGE, "Invalid page token: '%.60s'", o->page_token);
-	buf_init(&expected, TOKEN_MAX);
+	buf_init(&expected, SIZE_MAX);
 	print_search(&expected, o);
-	rc = buf_failed(&expected) ? err_nomem(err, "page token")
-				   : compare_searches(expected.data, o->page_token + end + 1, err);
+	rc = compare_searches(expected.data, o->page_token + end + 1, err);
 	buf_done(&expected);
 	return rc;
 }
@@ -139,16 +134,15 @@ static int load_model_metrics(struct db *d, int64_t id, struct arena *a, struct 
 	struct db_rows *q;
 	int rc = db_start(d, &q, DB_model_metrics, err, "i", id);
 
-	while (!rc && (rc = db_next(d, q, err)) > 0)
-		rc = db_push(q, a, &m->metrics, &m->metric_count, err,
-			     (struct model_metric){ .key = db_text(a, q, COL_model_metrics_name),
-						    .time_ms = db_i64(q, COL_model_metrics_time_ms),
-						    .step = db_i64(q, COL_model_metrics_step),
-						    .run = db_text(a, q, COL_model_metrics_run),
-						    .value = db_f64(q, COL_model_metrics_value),
-						    .dataset_name = db_text(a, q, COL_model_metrics_dataset_name),
-						    .dataset_digest =
-							    db_text(a, q, COL_model_metrics_dataset_digest) });
+	while (rc >= 0 && (rc = db_next(d, q, err)) > 0)
+		list_push(a, &m->metrics, &m->metric_count,
+			  (struct model_metric){ .key = db_text(a, q, COL_model_metrics_name),
+						 .time_ms = db_i64(q, COL_model_metrics_time_ms),
+						 .step = db_i64(q, COL_model_metrics_step),
+						 .run = db_text(a, q, COL_model_metrics_run),
+						 .value = db_f64(q, COL_model_metrics_value),
+						 .dataset_name = db_text(a, q, COL_model_metrics_dataset_name),
+						 .dataset_digest = db_text(a, q, COL_model_metrics_dataset_digest) });
 	return rc;
 }
 
@@ -237,14 +231,11 @@ int models_folders(struct store *s, const char *run, struct arena *a, struct mod
 	if (rc)
 		return rc;
 	rc = db_start(d, &q, DB_models_of_run, err, "t", run);
-	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		list.items = list_room(a, list.items, list.count, sizeof *list.items);
-		if (list.items)
-			list.items[list.count] = arena_printf(a, "%lld/models/%s/artifacts",
-							      (long long)db_i64(q, COL_models_of_run_experiment_id),
-							      db_str(q, COL_models_of_run_uuid));
-		rc = list.items && list.items[list.count++] ? 0 : db_no_memory(q, err);
-	}
+	while (rc >= 0 && (rc = db_next(d, q, err)) > 0)
+		list_push(a, &list.items, &list.count,
+			  arena_printf(a, "%lld/models/%s/artifacts",
+				       (long long)db_i64(q, COL_models_of_run_experiment_id),
+				       db_str(q, COL_models_of_run_uuid)));
 	readers_give(s, d);
 	*ret = list;
 	return rc;
@@ -294,7 +285,7 @@ static void model_attribute_value(const struct model *m, enum filter_attribute w
 }
 
 /* Each point of the metric is one value. */
-static int metric_values(struct model_search *s, const struct model *m, const char *key, struct filter_value *v)
+static void metric_values(struct model_search *s, const struct model *m, const char *key, struct filter_value *v)
 {
 	struct filter_value *more;
 	size_t i;
@@ -303,27 +294,21 @@ static int metric_values(struct model_search *s, const struct model *m, const ch
 		if (strcmp(m->metrics[i].key, key) || !is_on_any_dataset(s, &m->metrics[i]))
 			continue;
 		more = v->present ? arena_alloc(s->a, sizeof *more) : NULL;
-		if (v->present && !more)
-			return err_nomem(s->err, NULL);
 		if (more)
 			*more = *v;
 		*v = (struct filter_value){
 			.present = true, .is_number = true, .number = m->metrics[i].value, .more = more
 		};
 	}
-	return 0;
 }
 
 /* Fills the values of the filter's fields. */
-static int fill_model_hit(struct model_search *s, struct model_hit *h)
+static void fill_model_hit(struct model_search *s, struct model_hit *h)
 {
 	size_t n = filter_field_count(s->f), i, k;
-	int rc = 0;
 
 	h->values = arena_array(s->a, n + 1, sizeof *h->values);
-	if (!h->values)
-		return err_nomem(s->err, NULL);
-	for (i = 0; i < n && !rc; i++) {
+	for (i = 0; i < n; i++) {
 		const struct filter_field *ff = filter_field(s->f, i);
 		const struct query_kv *kv = ff->entity == FILTER_PARAM ? h->m.params : h->m.tags;
 		size_t pairs = ff->entity == FILTER_PARAM ? h->m.param_count : h->m.tag_count;
@@ -331,13 +316,12 @@ static int fill_model_hit(struct model_search *s, struct model_hit *h)
 		if (ff->entity == FILTER_ATTRIBUTE)
 			model_attribute_value(&h->m, ff->attribute, &h->values[i]);
 		else if (ff->entity == FILTER_METRIC)
-			rc = metric_values(s, &h->m, ff->key, &h->values[i]);
+			metric_values(s, &h->m, ff->key, &h->values[i]);
 		else
 			for (k = 0; k < pairs; k++)
 				if (!strcmp(kv[k].key, ff->key))
 					h->values[i] = (struct filter_value){ .present = true, .text = kv[k].value };
 	}
-	return rc;
 }
 
 /* If the filter tests no metric, a model matches that has any metric on one of the data sets. */
@@ -423,13 +407,11 @@ static int check_order(const struct models_opts *o, struct err *err)
 	return 0;
 }
 
-static int fill_model_order(struct model_search *s, struct model_hit *h)
+static void fill_model_order(struct model_search *s, struct model_hit *h)
 {
 	size_t i;
 
 	h->order = arena_array(s->a, s->o->order_count + 1, sizeof *h->order);
-	if (!h->order)
-		return err_nomem(s->err, NULL);
 	for (i = 0; i < s->o->order_count; i++) {
 		const struct models_order *o = &s->o->order[i];
 
@@ -438,7 +420,6 @@ static int fill_model_order(struct model_search *s, struct model_hit *h)
 		else
 			model_attribute_value(&h->m, (enum filter_attribute)order_attribute(o->field), &h->order[i]);
 	}
-	return 0;
 }
 
 static int compare_model_hits(const void *x, const void *y, void *arg)
@@ -464,27 +445,25 @@ static int compare_model_hits(const void *x, const void *y, void *arg)
 static int load_experiment_models(struct model_search *s, int64_t experiment)
 {
 	int64_t *ids = NULL;
-	size_t first = s->count, i, n = 0;
+	size_t first = s->count, id_count = 0, i, n;
 	struct db_rows *q;
 	bool hit;
 	int rc = db_start(s->d, &q, DB_model_rows, s->err, "i", experiment);
 
-	while (!rc && (rc = db_next(s->d, q, s->err)) > 0) {
-		rc = db_push(q, s->a, &ids, &n, s->err, db_i64(q, COL_model_row_id));
-		if (!rc)
-			rc = db_push(q, s->a, &s->hits, &s->count, s->err,
-				     (struct model_hit){ .m = read_model_row(s->a, q) });
+	while (rc >= 0 && (rc = db_next(s->d, q, s->err)) > 0) {
+		list_push(s->a, &ids, &id_count, db_i64(q, COL_model_row_id));
+		list_push(s->a, &s->hits, &s->count, (struct model_hit){ .m = read_model_row(s->a, q) });
 	}
 	for (i = n = first; i < s->count && !rc; i++) {
 		struct model_hit *h = &s->hits[i];
 
 		rc = load_model_parts(s->d, ids[i - first], s->a, &h->m, s->err);
 		if (!rc)
-			rc = fill_model_hit(s, h);
+			fill_model_hit(s, h);
 		if (!rc)
 			rc = filter_match(s->f, h->values, &hit, s->err);
 		if (!rc && hit && datasets_match(s, &h->m)) {
-			rc = fill_model_order(s, h);
+			fill_model_order(s, h);
 			s->hits[n++] = *h;
 		}
 	}
@@ -492,7 +471,7 @@ static int load_experiment_models(struct model_search *s, int64_t experiment)
 	return rc;
 }
 
-static int take_model_page(struct model_search *s, struct arena *a, struct models *ret)
+static void take_model_page(struct model_search *s, struct arena *a, struct models *ret)
 {
 	size_t place = s->place < s->count ? s->place : s->count, i;
 
@@ -500,13 +479,10 @@ static int take_model_page(struct model_search *s, struct arena *a, struct model
 		qsort_r(s->hits, s->count, sizeof *s->hits, compare_model_hits, (void *)(uintptr_t)s->o);
 	ret->count = s->count - place < s->o->limit ? s->count - place : s->o->limit;
 	ret->items = arena_array(a, ret->count + 1, sizeof *ret->items);
-	if (!ret->items)
-		return err_nomem(s->err, NULL);
 	for (i = 0; i < ret->count; i++)
 		ret->items[i] = s->hits[place + i].m;
 	if (place + ret->count < s->count)
 		ret->next_page_token = models_token_write(a, s->o, place + ret->count);
-	return 0;
 }
 
 int models_search(struct store *store, const struct models_opts *o, struct arena *a, struct models *ret,
@@ -534,7 +510,7 @@ int models_search(struct store *store, const struct models_opts *o, struct arena
 	}
 	readers_give(store, s.d);
 	if (!rc)
-		rc = take_model_page(&s, a, &page);
+		take_model_page(&s, a, &page);
 	if (!rc)
 		*ret = page;
 	return rc;

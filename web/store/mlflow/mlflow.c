@@ -6,13 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "tracker/base/array.h"
 #include "tracker/base/clock.h"
+#include "tracker/mem/mem.h"
 #include "web/store/mlflow/mlflow_inside.h"
 
 /* Copies the points with a model; the others are in the intake. */
-static const struct mlflow_point *copy_model_points(struct arena *a, const struct mlflow_op *op, size_t *ret_count,
-						    bool *failed)
+static const struct mlflow_point *copy_model_points(struct arena *a, const struct mlflow_op *op, size_t *ret_count)
 {
 	struct mlflow_point *copy;
 	size_t i, n = 0;
@@ -20,90 +19,83 @@ static const struct mlflow_point *copy_model_points(struct arena *a, const struc
 	for (i = 0; i < op->point_count; i++)
 		n += op->points[i].model != NULL;
 	copy = arena_array(a, n + 1, sizeof *copy);
-	*failed = *failed || !copy;
-	for (i = 0, n = 0; copy && i < op->point_count; i++) {
+	for (i = 0, n = 0; i < op->point_count; i++) {
 		const struct mlflow_point *p = &op->points[i];
 
 		if (!p->model)
 			continue;
 		copy[n] = *p;
-		copy[n].key = change_dup(a, p->key, failed);
-		copy[n].model = change_dup(a, p->model, failed);
-		copy[n].dataset_name = change_dup(a, p->dataset_name, failed);
-		copy[n++].dataset_digest = change_dup(a, p->dataset_digest, failed);
+		copy[n].key = change_dup(a, p->key);
+		copy[n].model = change_dup(a, p->model);
+		copy[n].dataset_name = change_dup(a, p->dataset_name);
+		copy[n++].dataset_digest = change_dup(a, p->dataset_digest);
 	}
 	*ret_count = n;
 	return copy;
 }
 
-static const struct ingest_dataset *copy_datasets(struct arena *a, const struct mlflow_op *op, bool *failed)
+static const struct ingest_dataset *copy_datasets(struct arena *a, const struct mlflow_op *op)
 {
 	struct ingest_dataset *copy = arena_array(a, op->dataset_count + 1, sizeof *copy);
 	size_t i;
 
-	*failed = *failed || !copy;
-	for (i = 0; copy && i < op->dataset_count; i++) {
+	for (i = 0; i < op->dataset_count; i++) {
 		const struct ingest_dataset *d = &op->datasets[i];
 
 		copy[i] = (struct ingest_dataset){
-			.name = change_dup(a, d->name, failed),
-			.digest = change_dup(a, d->digest, failed),
-			.source_type = change_dup(a, d->source_type, failed),
-			.source = change_dup(a, d->source, failed),
-			.schema = change_dup(a, d->schema, failed),
-			.profile = change_dup(a, d->profile, failed),
-			.tags = change_dup_pairs(a, d->tags, d->tag_count, failed),
+			.name = change_dup(a, d->name),
+			.digest = change_dup(a, d->digest),
+			.source_type = change_dup(a, d->source_type),
+			.source = change_dup(a, d->source),
+			.schema = change_dup(a, d->schema),
+			.profile = change_dup(a, d->profile),
+			.tags = change_dup_pairs(a, d->tags, d->tag_count),
 			.tag_count = d->tag_count,
 		};
 	}
 	return copy;
 }
 
-static const struct mlflow_model *copy_models(struct arena *a, const struct mlflow_op *op, bool *failed)
+static const struct mlflow_model *copy_models(struct arena *a, const struct mlflow_op *op)
 {
 	struct mlflow_model *copy = arena_array(a, op->model_count + 1, sizeof *copy);
 	size_t i;
 
-	*failed = *failed || !copy;
-	for (i = 0; copy && i < op->model_count; i++)
-		copy[i] = (struct mlflow_model){ change_dup(a, op->models[i].id, failed), op->models[i].step };
+	for (i = 0; i < op->model_count; i++)
+		copy[i] = (struct mlflow_model){ change_dup(a, op->models[i].id), op->models[i].step };
 	return copy;
 }
 
-/* Copies an operation to the arena; NULL when out of memory. */
+/* Copies an operation to the arena. */
 static const struct mlflow_op *copy_mlflow_op(const struct mlflow_op *from, struct arena *a)
 {
 	struct mlflow_op *to = arena_alloc(a, sizeof *to);
-	bool failed = false;
 
-	if (!to)
-		return NULL;
 	*to = *from;
-	to->run = change_dup(a, from->run, &failed);
-	to->model = change_dup(a, from->model, &failed);
-	to->name = change_dup(a, from->name, &failed);
-	to->user = change_dup(a, from->user, &failed);
-	to->status = change_dup(a, from->status, &failed);
-	to->type = change_dup(a, from->type, &failed);
-	to->source_run = change_dup(a, from->source_run, &failed);
-	to->location = change_dup(a, from->location, &failed);
-	to->params = change_dup_pairs(a, from->params, from->param_count, &failed);
-	to->tags = change_dup_pairs(a, from->tags, from->tag_count, &failed);
-	to->points = copy_model_points(a, from, &to->point_count, &failed);
-	to->datasets = copy_datasets(a, from, &failed);
-	to->models = copy_models(a, from, &failed);
-	return failed ? NULL : to;
+	to->run = change_dup(a, from->run);
+	to->model = change_dup(a, from->model);
+	to->name = change_dup(a, from->name);
+	to->user = change_dup(a, from->user);
+	to->status = change_dup(a, from->status);
+	to->type = change_dup(a, from->type);
+	to->source_run = change_dup(a, from->source_run);
+	to->location = change_dup(a, from->location);
+	to->params = change_dup_pairs(a, from->params, from->param_count);
+	to->tags = change_dup_pairs(a, from->tags, from->tag_count);
+	to->points = copy_model_points(a, from, &to->point_count);
+	to->datasets = copy_datasets(a, from);
+	to->models = copy_models(a, from);
+	return to;
 }
 
-/* Groups the points by series. */
-static int take_mlflow_points(struct intake *in, const struct mlflow_op *op, struct err *err)
+int mlflow_decode_points(struct change *c, const struct ingest_op *change, struct err *err)
 {
+	const struct mlflow_op *op = change->more;
+	struct intake *in = &c->in;
 	struct ingest_point *points = arena_array(in->arena, op->point_count + 1, sizeof *points);
 	struct ingest_op all = { .logged.points = points, .logged.point_count = op->point_count };
 	size_t i;
 
-	if (!points)
-		return err_nomem(err, NULL);
 	for (i = 0; i < op->point_count; i++)
 		points[i] = (struct ingest_point){ op->points[i].key, op->points[i].step,
 						   (double)op->points[i].time_ms / 1e3, op->points[i].value,
@@ -123,15 +115,12 @@ static size_t count_text_bytes(const struct mlflow_op *op)
 	return bytes;
 }
 
-int mlflow_copy(struct change *c, const struct ingest_op *op, struct err *err)
+void mlflow_copy(struct change *c, const struct ingest_op *op)
 {
 	const struct mlflow_op *from = op->more, *copy = copy_mlflow_op(from, c->in.arena);
 
-	if (!copy)
-		return err_nomem(err, NULL);
 	c->op = (struct ingest_op){ .kind = op->kind, .run = copy->run, .more = copy };
 	c->text_bytes = count_text_bytes(from);
-	return from->point_count ? take_mlflow_points(&c->in, from, err) : 0;
 }
 
 struct ingest_op mlflow_op(const struct mlflow_op *op)
@@ -259,9 +248,8 @@ static int delete_experiment_runs(struct state *st, int64_t id, bool delete, str
 	struct db_rows *q;
 	int rc = db_start(state_db(st), &q, DB_runs_to_sweep, err, "ii", id, (int64_t) delete);
 
-	while (!rc && (rc = db_next(state_db(st), q, err)) > 0) {
-		rc = array_push(&ids, &n, &cap, db_i64(q, COL_runs_to_sweep_id)) ? 0 : db_no_memory(q, err);
-	}
+	while (rc >= 0 && (rc = db_next(state_db(st), q, err)) > 0)
+		mem_push(&ids, &n, &cap, db_i64(q, COL_runs_to_sweep_id));
 	for (i = 0; i < n && !rc; i++) {
 		rc = state_run_by_id(st, ids[i], &r, err);
 		if (rc)

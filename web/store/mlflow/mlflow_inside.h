@@ -8,7 +8,8 @@
 #include "web/store/write/change.h"
 
 /* copy of every kind: puts struct mlflow_op into c->op.more, and points without a model only into c->in. */
-int mlflow_copy(struct change *c, const struct ingest_op *op, struct err *err);
+void mlflow_copy(struct change *c, const struct ingest_op *op);
+int mlflow_decode_points(struct change *c, const struct ingest_op *op, struct err *err); /* groups them by series */
 
 /* Requires an active experiment or run: 1 found, 0 refused, negative: failed. */
 int mlflow_experiment_need(struct state *st, struct change *c, int64_t id, struct err *err);

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "tracker/base/array.h"
+#include "tracker/mem/mem.h"
 #include "web/store/mlflow/mlflow_inside.h"
 #include "web/store/points/scan.h"
 #include "web/store/write/apply.h"
@@ -105,9 +105,7 @@ static int find_suspects(struct repeat *p, struct intake *in)
 	size_t i;
 	int rc = 0;
 
-	p->suspects = calloc(in->series_count + 1, sizeof *p->suspects);
-	if (!p->suspects)
-		return err_nomem(p->err, NULL);
+	p->suspects = mem_array(in->series_count + 1, sizeof *p->suspects);
 	for (i = 0; i < in->series_count && !rc; i++) {
 		rc = state_key(p->st, in->series[i].key, &key, p->err);
 		if (!rc)
@@ -118,17 +116,13 @@ static int find_suspects(struct repeat *p, struct intake *in)
 	return rc;
 }
 
-static int add_repeat_series(struct repeat *p, uint32_t suspect, struct db_rows *q)
+static void add_repeat_series(struct repeat *p, uint32_t suspect, struct db_rows *q)
 {
 	struct state_segment *seg = state_segment(p->r, db_i32(q, COL_series_of_run_segment));
 
-	if (!array_reserve(&p->series, &p->series_cap, p->series_count + 1))
-		return err_nomem(p->err, NULL);
-	p->series[p->series_count++] = (struct stored_series){
-		.id = db_i64(q, COL_series_of_run_id), .suspect = suspect,
-		.hide = hide_from(seg ? &seg->hide : NULL, p->suspects[suspect].s->key),
-	};
-	return 0;
+	mem_push(&p->series, &p->series_count, &p->series_cap,
+		 (struct stored_series){ .id = db_i64(q, COL_series_of_run_id), .suspect = suspect,
+					 .hide = hide_from(seg ? &seg->hide : NULL, p->suspects[suspect].s->key) });
 }
 
 static int compare_stored_series(const void *x, const void *y)
@@ -148,29 +142,26 @@ static int find_suspect_series(struct repeat *p)
 	for (i = 0; i < p->suspect_count && !rc; i++) {
 		rc = db_start(d, &q, DB_series_of_run_key, p->err, "itii", p->r->id, p->suspects[i].s->key,
 			      (int64_t)STATE_RUN_LEVEL, (int64_t)STATE_RUN_LEVEL);
-		while (!rc && (rc = db_next(d, q, p->err)) > 0)
-			rc = add_repeat_series(p, i, q);
-		db_stop(q);
+		while (rc >= 0 && (rc = db_next(d, q, p->err)) > 0)
+			add_repeat_series(p, i, q);
 	}
 	if (p->series_count)
 		qsort(p->series, p->series_count, sizeof *p->series, compare_stored_series);
 	return rc;
 }
 
-static int map_batch_points(struct repeat *p)
+static void map_batch_points(struct repeat *p)
 {
 	uint32_t i;
 	size_t k;
 
 	p->points = map_new(sizeof(struct repeat_seen));
-	for (i = 0; p->points && i < p->suspect_count; i++)
+	for (i = 0; i < p->suspect_count; i++)
 		for (k = 0; k < p->suspects[i].s->count; k++) {
 			struct name name = point_name(i, &p->suspects[i].s->points[k]);
 
-			if (!map_put(p->points, &name, sizeof name))
-				return err_nomem(p->err, NULL);
+			map_put(p->points, &name, sizeof name);
 		}
-	return p->points ? 0 : err_nomem(p->err, NULL);
 }
 
 static void mark_repeated_points(struct repeat *p, const struct stored_series *s, const struct sum_point *points,
@@ -199,12 +190,10 @@ static int mark_log_points(void *arg, size_t at, const struct sum_point *points,
 
 static int search_log(struct repeat *p)
 {
-	int64_t *ids = calloc(p->series_count + 1, sizeof *ids);
+	int64_t *ids = mem_array(p->series_count + 1, sizeof *ids);
 	size_t i;
 	int rc;
 
-	if (!ids)
-		return err_nomem(p->err, NULL);
 	for (i = 0; i < p->series_count; i++)
 		ids[i] = p->series[i].id;
 	rc = scan_log(state_db(p->st), &(struct series_scan){ p->r->id, ids, p->series_count, mark_log_points, p },
@@ -274,8 +263,7 @@ static int mlflow_repeat_drop(struct state *st, struct state_run *r, struct inta
 
 	if (!rc && p.suspect_count) {
 		rc = find_suspect_series(&p);
-		if (!rc)
-			rc = map_batch_points(&p);
+		map_batch_points(&p);
 		if (!rc)
 			rc = search_log(&p);
 		if (!rc)
@@ -419,7 +407,10 @@ static int write_mlflow_batch(struct state *st, struct change *c, struct err *er
 	return rc ? rc : put_batch_rest(st, r, op, err);
 }
 
-CHANGE_KIND(mlflow_run_write, mlflow_copy, write_mlflow_batch);
+const struct change_ops mlflow_run_write = { .name = "mlflow_run_write",
+					     .copy = mlflow_copy,
+					     .decode = mlflow_decode_points,
+					     .apply = write_mlflow_batch };
 
 static int untag_mlflow_run(struct state *st, struct change *c, struct err *err)
 {

@@ -23,56 +23,65 @@ static struct run_links *find_run_links(const struct link_reading *w, struct db_
 	return &w->links[db_i64(q, place) - 1];
 }
 
+static void add_dataset(const struct link_reading *w, struct db_rows *q, struct run_links *l)
+{
+	l->datasets = list_room(w->a, l->datasets, l->dataset_count, sizeof *l->datasets);
+	l->datasets[l->dataset_count++] = (struct run_dataset){
+		.id = db_i64(q, COL_runs_datasets_id),
+		.name = db_text(w->a, q, COL_runs_datasets_name),
+		.digest = db_text(w->a, q, COL_runs_datasets_digest),
+		.source_type = db_text(w->a, q, COL_runs_datasets_source_type),
+		.source = db_text(w->a, q, COL_runs_datasets_source),
+		.schema = read_text_or_null(w->a, q, COL_runs_datasets_schema),
+		.profile = read_text_or_null(w->a, q, COL_runs_datasets_profile),
+	};
+}
+
 static int take_run_datasets(const struct link_reading *w, struct db_rows *q)
 {
-	struct run_links *l;
-	int rc = 0;
+	int rc;
 
-	while (!rc && (rc = db_next(w->d, q, w->err)) > 0) {
-		l = find_run_links(w, q, COL_runs_datasets_place);
-		rc = db_push(q, w->a, &l->datasets, &l->dataset_count, w->err,
-			     (struct run_dataset){ .id = db_i64(q, COL_runs_datasets_id),
-						   .name = db_text(w->a, q, COL_runs_datasets_name),
-						   .digest = db_text(w->a, q, COL_runs_datasets_digest),
-						   .source_type = db_text(w->a, q, COL_runs_datasets_source_type),
-						   .source = db_text(w->a, q, COL_runs_datasets_source),
-						   .schema = read_text_or_null(w->a, q, COL_runs_datasets_schema),
-						   .profile = read_text_or_null(w->a, q, COL_runs_datasets_profile) });
-	}
+	while ((rc = db_next(w->d, q, w->err)) > 0)
+		add_dataset(w, q, find_run_links(w, q, COL_runs_datasets_place));
 	return rc;
+}
+
+static void add_dataset_tag(const struct link_reading *w, struct db_rows *q, struct run_dataset *s)
+{
+	list_push(w->a, &s->tags, &s->tag_count,
+		  (struct query_kv){ db_text(w->a, q, COL_runs_dataset_tags_name),
+				     db_text(w->a, q, COL_runs_dataset_tags_value) });
 }
 
 /* Call it after the data sets are read. */
 static int take_dataset_tags(const struct link_reading *w, struct db_rows *q)
 {
-	int rc = 0;
+	int rc;
 
-	while (!rc && (rc = db_next(w->d, q, w->err)) > 0) {
+	while ((rc = db_next(w->d, q, w->err)) > 0) {
 		const struct run_links *l = find_run_links(w, q, COL_runs_dataset_tags_place);
 		int64_t id = db_i64(q, COL_runs_dataset_tags_dataset_id);
-		struct run_dataset *s = l->datasets, *end = s + l->dataset_count;
+		size_t i = 0;
 
-		for (; s < end && s->id != id; s++)
-			;
-		rc = s == end ? 0
-			      : db_push(q, w->a, &s->tags, &s->tag_count, w->err,
-					(struct query_kv){ db_text(w->a, q, COL_runs_dataset_tags_name),
-							   db_text(w->a, q, COL_runs_dataset_tags_value) });
+		while (i < l->dataset_count && l->datasets[i].id != id)
+			i++;
+		if (i < l->dataset_count)
+			add_dataset_tag(w, q, &l->datasets[i]);
 	}
 	return rc;
 }
 
 static int take_run_models(const struct link_reading *w, struct db_rows *q)
 {
-	int rc = 0;
+	int rc;
 
-	while (!rc && (rc = db_next(w->d, q, w->err)) > 0) {
+	while ((rc = db_next(w->d, q, w->err)) > 0) {
 		struct run_links *l = find_run_links(w, q, COL_runs_models_place);
 
-		rc = db_push(q, w->a, &l->models, &l->model_count, w->err,
-			     (struct run_model){ db_text(w->a, q, COL_runs_models_model),
-						 db_i64(q, COL_runs_models_step),
-						 db_i32(q, COL_runs_models_direction) });
+		list_push(w->a, &l->models, &l->model_count,
+			  (struct run_model){ db_text(w->a, q, COL_runs_models_model),
+					      db_i64(q, COL_runs_models_step),
+					      db_i32(q, COL_runs_models_direction) });
 	}
 	return rc;
 }
@@ -87,8 +96,7 @@ static int load_links(const struct link_reading *w, const struct runs_linked *r)
 	array_begin(&ids);
 	for (i = 0; i < r->count; i++)
 		array_text(&ids, r->runs[i]);
-	rc = array_end(&ids) ? db_start(w->d, &datasets, DB_runs_datasets, w->err, "t", ids.data)
-			     : err_nomem(w->err, NULL);
+	rc = db_start(w->d, &datasets, DB_runs_datasets, w->err, "t", array_end(&ids));
 	rc = rc ? rc : db_start(w->d, &tags, DB_runs_dataset_tags, w->err, "t", ids.data);
 	rc = rc ? rc : db_start(w->d, &models, DB_runs_models, w->err, "t", ids.data);
 	rc = rc ? rc : take_run_datasets(w, datasets);
@@ -136,9 +144,10 @@ int dataset_summaries(struct store *s, struct dataset_summaries *io, struct aren
 		return rc;
 	for (i = 0; i < io->experiment_count && !rc; i++) {
 		rc = db_start(d, &q, DB_dataset_summaries, err, "i", io->experiments[i]);
-		while (!rc && count < SUMMARIES_MAX && (rc = db_next(d, q, err)) > 0)
-			rc = db_push(q, a, &list, &count, err, read_dataset_summary(a, q));
+		while (rc >= 0 && count < SUMMARIES_MAX && (rc = db_next(d, q, err)) > 0)
+			list_push(a, &list, &count, read_dataset_summary(a, q));
 		db_stop(q);
+		rc = rc < 0 ? rc : 0;
 	}
 	readers_give(s, d);
 	if (rc)

@@ -12,6 +12,7 @@
 #include "tracker/base/clock.h"
 #include "tracker/base/file.h"
 #include "tracker/base/terminal.h"
+#include "tracker/mem/mem.h"
 #include "web/store/files/files.h"
 #include "web/store/move/move_inside.h"
 
@@ -22,15 +23,8 @@
 
 static struct move_file *add_move_file(struct move_files *f, const char *path)
 {
-	struct move_file *grown = f->list;
-
-	if (!(f->n & (f->n - 1)))
-		grown = realloc(f->list, (f->n ? 2 * f->n : 1) * sizeof *grown);
-	if (!grown)
-		return NULL;
-	f->list = grown;
-	grown[f->n] = (struct move_file){ .path = strdup(path) };
-	return grown[f->n].path ? &grown[f->n++] : NULL;
+	mem_push(&f->list, &f->n, &f->cap, (struct move_file){ .path = mem_strdup(path) });
+	return &f->list[f->n - 1];
 }
 
 static int list_move_rows(struct move_files *f, struct move_end *e, struct err *err)
@@ -39,15 +33,10 @@ static int list_move_rows(struct move_files *f, struct move_end *e, struct err *
 	struct db_rows *q;
 	int rc = db_start(e->d, &q, DB_artifact_all, err, "");
 
-	while (!rc && (rc = db_next(e->d, q, err)) > 0) {
-		rc = 0;
+	while (rc >= 0 && (rc = db_next(e->d, q, err)) > 0) {
 		if (db_null(q, COL_artifact_all_object))
 			continue;
 		one = add_move_file(f, db_str(q, COL_artifact_all_path));
-		if (!one) {
-			db_stop(q);
-			return err_nomem(err, NULL);
-		}
 		one->bytes = (uint64_t)db_i64(q, COL_artifact_all_bytes);
 		one->time_ns = db_i64(q, COL_artifact_all_time_ns);
 		snprintf(one->sha256, sizeof one->sha256, "%s", db_str(q, COL_artifact_all_sha256));
@@ -87,8 +76,6 @@ static int list_move_folder(struct move_files *f, const struct move_end *e, stru
 		if (at->fts_info != FTS_F || rc)
 			continue;
 		one = add_move_file(f, at->fts_path + skip);
-		if (!one && (rc = err_nomem(err, NULL)))
-			break;
 		one->bytes = (uint64_t)at->fts_statp->st_size;
 		one->time_ns = file_modified_ns(at->fts_statp);
 	}
@@ -194,12 +181,10 @@ static int take_moved_bytes(void *taking, const void *bytes, size_t n)
 
 static int read_from_folder(const struct move_end *e, const char *path, struct moved_bytes *t)
 {
-	char whole[2 * PATH_MAX], *room = malloc(PIECE_BYTES);
+	char whole[2 * PATH_MAX], *room = mem_alloc(PIECE_BYTES);
 	int fd, rc = 0;
 	ssize_t n;
 
-	if (!room)
-		return err_nomem(t->err, NULL);
 	snprintf(whole, sizeof whole, "%s/%s", e->files, path);
 	fd = open(whole, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	while (fd >= 0 && (n = read(fd, room, PIECE_BYTES)) > 0 && !rc)
@@ -347,8 +332,8 @@ static int send_moved_rest(struct sending *s, struct err *err)
 static int copy_into_objects(struct move_file *f, const struct move_end *from, const struct move_end *to, char ret[33],
 			     struct err *err)
 {
-	struct sending s = { .to = to, .bytes = malloc(PART_BYTES) };
-	int rc = s.bytes ? files_draw_name(ret, err) : err_nomem(err, NULL);
+	struct sending s = { .to = to, .bytes = mem_alloc(PART_BYTES) };
+	int rc = files_draw_name(ret, err);
 
 	if (!rc)
 		rc = db_run(to->d, DB_object_begin, err, "ti", ret, clock_wall_ms());

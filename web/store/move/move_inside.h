@@ -47,7 +47,7 @@ struct move_file {
 
 struct move_files {
 	struct move_file *list; /* by path */
-	size_t n;
+	size_t n, cap;
 };
 
 int move_files_list(struct move_files *ret, struct move_end *e, struct err *err);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "tracker/base/text.h"
+#include "tracker/mem/mem.h"
 #include "web/store/move/move_inside.h"
 #include "web/store/points/archive.h"
 #include "web/store/points/chunk.h"
@@ -22,7 +23,7 @@ struct move_walk {
 	void *arg;
 	const struct db_table *chunks;
 	struct archived *archives;
-	size_t archive_count;
+	size_t archive_count, archive_cap;
 	struct archived_chunk *away; /* by id */
 	size_t n, at;
 	unsigned char *bytes; /* bytes of one chunk */
@@ -73,21 +74,20 @@ static void find_source_key(void *arg, const char *object, char *ret, size_t roo
 static int open_archive(struct move_walk *w, struct move_end *e, struct db_rows *q, struct err *err)
 {
 	const struct archives_source source = { .fetch = fetch_source_archive, .key = find_source_key, .arg = e };
-	struct archived *grown = realloc(w->archives, (w->archive_count + 1) * sizeof *grown);
+	struct archived a;
 	int rc;
 
-	if (!grown)
-		return err_nomem(err, NULL);
-	w->archives = grown;
 	if (!e->objects)
 		return err_set(err, ERR_USAGE, "points of runs are in an object store: name it (s3://BUCKET/PREFIX)");
-	if (!e->archives && !(e->archives = archives_new(&source)))
-		return err_nomem(err, NULL);
-	rc = archived_object(&w->archives[w->archive_count], e->archives, db_str(q, COL_archive_all_object),
+	if (!e->archives)
+		e->archives = archives_new(&source);
+	rc = archived_object(&a, e->archives, db_str(q, COL_archive_all_object),
 			     (uint64_t)db_i64(q, COL_archive_all_bytes), err);
-	if (!rc)
-		w->n += w->archives[w->archive_count++].list.n;
-	return rc;
+	if (rc)
+		return rc;
+	w->n += a.list.n;
+	mem_push(&w->archives, &w->archive_count, &w->archive_cap, a);
+	return 0;
 }
 
 static int open_archives(struct move_walk *w, struct move_end *e, struct err *err)
@@ -110,18 +110,15 @@ static int compare_archived_ids(const void *x, const void *y)
 	return (a > b) - (a < b);
 }
 
-static int list_archived_chunks(struct move_walk *w, struct err *err)
+static void list_archived_chunks(struct move_walk *w)
 {
 	size_t i, k, n = 0;
 
-	w->away = calloc(w->n + 1, sizeof *w->away);
-	if (!w->away)
-		return err_nomem(err, NULL);
+	w->away = mem_array(w->n + 1, sizeof *w->away);
 	for (i = 0; i < w->archive_count; i++)
 		for (k = 0; k < w->archives[i].list.n; k++)
 			w->away[n++] = (struct archived_chunk){ &w->archives[i].list.entry[k], i };
 	qsort(w->away, w->n, sizeof *w->away, compare_archived_ids);
-	return 0;
 }
 
 /* Reads the bytes of a chunk and verifies them, since they become a row. */
@@ -145,16 +142,9 @@ static int pass_archived_chunk(struct move_walk *w, const struct archived_chunk 
 		{ .kind = 'i', .i = e->max_step }, { .kind = 'd', .d = e->min_time }, { .kind = 'd', .d = e->max_time },
 		{ .kind = 'b', .n = e->bytes },
 	};
-	unsigned char *grown;
 	int rc;
 
-	if (e->bytes >= w->room) {
-		grown = realloc(w->bytes, (size_t)e->bytes + 1);
-		if (!grown)
-			return err_nomem(err, NULL);
-		w->bytes = grown;
-		w->room = (size_t)e->bytes + 1;
-	}
+	mem_reserve(&w->bytes, &w->room, (size_t)e->bytes + 1);
 	v[6].at = w->bytes;
 	rc = read_archived_chunk(w, a, err);
 	return rc ? rc : w->row(w->arg, &(struct db_row){ .table = w->chunks, .values = v, .n = 7 }, err);
@@ -181,18 +171,16 @@ static int on_source_row(void *arg, const struct db_row *r, struct err *err)
 int move_walk(struct move_end *from, int (*row)(void *arg, const struct db_row *r, struct err *err), void *arg,
 	      struct err *err)
 {
-	struct move_walk *w = calloc(1, sizeof *w);
+	struct move_walk *w = mem_zalloc(sizeof *w);
 	size_t i;
 	int rc;
 
-	if (!w)
-		return err_nomem(err, NULL);
 	w->row = row;
 	w->arg = arg;
 	w->chunks = tables_named("chunk");
 	rc = open_archives(w, from, err);
 	if (!rc)
-		rc = list_archived_chunks(w, err);
+		list_archived_chunks(w);
 	if (!rc)
 		rc = tables_walk(from->d, on_source_row, w, err);
 	if (!rc)
@@ -213,7 +201,7 @@ int move_walk(struct move_end *from, int (*row)(void *arg, const struct db_row *
 void dump_init(struct dump *d)
 {
 	*d = (struct dump){ .sink = NULL };
-	buf_init(&d->text, (size_t)1 << 30);
+	buf_init(&d->text, SIZE_MAX);
 	sha256_init(&d->sha);
 }
 
@@ -226,8 +214,6 @@ static int flush_dump(struct dump *d, size_t least, struct err *err)
 {
 	int rc = 0;
 
-	if (buf_failed(&d->text))
-		return err_nomem(err, NULL);
 	if (d->text.len <= least)
 		return 0;
 	sha256_add(&d->sha, d->text.data, d->text.len);
@@ -254,11 +240,7 @@ static void add_escaped_text(struct buf *to, const char *text)
 
 static void add_hex_digits(struct buf *to, const unsigned char *bytes, size_t n)
 {
-	char *at = buf_reserve(to, 2 * n + 1);
-
-	if (!at)
-		return;
-	text_hex(at, bytes, n);
+	text_hex(buf_reserve(to, 2 * n + 1), bytes, n);
 	to->len += 2 * n;
 }
 

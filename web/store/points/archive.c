@@ -9,6 +9,7 @@
 #include "tracker/base/crc32c.h"
 #include "tracker/base/little.h"
 #include "tracker/base/log.h"
+#include "tracker/mem/mem.h"
 #include "web/store/points/scan.h"
 
 #define ENTRY_BYTES 56
@@ -125,10 +126,8 @@ struct archives {
 
 struct archives *archives_new(const struct archives_source *from)
 {
-	struct archives *s = calloc(1, sizeof *s);
+	struct archives *s = mem_zalloc(sizeof *s);
 
-	if (!s)
-		return NULL;
 	s->from = *from;
 	pthread_mutex_init(&s->lock, NULL);
 	return s;
@@ -227,9 +226,9 @@ static int fetch_archive_piece(struct archives *s, const struct archives_index *
 {
 	uint64_t from = at - at % PIECE_BYTES;
 	size_t n = x->bytes - from < PIECE_BYTES ? (size_t)(x->bytes - from) : PIECE_BYTES;
-	unsigned char *bytes = malloc(n);
+	unsigned char *bytes = mem_alloc(n);
 	struct archive_range r = { x->object, from, n };
-	int rc = bytes ? s->from.fetch(s->from.arg, &r, bytes, err) : err_nomem(err, NULL);
+	int rc = s->from.fetch(s->from.arg, &r, bytes, err);
 
 	if (rc) {
 		free(bytes);
@@ -265,17 +264,14 @@ static int read_archive_object(struct archives *s, const struct archives_index *
 	return rc;
 }
 
-static int parse_archive_index(struct archives_index *x, const unsigned char *bytes, size_t n, struct err *err)
+static void parse_archive_index(struct archives_index *x, const unsigned char *bytes, size_t n)
 {
 	size_t i;
 
-	x->entries = calloc(n / ENTRY_BYTES + 1, sizeof *x->entries);
-	if (!x->entries)
-		return err_nomem(err, NULL);
+	x->entries = mem_array(n / ENTRY_BYTES + 1, sizeof *x->entries);
 	for (i = 0; i < n / ENTRY_BYTES; i++)
 		x->entries[i] = get_archive_index_entry(bytes + i * ENTRY_BYTES);
 	x->list = (struct archive_list){ x->entries, n / ENTRY_BYTES };
-	return 0;
 }
 
 /* Reads tail and index of an object and checks them. */
@@ -293,14 +289,14 @@ static int load_archive_index(struct archives *s, struct archives_index *x, stru
 	if (memcmp(tail + 16, MAGIC, 8) || little_get_u32(tail + 12) != VERSION || at > x->bytes - TAIL_BYTES ||
 	    n % ENTRY_BYTES || n / ENTRY_BYTES > ARCHIVE_CHUNKS_MAX)
 		return archives_damaged(s, x->object, err);
-	bytes = malloc((size_t)n + 1);
+	bytes = mem_alloc((size_t)n + 1);
 	r.from = at;
 	r.n = (size_t)n;
-	rc = bytes ? read_archive_object(s, x, &r, bytes, err) : err_nomem(err, NULL);
+	rc = read_archive_object(s, x, &r, bytes, err);
 	if (!rc && crc32c(0, bytes, (size_t)n) != little_get_u32(tail + 8))
 		rc = archives_damaged(s, x->object, err);
 	if (!rc)
-		rc = parse_archive_index(x, bytes, (size_t)n, err);
+		parse_archive_index(x, bytes, (size_t)n);
 	if (!rc && !is_list_ordered(&x->list, at))
 		rc = archives_damaged(s, x->object, err);
 	free(bytes);
@@ -369,9 +365,7 @@ int archived_object(struct archived *ret, struct archives *s, const char *object
 	x = find_archive_index(s, object);
 	pthread_mutex_unlock(&s->lock);
 	if (!x) {
-		x = calloc(1, sizeof *x);
-		if (!x)
-			return err_nomem(err, NULL);
+		x = mem_zalloc(sizeof *x);
 		snprintf(x->object, sizeof x->object, "%s", object);
 		x->bytes = bytes;
 		rc = load_archive_index(s, x, err);

@@ -49,7 +49,7 @@ struct archives_source {
 	void *arg;
 };
 
-struct archives *archives_new(const struct archives_source *from); /* copies from; NULL when out of memory */
+struct archives *archives_new(const struct archives_source *from); /* copies from */
 void archives_free(struct archives *s);				   /* NULL is fine */
 
 /* Returns ERR_DAMAGED; err names the object's key, and so does the log unless the last report was of the same

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* chunks.c: reads rows first; a series without rows may be archived. */
+#include "tracker/mem/mem.h"
 #include "web/store/points/chunks.h"
 
 #include <stdlib.h>
@@ -107,11 +108,10 @@ int chunks_start_step(struct chunks *c, struct db *d, const struct chunks_step *
 static int read_archived_data(struct chunks *c, const struct archive_entry *e, struct err *err)
 {
 	free(c->room);
-	c->room = malloc((size_t)e->bytes + 1);
+	c->room = mem_alloc((size_t)e->bytes + 1);
 	c->data = c->room;
 	c->bytes = e->bytes;
-	return c->room ? archived_read(&c->archived, &(struct archive_part){ e, 0, e->bytes }, c->room, err)
-		       : err_nomem(err, NULL);
+	return archived_read(&c->archived, &(struct archive_part){ e, 0, e->bytes }, c->room, err);
 }
 
 static int next_archived(struct chunks *c, struct err *err)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fold.c: moves log rows to chunks. */
+#include "tracker/mem/mem.h"
 #include "web/store/points/fold.h"
 
 #include <stdlib.h>
@@ -19,7 +20,7 @@ struct fold {
 	struct map *series; /* id -> struct point_tail of new points */
 	struct fold_rows *rows;
 	struct row_range *read; /* the log rows read */
-	size_t read_count;
+	size_t read_count, read_cap;
 	struct fold_result *res;
 	struct err *err;
 };
@@ -29,7 +30,6 @@ static int gather_fold_row(struct fold *f, const void *bytes, size_t len)
 {
 	struct pack_reader r;
 	struct sum_point p;
-	struct point_tail *v;
 	int64_t id;
 	uint64_t n;
 	int rc;
@@ -37,32 +37,22 @@ static int gather_fold_row(struct fold *f, const void *bytes, size_t len)
 	if (pack_open(&r, bytes, len))
 		return ERR_CORRUPT;
 	while ((rc = pack_next_series(&r, &id, &n)) > 0) {
-		v = map_put(f->series, &id, sizeof id);
-		if (!v)
-			return ERR_NOMEM;
+		struct point_tail *tail = map_put(f->series, &id, sizeof id);
+
 		while ((rc = pack_next_point(&r, &p)) > 0)
-			if (tail_add(v, &p, 1))
-				return ERR_NOMEM;
+			tail_add(tail, &p, 1);
 		if (rc < 0)
 			break;
 	}
 	return rc;
 }
 
-static int note_log_row(struct fold *f, int64_t id)
+static void note_log_row(struct fold *f, int64_t id)
 {
-	struct row_range *grown = f->read_count ? &f->read[f->read_count - 1] : NULL;
-
-	if (grown && grown->last + 1 == id) {
-		grown->last = id;
-		return 0;
-	}
-	grown = realloc(f->read, (f->read_count + 1) * sizeof *grown);
-	if (!grown)
-		return ERR_NOMEM;
-	f->read = grown;
-	f->read[f->read_count++] = (struct row_range){ id, id };
-	return 0;
+	if (f->read_count && f->read[f->read_count - 1].last + 1 == id)
+		f->read[f->read_count - 1].last = id;
+	else
+		mem_push(&f->read, &f->read_count, &f->read_cap, (struct row_range){ id, id });
 }
 
 /* Where runs alternate in the log, few rows of a run are consecutive. */
@@ -77,7 +67,7 @@ static int delete_shared_log_rows(struct fold *f)
 	for (i = 0; i < f->read_count; i++)
 		for (id = f->read[i].first; id <= f->read[i].last; id++)
 			array_int(&ids, id);
-	rc = array_end(&ids) ? db_run(f->db, DB_log_delete_all, f->err, "t", ids.data) : err_nomem(f->err, NULL);
+	rc = db_run(f->db, DB_log_delete_all, f->err, "t", array_end(&ids));
 	buf_done(&ids);
 	return rc;
 }
@@ -98,14 +88,13 @@ static int delete_log_rows(struct fold *f)
 /* Starts the query for the rows to fold, of each run from its oldest on. */
 static int start_log_rows(struct fold *f, const struct fold_bound *bound, struct db_rows **ret)
 {
-	const char *ids;
 	struct buf runs;
 	int rc;
 
 	if (!db_shared(f->db))
 		return db_start(f->db, ret, DB_log_oldest, f->err, "");
-	ids = array_of(&runs, bound->runs, bound->run_count);
-	rc = ids ? db_start(f->db, ret, DB_log_due, f->err, "it", bound->last_row, ids) : err_nomem(f->err, NULL);
+	rc = db_start(f->db, ret, DB_log_due, f->err, "it", bound->last_row,
+		      array_of(&runs, bound->runs, bound->run_count));
 	buf_done(&runs);
 	return rc;
 }
@@ -121,13 +110,10 @@ static int gather_fold_rows(struct fold *f, const struct fold_bound *bound)
 		id = db_i64(q, COL_log_oldest_id);
 		f->res->rows++;
 		f->res->points += (uint64_t)db_i64(q, COL_log_oldest_points);
-		rc = note_log_row(f, id);
-		if (!rc)
-			rc = gather_fold_row(f, db_blob(q, COL_log_oldest_data), db_bytes(q, COL_log_oldest_data));
-		if (rc == ERR_CORRUPT)
+		note_log_row(f, id);
+		rc = gather_fold_row(f, db_blob(q, COL_log_oldest_data), db_bytes(q, COL_log_oldest_data));
+		if (rc)
 			rc = scan_damaged(f->err, "log row", id);
-		else if (rc)
-			err_nomem(f->err, NULL);
 		if (rc || f->res->points >= bound->points || map_count(f->series) >= FOLD_SERIES) {
 			db_stop(q);
 			break;
@@ -140,7 +126,6 @@ static int store_new_spike(struct fold *f, const struct fold_series *s, const st
 {
 	double weight;
 	long at = spike_find(p, n, &weight);
-	int64_t *grown;
 	int rc;
 
 	if (at < 0)
@@ -149,11 +134,8 @@ static int store_new_spike(struct fold *f, const struct fold_series *s, const st
 		    weight);
 	if (rc)
 		return rc;
-	grown = realloc(f->res->alerted, (f->res->alerted_count + 1) * sizeof *grown);
-	if (!grown)
-		return err_nomem(f->err, NULL);
-	grown[f->res->alerted_count++] = s->run_id;
-	f->res->alerted = grown;
+	f->res->alerted = mem_realloc(f->res->alerted, (f->res->alerted_count + 1) * sizeof *f->res->alerted);
+	f->res->alerted[f->res->alerted_count++] = s->run_id;
 	return 0;
 }
 
@@ -253,9 +235,8 @@ static int fold_series(struct fold *f, int64_t id, const struct point_tail *fres
 	p = plan_series_fold(f, &s, fresh->count);
 	rc = load_tail_points(f, &s, &p, &all);
 	context = all.count > SPIKE_CONTEXT ? all.count - SPIKE_CONTEXT : 0;
-	if (!rc && tail_add(&all, fresh->points, fresh->count))
-		rc = err_nomem(f->err, NULL);
 	if (!rc) {
+		tail_add(&all, fresh->points, fresh->count);
 		add_to_summary(&s, fresh);
 		rc = write_chunks(f, &s, &p, &all);
 	}
@@ -279,10 +260,10 @@ static int64_t series_id_at(const struct fold *f, size_t i)
 /* Reads the chunks that the n series from `at` on need. */
 static int read_chunks_ahead(struct fold *f, const int64_t *ids, size_t at, size_t n)
 {
-	int64_t *chunks = calloc(n * (FOLD_PIECES + 1) + 1, sizeof *chunks), number;
+	int64_t *chunks = mem_array(n * (FOLD_PIECES + 1) + 1, sizeof *chunks), number;
 	struct fold_series s;
 	size_t count = 0, i;
-	int rc = chunks ? 0 : err_nomem(f->err, NULL);
+	int rc = 0;
 
 	for (i = 0; i < n && !rc; i++) {
 		struct fold_plan p;
@@ -335,7 +316,7 @@ static void finish_fold(struct fold *f)
 	size_t i;
 
 	fold_rows_free(f->rows);
-	for (i = 0; f->series && i < map_count(f->series); i++)
+	for (i = 0; i < map_count(f->series); i++)
 		tail_done(map_at(f->series, i));
 	map_free(f->series);
 	free(f->read);
@@ -343,12 +324,12 @@ static void finish_fold(struct fold *f)
 
 int fold_some(struct db *d, const struct fold_bound *bound, struct fold_result *ret, struct err *err)
 {
-	struct fold f = { .db = d, .res = ret, .err = err, .series = map_new(sizeof(struct point_tail)) };
-	int rc = f.series ? fold_rows_new(&f.rows, d, err) : err_nomem(err, NULL);
+	struct fold f = { .db = d, .res = ret, .err = err, .series = map_new(sizeof(struct point_tail)),
+			  .rows = fold_rows_new(d) };
+	int rc;
 
 	memset(ret, 0, sizeof *ret);
-	if (!rc)
-		rc = gather_fold_rows(&f, bound);
+	rc = gather_fold_rows(&f, bound);
 	if (!rc)
 		rc = fold_all_series(&f);
 	if (!rc)

@@ -42,8 +42,8 @@ struct fold_series {
 
 struct fold_rows;
 
-int fold_rows_new(struct fold_rows **ret, struct db *d, struct err *err);
-void fold_rows_free(struct fold_rows *f); /* NULL is fine */
+struct fold_rows *fold_rows_new(struct db *d);
+void fold_rows_free(struct fold_rows *f);
 
 /* Reads the rows of the next series ahead, at most FOLD_AHEAD, and then the chunks they need. */
 int fold_rows_ahead(struct fold_rows *f, const int64_t *series, size_t n, struct err *err);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fold_rows.c: maps of rows read ahead, and batches of rows to write. */
+#include "tracker/mem/mem.h"
 #include "web/store/points/fold.h"
 
 #include <stdlib.h>
@@ -18,43 +19,32 @@ struct fold_rows {
 	struct db_batch fresh_chunks, changed_series;
 };
 
-int fold_rows_new(struct fold_rows **ret, struct db *d, struct err *err)
+struct fold_rows *fold_rows_new(struct db *d)
 {
-	struct fold_rows *f = calloc(1, sizeof *f);
+	struct fold_rows *f = mem_zalloc(sizeof *f);
 
-	if (!f)
-		return err_nomem(err, NULL);
 	f->db = d;
 	f->series = map_new(sizeof(struct fold_series));
 	f->chunks = map_new(sizeof(struct point_tail));
-	buf_init(&f->blob, (size_t)1 << 20);
+	buf_init(&f->blob, SIZE_MAX);
 	array_begin(&f->dropped);
 	db_batch_init(&f->fresh_chunks, CHUNK_FMT);
 	db_batch_init(&f->changed_series, SERIES_FMT);
-	if (!f->series || !f->chunks) {
-		fold_rows_free(f);
-		return err_nomem(err, NULL);
-	}
-	*ret = f;
-	return 0;
+	return f;
 }
 
 static void forget_rows_ahead(struct fold_rows *f)
 {
 	size_t i;
 
-	for (i = 0; f->chunks && i < map_count(f->chunks); i++)
+	for (i = 0; i < map_count(f->chunks); i++)
 		tail_done(map_at(f->chunks, i));
-	if (f->chunks)
-		map_clear(f->chunks);
-	if (f->series)
-		map_clear(f->series);
+	map_clear(f->chunks);
+	map_clear(f->series);
 }
 
 void fold_rows_free(struct fold_rows *f)
 {
-	if (!f)
-		return;
 	forget_rows_ahead(f);
 	map_free(f->series);
 	map_free(f->chunks);
@@ -110,11 +100,10 @@ static int read_tail_pieces(struct fold_rows *f, struct fold_series *s, struct e
 	if (s->pieces < 2)
 		return 0;
 	rc = db_start(f->db, &q, DB_chunk_heads, err, "ii", first, first + FOLD_PIECES);
-	while (!rc && (rc = db_next(f->db, q, err)) > 0) {
+	while (rc >= 0 && (rc = db_next(f->db, q, err)) > 0) {
 		at = db_i64(q, COL_chunk_heads_id) - first;
 		if (at < FOLD_PIECES)
 			s->piece_points[at] = (unsigned)db_i64(q, COL_chunk_heads_points);
-		rc = 0;
 	}
 	return rc;
 }
@@ -145,7 +134,8 @@ static int add_tail_chunk(int64_t id, const void *bytes, size_t n, struct point_
 
 	if (chunk_open(&c, bytes, n) || chunk_points(&c, room))
 		return scan_damaged(err, "chunk", id);
-	return tail_add(to, room, c.points) ? err_nomem(err, NULL) : 0;
+	tail_add(to, room, c.points);
+	return 0;
 }
 
 int fold_rows_chunk(struct fold_rows *f, int64_t id, struct point_tail *to, struct err *err)
@@ -154,8 +144,10 @@ int fold_rows_chunk(struct fold_rows *f, int64_t id, struct point_tail *to, stru
 	struct db_rows *q;
 	int rc;
 
-	if (known)
-		return tail_add(to, known->points, known->count) ? err_nomem(err, NULL) : 0;
+	if (known) {
+		tail_add(to, known->points, known->count);
+		return 0;
+	}
 	rc = db_start(f->db, &q, DB_chunk_get, err, "i", id);
 	if (rc || (rc = db_next(f->db, q, err)) < 0)
 		return rc;
@@ -170,13 +162,12 @@ int fold_rows_chunk(struct fold_rows *f, int64_t id, struct point_tail *to, stru
 static int read_series_ahead(struct fold_rows *f, const char *ids, struct err *err)
 {
 	struct db_rows *q;
-	int rc = ids ? db_start(f->db, &q, DB_series_get_all, err, "t", ids) : err_nomem(err, NULL);
+	int rc = db_start(f->db, &q, DB_series_get_all, err, "t", ids);
 
 	while (!rc && (rc = db_next(f->db, q, err)) > 0) {
 		int64_t id = db_i64(q, COL_series_get_id);
-		struct fold_series *s = map_put(f->series, &id, sizeof id);
 
-		rc = s ? read_fold_series(q, s, err) : err_nomem(err, NULL);
+		rc = read_fold_series(q, map_put(f->series, &id, sizeof id), err);
 		if (rc)
 			db_stop(q);
 	}
@@ -198,7 +189,7 @@ static int note_piece_size(struct fold_rows *f, int64_t chunk, int64_t points)
 static int read_pieces_ahead(struct fold_rows *f, const char *first, const char *last, struct err *err)
 {
 	struct db_rows *q;
-	int rc = first && last ? db_start(f->db, &q, DB_chunk_sizes, err, "tt", first, last) : err_nomem(err, NULL);
+	int rc = db_start(f->db, &q, DB_chunk_sizes, err, "tt", first, last);
 
 	while (!rc && (rc = db_next(f->db, q, err)) > 0) {
 		int64_t id = db_i64(q, COL_chunk_sizes_id);
@@ -244,15 +235,13 @@ int fold_rows_chunks_ahead(struct fold_rows *f, const int64_t *chunks, size_t n,
 
 	if (!n)
 		return 0;
-	rc = array_of(&ids, chunks, n) ? db_start(f->db, &q, DB_chunk_get_all, err, "t", ids.data)
-				       : err_nomem(err, NULL);
+	rc = db_start(f->db, &q, DB_chunk_get_all, err, "t", array_of(&ids, chunks, n));
 	buf_done(&ids);
 	while (!rc && (rc = db_next(f->db, q, err)) > 0) {
 		int64_t id = db_i64(q, COL_chunk_range_id);
-		struct point_tail *v = map_put(f->chunks, &id, sizeof id);
 
-		rc = v ? add_tail_chunk(id, db_blob(q, COL_chunk_range_data), db_bytes(q, COL_chunk_range_data), v, err)
-		       : err_nomem(err, NULL);
+		rc = add_tail_chunk(id, db_blob(q, COL_chunk_range_data), db_bytes(q, COL_chunk_range_data),
+				    map_put(f->chunks, &id, sizeof id), err);
 		if (rc)
 			db_stop(q);
 	}
@@ -288,8 +277,6 @@ int fold_rows_put_chunk(struct fold_rows *f, int64_t id, const struct sum_point 
 	}
 	buf_reset(&f->blob);
 	chunk_encode(&f->blob, p, n);
-	if (buf_failed(&f->blob))
-		return err_nomem(err, NULL);
 	if (!db_shared(f->db))
 		return db_run(f->db, DB_chunk_put, err, CHUNK_FMT, id, (int64_t)n, low, high, early, late, f->blob.data,
 			      f->blob.len);
@@ -311,8 +298,7 @@ int fold_rows_flush(struct fold_rows *f, struct err *err)
 	int rc = 0;
 
 	if (f->dropped.len > 1)
-		rc = array_end(&f->dropped) ? db_run(f->db, DB_chunks_drop, err, "t", f->dropped.data)
-					    : err_nomem(err, NULL);
+		rc = db_run(f->db, DB_chunks_drop, err, "t", array_end(&f->dropped));
 	buf_done(&f->dropped);
 	array_begin(&f->dropped);
 	if (!rc)

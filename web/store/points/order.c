@@ -6,6 +6,7 @@
 
 #include "tracker/base/crc32c.h"
 #include "tracker/base/little.h"
+#include "tracker/mem/mem.h"
 #include "web/store/points/chunk.h"
 
 #define FORMAT 1
@@ -14,9 +15,9 @@
 /* Initially each series is predicted to be followed by the next new one, the last by the first. */
 static uint32_t *first_guesses(size_t n)
 {
-	uint32_t *after = calloc(n + 1, sizeof *after), i;
+	uint32_t *after = mem_array(n + 1, sizeof *after), i;
 
-	for (i = 0; after && i < n; i++)
+	for (i = 0; i < n; i++)
 		after[i] = i + 1 < n ? i + 1 : 0;
 	return after;
 }
@@ -52,33 +53,27 @@ static void put_order_sequence(struct buf *b, const struct order_guess *g, const
 		chunk_add_varint(b, hits);
 }
 
-int order_encode(struct buf *b, const int64_t *ids, size_t id_count, const uint32_t *series, size_t count)
+void order_encode(struct buf *b, const int64_t *ids, size_t id_count, const uint32_t *series, size_t count)
 {
-	uint32_t *place = calloc(id_count + 1, sizeof *place), *after = NULL, crc;
+	uint32_t *place = mem_array(id_count + 1, sizeof *place), *after, crc;
 	size_t i, kept = 0, points = 0;
 
-	for (i = 0; place && i < id_count; i++)
+	for (i = 0; i < id_count; i++)
 		place[i] = ids[i] ? (uint32_t)kept++ : UINT32_MAX;
 	after = first_guesses(kept);
-	if (place && after) {
-		for (i = 0; i < count; i++)
-			points += place[series[i]] != UINT32_MAX;
-		buf_add_u64le(b, FORMAT);
-		chunk_add_varint(b, kept);
-		for (i = 0; i < id_count; i++)
-			if (ids[i])
-				chunk_add_varint(b, (uint64_t)ids[i]);
-		chunk_add_varint(b, points);
-		put_order_sequence(b, &(struct order_guess){ place, after, kept }, series, count);
-	}
-	i = place && after && !buf_failed(b);
+	for (i = 0; i < count; i++)
+		points += place[series[i]] != UINT32_MAX;
+	buf_add_u64le(b, FORMAT);
+	chunk_add_varint(b, kept);
+	for (i = 0; i < id_count; i++)
+		if (ids[i])
+			chunk_add_varint(b, (uint64_t)ids[i]);
+	chunk_add_varint(b, points);
+	put_order_sequence(b, &(struct order_guess){ place, after, kept }, series, count);
 	free(place);
 	free(after);
-	if (!i)
-		return ERR_NOMEM;
 	crc = htole32(crc32c(0, b->data + HEAD_BYTES, b->len - HEAD_BYTES));
 	memcpy(b->data + 4, &crc, 4);
-	return 0;
 }
 
 struct series_order {
@@ -107,10 +102,8 @@ static int open_order_head(struct series_order *o)
 	    n > (size_t)(o->end - o->at))
 		return ERR_CORRUPT;
 	o->kept = (size_t)n;
-	o->ids = calloc(o->kept + 1, sizeof *o->ids);
+	o->ids = mem_array(o->kept + 1, sizeof *o->ids);
 	o->after = first_guesses(o->kept);
-	if (!o->ids || !o->after)
-		return ERR_NOMEM;
 	for (i = 0; i < o->kept; i++) {
 		if (!little_get_varint(&o->at, o->end, &id))
 			return ERR_CORRUPT;
@@ -122,17 +115,13 @@ static int open_order_head(struct series_order *o)
 
 int order_open(struct series_order **ret, const void *bytes, size_t len)
 {
-	struct series_order *o = calloc(1, sizeof *o);
-	int rc = ERR_NOMEM;
+	struct series_order *o = mem_zalloc(sizeof *o);
+	int rc;
 
-	if (o)
-		o->bytes = malloc(len ? len : 1);
-	if (o && o->bytes) {
-		memcpy(o->bytes, bytes, len);
-		o->at = o->bytes;
-		o->end = o->bytes + len;
-		rc = open_order_head(o);
-	}
+	o->bytes = mem_dup(bytes, len);
+	o->at = o->bytes;
+	o->end = o->bytes + len;
+	rc = open_order_head(o);
 	if (rc) {
 		order_close(o);
 		return rc;

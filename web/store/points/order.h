@@ -9,14 +9,13 @@
 
 #include "tracker/base/buf.h"
 
-/* series: for each point the position of its series in ids; points whose id is 0 are left out. b must be empty. 0 or
- * ERR_NOMEM. */
-int order_encode(struct buf *b, const int64_t *ids, size_t id_count, const uint32_t *series, size_t count);
+/* series: for each point the position of its series in ids; points whose id is 0 are left out. b must be empty and
+ * without a maximum. */
+void order_encode(struct buf *b, const int64_t *ids, size_t id_count, const uint32_t *series, size_t count);
 
 struct series_order; /* reads what order_encode wrote */
 
-int order_open(struct series_order **ret, const void *bytes,
-	       size_t len);				 /* copies bytes; 0, ERR_NOMEM or ERR_CORRUPT */
+int order_open(struct series_order **ret, const void *bytes, size_t len); /* copies bytes; 0 or ERR_CORRUPT */
 int order_next(struct series_order *o, int64_t *ret_id); /* 1, 0 at the end, or ERR_CORRUPT */
 void order_close(struct series_order *o);		 /* NULL is fine */
 

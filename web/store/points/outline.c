@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* outline.c: computes outlines and caches them in a direct-mapped table, where a new entry replaces the old one. */
+#include "tracker/mem/mem.h"
 #include "web/store/points/outline.h"
 
 #include <math.h>
@@ -97,10 +98,8 @@ void outline_describe(struct outline *ret, const struct chunk *c, const struct s
 
 struct outlines *outlines_new(uint64_t chunk_bytes)
 {
-	struct outlines *o = calloc(1, sizeof *o);
+	struct outlines *o = mem_zalloc(sizeof *o);
 
-	if (!o)
-		return NULL;
 	pthread_rwlock_init(&o->lock, NULL);
 	o->chunk_bytes_max = chunk_bytes;
 	o->generation = 1;
@@ -226,11 +225,11 @@ static void make_outline_room(struct outlines *o, size_t len)
 void outlines_put_bytes(struct outlines *o, const struct outline_key *k, const void *bytes, size_t len)
 {
 	struct kept_outline *p = &o->places[outline_slot(k->chunk)];
-	unsigned char *copy = len && len <= o->chunk_bytes_max ? malloc(len) : NULL;
+	unsigned char *copy;
 
-	if (!copy)
+	if (!len || len > o->chunk_bytes_max)
 		return;
-	memcpy(copy, bytes, len);
+	copy = mem_dup(bytes, len);
 	pthread_rwlock_wrlock(&o->lock);
 	if (has_outline_key(o, p, k) && !p->bytes) {
 		make_outline_room(o, len);

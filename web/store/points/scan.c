@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scan.c: visits chunks, then log rows. */
+#include "tracker/mem/mem.h"
 #include "web/store/points/scan.h"
 
 #include <stdlib.h>
@@ -120,15 +121,7 @@ static size_t count_group_bytes(const struct scan_group_source *p)
 
 static int read_group_bytes(struct scan_group_source *p, size_t from, size_t n, struct err *err)
 {
-	unsigned char *grown;
-
-	if (n > p->cap) {
-		grown = realloc(p->bytes, n + 4096);
-		if (!grown)
-			return err_nomem(err, NULL);
-		p->bytes = grown;
-		p->cap = n + 4096;
-	}
+	mem_reserve(&p->bytes, &p->cap, n);
 	return p->entry ? archived_read(&p->archived, &(struct archive_part){ p->entry, from, n }, p->bytes, err)
 			: blob_read(p->blob, p->bytes, from, n, err);
 }
@@ -214,9 +207,7 @@ static int pass_read_chunk(struct scan_group_source *p, bool full, const struct 
 
 	if (rc || !full)
 		return rc ? rc : o->points(o->arg, points, c.points, err);
-	outline = malloc(sizeof *outline);
-	if (!outline)
-		return err_nomem(err, NULL);
+	outline = mem_alloc(sizeof *outline);
 	outline_describe(outline, &c, points);
 	rc = o->outline(o->arg, outline, p, err);
 	outlines_put(o->outlines, &key, outline);
@@ -369,8 +360,8 @@ static int scan_log_room(struct db *d, enum db_query query, const struct series_
 
 int scan_log(struct db *d, const struct series_scan *s, struct err *err)
 {
-	struct sum_point *room = malloc(CHUNK_POINTS * sizeof *room);
-	int rc = room ? scan_log_room(d, DB_log_of_run, s, room, err) : err_nomem(err, NULL);
+	struct sum_point *room = mem_alloc(CHUNK_POINTS * sizeof *room);
+	int rc = scan_log_room(d, DB_log_of_run, s, room, err);
 
 	free(room);
 	return rc;
@@ -396,9 +387,9 @@ static int scan_last_chunk(struct db *d, int64_t series, scan_chunk_fn *fn, void
 
 int scan_newest(struct db *d, const struct series_scan *s, struct err *err)
 {
-	struct sum_point *room = malloc(CHUNK_POINTS * sizeof *room);
+	struct sum_point *room = mem_alloc(CHUNK_POINTS * sizeof *room);
 	struct decode to = { s, 0, room };
-	int rc = room ? scan_last_chunk(d, s->ids[0], pass_decoded_chunk, &to, err) : err_nomem(err, NULL);
+	int rc = scan_last_chunk(d, s->ids[0], pass_decoded_chunk, &to, err);
 
 	if (!rc)
 		rc = scan_log_room(d, DB_log_newest, s, room, err);
@@ -408,12 +399,10 @@ int scan_newest(struct db *d, const struct series_scan *s, struct err *err)
 
 int scan_points(struct db *d, const struct series_scan *s, struct err *err)
 {
-	struct sum_point *room = malloc(CHUNK_POINTS * sizeof *room);
+	struct sum_point *room = mem_alloc(CHUNK_POINTS * sizeof *room);
 	size_t i;
 	int rc = 0;
 
-	if (!room)
-		return err_nomem(err, NULL);
 	for (i = 0; i < s->count && !rc; i++)
 		rc = scan_series_chunks(d, s->ids[i], pass_decoded_chunk, &(struct decode){ s, i, room }, err);
 	if (!rc && s->count)

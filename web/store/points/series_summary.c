@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "tracker/base/array.h"
+#include "tracker/mem/mem.h"
 
 void sum_init(struct sum *s)
 {
@@ -103,13 +103,11 @@ void sum_row_read(struct db_rows *q, enum db_column count, struct sum *ret)
 
 /* --- points in memory ----------------------------------------------------------------------------------------- */
 
-int tail_add(struct point_tail *t, const struct sum_point *points, size_t n)
+void tail_add(struct point_tail *t, const struct sum_point *points, size_t n)
 {
-	if (!array_reserve(&t->points, &t->cap, t->count + n))
-		return ERR_NOMEM;
+	mem_reserve(&t->points, &t->cap, t->count + n);
 	memcpy(t->points + t->count, points, n * sizeof *points);
 	t->count += n;
-	return 0;
 }
 
 void tail_done(struct point_tail *t)
@@ -189,11 +187,11 @@ int hide_load(struct hide_list *ret, struct db *d, int64_t run_id, struct arena 
 	struct db_rows *q;
 	int rc = db_start(d, &q, DB_segment_list, err, "i", run_id);
 
-	while (!rc && (rc = db_next(d, q, err)) > 0)
-		rc = db_push(q, a, &l.segments, &l.count, err,
-			     (struct hide_segment){ .number = db_i32(q, COL_segment_list_number),
-						    .hide = { db_i64(q, COL_segment_list_hide_step),
-							      db_i64(q, COL_segment_list_hide_epoch) } });
+	while (rc >= 0 && (rc = db_next(d, q, err)) > 0)
+		list_push(a, &l.segments, &l.count,
+			  (struct hide_segment){ .number = db_i32(q, COL_segment_list_number),
+						 .hide = { db_i64(q, COL_segment_list_hide_step),
+							   db_i64(q, COL_segment_list_hide_epoch) } });
 	if (!rc)
 		*ret = l;
 	return rc;

@@ -53,7 +53,7 @@ struct point_tail {
 	size_t count, cap;
 };
 
-int tail_add(struct point_tail *t, const struct sum_point *points, size_t n); /* 0 or ERR_NOMEM */
+void tail_add(struct point_tail *t, const struct sum_point *points, size_t n);
 void tail_done(struct point_tail *t);
 
 /* Finds single points far above their neighbourhood. Pure functions. */

@@ -7,18 +7,6 @@
 
 #include "tracker/base/clock.h"
 
-static int add_experiment(struct cells *c, struct db_rows *q, struct err *err)
-{
-	struct cells_experiment *room = list_room(c->a, c->experiments, c->experiment_count, sizeof *room);
-
-	if (!room)
-		return err_nomem(err, NULL);
-	c->experiments = room;
-	room[c->experiment_count++] = (struct cells_experiment){ db_i64(q, COL_experiment_list_id),
-								 db_text(c->a, q, COL_experiment_list_name) };
-	return 0;
-}
-
 static int compare_experiment_ids(const void *x, const void *y)
 {
 	const struct cells_experiment *a = x, *b = y;
@@ -31,11 +19,10 @@ static int read_cell_experiments(struct cells *c, struct err *err)
 	struct db_rows *q;
 	int rc = db_start(c->d, &q, DB_experiment_list, err, "");
 
-	while (!rc && (rc = db_next(c->d, q, err)) > 0) {
-		rc = add_experiment(c, q, err);
-		if (rc)
-			db_stop(q);
-	}
+	while (rc >= 0 && (rc = db_next(c->d, q, err)) > 0)
+		list_push(c->a, &c->experiments, &c->experiment_count,
+			  (struct cells_experiment){ db_i64(q, COL_experiment_list_id),
+						     db_text(c->a, q, COL_experiment_list_name) });
 	if (c->experiment_count)
 		qsort(c->experiments, c->experiment_count, sizeof *c->experiments, compare_experiment_ids);
 	return rc;
@@ -202,16 +189,11 @@ static int fill_datasets(struct cells *c, const struct columns_row *r, const cha
 	struct db_rows *q;
 	int rc = db_start(c->d, &q, DB_dataset_cells, err, "i", r->id);
 
-	while (!rc && (rc = db_next(c->d, q, err)) > 0) {
+	while (rc >= 0 && (rc = db_next(c->d, q, err)) > 0) {
 		struct filter_value *more = v->present ? arena_alloc(c->a, sizeof *more) : NULL;
 
-		rc = 0;
 		if (db_null(q, column))
 			continue;
-		if (v->present && !more) {
-			db_stop(q);
-			return err_nomem(err, NULL);
-		}
 		if (more)
 			*more = *v;
 		*v = (struct filter_value){ .present = true, .text = db_text(c->a, q, column), .more = more };

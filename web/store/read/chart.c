@@ -3,7 +3,7 @@
  * possible; a second sorts the points into buckets. Both use one snapshot, so the lines of all runs are consistent. */
 #include <stdlib.h>
 
-#include "tracker/base/array.h"
+#include "tracker/mem/mem.h"
 #include "web/store/base/parts.h"
 #include "web/store/points/scan.h"
 #include "web/store/read/read_inside.h"
@@ -362,8 +362,6 @@ static int give_chart_line(struct chart *c, const struct chart_line *l, struct p
 	for (i = 0; i < c->o->buckets; i++)
 		n += c->cells[i].count > 0;
 	ret->buckets = arena_array(c->a, n ? n : 1, sizeof *ret->buckets);
-	if (!ret->buckets)
-		return err_nomem(c->err, NULL);
 	for (i = 0; i < c->o->buckets; i++) {
 		const struct chart_cell *b = &c->cells[i];
 
@@ -381,7 +379,9 @@ static int give_chart_line(struct chart *c, const struct chart_line *l, struct p
 
 static int take_chart_tail(void *arg, size_t at, const struct sum_point *points, size_t n, struct err *err)
 {
-	return tail_add(((struct point_tail **)arg)[at], points, n) ? err_nomem(err, NULL) : 0;
+	(void)err;
+	tail_add(((struct point_tail **)arg)[at], points, n);
+	return 0;
 }
 
 struct id_at {
@@ -405,8 +405,6 @@ static int load_tails(struct chart *c, const struct series_select_run *r)
 	int64_t *ids = arena_array(c->a, r->count + 1, sizeof *ids);
 	size_t i;
 
-	if (!tails || !order || !sorted || !ids)
-		return err_nomem(c->err, NULL);
 	for (i = 0; i < r->count; i++) {
 		tails[i] = (struct point_tail){ 0 };
 		sorted[i] = (struct id_at){ r->series[i].id, i };
@@ -430,7 +428,7 @@ static void free_tails(struct chart *c)
 			tail_done(&c->tails[run][i]);
 }
 
-static int add_lines(struct chart *c, const struct series_select_run *r)
+static void add_lines(struct chart *c, const struct series_select_run *r)
 {
 	size_t i, from = 0;
 
@@ -438,11 +436,9 @@ static int add_lines(struct chart *c, const struct series_select_run *r)
 		if (i < r->count && !c->o->sel.all_segments && r->series[i].rank == r->series[from].rank &&
 		    !strcmp(r->series[i].key, r->series[from].key))
 			continue;
-		if (!array_push(&c->lines, &c->line_count, &c->line_cap, (struct chart_line){ r, from, i }))
-			return err_nomem(c->err, NULL);
+		mem_push(&c->lines, &c->line_count, &c->line_cap, (struct chart_line){ r, from, i });
 		from = i;
 	}
-	return 0;
 }
 
 /* Finds the series of each run and groups them into lines. */
@@ -453,17 +449,13 @@ static int choose_lines(struct chart *c)
 	int rc = 0;
 
 	c->runs = arena_array(c->a, sel->run_count + 1, sizeof *c->runs);
-	c->tails = calloc(sel->run_count + 1, sizeof *c->tails);
-	if (!c->runs || !c->tails)
-		return err_nomem(c->err, NULL);
+	c->tails = mem_array(sel->run_count + 1, sizeof *c->tails);
 	for (i = 0; i < sel->run_count && rc >= 0; i++) {
-		const char *uuid = arena_strdup(c->a, sel->runs[i]);
+		const struct series_select_want want = { sel, arena_strdup(c->a, sel->runs[i]) };
 
-		rc = uuid ? series_select_run(c->d, &(struct series_select_want){ sel, uuid }, c->a,
-					      &c->runs[c->run_count], c->err)
-			  : err_nomem(c->err, NULL);
+		rc = series_select_run(c->d, &want, c->a, &c->runs[c->run_count], c->err);
 		if (rc > 0)
-			rc = add_lines(c, &c->runs[c->run_count++]);
+			add_lines(c, &c->runs[c->run_count++]);
 	}
 	if (rc >= 0 && (uint64_t)c->line_count * c->o->buckets > CELLS_MAX)
 		rc = err_set(c->err, ERR_LIMIT,
@@ -489,9 +481,7 @@ static int draw_chart(struct chart *c, struct points_chart *ret)
 	if (rc)
 		return rc;
 	lines = arena_array(c->a, c->line_count ? c->line_count : 1, sizeof *lines);
-	c->cells = calloc(c->o->buckets, sizeof *c->cells);
-	if (!lines || !c->cells)
-		return err_nomem(c->err, NULL);
+	c->cells = mem_array(c->o->buckets, sizeof *c->cells);
 	*ret = c->grid;
 	ret->lines = lines;
 	ret->rev = (uint64_t)rev;

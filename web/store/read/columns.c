@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* columns.c: rows and columns of the runs in memory. */
+#include "tracker/mem/mem.h"
 #include "web/store/read/columns.h"
 
 #include <math.h>
@@ -37,10 +38,9 @@ struct columns {
 
 struct columns *columns_new(void)
 {
-	struct columns *c = calloc(1, sizeof *c);
+	struct columns *c = mem_zalloc(sizeof *c);
 
-	if (c)
-		pthread_mutex_init(&c->lock, NULL);
+	pthread_mutex_init(&c->lock, NULL);
 	return c;
 }
 
@@ -86,7 +86,7 @@ static const char *status_word(struct arena *a, const char *text)
 	return arena_strdup(a, text);
 }
 
-bool columns_read_row(struct db_rows *q, struct arena *a, struct columns_row *ret)
+void columns_read_row(struct db_rows *q, struct arena *a, struct columns_row *ret)
 {
 	const char *user = db_str(q, COL_runs_all_user);
 
@@ -101,55 +101,35 @@ bool columns_read_row(struct db_rows *q, struct arena *a, struct columns_row *re
 	ret->experiment_id = db_i64(q, COL_runs_all_experiment_id);
 	ret->last_step = db_i64(q, COL_runs_all_last_step);
 	ret->user = user && *user ? arena_strdup(a, user) : "";
-	return ret->name && ret->status && ret->user;
 }
 
-static int grow_columns(struct columns *c)
+static void add_columns_row(struct columns *c)
 {
-	size_t cap = c->cap ? c->cap * 2 : 256;
-	void *grown = realloc(c->rows, cap * sizeof *c->rows);
-
-	if (!grown)
-		return ERR_NOMEM;
-	c->rows = grown;
-	grown = realloc(c->marks, cap * sizeof *c->marks);
-	if (!grown)
-		return ERR_NOMEM;
-	c->marks = grown;
-	c->cap = cap;
-	return 0;
-}
-
-static int add_columns_row(struct columns *c)
-{
-	void *grown;
 	size_t i;
 
-	if (c->count == c->cap && grow_columns(c))
-		return ERR_NOMEM;
+	if (c->count == c->cap) {
+		c->cap = c->cap ? c->cap * 2 : 256;
+		c->rows = mem_realloc(c->rows, c->cap * sizeof *c->rows);
+		c->marks = mem_realloc(c->marks, c->cap * sizeof *c->marks);
+	}
 	for (i = 0; i < c->column_count; i++) {
 		struct loaded_column *col = &c->columns[i];
 
 		if (c->count >= col->cap) {
-			grown = realloc(col->cells, c->cap * sizeof *col->cells);
-			if (!grown)
-				return ERR_NOMEM;
-			col->cells = grown;
+			col->cells = mem_realloc(col->cells, c->cap * sizeof *col->cells);
 			col->cap = c->cap;
 		}
 		memset(&col->cells[c->count], 0, sizeof *col->cells);
 	}
 	c->count++;
-	return 0;
 }
 
 /* Makes room for a row at this position and moves the rows after it. */
-static int insert_row(struct columns *c, size_t row)
+static void insert_row(struct columns *c, size_t row)
 {
 	size_t i, after = c->count - row;
 
-	if (add_columns_row(c))
-		return ERR_NOMEM;
+	add_columns_row(c);
 	memmove(&c->rows[row + 1], &c->rows[row], after * sizeof *c->rows);
 	memset(&c->rows[row], 0, sizeof c->rows[row]);
 	memmove(&c->marks[row + 1], &c->marks[row], after * sizeof *c->marks);
@@ -159,7 +139,6 @@ static int insert_row(struct columns *c, size_t row)
 		memmove(&cells[row + 1], &cells[row], after * sizeof *cells);
 		memset(&cells[row], 0, sizeof cells[row]);
 	}
-	return 0;
 }
 
 double columns_number(struct db_rows *q, enum filter_aggregate which)
@@ -173,7 +152,7 @@ double columns_number(struct db_rows *q, enum filter_aggregate which)
 	return isinf(v) && (which == FILTER_MIN || which == FILTER_MAX) ? NAN : v;
 }
 
-static int put_cell(struct columns *c, const struct loaded_column *col, size_t row, struct db_rows *q)
+static void put_cell(struct columns *c, const struct loaded_column *col, size_t row, struct db_rows *q)
 {
 	struct columns_cell *cell = &col->cells[row];
 	int i;
@@ -183,11 +162,10 @@ static int put_cell(struct columns *c, const struct loaded_column *col, size_t r
 		cell->is_number = true;
 		for (i = 0; i < 4; i++)
 			cell->number[i] = columns_number(q, (enum filter_aggregate)i);
-		return 0;
+		return;
 	}
 	cell->text = arena_strdup(c->texts, db_str(q, COL_param_column_value));
-	cell->is_number = cell->text && col->entity == FILTER_PARAM && filter_number(cell->text, &cell->number[0]);
-	return cell->text ? 0 : ERR_NOMEM;
+	cell->is_number = col->entity == FILTER_PARAM && filter_number(cell->text, &cell->number[0]);
 }
 
 static enum db_query column_query(enum filter_entity entity, bool changed)
@@ -208,28 +186,23 @@ static int load_column(struct columns *c, struct db *d, const struct loaded_colu
 	struct db_rows *q;
 	int rc = db_start(d, &q, column_query(col->entity, false), err, "i", col->key_id);
 
-	while (!rc && (rc = db_next(d, q, err)) > 0) {
+	while (rc >= 0 && (rc = db_next(d, q, err)) > 0) {
 		int64_t id = db_i64(q, COL_param_column_run_id);
 
-		rc = 0;
 		while (row < c->count && c->rows[row].id < id)
 			row++;
-		if (row < c->count && c->rows[row].id == id && put_cell(c, col, row, q)) {
-			db_stop(q);
-			rc = err_nomem(err, NULL);
-		}
+		if (row < c->count && c->rows[row].id == id)
+			put_cell(c, col, row, q);
 	}
 	return rc;
 }
 
-static int read_column_row(struct columns *c, struct db_rows *q, size_t row)
+static void read_column_row(struct columns *c, struct db_rows *q, size_t row)
 {
 	struct columns_row *r = &c->rows[row];
 
-	if (!columns_read_row(q, c->texts, r))
-		return ERR_NOMEM;
+	columns_read_row(q, c->texts, r);
 	c->marks[row] = (struct columns_mark){ .experiment_id = r->experiment_id, .deleted = r->deleted };
-	return 0;
 }
 
 static int load_all_rows(struct columns *c, struct db *d, struct err *err)
@@ -239,45 +212,35 @@ static int load_all_rows(struct columns *c, struct db *d, struct err *err)
 
 	drop_all(c);
 	c->texts = arena_new();
-	if (!c->texts)
-		return err_nomem(err, NULL);
 	rc = db_start(d, &q, DB_runs_all, err, "");
-	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		rc = 0;
-		if (add_columns_row(c) || read_column_row(c, q, c->count - 1)) {
-			db_stop(q);
-			rc = err_nomem(err, NULL);
-		}
+	while (rc >= 0 && (rc = db_next(d, q, err)) > 0) {
+		add_columns_row(c);
+		read_column_row(c, q, c->count - 1);
 	}
 	c->loaded = !rc;
 	return rc;
 }
 
-/* Updates or inserts a row and clears its cells. *ret: its position. */
-static int refresh_row(struct columns *c, struct db_rows *q, size_t *ret)
+/* Updates or inserts a row and clears its cells. */
+static void refresh_row(struct columns *c, struct db_rows *q)
 {
 	int64_t id = db_i64(q, COL_runs_all_id);
 	size_t row = list_find(c->rows, c->count, sizeof *c->rows, id), i;
 
-	if ((row == c->count || c->rows[row].id != id) && insert_row(c, row))
-		return ERR_NOMEM;
-	if (read_column_row(c, q, row))
-		return ERR_NOMEM;
+	if (row == c->count || c->rows[row].id != id)
+		insert_row(c, row);
+	read_column_row(c, q, row);
 	for (i = 0; i < c->column_count; i++)
 		memset(&c->columns[i].cells[row], 0, sizeof *c->columns[i].cells);
 	c->changes++;
-	*ret = row;
-	return 0;
 }
 
 static int refresh_rows(struct columns *c, struct db *d, struct db_rows *q, struct err *err)
 {
-	size_t row;
 	int rc;
 
 	while ((rc = db_next(d, q, err)) > 0)
-		if (refresh_row(c, q, &row))
-			return db_no_memory(q, err);
+		refresh_row(c, q);
 	return rc;
 }
 
@@ -312,9 +275,7 @@ static int start_cells(const struct columns *c, struct db *d, struct changed_cel
 			array_int(&cells->keys, c->columns[i].key_id);
 			any = true;
 		}
-	if (!array_end(&cells->keys))
-		return err_nomem(err, NULL);
-	return any ? db_start(d, &cells->rows, column_query(cells->entity, true), err, "ti", cells->keys.data,
+	return any ? db_start(d, &cells->rows, column_query(cells->entity, true), err, "ti", array_end(&cells->keys),
 			      (int64_t)c->rev) : 0;
 }
 
@@ -339,8 +300,8 @@ static int read_cells(struct columns *c, struct db *d, const struct changed_cell
 		size_t row = list_find(c->rows, c->count, sizeof *c->rows, id);
 		const struct loaded_column *col = find_loaded_column(c, cells->entity, db_i64(q, key));
 
-		if (col && row < c->count && c->rows[row].id == id && put_cell(c, col, row, q))
-			return db_no_memory(q, err);
+		if (col && row < c->count && c->rows[row].id == id)
+			put_cell(c, col, row, q);
 	}
 	return rc;
 }
@@ -479,9 +440,9 @@ int columns_get(struct columns *c, struct db *d, const struct filter_field *of, 
 	if (rc < 0 || (!rc && of->entity != FILTER_NOTE))
 		return rc;
 	make_column_room(c);
-	col.cells = calloc(c->cap ? c->cap : 1, sizeof *col.cells);
-	col.key = strdup(of->key);
-	rc = col.cells && col.key ? load_column(c, d, &col, err) : err_nomem(err, NULL);
+	col.cells = mem_array(c->cap, sizeof *col.cells);
+	col.key = mem_strdup(of->key);
+	rc = load_column(c, d, &col, err);
 	if (rc) {
 		free(col.cells);
 		free(col.key);

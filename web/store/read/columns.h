@@ -30,7 +30,7 @@ struct columns_cell {
 	double number[4];	 /* of metrics, by enum filter_aggregate */
 };
 
-struct columns *columns_new(void);    /* NULL when out of memory */
+struct columns *columns_new(void);
 void columns_free(struct columns *c); /* NULL is fine */
 
 /* Locks the columns for one search, updated to the snapshot of d. They do not change until columns_give. ERR_BUSY:
@@ -45,8 +45,8 @@ const struct columns_mark *columns_marks(const struct columns *c);		    /* one p
 int columns_get(struct columns *c, struct db *d, const struct filter_field *of, const struct columns_cell **ret,
 		struct err *err);
 
-/* Reads a row of the queries runs_all, run_row, …; texts are copied to the arena. False: out of memory. */
-bool columns_read_row(struct db_rows *q, struct arena *a, struct columns_row *ret);
+/* Reads a row of the queries runs_all, run_row, …; texts are copied to the arena. */
+void columns_read_row(struct db_rows *q, struct arena *a, struct columns_row *ret);
 
 /* Reads a row of metric_column or metric_cell. */
 double columns_number(struct db_rows *q, enum filter_aggregate which);

@@ -25,14 +25,10 @@ static struct query_run *find_detail_run(const struct runs *o, struct db_rows *q
 }
 
 /* Adds the current row's pair to a list. */
-static int add_detail_pair(struct db_rows *q, struct arena *a, struct query_kv **items, size_t *count)
+static void add_detail_pair(struct db_rows *q, struct arena *a, struct query_kv **items, size_t *count)
 {
-	*items = list_room(a, *items, *count, sizeof **items);
-	if (!*items)
-		return ERR_NOMEM;
-	(*items)[(*count)++] = (struct query_kv){ db_text(a, q, COL_params_of_runs_name),
-						  db_text(a, q, COL_params_of_runs_value) };
-	return 0;
+	list_push(a, items, count,
+		  (struct query_kv){ db_text(a, q, COL_params_of_runs_name), db_text(a, q, COL_params_of_runs_value) });
 }
 
 /* Reads params or tags. As in all take_ functions, q is NULL if the part is not wanted. */
@@ -43,22 +39,18 @@ static int take_words(const struct runs *o, struct db_rows *q, bool tags)
 
 	while (q && (rc = db_next(o->db, q, o->err)) > 0) {
 		r = find_detail_run(o, q, COL_params_of_runs_place);
-		if (add_detail_pair(q, o->a, tags ? &r->tags : &r->params, tags ? &r->tag_count : &r->param_count))
-			return db_no_memory(q, o->err);
+		add_detail_pair(q, o->a, tags ? &r->tags : &r->params, tags ? &r->tag_count : &r->param_count);
 	}
 	return rc;
 }
 
-static int add_metric(const struct runs *o, struct query_run *r, struct db_rows *q)
+static void add_metric(const struct runs *o, struct query_run *r, struct db_rows *q)
 {
 	struct sum s;
 
 	r->metrics = list_room(o->a, r->metrics, r->metric_count, sizeof *r->metrics);
-	if (!r->metrics)
-		return ERR_NOMEM;
 	sum_row_read(q, COL_metrics_of_runs_count, &s);
 	metric_of(&r->metrics[r->metric_count++], db_text(o->a, q, COL_metrics_of_runs_name), &s);
-	return 0;
 }
 
 static int take_metrics(const struct runs *o, struct db_rows *q)
@@ -66,8 +58,7 @@ static int take_metrics(const struct runs *o, struct db_rows *q)
 	int rc = 0;
 
 	while (q && (rc = db_next(o->db, q, o->err)) > 0)
-		if (add_metric(o, find_detail_run(o, q, COL_metrics_of_runs_place), q))
-			return db_no_memory(q, o->err);
+		add_metric(o, find_detail_run(o, q, COL_metrics_of_runs_place), q);
 	return rc;
 }
 
@@ -77,18 +68,12 @@ static int start_metrics(struct runs *o, const struct metric_select *c, struct d
 		return db_start(o->db, ret, DB_metrics_of_runs, o->err, "t", o->ids.data);
 	array_begin(&o->keys);
 	metric_select_list_wanted(c, &o->keys);
-	if (!array_end(&o->keys))
-		return err_nomem(o->err, NULL);
-	return db_start(o->db, ret, DB_some_metrics_of_runs, o->err, "tt", o->ids.data, o->keys.data);
+	return db_start(o->db, ret, DB_some_metrics_of_runs, o->err, "tt", o->ids.data, array_end(&o->keys));
 }
 
-static int add_alert(struct query_run *r, struct arena *a, const struct query_alert *alert, struct err *err)
+static void add_alert(struct query_run *r, struct arena *a, const struct query_alert *alert)
 {
-	r->alerts = list_room(a, r->alerts, r->alert_count, sizeof *r->alerts);
-	if (!r->alerts || !alert->text)
-		return err_nomem(err, NULL);
-	r->alerts[r->alert_count++] = *alert;
-	return 0;
+	list_push(a, &r->alerts, &r->alert_count, *alert);
 }
 
 /* Returns true if the summary proves that no value is finite from the first non-finite one on: one for each step. */
@@ -97,7 +82,7 @@ static bool none_finite_since(const struct query_metric *m)
 	return m->nonfinite > (uint64_t)m->last_step - (uint64_t)m->first_nonfinite_step;
 }
 
-static int alert_nonfinite(struct query_run *r, struct arena *a, const struct query_metric *m, struct err *err)
+static void alert_nonfinite(struct query_run *r, struct arena *a, const struct query_metric *m)
 {
 	const char *word = isnan(m->last) ? "NaN" : m->last > 0 ? "infinite" : "minus infinite";
 	long long first = m->first_nonfinite_step, last = m->last_step;
@@ -112,7 +97,7 @@ static int alert_nonfinite(struct query_run *r, struct arena *a, const struct qu
 		alert.text = arena_printf(a, "not finite from step %lld", first);
 	else
 		alert.text = arena_printf(a, "first not finite at step %lld, %s at step %lld", first, word, last);
-	return add_alert(r, a, &alert, err);
+	add_alert(r, a, &alert);
 }
 
 /* Ends well above both its first and its best value. */
@@ -127,7 +112,7 @@ static int take_spikes(const struct runs *o, struct db_rows *q)
 	struct query_run *r;
 	int rc = 0;
 
-	while (q && !rc && (rc = db_next(o->db, q, o->err)) > 0) {
+	while (q && (rc = db_next(o->db, q, o->err)) > 0) {
 		struct query_alert alert = { .kind = QUERY_ALERT_SPIKE, .kind_name = "spike",
 					     .key = db_text(o->a, q, COL_alerts_of_runs_name),
 					     .step = db_i64(q, COL_alerts_of_runs_step),
@@ -135,9 +120,7 @@ static int take_spikes(const struct runs *o, struct db_rows *q)
 
 		r = find_detail_run(o, q, COL_alerts_of_runs_place);
 		alert.text = arena_printf(o->a, "spike %.4g at step %lld", alert.value, (long long)alert.step);
-		rc = add_alert(r, o->a, &alert, o->err);
-		if (rc)
-			db_stop(q);
+		add_alert(r, o->a, &alert);
 	}
 	return rc;
 }
@@ -155,33 +138,31 @@ static int64_t last_good_step(const struct query_run *r)
 }
 
 /* Adds the alerts that follow from status and metrics. */
-static int make_alerts(struct query_run *r, struct arena *a, struct err *err)
+static void make_alerts(struct query_run *r, struct arena *a)
 {
 	int64_t step = last_good_step(r);
 	struct query_alert failed = { .kind = QUERY_ALERT_FAILED, .kind_name = "failed", .key = "", .step = step,
 				      .value = NAN };
 	size_t i;
-	int rc = 0;
 
 	if (!strcmp(r->status, "failed")) {
 		failed.text = step < 0 ? "failed" : arena_printf(a, "failed after step %lld", (long long)step);
-		rc = add_alert(r, a, &failed, err);
+		add_alert(r, a, &failed);
 	}
-	for (i = 0; i < r->metric_count && !rc; i++)
+	for (i = 0; i < r->metric_count; i++)
 		if (r->metrics[i].nonfinite && metric_is_loss(r->metrics[i].key))
-			rc = alert_nonfinite(r, a, &r->metrics[i], err);
-	for (i = 0; i < r->metric_count && !rc; i++) {
+			alert_nonfinite(r, a, &r->metrics[i]);
+	for (i = 0; i < r->metric_count; i++) {
 		const struct query_metric *m = &r->metrics[i];
 
 		if (has_diverged(m))
-			rc = add_alert(r, a, &(struct query_alert){
+			add_alert(r, a, &(struct query_alert){
 				.kind = QUERY_ALERT_DIVERGED, .kind_name = "diverged", .key = m->key,
 				.step = m->min_step,
 				.value = m->last,
 				.text = arena_printf(a, "diverged: %.4g after %.4g at step %lld", m->last, m->min,
-						     (long long)m->min_step) }, err);
+						     (long long)m->min_step) });
 	}
-	return rc;
 }
 
 static void read_run_row(struct db_rows *q, struct arena *a, struct query_run *r)
@@ -273,7 +254,7 @@ static int load_detail(struct runs *o, const struct detail_want *want)
 	for (i = 0; i < o->count && !rc; i++)
 		sort_details(&o->items[i]);
 	for (i = 0; i < o->count && !rc && want->parts & QUERY_ALERTS; i++)
-		rc = make_alerts(&o->items[i], o->a, o->err);
+		make_alerts(&o->items[i], o->a);
 	if (!rc)
 		rc = take_spikes(o, p.spikes);
 	for (i = 0; i < o->count && !rc; i++) {
@@ -289,8 +270,10 @@ int detail_load_all(struct db *d, const struct detail_want *want, struct arena *
 		    struct err *err)
 {
 	struct runs o = { .db = d, .a = a, .err = err, .items = ret->items, .count = ret->count };
-	int rc = array_of(&o.ids, want->ids, o.count) ? load_detail(&o, want) : err_nomem(err, NULL);
+	int rc;
 
+	array_of(&o.ids, want->ids, o.count);
+	rc = load_detail(&o, want);
 	buf_done(&o.ids);
 	buf_done(&o.keys);
 	return rc;
@@ -304,12 +287,12 @@ int detail_load(struct db *d, int64_t run_id, struct arena *a, struct query_run 
 
 int query_pairs_read(struct db *d, struct db_rows *q, struct arena *a, struct query_kvs *ret, struct err *err)
 {
-	int rc = 0;
+	int rc;
 
-	while (!rc && (rc = db_next(d, q, err)) > 0)
-		rc = db_push(q, a, &ret->items, &ret->count, err,
-			     (struct query_kv){ db_text(a, q, COL_environment_of_run_name),
-						db_text(a, q, COL_environment_of_run_value) });
+	while ((rc = db_next(d, q, err)) > 0)
+		list_push(a, &ret->items, &ret->count,
+			  (struct query_kv){ db_text(a, q, COL_environment_of_run_name),
+					     db_text(a, q, COL_environment_of_run_value) });
 	return rc;
 }
 
@@ -320,15 +303,15 @@ static int load_run_segments(struct db *d, int64_t id, struct arena *a, struct q
 	size_t i;
 	int rc = db_start(d, &q, DB_segment_list, err, "i", id);
 
-	while (!rc && (rc = db_next(d, q, err)) > 0)
-		rc = db_push(q, a, &r->segments, &r->segment_count, err,
-			     (struct query_segment){ .number = db_i32(q, COL_segment_list_number),
-						     .first_step = db_i64(q, COL_segment_list_first_step),
-						     .first_epoch = db_i64(q, COL_segment_list_first_epoch),
-						     .start_ms = db_time(q, COL_segment_list_start_ms),
-						     .end_ms = db_time(q, COL_segment_list_end_ms),
-						     .status = db_text(a, q, COL_segment_list_status),
-						     .world_size = db_i32(q, COL_segment_list_world_size) });
+	while (rc >= 0 && (rc = db_next(d, q, err)) > 0)
+		list_push(a, &r->segments, &r->segment_count,
+			  (struct query_segment){ .number = db_i32(q, COL_segment_list_number),
+						  .first_step = db_i64(q, COL_segment_list_first_step),
+						  .first_epoch = db_i64(q, COL_segment_list_first_epoch),
+						  .start_ms = db_time(q, COL_segment_list_start_ms),
+						  .end_ms = db_time(q, COL_segment_list_end_ms),
+						  .status = db_text(a, q, COL_segment_list_status),
+						  .world_size = db_i32(q, COL_segment_list_world_size) });
 	for (i = 0; i < r->segment_count && !rc; i++) {
 		struct query_segment *s = &r->segments[i];
 		struct query_kvs params = { 0 };
@@ -347,13 +330,13 @@ static int load_ranks(struct db *d, int64_t id, struct arena *a, struct query_ru
 	struct db_rows *q;
 	int rc = db_start(d, &q, DB_ranks_of_run, err, "i", id);
 
-	while (!rc && (rc = db_next(d, q, err)) > 0)
-		rc = db_push(q, a, &r->ranks, &r->rank_count, err,
-			     (struct query_rank){ .rank = db_i32(q, COL_ranks_of_run_rank),
-						  .segment = db_i32(q, COL_ranks_of_run_segment),
-						  .host = db_text(a, q, COL_ranks_of_run_host),
-						  .pid = db_i32(q, COL_ranks_of_run_pid),
-						  .last_record_ms = db_time(q, COL_ranks_of_run_last_ms) });
+	while (rc >= 0 && (rc = db_next(d, q, err)) > 0)
+		list_push(a, &r->ranks, &r->rank_count,
+			  (struct query_rank){ .rank = db_i32(q, COL_ranks_of_run_rank),
+					       .segment = db_i32(q, COL_ranks_of_run_segment),
+					       .host = db_text(a, q, COL_ranks_of_run_host),
+					       .pid = db_i32(q, COL_ranks_of_run_pid),
+					       .last_record_ms = db_time(q, COL_ranks_of_run_last_ms) });
 	return rc;
 }
 
@@ -362,11 +345,11 @@ static int load_problems(struct db *d, int64_t id, struct arena *a, struct query
 	struct db_rows *q;
 	int rc = db_start(d, &q, DB_problems_of_run, err, "i", id);
 
-	while (!rc && (rc = db_next(d, q, err)) > 0)
-		rc = db_push(q, a, &r->problems, &r->problem_count, err,
-			     (struct query_problem){ .time_ms = db_i64(q, COL_problems_of_run_time_ms),
-						     .text = db_text(a, q, COL_problems_of_run_text),
-						     .count = (uint64_t)db_i64(q, COL_problems_of_run_count) });
+	while (rc >= 0 && (rc = db_next(d, q, err)) > 0)
+		list_push(a, &r->problems, &r->problem_count,
+			  (struct query_problem){ .time_ms = db_i64(q, COL_problems_of_run_time_ms),
+						  .text = db_text(a, q, COL_problems_of_run_text),
+						  .count = (uint64_t)db_i64(q, COL_problems_of_run_count) });
 	return rc;
 }
 
@@ -402,8 +385,6 @@ static int add_log(struct db *d, int64_t run_id, struct overlay *o, struct arena
 	int64_t *sorted = arena_array(a, n ? n : 1, sizeof *sorted);
 
 	o->order = arena_array(a, n ? n : 1, sizeof *o->order);
-	if (!sorted || !o->order)
-		return err_nomem(err, NULL);
 	for (i = 0; i < n; i++)
 		o->order[i] = i;
 	qsort_r(o->order, n, sizeof *o->order, compare_overlay_ids, o->ids);
@@ -419,14 +400,10 @@ int detail_load_series(struct db *d, int64_t run_id, struct arena *a, struct que
 	size_t n = 0, i;
 	int rc = db_start(d, &q, DB_series_of_run, err, "i", run_id);
 
-	while (!rc && (rc = db_next(d, q, err)) > 0) {
+	while (rc >= 0 && (rc = db_next(d, q, err)) > 0) {
 		r->series = list_room(a, r->series, n, sizeof *r->series);
 		o.ids = list_room(a, o.ids, n, sizeof *o.ids);
 		o.sums = list_room(a, o.sums, n, sizeof *o.sums);
-		if (!r->series || !o.ids || !o.sums) {
-			db_stop(q);
-			return err_nomem(err, NULL);
-		}
 		o.ids[n] = db_i64(q, COL_series_of_run_id);
 		r->series[n] = (struct query_series){ .key = db_text(a, q, COL_series_of_run_name),
 						      .rank = db_i32(q, COL_series_of_run_rank),
@@ -435,7 +412,6 @@ int detail_load_series(struct db *d, int64_t run_id, struct arena *a, struct que
 		if (!o.sums[n].count)
 			sum_init(&o.sums[n]);
 		n++;
-		rc = 0;
 	}
 	o.n = n;
 	if (!rc && n)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* export_order.c: one cursor per series. Folded points are read from chunks window by window, the others are copied at
  * the start. Folding only appends, so a position in a series stays valid while points are folded. */
+#include "tracker/mem/mem.h"
 #include "web/store/read/export_order.h"
 
 #include <stdlib.h>
@@ -118,9 +119,8 @@ static int fill_window(struct export_order *a, struct arrival_line *l, struct db
 	if (rc)
 		return rc;
 	if (!l->window)
-		l->window = malloc((l->folded < WINDOW_POINTS ? (size_t)l->folded : WINDOW_POINTS) * sizeof *l->window);
+		l->window = mem_alloc((l->folded < WINDOW_POINTS ? (size_t)l->folded : WINDOW_POINTS) * sizeof *l->window);
 	l->count = l->at = 0;
-	rc = l->window ? 0 : err_nomem(err, NULL);
 	while (!rc && l->count < WINDOW_POINTS && l->taken < l->folded)
 		rc = take_chunks(l, d, err);
 	if (!given)
@@ -262,7 +262,7 @@ static int next_order(struct export_order *a, struct err *err)
 		a->order_at = db_i64(q, COL_arrival_next_id);
 		rc = order_open(&a->order, db_blob(q, COL_arrival_next_data), db_bytes(q, COL_arrival_next_data));
 		if (rc)
-			rc = rc == ERR_NOMEM ? err_nomem(err, NULL) : scan_damaged(err, "arrival", a->order_at);
+			rc = scan_damaged(err, "arrival", a->order_at);
 		else
 			rc = 1;
 		db_stop(q);
@@ -327,28 +327,20 @@ static int take_arrival_tail(void *arg, size_t at, const struct sum_point *point
 	a->tail_points += n;
 	if (a->tail_points > TAIL_POINTS_MAX)
 		return err_set(err, ERR_BUSY, "the run is written faster than it is folded: try again in a minute");
-	return tail_add(&a->lines[at].tail, points, n) ? err_nomem(err, NULL) : 0;
+	tail_add(&a->lines[at].tail, points, n);
+	return 0;
 }
 
 static int load_arrival_lines(struct export_order *a, struct db *d, struct export_order_part part, struct err *err)
 {
 	struct db_rows *q;
-	struct arrival_line *l;
 	int rc = db_start(d, &q, DB_series_of_part, err, "iii", a->run_id, (int64_t)part.rank, (int64_t)part.segment);
 
-	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		l = list_room(a->arena, a->lines, a->line_count, sizeof *a->lines);
-		if (l) {
-			a->lines = l;
-			l = &a->lines[a->line_count++];
-			*l = (struct arrival_line){ .id = db_i64(q, COL_series_of_part_id),
-						    .key = db_text(a->arena, q, COL_series_of_part_name),
-						    .folded = (uint64_t)db_i64(q, COL_series_of_part_count) };
-		}
-		rc = l && l->key ? 0 : err_nomem(err, NULL);
-		if (rc)
-			db_stop(q);
-	}
+	while (rc >= 0 && (rc = db_next(d, q, err)) > 0)
+		list_push(a->arena, &a->lines, &a->line_count,
+			  (struct arrival_line){ .id = db_i64(q, COL_series_of_part_id),
+						 .key = db_text(a->arena, q, COL_series_of_part_name),
+						 .folded = (uint64_t)db_i64(q, COL_series_of_part_count) });
 	return rc;
 }
 
@@ -362,12 +354,10 @@ static int load_arrival(struct export_order *a, struct db *d, const char *run, s
 	if (rc <= 0)
 		return rc ? rc : readers_missing(d, run, err);
 	rc = load_arrival_lines(a, d, part, err);
-	ids = rc ? NULL : arena_array(a->arena, a->line_count + 1, sizeof *ids);
-	a->heap = rc ? NULL : arena_array(a->arena, a->line_count + 1, sizeof *a->heap);
-	if (!rc && (!ids || !a->heap))
-		rc = err_nomem(err, NULL);
 	if (rc)
 		return rc;
+	ids = arena_array(a->arena, a->line_count + 1, sizeof *ids);
+	a->heap = arena_array(a->arena, a->line_count + 1, sizeof *a->heap);
 	for (i = 0; i < a->line_count; i++)
 		ids[i] = a->lines[i].id;
 	rc = scan_log(d, &(struct series_scan){ a->run_id, ids, a->line_count, take_arrival_tail, a }, err);
@@ -379,15 +369,13 @@ static int load_arrival(struct export_order *a, struct db *d, const char *run, s
 int export_order_open(struct export_order **ret, struct store *s, const char *run, struct export_order_part part,
 		      struct err *err)
 {
-	struct export_order *a = calloc(1, sizeof *a);
+	struct export_order *a = mem_zalloc(sizeof *a);
 	struct db *d;
 	int rc;
 
-	if (!a)
-		return err_nomem(err, NULL);
 	a->s = s;
 	a->arena = arena_new();
-	rc = a->arena ? readers_take(s, &d, err) : err_nomem(err, NULL);
+	rc = readers_take(s, &d, err);
 	if (!rc) {
 		rc = load_arrival(a, d, run, part, err);
 		readers_give(s, d);
@@ -427,10 +415,10 @@ int export_order_parts(struct store *s, const char *run, struct arena *a, struct
 	if (rc)
 		return rc;
 	rc = db_start(d, &q, DB_parts_of_run, err, "i", id);
-	while (!rc && (rc = db_next(d, q, err)) > 0)
-		rc = db_push(q, a, &list.items, &list.count, err,
-			     (struct export_order_part){ db_i32(q, COL_parts_of_run_rank),
-							 db_i32(q, COL_parts_of_run_segment) });
+	while (rc >= 0 && (rc = db_next(d, q, err)) > 0)
+		list_push(a, &list.items, &list.count,
+			  (struct export_order_part){ db_i32(q, COL_parts_of_run_rank),
+						      db_i32(q, COL_parts_of_run_segment) });
 	readers_give(s, d);
 	if (!rc)
 		*ret = list;

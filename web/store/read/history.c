@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* history.c: pages by (time, step, value). A heap keeps the smallest points after a place while chunks and log are
  * scanned; chunks that cannot have any are not read. */
+#include "tracker/mem/mem.h"
 #include "web/store/read/history.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "tracker/base/array.h"
 #include "web/store/points/scan.h"
 #include "web/store/read/read_inside.h"
 
@@ -102,30 +102,28 @@ static void narrow_history(struct heap *h)
 }
 
 /* Adds a point to the heap; a full heap replaces its largest. */
-static int put_history_point(struct heap *h, const struct sum_point *p)
+static void put_history_point(struct heap *h, const struct sum_point *p)
 {
 	size_t i;
 
 	if (h->count == h->max) {
 		if (compare_history_times(p, &h->points[0]) >= 0)
-			return 0;
+			return;
 		h->points[0] = *p;
 		sift_down(h, 0);
 		narrow_history(h);
-		return 0;
+		return;
 	}
-	if (!array_push(&h->points, &h->count, &h->cap, *p))
-		return ERR_NOMEM;
+	mem_push(&h->points, &h->count, &h->cap, *p);
 	if (h->count == h->max) {
 		for (i = h->max / 2; i-- > 0;)
 			sift_down(h, i);
 		narrow_history(h);
 	}
-	return 0;
 }
 
-static int take_history_points(struct heap *h, const struct series_select_series *s, const struct sum_point *p,
-			       size_t n, struct err *err)
+static void take_history_points(struct heap *h, const struct series_select_series *s, const struct sum_point *p,
+				size_t n)
 {
 	const struct history_place *after = &h->after;
 	size_t i;
@@ -135,10 +133,8 @@ static int take_history_points(struct heap *h, const struct series_select_series
 			continue;
 		if (after->begun && compare_history_points(&p[i], after->time_ms, after->step, after->value) < 0)
 			continue;
-		if (put_history_point(h, &p[i]))
-			return err_nomem(err, NULL);
+		put_history_point(h, &p[i]);
 	}
-	return 0;
 }
 
 static int take_history_chunk(void *arg, const struct chunk *c, struct err *err)
@@ -148,7 +144,8 @@ static int take_history_chunk(void *arg, const struct chunk *c, struct err *err)
 
 	if (chunk_points(c, room))
 		return scan_damaged(err, "a chunk of series", h->series->id);
-	return take_history_points(h, h->series, room, c->points, err);
+	take_history_points(h, h->series, room, c->points);
+	return 0;
 }
 
 struct log_arg {
@@ -161,7 +158,9 @@ static int take_history_log(void *arg, size_t at, const struct sum_point *points
 {
 	struct log_arg *l = arg;
 
-	return take_history_points(l->h, &l->run->series[l->order[at]], points, n, err);
+	(void)err;
+	take_history_points(l->h, &l->run->series[l->order[at]], points, n);
+	return 0;
 }
 
 static int compare_series_ids(const void *x, const void *y, void *series)
@@ -180,8 +179,6 @@ static int collect_history(struct db *d, struct heap *h, const struct series_sel
 	size_t i;
 	int rc = 0;
 
-	if (!ids || !l.order)
-		return err_nomem(err, NULL);
 	for (i = 0; i < run->count; i++)
 		l.order[i] = i;
 	qsort_r(l.order, run->count, sizeof *l.order, compare_series_ids, run->series);
@@ -198,7 +195,7 @@ static int collect_history(struct db *d, struct heap *h, const struct series_sel
 
 /* Cuts the page out of the sorted heap: without the points returned already and the extra one that shows there are
  * more. */
-static int cut_history_page(struct heap *h, struct history_sel *sel, struct arena *a, struct history_points *ret)
+static void cut_history_page(struct heap *h, struct history_sel *sel, struct arena *a, struct history_points *ret)
 {
 	struct history_place *place = &sel->place;
 	uint64_t skip = place->begun ? place->given : 0;
@@ -214,8 +211,6 @@ static int cut_history_page(struct heap *h, struct history_sel *sel, struct aren
 	n = h->count - from < sel->limit ? h->count - from : sel->limit;
 	ret->more = h->count - from > sel->limit;
 	ret->points = arena_array(a, n + 1, sizeof *ret->points);
-	if (!ret->points)
-		return ERR_NOMEM;
 	for (i = 0; i < n; i++) {
 		const struct sum_point *p = &h->points[from + i];
 
@@ -225,7 +220,6 @@ static int cut_history_page(struct heap *h, struct history_sel *sel, struct aren
 		place->given++;
 	}
 	ret->count = n;
-	return 0;
 }
 
 static int load_history(struct store *s, const char *run_id, const char *key, struct heap *h, struct err *err)
@@ -234,7 +228,7 @@ static int load_history(struct store *s, const char *run_id, const char *key, st
 	struct arena *a = arena_new();
 	struct series_select_run run;
 	struct db *d = NULL;
-	int rc = a ? readers_take(s, &d, err) : err_nomem(err, NULL);
+	int rc = readers_take(s, &d, err);
 
 	if (!rc)
 		rc = series_select_run(d, &(struct series_select_want){ &sel, run_id }, a, &run, err);
@@ -256,8 +250,8 @@ int history_page(struct store *s, struct history_sel *sel, struct arena *a, stru
 	if (place->begun)
 		h.window.min_time = (double)(place->time_ms - 1) / 1e3;
 	rc = load_history(s, sel->run, sel->key, &h, err);
-	if (!rc && cut_history_page(&h, sel, a, ret))
-		rc = err_nomem(err, NULL);
+	if (!rc)
+		cut_history_page(&h, sel, a, ret);
 	free(h.points);
 	return rc;
 }
@@ -292,10 +286,8 @@ int history_sample(struct store *s, const struct history_sample *sel, struct are
 	struct heap h = { .max = SIZE_MAX, .window = { sel->from, sel->to, -INFINITY, INFINITY, 0 } };
 	int rc = load_history(s, sel->run, sel->key, &h, err);
 
-	if (!rc) {
+	if (!rc)
 		*ret = (struct history_points){ .points = arena_array(a, sel->n + 1, sizeof *ret->points) };
-		rc = ret->points ? 0 : err_nomem(err, NULL);
-	}
 	if (!rc && h.count) {
 		qsort(h.points, h.count, sizeof *h.points, compare_history_steps);
 		ret->count = spread_points(h.points, h.count, sel->n, ret->points);

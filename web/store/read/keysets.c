@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* keysets.c: sets of keys by content, the set of each requested run, and the names of keys. */
+#include "tracker/mem/mem.h"
 #include "web/store/read/keysets.h"
 
 #include <pthread.h>
@@ -12,13 +13,8 @@ static int read_name_rows(struct db *d, struct db_rows *q, const struct key_name
 {
 	int rc;
 
-	while ((rc = db_next(d, q, err)) > 0) {
-		rc = k->fn(k->arg, (size_t)db_i64(q, COL_key_names_place) - 1, db_str(q, COL_key_names_name));
-		if (rc) {
-			db_stop(q);
-			break;
-		}
-	}
+	while ((rc = db_next(d, q, err)) > 0)
+		k->fn(k->arg, (size_t)db_i64(q, COL_key_names_place) - 1, db_str(q, COL_key_names_name));
 	return rc;
 }
 
@@ -30,7 +26,7 @@ int key_names_read(struct db *d, const struct key_names *k, struct err *err)
 
 	if (!k->n)
 		return 0;
-	rc = array_of(&list, k->ids, k->n) ? db_start(d, &q, DB_key_names, err, "t", list.data) : err_nomem(err, NULL);
+	rc = db_start(d, &q, DB_key_names, err, "t", array_of(&list, k->ids, k->n));
 	if (!rc)
 		rc = read_name_rows(d, q, k, err);
 	buf_done(&list);
@@ -55,17 +51,12 @@ struct keysets {
 
 struct keysets *keysets_new(void)
 {
-	struct keysets *k = calloc(1, sizeof *k);
+	struct keysets *k = mem_zalloc(sizeof *k);
 
-	if (!k)
-		return NULL;
 	pthread_mutex_init(&k->lock, NULL);
 	k->sets = map_new(sizeof(struct keyset *));
 	k->runs = map_new(sizeof(struct keyset_seen));
-	if (k->sets && k->runs)
-		return k;
-	keysets_free(k);
-	return NULL;
+	return k;
 }
 
 static void release_keyset(struct keyset *s)
@@ -89,21 +80,18 @@ void keysets_free(struct keysets *k)
 {
 	if (!k)
 		return;
-	if (k->sets && k->runs)
-		forget_keysets(k);
+	forget_keysets(k);
 	map_free(k->sets);
 	map_free(k->runs);
 	pthread_mutex_destroy(&k->lock);
 	free(k);
 }
 
-/* Makes a set of these ids with one user; NULL when out of memory. */
+/* Makes a set of these ids with one user. */
 static struct keyset *make_set(const struct buf *ids)
 {
-	struct keyset *s = malloc(sizeof *s + ids->len);
+	struct keyset *s = mem_alloc(sizeof *s + ids->len);
 
-	if (!s)
-		return NULL;
 	s->count = ids->len / sizeof s->ids[0];
 	s->users = 1;
 	if (ids->len)
@@ -111,20 +99,14 @@ static struct keyset *make_set(const struct buf *ids)
 	return s;
 }
 
-/* Finds or adds the set of these ids and adds a user; NULL when out of memory. Under the lock. */
+/* Finds or adds the set of these ids and adds a user. Under the lock. */
 static struct keyset *intern_keyset(struct keysets *k, const struct buf *ids)
 {
 	const char *bytes = ids->len ? ids->data : "";
-	struct keyset **slot = map_get(k->sets, bytes, ids->len), *s;
+	struct keyset **slot = map_put(k->sets, bytes, ids->len);
 
-	if (!slot) {
-		s = make_set(ids);
-		slot = s ? map_put(k->sets, bytes, ids->len) : NULL;
-		if (!slot) {
-			free(s);
-			return NULL;
-		}
-		*slot = s;
+	if (!*slot) {
+		*slot = make_set(ids);
 		k->bytes += ids->len;
 	}
 	(*slot)->users++;
@@ -141,8 +123,8 @@ static struct keyset *remember_keyset(struct keysets *k, int64_t run, uint64_t r
 	if (k->bytes > BYTES_MAX || map_count(k->runs) > RUNS_MAX)
 		forget_keysets(k);
 	s = intern_keyset(k, ids);
-	seen = s ? map_put(k->runs, &run, sizeof run) : NULL;
-	if (seen && seen->rev <= rev)
+	seen = map_put(k->runs, &run, sizeof run);
+	if (seen->rev <= rev)
 		*seen = (struct keyset_seen){ rev, s };
 	pthread_mutex_unlock(&k->lock);
 	return s;
@@ -199,14 +181,11 @@ static int take_known_keysets(struct keyset_taking *t)
 {
 	struct db_rows *q;
 	struct buf list;
-	const char *runs = array_of(&list, t->w->runs, t->w->count);
-	int rc = runs ? db_start(t->d, &q, DB_run_revs, t->err, "t", runs) : err_nomem(t->err, NULL);
+	int rc = db_start(t->d, &q, DB_run_revs, t->err, "t", array_of(&list, t->w->runs, t->w->count));
 	size_t i;
 
-	while (!rc && (rc = db_next(t->d, q, t->err)) > 0) {
+	while (rc >= 0 && (rc = db_next(t->d, q, t->err)) > 0)
 		t->revs[db_i64(q, COL_run_revs_place) - 1] = db_i64(q, COL_run_revs_rev);
-		rc = 0;
-	}
 	buf_done(&list);
 	for (i = 0; i < t->w->count && !rc; i++) {
 		t->sets[i] = find_known_keyset(t->k, t->w->runs[i], (uint64_t)t->revs[i]);
@@ -236,7 +215,7 @@ static int read_missing_ids(struct keyset_taking *t, struct db_rows *q)
 	return rc;
 }
 
-static int remember_missing_keysets(struct keyset_taking *t)
+static void remember_missing_keysets(struct keyset_taking *t)
 {
 	struct buf *ids = t->ids;
 	size_t i;
@@ -246,32 +225,27 @@ static int remember_missing_keysets(struct keyset_taking *t)
 			continue;
 		if (ids->len)
 			qsort(ids->data, ids->len / sizeof(int64_t), sizeof(int64_t), compare_ids);
-		t->sets[i] = buf_failed(ids) ? NULL
-					     : remember_keyset(t->k, t->w->runs[i], (uint64_t)t->revs[i], ids);
-		if (!t->sets[i])
-			return err_nomem(t->err, NULL);
+		t->sets[i] = remember_keyset(t->k, t->w->runs[i], (uint64_t)t->revs[i], ids);
 		ids++;
 	}
-	return 0;
 }
 
 static int take_missing_keysets(struct keyset_taking *t)
 {
 	struct db_rows *q;
 	struct buf list;
-	const char *runs = array_of(&list, t->missing, t->missing_count);
 	size_t i;
 	int rc;
 
-	t->ids = calloc(t->missing_count, sizeof *t->ids);
-	for (i = 0; t->ids && i < t->missing_count; i++)
+	t->ids = mem_array(t->missing_count, sizeof *t->ids);
+	for (i = 0; i < t->missing_count; i++)
 		buf_init(&t->ids[i], SIZE_MAX);
-	rc = runs && t->ids ? db_start(t->d, &q, DB_metric_keys_of_runs, t->err, "t", runs) : err_nomem(t->err, NULL);
+	rc = db_start(t->d, &q, DB_metric_keys_of_runs, t->err, "t", array_of(&list, t->missing, t->missing_count));
 	if (!rc)
 		rc = read_missing_ids(t, q);
 	if (!rc)
-		rc = remember_missing_keysets(t);
-	for (i = 0; t->ids && i < t->missing_count; i++)
+		remember_missing_keysets(t);
+	for (i = 0; i < t->missing_count; i++)
 		buf_done(&t->ids[i]);
 	free(t->ids);
 	buf_done(&list);
@@ -285,9 +259,9 @@ int keysets_take(struct keysets *k, struct db *d, const struct keysets_want *w, 
 	int rc;
 
 	memset(ret, 0, w->count * sizeof(struct keyset *));
-	t.revs = calloc(w->count + 1, sizeof *t.revs);
-	t.missing = calloc(w->count + 1, sizeof *t.missing);
-	rc = t.revs && t.missing ? take_known_keysets(&t) : err_nomem(err, NULL);
+	t.revs = mem_array(w->count + 1, sizeof *t.revs);
+	t.missing = mem_array(w->count + 1, sizeof *t.missing);
+	rc = take_known_keysets(&t);
 	if (!rc && t.missing_count)
 		rc = take_missing_keysets(&t);
 	for (i = 0; i < w->count && rc; i++)

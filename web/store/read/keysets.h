@@ -15,7 +15,7 @@ struct keyset {
 	int64_t ids[];	/* of keys, ascending */
 };
 
-struct keysets *keysets_new(void);    /* NULL when out of memory */
+struct keysets *keysets_new(void);
 void keysets_free(struct keysets *k); /* NULL is fine */
 
 /* Call at the start of a snapshot. Drops all sets if the rows come from another database than before (a standby that
@@ -32,9 +32,8 @@ struct keysets_want {
 int keysets_take(struct keysets *k, struct db *d, const struct keysets_want *w, struct keyset **ret, struct err *err);
 void keysets_give(struct keysets *k, struct keyset *s);
 
-/* Looks up the names of keys by id. Private to web/store. */
-/* Returns 0 to continue; anything else ends key_names_read and is its result. name is borrowed. */
-typedef int key_names_fn(void *arg, size_t at, const char *name);
+/* Looks up the names of keys by id. name is borrowed. Private to web/store. */
+typedef void key_names_fn(void *arg, size_t at, const char *name);
 
 struct key_names {
 	const int64_t *ids;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* metric_select.c: counts keys by id, and loads the summaries of the wanted ones. Knows neither filter nor order. */
+#include "tracker/mem/mem.h"
 #include "web/store/read/read_inside.h"
 
 #include <stdlib.h>
@@ -35,26 +36,21 @@ static struct metric_select_key *find_chosen_key(struct metric_select *c, int64_
 {
 	struct metric_select_key *k = map_put(c->keys, &id, sizeof id);
 
-	if (k)
-		k->id = id;
+	k->id = id;
 	return k;
 }
 
 static int mark_requested_metrics(struct metric_select *c, struct db *d, const struct query_runs_opts *o,
 				  struct err *err)
 {
-	struct metric_select_key *k;
 	int64_t id;
 	size_t i;
 	int rc = 0;
 
 	for (i = 0; i < o->metric_count && rc >= 0; i++) {
 		rc = db_int(d, &id, DB_key_by_name, err, "t", o->metrics[i]);
-		k = rc > 0 ? find_chosen_key(c, id) : NULL;
-		if (rc > 0 && !k)
-			rc = err_nomem(err, NULL);
-		if (k)
-			k->asked = true;
+		if (rc > 0)
+			find_chosen_key(c, id)->asked = true;
 	}
 	return rc < 0 ? rc : 0;
 }
@@ -65,59 +61,46 @@ struct key_use {
 	uint32_t runs;
 };
 
-static int count_key_use(struct map *uses, const struct keyset *set)
+static void count_key_use(struct map *uses, const struct keyset *set)
 {
 	struct key_use *u = map_put(uses, &set, sizeof set);
 
-	if (!u)
-		return ERR_NOMEM;
 	u->set = set;
 	u->runs++;
-	return 0;
 }
 
-static int count_key_set(struct metric_select *c, const struct key_use *u, struct err *err)
+static void count_key_set(struct metric_select *c, const struct key_use *u)
 {
-	struct metric_select_key *k;
 	size_t i;
 
-	for (i = 0; i < u->set->count; i++) {
-		k = find_chosen_key(c, u->set->ids[i]);
-		if (!k)
-			return err_nomem(err, NULL);
-		k->runs += u->runs;
-	}
-	return 0;
+	for (i = 0; i < u->set->count; i++)
+		find_chosen_key(c, u->set->ids[i])->runs += u->runs;
 }
 
 /* Counts the runs of each key, set by set. */
-static int count_keys(struct metric_select *c, struct keyset *const *sets, size_t n, struct err *err)
+static void count_keys(struct metric_select *c, struct keyset *const *sets, size_t n)
 {
 	struct map *uses = map_new(sizeof(struct key_use));
-	bool full = !uses;
 	size_t i;
-	int rc;
 
-	for (i = 0; i < n && !full; i++)
-		full = count_key_use(uses, sets[i]);
-	rc = full ? err_nomem(err, NULL) : 0;
-	for (i = 0; !rc && i < map_count(uses); i++)
-		rc = count_key_set(c, map_at(uses, i), err);
+	for (i = 0; i < n; i++)
+		count_key_use(uses, sets[i]);
+	for (i = 0; i < map_count(uses); i++)
+		count_key_set(c, map_at(uses, i));
 	map_free(uses);
-	return rc;
 }
 
 static int count_key_runs(struct metric_select *c, struct keysets *keysets, struct db *d,
 			  const struct metric_select_list *l, struct err *err)
 {
-	struct keyset **sets = calloc(l->run_count + 1, sizeof(struct keyset *));
+	struct keyset **sets = mem_array(l->run_count + 1, sizeof(struct keyset *));
 	size_t i;
-	int rc = sets ? keysets_renew(keysets, d, err) : err_nomem(err, NULL);
+	int rc = keysets_renew(keysets, d, err);
 
 	if (!rc)
 		rc = keysets_take(keysets, d, &(struct keysets_want){ l->runs, l->run_count }, sets, err);
 	if (!rc) {
-		rc = count_keys(c, sets, l->run_count, err);
+		count_keys(c, sets, l->run_count);
 		for (i = 0; i < l->run_count; i++)
 			keysets_give(keysets, sets[i]);
 	}
@@ -125,46 +108,40 @@ static int count_key_runs(struct metric_select *c, struct keysets *keysets, stru
 	return rc;
 }
 
-static int take_chosen_name(void *arg, size_t at, const char *name)
+static void take_chosen_name(void *arg, size_t at, const char *name)
 {
 	struct metric_select *c = arg;
 	struct metric_select_key *k = map_at(c->keys, at);
 
 	k->name = map_text(c->keys, name);
-	k->watched = k->name && metric_is_loss(k->name);
-	return k->name ? 0 : ERR_NOMEM;
+	k->watched = metric_is_loss(k->name);
 }
 
 static int name_chosen_keys(struct metric_select *c, struct db *d, struct err *err)
 {
 	size_t n = map_count(c->keys), i;
-	int64_t *ids = calloc(n + 1, sizeof *ids);
+	int64_t *ids = mem_array(n + 1, sizeof *ids);
 	int rc;
 
-	if (!ids)
-		return err_nomem(err, NULL);
 	for (i = 0; i < n; i++)
 		ids[i] = ((struct metric_select_key *)map_at(c->keys, i))->id;
 	rc = key_names_read(d, &(struct key_names){ ids, n, take_chosen_name, c }, err);
 	free(ids);
-	return rc == ERR_NOMEM ? err_nomem(err, NULL) : rc;
+	return rc;
 }
 
 /* Lists the keys whose summaries are loaded. */
-static int list_wanted_metrics(struct metric_select *c, struct err *err)
+static void list_wanted_metrics(struct metric_select *c)
 {
 	size_t n = map_count(c->keys), i;
 
-	c->wanted = calloc(n + 1, sizeof(struct metric_select_key *));
-	if (!c->wanted)
-		return err_nomem(err, NULL);
+	c->wanted = mem_array(n + 1, sizeof(struct metric_select_key *));
 	for (i = 0; i < n; i++) {
 		struct metric_select_key *k = map_at(c->keys, i);
 
 		if (k->name && (k->asked || k->watched))
 			c->wanted[c->wanted_count++] = k;
 	}
-	return 0;
 }
 
 int metric_select_begin(struct metric_select *c, struct keysets *sets, struct db *d, const struct metric_select_list *l,
@@ -174,8 +151,6 @@ int metric_select_begin(struct metric_select *c, struct keysets *sets, struct db
 	int rc;
 
 	c->keys = map_new(sizeof(struct metric_select_key));
-	if (!c->keys)
-		return err_nomem(err, NULL);
 	rc = mark_requested_metrics(c, d, l->o, err);
 	if (!rc && l->keys)
 		rc = count_key_runs(c, sets, d, l, err);
@@ -184,7 +159,9 @@ int metric_select_begin(struct metric_select *c, struct keysets *sets, struct db
 	for (i = 0; i < map_count(c->keys); i++)
 		have += ((struct metric_select_key *)map_at(c->keys, i))->runs > 0;
 	c->all = l->o->metrics_max ? have <= l->o->metrics_max : !l->o->some_metrics;
-	return rc ? rc : list_wanted_metrics(c, err);
+	if (!rc)
+		list_wanted_metrics(c);
+	return rc;
 }
 
 void metric_select_end(struct metric_select *c)
@@ -235,23 +212,18 @@ static int compare_key_names(const void *x, const void *y)
 	return strcmp(((const struct query_key_runs *)x)->key, ((const struct query_key_runs *)y)->key);
 }
 
-int metric_select_keys(const struct metric_select *c, struct arena *a, struct query_runs *ret, struct err *err)
+void metric_select_keys(const struct metric_select *c, struct arena *a, struct query_runs *ret)
 {
 	size_t i;
 
 	ret->keys = arena_array(a, map_count(c->keys) + 1, sizeof *ret->keys);
-	if (!ret->keys)
-		return err_nomem(err, NULL);
 	for (i = 0; i < map_count(c->keys); i++) {
 		const struct metric_select_key *k = map_at(c->keys, i);
 
 		if (!k->runs || !k->name)
 			continue;
-		ret->keys[ret->key_count] = (struct query_key_runs){ arena_strdup(a, k->name), k->runs };
-		if (!ret->keys[ret->key_count++].key)
-			return err_nomem(err, NULL);
+		ret->keys[ret->key_count++] = (struct query_key_runs){ arena_strdup(a, k->name), k->runs };
 	}
 	if (ret->key_count)
 		qsort(ret->keys, ret->key_count, sizeof *ret->keys, compare_key_names);
-	return 0;
 }

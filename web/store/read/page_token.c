@@ -74,10 +74,10 @@ uint32_t page_token_plan(const struct query_runs_opts *o)
 const char *page_token_write(const struct page_token_search *s, const struct page_token_place *p, struct arena *a)
 {
 	struct buf b;
-	char *token = NULL;
+	char *token;
 	size_t i;
 
-	buf_init(&b, 1 << 16);
+	buf_init(&b, SIZE_MAX);
 	buf_add(&b, &s->plan, 4);
 	for (i = 0; i < s->key_count; i++) {
 		const struct filter_value *v = &p->keys[i];
@@ -90,10 +90,8 @@ const char *page_token_write(const struct page_token_search *s, const struct pag
 	}
 	buf_add(&b, &p->start_ms, 8);
 	buf_add(&b, p->uuid, 32);
-	if (!buf_failed(&b))
-		token = arena_alloc(a, 2 * b.len + 1);
-	if (token)
-		text_hex(token, b.data, b.len);
+	token = arena_alloc(a, 2 * b.len + 1);
+	text_hex(token, b.data, b.len);
 	buf_done(&b);
 	return token;
 }

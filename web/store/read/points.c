@@ -2,6 +2,7 @@
 /* points.c: raw points in order. Each refill takes a new snapshot and finds its position by (series, step, number of
  * points of that step already returned). Points are never removed, so that position stays valid while points are
  * folded. */
+#include "tracker/mem/mem.h"
 #include "web/store/read/points.h"
 
 #include <inttypes.h>
@@ -33,19 +34,16 @@ struct points_cursor {
 
 static const char *const *copy_list(struct arena *a, const char *const *list, size_t n)
 {
-	const char **copy = arena_array(a, n ? n : 1, sizeof *copy);
+	const char **copy = arena_array(a, n, sizeof *copy);
 	size_t i;
 
-	for (i = 0; copy && i < n; i++) {
+	for (i = 0; i < n; i++)
 		copy[i] = arena_strdup(a, list[i]);
-		if (!copy[i])
-			return NULL;
-	}
 	return copy;
 }
 
 /* Stable merge sort: points of one step stay in order of arrival. */
-static int sort_steps(struct sum_point *p, size_t n)
+static void sort_steps(struct sum_point *p, size_t n)
 {
 	struct sum_point *spare, *from = p, *to;
 	size_t width, i, a, b, out;
@@ -53,10 +51,8 @@ static int sort_steps(struct sum_point *p, size_t n)
 	for (i = 1; i < n && p[i - 1].step <= p[i].step; i++)
 		;
 	if (i >= n)
-		return 0;
-	spare = malloc(n * sizeof *spare);
-	if (!spare)
-		return ERR_NOMEM;
+		return;
+	spare = mem_alloc(n * sizeof *spare);
 	to = spare;
 	for (width = 1; width < n; width *= 2) {
 		for (i = 0; i < n; i += 2 * width) {
@@ -71,7 +67,6 @@ static int sort_steps(struct sum_point *p, size_t n)
 	if (from != p)
 		memcpy(p, from, n * sizeof *p);
 	free(spare);
-	return 0;
 }
 
 struct tail_scan {
@@ -86,11 +81,13 @@ static int take_tail_points(void *arg, size_t at, const struct sum_point *points
 	size_t i;
 
 	(void)at;
+	(void)err;
 	for (i = 0; i < n; i++) {
 		t->back = t->back || points[i].step < t->last_step;
 		t->last_step = points[i].step > t->last_step ? points[i].step : t->last_step;
 	}
-	return tail_add(&t->c->buffer, points, n) ? err_nomem(err, NULL) : 0;
+	tail_add(&t->c->buffer, points, n);
+	return 0;
 }
 
 static int take_tail_copy(void *arg, size_t at, const struct sum_point *points, size_t n, struct err *err)
@@ -98,7 +95,9 @@ static int take_tail_copy(void *arg, size_t at, const struct sum_point *points, 
 	struct points_cursor *c = arg;
 
 	(void)at;
-	return tail_add(&c->buffer, points, n) ? err_nomem(err, NULL) : 0;
+	(void)err;
+	tail_add(&c->buffer, points, n);
+	return 0;
 }
 
 /* Drops points before the cursor, outside the range or hidden; the buffer is sorted. */
@@ -137,7 +136,8 @@ static int take_cursor_chunk(struct points_cursor *c, const struct chunks *w, st
 
 	if (chunk_open(&k, w->data, w->bytes) || chunk_points(&k, room))
 		return scan_damaged(err, "chunk", w->id);
-	return tail_add(&c->buffer, room, k.points) ? err_nomem(err, NULL) : 0;
+	tail_add(&c->buffer, room, k.points);
+	return 0;
 }
 
 static int load_ordered(struct points_cursor *c, struct db *d, struct err *err)
@@ -194,11 +194,11 @@ static int load_cursor_series(struct points_cursor *c, struct db *d, struct err 
 	} else if (!rc) {
 		rc = load_ordered(c, d, err);
 	}
-	if (!rc && sort_steps(c->buffer.points, c->buffer.count))
-		rc = err_nomem(err, NULL);
-	if (!rc)
-		trim_cursor_points(c);
-	return rc;
+	if (rc)
+		return rc;
+	sort_steps(c->buffer.points, c->buffer.count);
+	trim_cursor_points(c);
+	return 0;
 }
 
 static void next_cursor_series(struct points_cursor *c)
@@ -211,17 +211,13 @@ static void next_cursor_series(struct points_cursor *c)
 }
 
 /* Copies the texts of rows, which outlive the run. */
-static int keep_texts(struct points_cursor *c)
+static void keep_texts(struct points_cursor *c)
 {
 	size_t i;
 
 	c->run.name = arena_strdup(c->sel_arena, c->run.name);
-	for (i = 0; i < c->run.count; i++) {
+	for (i = 0; i < c->run.count; i++)
 		c->run.series[i].key = map_text(c->texts, c->run.series[i].key);
-		if (!c->run.series[i].key)
-			return ERR_NOMEM;
-	}
-	return c->run.name ? 0 : ERR_NOMEM;
 }
 
 /* 1: there is a run, 0: no more. */
@@ -232,16 +228,13 @@ static int next_cursor_run(struct points_cursor *c, struct db *d, struct err *er
 	for (; c->run_at < c->sel.run_count; c->run_at++) {
 		arena_free(c->run_arena);
 		c->run_arena = arena_new();
-		if (!c->run_arena)
-			return err_nomem(err, NULL);
 		rc = series_select_run(d, &(struct series_select_want){ &c->sel, c->sel.runs[c->run_at] }, c->run_arena,
 				       &c->run, err);
 		if (rc < 0)
 			return rc;
 		if (!rc || !c->run.count)
 			continue;
-		if (keep_texts(c))
-			return err_nomem(err, NULL);
+		keep_texts(c);
 		c->run_loaded = true;
 		c->series_at = (size_t)-1;
 		next_cursor_series(c);
@@ -375,23 +368,17 @@ static int open_at_token(struct points_cursor *c, const char *token, struct err 
 int points_open(struct points_cursor **ret, struct store *s, const struct points_sel *sel, const char *token,
 		struct err *err)
 {
-	struct points_cursor *c = calloc(1, sizeof *c);
+	struct points_cursor *c = mem_zalloc(sizeof *c);
 	int rc = 0;
 
-	if (!c)
-		return err_nomem(err, NULL);
 	c->s = s;
 	c->sel = *sel;
 	c->step = sel->from_step;
 	c->texts = map_new(1);
 	c->sel_arena = arena_new();
-	if (c->sel_arena && c->texts) {
-		c->sel.runs = copy_list(c->sel_arena, sel->runs, sel->run_count);
-		c->sel.keys = sel->keys ? copy_list(c->sel_arena, sel->keys, sel->key_count) : NULL;
-	}
-	if (!c->sel_arena || !c->texts || !c->sel.runs || (sel->keys && !c->sel.keys))
-		rc = err_nomem(err, NULL);
-	if (!rc && token && *token)
+	c->sel.runs = copy_list(c->sel_arena, sel->runs, sel->run_count);
+	c->sel.keys = sel->keys ? copy_list(c->sel_arena, sel->keys, sel->key_count) : NULL;
+	if (token && *token)
 		rc = open_at_token(c, token, err);
 	if (rc) {
 		points_close(c);

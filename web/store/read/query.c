@@ -12,19 +12,15 @@
 
 #define CHANGES_MAX 1000
 
-/* Experiments by number; NULL when out of memory. */
+/* Experiments by number. */
 static struct map *map_experiment_ids(const struct query_experiments *list, const int64_t *ids)
 {
 	struct map *m = map_new(sizeof(struct query_experiment *));
 	size_t i;
 
-	for (i = 0; m && i < list->count; i++) {
+	for (i = 0; i < list->count; i++) {
 		struct query_experiment **e = map_put(m, &ids[i], sizeof ids[i]);
 
-		if (!e) {
-			map_free(m);
-			return NULL;
-		}
 		*e = &list->items[i];
 	}
 	return m;
@@ -37,10 +33,9 @@ static int count_experiment_runs(struct db *d, struct query_experiments *list, c
 	struct query_experiment **e;
 	struct db_rows *q;
 	int64_t id;
-	int rc = known ? db_start(d, &q, DB_experiment_counts, err, "") : err_nomem(err, NULL);
+	int rc = db_start(d, &q, DB_experiment_counts, err, "");
 
-	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		rc = 0;
+	while (rc >= 0 && (rc = db_next(d, q, err)) > 0) {
 		id = db_i64(q, COL_experiment_counts_experiment_id);
 		e = map_get(known, &id, sizeof id);
 		if (!e)
@@ -63,17 +58,15 @@ static int list_experiment_rows(struct db *d, enum db_query which, struct arena 
 	struct db_rows *q;
 	int rc = db_start(d, &q, which, err, "");
 
-	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		rc = db_push(q, a, &ids, &n, err, db_i64(q, COL_experiment_list_id));
-		if (!rc)
-			rc = db_push(q, a, &ret->items, &ret->count, err,
-				     (struct query_experiment){
-					     .id = db_text(a, q, COL_experiment_list_id),
-					     .name = db_text(a, q, COL_experiment_list_name),
-					     .created_ms = db_i64(q, COL_experiment_list_created_ms),
-					     .changed_ms = db_i64(q, COL_experiment_list_created_ms),
-					     .description = db_text(a, q, COL_experiment_list_description),
-					     .archived = db_i64(q, COL_experiment_list_archived) != 0 });
+	while (rc >= 0 && (rc = db_next(d, q, err)) > 0) {
+		list_push(a, &ids, &n, db_i64(q, COL_experiment_list_id));
+		list_push(a, &ret->items, &ret->count,
+			  (struct query_experiment){ .id = db_text(a, q, COL_experiment_list_id),
+						     .name = db_text(a, q, COL_experiment_list_name),
+						     .created_ms = db_i64(q, COL_experiment_list_created_ms),
+						     .changed_ms = db_i64(q, COL_experiment_list_created_ms),
+						     .description = db_text(a, q, COL_experiment_list_description),
+						     .archived = db_i64(q, COL_experiment_list_archived) != 0 });
 	}
 	return rc ? rc : count_experiment_runs(d, ret, ids, err);
 }
@@ -230,8 +223,6 @@ static int load_changes(struct changes_load *l, struct arena *a, struct query_ch
 	struct db_rows *q;
 	int rc;
 
-	if (!ids)
-		return err_nomem(err, NULL);
 	rc = db_start(d, &q, DB_changes_since, err, "i", (int64_t)l->since);
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
 		rc = 0;
@@ -287,8 +278,6 @@ int query_changes(struct store *s, const char *since, struct arena *a, struct qu
 	if (rc < 0)
 		return rc;
 	c.token = arena_printf(a, "%s-%llu", ours, (unsigned long long)l.rev);
-	if (!c.token)
-		return err_nomem(err, NULL);
 	*ret = c;
 	return 0;
 }
@@ -304,8 +293,8 @@ static int load_key_names(struct db *d, enum db_query which, int64_t experiment,
 	struct db_rows *q;
 	int rc = db_start(d, &q, which, NULL, "x", experiment);
 
-	while (!rc && (rc = db_next(d, q, NULL)) > 0)
-		rc = db_push(q, a, &l->items, &l->count, NULL, db_text(a, q, COL_keys_of_params_name));
+	while (rc >= 0 && (rc = db_next(d, q, NULL)) > 0)
+		list_push(a, &l->items, &l->count, db_text(a, q, COL_keys_of_params_name));
 	return rc;
 }
 

@@ -43,7 +43,7 @@ void metric_select_list_wanted(const struct metric_select *c, struct buf *b);
 void metric_select_trim(const struct metric_select *c, struct query_run *r);
 
 /* Lists every key that any of the runs has, with the number of runs that have it, sorted. */
-int metric_select_keys(const struct metric_select *c, struct arena *a, struct query_runs *ret, struct err *err);
+void metric_select_keys(const struct metric_select *c, struct arena *a, struct query_runs *ret);
 
 /* Converts a stored summary to a metric of a run; key is borrowed. */
 void metric_of(struct query_metric *m, const char *key, const struct sum *s);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* run_params.c: reads the rows of all runs by one query, chooses keys, then lists each run's pairs. */
-#include "tracker/base/array.h"
+#include "tracker/mem/mem.h"
 #include "web/store/read/read_inside.h"
 
 #include <stdlib.h>
@@ -34,48 +34,31 @@ struct params {
 	struct err *err;
 };
 
-static struct params_cell *new_param_cell(struct params *p)
-{
-	if (!array_reserve(&p->cells, &p->cell_cap, p->cell_count + 1))
-		return NULL;
-	return &p->cells[p->cell_count++];
-}
-
-static int take_param_row(struct params *p, struct db_rows *q)
+static void take_param_row(struct params *p, struct db_rows *q)
 {
 	int64_t id = db_i64(q, COL_param_ids_of_runs_key_id);
 	const char *value = db_str(q, COL_param_ids_of_runs_value);
 	struct params_key *k = map_put(p->keys, &id, sizeof id);
-	struct params_cell *cell = k ? new_param_cell(p) : NULL;
+	struct params_cell cell = { .run = (size_t)db_i64(q, COL_param_ids_of_runs_place) - 1, .key = k };
 
-	if (!cell)
-		return err_nomem(p->err, NULL);
 	k->id = id;
 	k->runs++;
 	/* similar runs share most of their texts */
-	cell->run = (size_t)db_i64(q, COL_param_ids_of_runs_place) - 1;
-	cell->key = k;
-	cell->value = k->first && !strcmp(k->first, value) ? k->first : arena_strdup(p->a, value);
-	if (!cell->value)
-		return err_nomem(p->err, NULL);
+	cell.value = k->first && !strcmp(k->first, value) ? k->first : arena_strdup(p->a, value);
 	if (!k->first)
-		k->first = cell->value;
-	k->differs = k->differs || cell->value != k->first;
-	return 0;
+		k->first = cell.value;
+	k->differs = k->differs || cell.value != k->first;
+	mem_push(&p->cells, &p->cell_count, &p->cell_cap, cell);
 }
 
 static int read_runs_params(struct params *p, const int64_t *ids, size_t n)
 {
 	struct db_rows *q;
 	struct buf list;
-	int rc = array_of(&list, ids, n) ? db_start(p->d, &q, DB_param_ids_of_runs, p->err, "t", list.data)
-					 : err_nomem(p->err, NULL);
+	int rc = db_start(p->d, &q, DB_param_ids_of_runs, p->err, "t", array_of(&list, ids, n));
 
-	while (!rc && (rc = db_next(p->d, q, p->err)) > 0) {
-		rc = take_param_row(p, q);
-		if (rc)
-			db_stop(q);
-	}
+	while (rc >= 0 && (rc = db_next(p->d, q, p->err)) > 0)
+		take_param_row(p, q);
 	buf_done(&list);
 	return rc;
 }
@@ -89,16 +72,13 @@ static size_t find_named_param(const struct query_runs_opts *o, const char *name
 	return i;
 }
 
-static int take_param_name(void *arg, size_t at, const char *name)
+static void take_param_name(void *arg, size_t at, const char *name)
 {
 	struct params *p = arg;
 	struct params_key *k = map_at(p->keys, at);
 
 	k->name = arena_strdup(p->a, name);
-	if (!k->name)
-		return err_nomem(p->err, NULL);
 	k->named = find_named_param(p->o, k->name);
-	return 0;
 }
 
 static int name_param_keys(struct params *p, size_t run_count)
@@ -106,8 +86,6 @@ static int name_param_keys(struct params *p, size_t run_count)
 	size_t n = map_count(p->keys), i;
 	int64_t *ids = arena_array(p->a, n + 1, sizeof *ids);
 
-	if (!ids)
-		return err_nomem(p->err, NULL);
 	for (i = 0; i < n; i++) {
 		struct params_key *k = map_at(p->keys, i);
 
@@ -129,13 +107,11 @@ static int compare_param_choice(const void *x, const void *y)
 }
 
 /* Marks the keys to send. */
-static int choose_params(struct params *p, bool *ret_left_out)
+static void choose_params(struct params *p, bool *ret_left_out)
 {
 	size_t n = map_count(p->keys), most = p->o->params_max, i, named = 0;
-	struct params_key **list = calloc(n + 1, sizeof *list);
+	struct params_key **list = mem_array(n + 1, sizeof *list);
 
-	if (!list)
-		return err_nomem(p->err, NULL);
 	for (i = 0; i < n; i++) {
 		struct params_key *k = map_at(p->keys, i);
 
@@ -148,7 +124,6 @@ static int choose_params(struct params *p, bool *ret_left_out)
 		list[i]->chosen = true;
 	*ret_left_out = named > most;
 	free(list);
-	return 0;
 }
 
 static int compare_param_keys(const void *x, const void *y)
@@ -157,7 +132,7 @@ static int compare_param_keys(const void *x, const void *y)
 }
 
 /* Makes the list of each run of its chosen keys. */
-static int give_param_lists(struct params *p, struct query_runs *ret)
+static void give_param_lists(struct params *p, struct query_runs *ret)
 {
 	struct query_run *r;
 	size_t i;
@@ -168,8 +143,6 @@ static int give_param_lists(struct params *p, struct query_runs *ret)
 		r = &ret->items[i];
 		r->params = arena_array(p->a, r->param_count + 1, sizeof *r->params);
 		r->param_count = 0;
-		if (!r->params)
-			return err_nomem(p->err, NULL);
 	}
 	for (i = 0; i < p->cell_count; i++) {
 		r = &ret->items[p->cells[i].run];
@@ -181,23 +154,20 @@ static int give_param_lists(struct params *p, struct query_runs *ret)
 		if (ret->items[i].param_count)
 			qsort(ret->items[i].params, ret->items[i].param_count, sizeof(struct query_kv),
 			      compare_param_keys);
-	return 0;
 }
 
 int run_params_load(struct db *d, const struct metric_select_list *l, struct arena *a, struct query_runs *ret,
 		    struct err *err)
 {
 	struct params p = { .d = d, .o = l->o, .a = a, .keys = map_new(sizeof(struct params_key)), .err = err };
-	int rc = p.keys ? 0 : err_nomem(p.err, NULL);
+	int rc = read_runs_params(&p, l->runs, ret->count);
 
 	if (!rc)
-		rc = read_runs_params(&p, l->runs, ret->count);
-	if (!rc)
 		rc = name_param_keys(&p, ret->count);
-	if (!rc)
-		rc = choose_params(&p, &ret->params_left_out);
-	if (!rc)
-		rc = give_param_lists(&p, ret);
+	if (!rc) {
+		choose_params(&p, &ret->params_left_out);
+		give_param_lists(&p, ret);
+	}
 	free(p.cells);
 	map_free(p.keys);
 	return rc;

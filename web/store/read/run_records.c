@@ -11,11 +11,11 @@ static int load_console_parts(struct db *d, int64_t id, struct arena *a, struct 
 	struct db_rows *q;
 	int rc = db_start(d, &q, DB_console_parts, err, "i", id);
 
-	while (!rc && (rc = db_next(d, q, err)) > 0)
-		rc = db_push(q, a, &c->parts, &c->part_count, err,
-			     (struct run_records_part){ db_i32(q, COL_console_parts_rank),
-							db_i32(q, COL_console_parts_segment),
-							db_i64(q, COL_console_parts_lines) });
+	while (rc >= 0 && (rc = db_next(d, q, err)) > 0)
+		list_push(a, &c->parts, &c->part_count,
+			  (struct run_records_part){ db_i32(q, COL_console_parts_rank),
+						     db_i32(q, COL_console_parts_segment),
+						     db_i64(q, COL_console_parts_lines) });
 	return rc;
 }
 
@@ -45,36 +45,31 @@ struct console_lines {
 	size_t search_len;
 };
 
-static int keep_line(struct console_lines *l, const struct console_line *line, int64_t number, int64_t time_ms)
+static void keep_line(struct console_lines *l, const struct console_line *line, int64_t number, int64_t time_ms)
 {
 	struct run_records_console *c = l->c;
 	char *text = arena_alloc(l->a, line->text.len + 1);
 
 	c->lines = list_room(l->a, c->lines, c->line_count, sizeof *c->lines);
-	if (!c->lines || !text)
-		return ERR_NOMEM;
 	memcpy(text, line->text.at, line->text.len);
 	c->lines[c->line_count++] = (struct run_records_line){
 		.number = number, .time_ms = time_ms + line->ms, .stream = line->stream, .again = line->again,
 		.text = text, .text_len = line->text.len,
 	};
-	return 0;
 }
 
-static int take_line_row(struct console_lines *l, int64_t number, int64_t time_ms, struct event_span bytes)
+static void take_line_row(struct console_lines *l, int64_t number, int64_t time_ms, struct event_span bytes)
 {
 	const struct run_records_console_opts *o = l->o;
 	struct console_line line;
-	int rc = 0;
 
 	if (o->search && !memmem(bytes.at, (size_t)(bytes.end - bytes.at), o->search, l->search_len))
-		return 0;
-	for (; !rc && l->c->line_count < o->limit && console_next(&bytes, &line) > 0; number++) {
+		return;
+	for (; l->c->line_count < o->limit && console_next(&bytes, &line) > 0; number++) {
 		if (number < l->from || (o->search && !memmem(line.text.at, line.text.len, o->search, l->search_len)))
 			continue;
-		rc = keep_line(l, &line, number, time_ms);
+		keep_line(l, &line, number, time_ms);
 	}
-	return rc;
 }
 
 static struct event_span row_bytes(struct db_rows *q)
@@ -114,15 +109,13 @@ static int load_console_lines(struct db *d, int64_t id, struct console_lines *l,
 	struct db_rows *q;
 	int rc = db_start(d, &q, DB_console_from, err, "iiii", id, (int64_t)p->rank, (int64_t)p->segment, l->from);
 
-	while (!rc && l->c->line_count < l->o->limit && (rc = db_next(d, q, err)) > 0) {
-		rc = take_line_row(l, db_i64(q, COL_console_from_first_line), db_i64(q, COL_console_from_time_ms),
-				   row_bytes(q));
-		if (rc)
-			return db_no_memory(q, err);
+	while (rc >= 0 && l->c->line_count < l->o->limit && (rc = db_next(d, q, err)) > 0) {
+		take_line_row(l, db_i64(q, COL_console_from_first_line), db_i64(q, COL_console_from_time_ms),
+			      row_bytes(q));
 		if (l->c->line_count == l->o->limit)
 			db_stop(q);
 	}
-	return rc;
+	return rc < 0 ? rc : 0;
 }
 
 static int load_console(struct db *d, int64_t id, struct console_lines *l, struct err *err)
@@ -170,11 +163,11 @@ int run_records_codes(struct store *s, const char *run, struct arena *a, struct 
 	if (rc)
 		return rc;
 	rc = db_start(d, &q, DB_code_of_run, err, "i", id);
-	while (!rc && (rc = db_next(d, q, err)) > 0)
-		rc = db_push(q, a, &list.items, &list.count, err,
-			     (struct run_records_code){ db_i32(q, COL_code_of_run_segment),
-							db_text(a, q, COL_code_of_run_name),
-							db_text(a, q, COL_code_of_run_text) });
+	while (rc >= 0 && (rc = db_next(d, q, err)) > 0)
+		list_push(a, &list.items, &list.count,
+			  (struct run_records_code){ db_i32(q, COL_code_of_run_segment),
+						     db_text(a, q, COL_code_of_run_name),
+						     db_text(a, q, COL_code_of_run_text) });
 	readers_give(s, d);
 	*ret = list;
 	return rc;
@@ -191,11 +184,11 @@ int run_records_files(struct store *s, const char *run, struct arena *a, struct 
 	if (rc)
 		return rc;
 	rc = db_start(d, &q, DB_files_of_run, err, "i", id);
-	while (!rc && (rc = db_next(d, q, err)) > 0)
-		rc = db_push(q, a, &list.items, &list.count, err,
-			     (struct run_records_file){ db_text(a, q, COL_files_of_run_name),
-							db_text(a, q, COL_files_of_run_sha256),
-							db_i64(q, COL_files_of_run_bytes) });
+	while (rc >= 0 && (rc = db_next(d, q, err)) > 0)
+		list_push(a, &list.items, &list.count,
+			  (struct run_records_file){ db_text(a, q, COL_files_of_run_name),
+						     db_text(a, q, COL_files_of_run_sha256),
+						     db_i64(q, COL_files_of_run_bytes) });
 	readers_give(s, d);
 	*ret = list;
 	return rc;
@@ -223,8 +216,8 @@ int run_records_alerts(struct store *s, const char *run, struct arena *a, struct
 	if (rc)
 		return rc;
 	rc = db_start(d, &q, DB_told_of_run, err, "i", id);
-	while (!rc && (rc = db_next(d, q, err)) > 0)
-		rc = db_push(q, a, &list.items, &list.count, err, read_alert(q, a));
+	while (rc >= 0 && (rc = db_next(d, q, err)) > 0)
+		list_push(a, &list.items, &list.count, read_alert(q, a));
 	readers_give(s, d);
 	*ret = list;
 	return rc;
@@ -242,7 +235,7 @@ static bool is_media_hidden(int64_t hide_step, int64_t hide_epoch, const char *k
 }
 
 /* Each row is one step of a key in one segment. */
-static int add_media_key(struct media_list *l, struct db_rows *q, struct arena *a, struct err *err)
+static void add_media_key(struct media_list *l, struct db_rows *q, struct arena *a)
 {
 	const char *name = db_str(q, COL_media_keys_name);
 	enum media_kind kind = (enum media_kind)db_i32(q, COL_media_keys_kind);
@@ -250,18 +243,15 @@ static int add_media_key(struct media_list *l, struct db_rows *q, struct arena *
 	struct media_key *last = l->key_count ? &l->keys[l->key_count - 1] : NULL;
 
 	if (is_media_hidden(db_i64(q, COL_media_keys_hide_step), db_i64(q, COL_media_keys_hide_epoch), name, step))
-		return 0;
+		return;
 	if (!last || strcmp(last->key, name) || last->kind != kind) {
 		l->keys = list_room(a, l->keys, l->key_count, sizeof *l->keys);
-		if (!l->keys)
-			return err_nomem(err, NULL);
 		last = &l->keys[l->key_count++];
 		*last = (struct media_key){ db_text(a, q, COL_media_keys_name), kind, 0, step, step };
 	}
 	last->count += number;
 	last->first_step = step < last->first_step ? step : last->first_step;
 	last->last_step = step > last->last_step ? step : last->last_step;
-	return 0;
 }
 
 static int load_media_keys(struct db *d, int64_t id, struct arena *a, struct media_list *l, struct err *err)
@@ -269,11 +259,8 @@ static int load_media_keys(struct db *d, int64_t id, struct arena *a, struct med
 	struct db_rows *q;
 	int rc = db_start(d, &q, DB_media_keys, err, "i", id);
 
-	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		rc = add_media_key(l, q, a, err);
-		if (rc)
-			db_stop(q);
-	}
+	while (rc >= 0 && (rc = db_next(d, q, err)) > 0)
+		add_media_key(l, q, a);
 	return rc;
 }
 
@@ -281,14 +268,18 @@ static struct event_span copy_media_bytes(struct arena *a, const void *bytes, si
 {
 	unsigned char *to = arena_alloc(a, n ? n : 1);
 
-	if (to && n)
+	if (n)
 		memcpy(to, bytes, n);
-	return (struct event_span){ to, to ? to + n : NULL };
+	return (struct event_span){ to, to + n };
 }
 
-static struct stored_media read_media_row(struct db_rows *q, struct arena *a)
+static void add_media_item(struct media_list *l, struct db_rows *q, struct arena *a)
 {
-	return (struct stored_media){
+	struct stored_media *m;
+
+	l->items = list_room(a, l->items, l->count, sizeof *l->items);
+	m = &l->items[l->count++];
+	*m = (struct stored_media){
 		.id = db_i64(q, COL_media_of_run_id), .key = db_text(a, q, COL_media_of_run_name),
 		.digest = db_text(a, q, COL_media_of_run_digest),
 		.kind = (enum media_kind)db_i32(q, COL_media_of_run_kind), .rank = db_i32(q, COL_media_of_run_rank),
@@ -313,14 +304,15 @@ static int read_media_rows(const struct media_rows *r, struct media_list *l, str
 	struct db_rows *q = r->q;
 	int rc = 0;
 
-	while (!rc && l->count < o->limit && (rc = db_next(r->d, q, err)) > 0) {
-		rc = 0;
+	while (l->count < o->limit && (rc = db_next(r->d, q, err)) > 0) {
 		if (o->hidden ||
 		    !is_media_hidden(db_i64(q, COL_media_of_run_hide_step), db_i64(q, COL_media_of_run_hide_epoch),
 				     db_str(q, COL_media_of_run_name), db_i64(q, COL_media_of_run_step)))
-			rc = db_push(q, r->a, &l->items, &l->count, err, read_media_row(q, r->a));
-		if (l->count == o->limit)
+			add_media_item(l, q, r->a);
+		if (l->count == o->limit) {
 			db_stop(q);
+			return 0;
+		}
 	}
 	return rc;
 }
@@ -360,7 +352,7 @@ int media_get(struct store *s, const struct media_ref *of, struct arena *a, stru
 	if (!rc && (rc = db_next(d, q, err)) > 0) {
 		*ret = copy_media_bytes(a, db_blob(q, COL_media_content_bytes), db_bytes(q, COL_media_content_bytes));
 		db_stop(q);
-		rc = ret->at ? 0 : err_nomem(err, NULL);
+		rc = 0;
 	} else if (!rc) {
 		rc = err_set(err, ERR_NOENT, "the run has no media with that digest");
 	}
@@ -368,9 +360,13 @@ int media_get(struct store *s, const struct media_ref *of, struct arena *a, stru
 	return rc;
 }
 
-static struct stored_media read_part_row(struct db_rows *q, struct arena *a)
+static void add_part_item(struct media_list *l, struct db_rows *q, struct arena *a)
 {
-	return (struct stored_media){
+	struct stored_media *m;
+
+	l->items = list_room(a, l->items, l->count, sizeof *l->items);
+	m = &l->items[l->count++];
+	*m = (struct stored_media){
 		.id = db_i64(q, COL_media_of_part_id),
 		.key = db_text(a, q, COL_media_of_part_name),
 		.step = db_i64(q, COL_media_of_part_step),
@@ -393,11 +389,8 @@ int media_of_part(struct store *s, const struct media_part *part, struct arena *
 		return rc;
 	rc = db_start(d, &q, DB_media_of_part, err, "iiiii", id, (int64_t)part->rank, (int64_t)part->segment,
 		      part->after, INT64_C(0) + PART_ROWS);
-	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		rc = db_push(q, a, &l.items, &l.count, err, read_part_row(q, a));
-		if (!rc && !l.items[l.count - 1].content.at)
-			rc = db_no_memory(q, err);
-	}
+	while (rc >= 0 && (rc = db_next(d, q, err)) > 0)
+		add_part_item(&l, q, a);
 	readers_give(s, d);
 	if (!rc)
 		*ret = l;

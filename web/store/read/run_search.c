@@ -4,7 +4,7 @@
  * page are loaded completely. Points are never read. */
 #include <stdlib.h>
 
-#include "tracker/base/array.h"
+#include "tracker/mem/mem.h"
 #include "web/store/base/parts.h"
 #include "web/store/read/page_token.h"
 #include "web/store/read/read_inside.h"
@@ -42,31 +42,26 @@ static bool is_shown_run(const struct query_runs_opts *o, bool deleted)
 	return o->only_deleted ? deleted : !deleted || o->with_deleted;
 }
 
-static int keep_search_row(struct run_search *s, const struct columns_row *r)
+static void keep_search_row(struct run_search *s, const struct columns_row *r)
 {
-	return array_push(&s->rows, &s->row_count, &s->row_cap, r) ? 0 : err_nomem(s->err, NULL);
+	mem_push(&s->rows, &s->row_count, &s->row_cap, r);
 }
 
-static int add_search_row(struct run_search *s, struct db_rows *q)
+static void add_search_row(struct run_search *s, struct db_rows *q)
 {
 	struct columns_row *r = arena_alloc(s->a, sizeof *r);
 
-	if (!r || !columns_read_row(q, s->a, r))
-		return err_nomem(s->err, NULL);
-	return is_shown_run(s->o, r->deleted) ? keep_search_row(s, r) : 0;
+	columns_read_row(q, s->a, r);
+	if (is_shown_run(s->o, r->deleted))
+		keep_search_row(s, r);
 }
 
 static int read_search_rows(struct run_search *s, struct db_rows *q)
 {
 	int rc;
 
-	while ((rc = db_next(s->d, q, s->err)) > 0) {
-		rc = add_search_row(s, q);
-		if (rc) {
-			db_stop(q);
-			break;
-		}
-	}
+	while ((rc = db_next(s->d, q, s->err)) > 0)
+		add_search_row(s, q);
 	return rc;
 }
 
@@ -175,7 +170,7 @@ static int load_search_rows(struct run_search *s, struct store *store)
 	const struct columns_mark *marks;
 	const struct columns_row *base;
 	size_t count, i;
-	int rc = ids ? experiment_ids(s, ids) : err_nomem(s->err, NULL);
+	int rc = experiment_ids(s, ids);
 
 	if (!rc && s->o->ids)
 		return load_named(s, ids);
@@ -185,11 +180,11 @@ static int load_search_rows(struct run_search *s, struct store *store)
 		return rc;
 	base = columns_rows(s->columns, &count);
 	marks = columns_marks(s->columns);
-	for (i = 0; i < count && !rc; i++)
+	for (i = 0; i < count; i++)
 		if (!marks[i].gone && is_shown_run(s->o, marks[i].deleted) &&
 		    (!has_experiments(s->o) || wanted_experiment(ids, s->o->experiment_count, marks[i].experiment_id)))
-			rc = keep_search_row(s, &base[i]);
-	return rc;
+			keep_search_row(s, &base[i]);
+	return 0;
 }
 
 static int compare_text_cut(const struct run_search *s, const struct filter_value *a, const struct filter_value *b,
@@ -295,17 +290,14 @@ static size_t page_limit(const struct run_search *s)
 	return limit < LIMIT_MAX ? limit : LIMIT_MAX;
 }
 
-static int make_hits(struct run_search *s, size_t room)
+static void make_hits(struct run_search *s, size_t room)
 {
 	size_t fields = filter_field_count(s->f), i;
 
-	s->hits = calloc(room, sizeof *s->hits);
-	s->values = calloc(room * fields + 1, sizeof *s->values);
-	if (!s->hits || !s->values)
-		return err_nomem(s->err, NULL);
+	s->hits = mem_array(room, sizeof *s->hits);
+	s->values = mem_array(room * fields + 1, sizeof *s->values);
 	for (i = 0; i < room; i++)
 		s->hits[i].values = s->values + i * fields;
-	return 0;
 }
 
 static const struct run_hit *find_worst(const struct run_search *s)
@@ -369,10 +361,10 @@ static int select_hits(struct run_search *s)
 	size_t want = page_limit(s) + 1, room = 2 * want + 4096, i;
 	const struct run_hit *worst = NULL; /* the last hit of a full page */
 	bool hit;
-	int rc;
+	int rc = 0;
 
 	room = room > s->row_count ? s->row_count + 1 : room;
-	rc = make_hits(s, room);
+	make_hits(s, room);
 	for (i = 0; i < s->row_count && !rc; i++) {
 		struct run_hit *h = &s->hits[s->hit_count];
 
@@ -430,7 +422,7 @@ static int load_runs(struct run_search *s, const int64_t *ids, struct arena *a, 
 	if (!rc && some)
 		rc = run_params_load(s->d, &list, a, ret, s->err);
 	if (!rc && o->with_keys)
-		rc = metric_select_keys(&chosen, a, ret, s->err);
+		metric_select_keys(&chosen, a, ret);
 	ret->metrics_left_out = o->metrics_max && !chosen.all;
 	metric_select_end(&chosen);
 	return rc;
@@ -449,8 +441,6 @@ static int load_page(struct run_search *s, struct arena *a, struct query_runs *r
 		last = hit_place(s, &s->hits[limit - 1]);
 		ret->next_page_token = page_token_write(&s->token, &last, a);
 	}
-	if (!ids || !ret->items || (s->hit_count > limit && !ret->next_page_token))
-		return err_nomem(s->err, NULL);
 	for (i = 0; i < ret->count; i++)
 		ids[i] = s->hits[i].row->id;
 	give_columns(s);
@@ -480,11 +470,11 @@ int query_runs(struct store *store, const struct query_runs_opts *o, struct aren
 	struct run_search s = { .o = o, .a = arena_new(), .keysets = store->keysets, .err = err };
 	struct query_runs page = { 0 };
 	struct db_rows *rev;
-	int rc = s.a ? 0 : err_nomem(s.err, NULL);
+	int rc;
 
-	if (!rc && o->mlflow)
+	if (o->mlflow)
 		rc = filter_parse_mlflow(&s.f, s.a, o->mlflow, err);
-	else if (!rc)
+	else
 		rc = filter_parse(&s.f, s.a, o->filter, o->order_by, err);
 	if (!rc)
 		rc = read_search_token(&s);

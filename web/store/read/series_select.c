@@ -10,44 +10,23 @@ struct picker {
 	struct arena *arena;
 	struct series_select_run *r;
 	struct hide_list hides;
-	size_t cap;
 	struct err *err;
 };
 
-static int room_for_one(struct picker *p)
-{
-	struct series_select_run *r = p->r;
-	struct series_select_series *grown;
-
-	if (r->count < p->cap)
-		return 0;
-	p->cap = p->cap ? p->cap * 2 : 16;
-	grown = arena_array(p->arena, p->cap, sizeof *grown);
-	if (!grown)
-		return err_nomem(p->err, NULL);
-	if (r->count)
-		memcpy(grown, r->series, r->count * sizeof *grown);
-	r->series = grown;
-	return 0;
-}
-
 /* Adds the series of a row if its rank is selected. */
-static int add_picked_series(struct picker *p, struct db_rows *q)
+static void add_picked_series(struct picker *p, struct db_rows *q)
 {
 	const char *key = db_str(q, COL_series_of_run_name), *last;
 	struct series_select_run *r = p->r;
 	struct series_select_series *s;
 
 	if (p->sel->rank != POINTS_ALL_RANKS && p->sel->rank != db_i32(q, COL_series_of_run_rank))
-		return 0;
-	if (room_for_one(p))
-		return ERR_NOMEM;
+		return;
+	r->series = list_room(p->arena, r->series, r->count, sizeof *r->series);
 	s = &r->series[r->count];
 	s->id = db_i64(q, COL_series_of_run_id);
 	last = r->count ? r->series[r->count - 1].key : "";
 	s->key = r->count && !strcmp(last, key) ? last : arena_strdup(p->arena, key);
-	if (!s->key)
-		return ERR_NOMEM;
 	s->rank = db_i32(q, COL_series_of_run_rank);
 	s->segment = db_i32(q, COL_series_of_run_segment);
 	s->hide = p->sel->all_segments ? HIDE_NONE : hide_from(hide_get(&p->hides, s->segment), key);
@@ -55,18 +34,14 @@ static int add_picked_series(struct picker *p, struct db_rows *q)
 	s->ordered = db_i32(q, COL_series_of_run_ordered);
 	s->chunks = db_i64(q, COL_series_of_run_chunks);
 	r->count++;
-	return 0;
 }
 
 static int take_picked_series(struct picker *p, struct db_rows *q)
 {
-	int rc = 0;
+	int rc;
 
-	while (!rc && (rc = db_next(p->d, q, p->err)) > 0) {
-		rc = add_picked_series(p, q);
-		if (rc)
-			db_stop(q);
-	}
+	while ((rc = db_next(p->d, q, p->err)) > 0)
+		add_picked_series(p, q);
 	return rc;
 }
 
@@ -85,8 +60,6 @@ static int load_picked_keys(struct picker *p)
 	struct db_rows *q;
 	int rc = 0;
 
-	if (!keys)
-		return err_nomem(p->err, NULL);
 	memcpy(keys, p->sel->keys, n * sizeof *keys);
 	qsort(keys, n, sizeof *keys, compare_picked_keys);
 	for (i = 0; !rc && i < n; i++) {

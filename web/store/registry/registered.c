@@ -74,10 +74,10 @@ static int rows_model_aliases(struct db *d, int64_t id, struct arena *a, struct 
 	struct db_rows *q;
 	int rc = db_start(d, &q, DB_registered_aliases, err, "i", id);
 
-	while (!rc && (rc = db_next(d, q, err)) > 0)
-		rc = db_push(q, a, &m->aliases, &m->alias_count, err,
-			     (struct registered_alias){ db_text(a, q, COL_registered_aliases_alias),
-							db_i64(q, COL_registered_aliases_version) });
+	while (rc >= 0 && (rc = db_next(d, q, err)) > 0)
+		list_push(a, &m->aliases, &m->alias_count,
+			  (struct registered_alias){ db_text(a, q, COL_registered_aliases_alias),
+						     db_i64(q, COL_registered_aliases_version) });
 	return rc;
 }
 
@@ -87,8 +87,8 @@ static int rows_model_latest(struct db *d, int64_t id, struct arena *a, struct r
 	size_t i;
 	int rc = db_start(d, &q, DB_version_latest, err, "i", id);
 
-	while (!rc && (rc = db_next(d, q, err)) > 0)
-		rc = db_push(q, a, &m->latest, &m->latest_count, err, rows_version(a, q));
+	while (rc >= 0 && (rc = db_next(d, q, err)) > 0)
+		list_push(a, &m->latest, &m->latest_count, rows_version(a, q));
 	for (i = 0; i < m->latest_count && !rc; i++)
 		rc = rows_version_tags(d, id, a, &m->latest[i], err);
 	return rc;
@@ -187,8 +187,6 @@ static int fill_registered_hit(struct registry_search *s, struct registered_hit 
 	int rc = 0;
 
 	h->values = arena_array(s->a, n + 1, sizeof *h->values);
-	if (!h->values)
-		return err_nomem(s->err, NULL);
 	for (i = 0; i < n && !rc; i++) {
 		const struct filter_field *ff = filter_field(s->f, i);
 
@@ -238,8 +236,8 @@ static int load_registered_hits(struct registry_search *s)
 	struct db_rows *q;
 	int rc = db_start(s->d, &q, s->versions ? DB_version_rows : DB_registered_rows, s->err, "");
 
-	while (!rc && (rc = db_next(s->d, q, s->err)) > 0)
-		rc = db_push(q, s->a, &s->hits, &s->count, s->err, read_registered_hit(s, q));
+	while (rc >= 0 && (rc = db_next(s->d, q, s->err)) > 0)
+		list_push(s->a, &s->hits, &s->count, read_registered_hit(s, q));
 	for (i = 0; i < s->count && !rc; i++) {
 		if (s->hits[i].prompt && !prompts)
 			continue;
@@ -290,8 +288,6 @@ static int copy_out_model(struct registry_search *s, const struct registered_hit
 	ret->tag_count = 0;
 	ret->name = arena_strdup(a, h->m.name);
 	ret->description = arena_strdup(a, h->m.description);
-	if (!ret->name || !ret->description)
-		return err_nomem(s->err, NULL);
 	return rows_model_parts(s->d, h->id, a, ret, s->err);
 }
 
@@ -306,8 +302,8 @@ static int copy_out_version(struct registry_search *s, const struct registered_h
 	ret->tags = NULL;
 	ret->tag_count = 0;
 	for (i = 0; i < sizeof texts / sizeof texts[0]; i++)
-		if (*texts[i] && !(*texts[i] = arena_strdup(a, *texts[i])))
-			return err_nomem(s->err, NULL);
+		if (*texts[i])
+			*texts[i] = arena_strdup(a, *texts[i]);
 	return rows_version_tags(s->d, h->id, a, ret, s->err);
 }
 
@@ -329,7 +325,7 @@ static int turn_to_place(struct registry_search *s, struct arena *a, struct regi
 	p->from = p->from < s->count ? p->from : s->count;
 	p->count = s->count - p->from < s->o->limit ? s->count - p->from : s->o->limit;
 	p->next = p->from + p->count < s->count ? list_token_write(a, made_for, p->from + p->count) : NULL;
-	return p->from + p->count < s->count && !p->next ? err_nomem(s->err, NULL) : 0;
+	return 0;
 }
 
 /* Fills a list of registered models, or of versions. */
@@ -349,8 +345,6 @@ static int copy_out_page(struct registry_search *s, struct arena *a, void *ret)
 	else
 		*models = (struct registered_models){ arena_array(a, p.count + 1, sizeof *models->items), p.count,
 						      p.next };
-	if (s->versions ? !versions->items : !models->items)
-		return err_nomem(s->err, NULL);
 	for (i = 0; i < p.count && !rc; i++)
 		rc = s->versions ? copy_out_version(s, &s->hits[p.from + i], a, &versions->items[i])
 				 : copy_out_model(s, &s->hits[p.from + i], a, &models->items[i]);
@@ -364,7 +358,7 @@ static int run_search(struct store *store, struct registry_search *s, struct are
 	int rc;
 
 	s->a = arena_new();
-	rc = s->a ? filter_parse_mlflow(&s->f, s->a, &text, s->err) : err_nomem(s->err, NULL);
+	rc = filter_parse_mlflow(&s->f, s->a, &text, s->err);
 	if (!rc)
 		rc = readers_take(store, &s->d, s->err);
 	if (!rc) {
@@ -402,18 +396,14 @@ int registered_versions_search(struct store *store, const struct registered_opts
 }
 
 /* Keeps the aliases of the version. */
-static int keep_aliases(const struct registered_model *m, struct arena *a, struct registered_version *v,
-			struct err *err)
+static void keep_aliases(const struct registered_model *m, struct arena *a, struct registered_version *v)
 {
 	size_t i;
 
 	v->aliases = arena_array(a, m->alias_count + 1, sizeof *v->aliases);
-	if (!v->aliases)
-		return err_nomem(err, NULL);
 	for (i = 0; i < m->alias_count; i++)
 		if (m->aliases[i].version == v->version)
 			v->aliases[v->alias_count++] = m->aliases[i].alias;
-	return 0;
 }
 
 static int find_registered_model(struct db *d, const char *name, struct arena *a, struct registered_model *m,
@@ -431,7 +421,7 @@ static int find_registered_model(struct db *d, const char *name, struct arena *a
 	db_stop(q);
 	rc = rows_model_parts(d, id, a, m, err);
 	for (i = 0; i < m->latest_count && !rc; i++)
-		rc = keep_aliases(m, a, &m->latest[i], err);
+		keep_aliases(m, a, &m->latest[i]);
 	return rc;
 }
 
@@ -466,7 +456,9 @@ static int find_version(struct db *d, const struct registered_version_name *of, 
 	rc = rows_version_tags(d, id, a, v, err);
 	if (!rc)
 		rc = rows_model_aliases(d, id, a, &m, err);
-	return rc ? rc : keep_aliases(&m, a, v, err);
+	if (!rc)
+		keep_aliases(&m, a, v);
+	return rc;
 }
 
 int registered_version_get(struct store *s, const struct registered_version_name *of, struct arena *a,

@@ -9,25 +9,21 @@
 #include "web/store/write/change.h"
 
 /* Copy of every kind: puts struct registry_op into c->op.more. */
-static int registry_copy(struct change *c, const struct ingest_op *op, struct err *err)
+static void registry_copy(struct change *c, const struct ingest_op *op)
 {
 	const struct registry_op *from = op->more;
 	struct arena *a = c->in.arena;
 	struct registry_op *to = arena_alloc(a, sizeof *to);
-	bool failed = !to;
 
-	if (to) {
-		*to = *from;
-		to->name = change_dup(a, from->name, &failed);
-		to->text = change_dup(a, from->text, &failed);
-		to->source = change_dup(a, from->source, &failed);
-		to->location = change_dup(a, from->location, &failed);
-		to->run = change_dup(a, from->run, &failed);
-		to->run_link = change_dup(a, from->run_link, &failed);
-		to->tags = change_dup_pairs(a, from->tags, from->tag_count, &failed);
-	}
+	*to = *from;
+	to->name = change_dup(a, from->name);
+	to->text = change_dup(a, from->text);
+	to->source = change_dup(a, from->source);
+	to->location = change_dup(a, from->location);
+	to->run = change_dup(a, from->run);
+	to->run_link = change_dup(a, from->run_link);
+	to->tags = change_dup_pairs(a, from->tags, from->tag_count);
 	c->op = (struct ingest_op){ .kind = op->kind, .more = to };
-	return failed ? err_nomem(err, NULL) : 0;
 }
 
 struct ingest_op registry_op(const struct registry_op *op)

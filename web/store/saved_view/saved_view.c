@@ -39,11 +39,9 @@ int saved_view_list(struct store *s, const struct saved_view_sel *sel, struct ar
 	if (rc)
 		return rc;
 	rc = db_start(d, &q, DB_kept_rows, err, "t", sel->shelf);
-	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		rc = 0;
+	while (rc >= 0 && (rc = db_next(d, q, err)) > 0)
 		if (is_of_experiment(q, sel->experiment))
-			rc = db_push(q, a, &l.items, &l.count, err, read_kept_row(a, q));
-	}
+			list_push(a, &l.items, &l.count, read_kept_row(a, q));
 	readers_give(s, d);
 	if (!rc)
 		*ret = l;
@@ -55,10 +53,10 @@ static int read_editions(struct db *d, struct arena *a, struct saved_view *k, st
 	struct db_rows *q;
 	int rc = db_start(d, &q, DB_kept_editions, err, "i", k->id);
 
-	while (!rc && (rc = db_next(d, q, err)) > 0)
-		rc = db_push(q, a, &k->editions, &k->edition_count, err,
-			     (struct saved_view_edition){ db_i64(q, COL_kept_editions_edition),
-							  db_i64(q, COL_kept_editions_written_ms) });
+	while (rc >= 0 && (rc = db_next(d, q, err)) > 0)
+		list_push(a, &k->editions, &k->edition_count,
+			  (struct saved_view_edition){ db_i64(q, COL_kept_editions_edition),
+						       db_i64(q, COL_kept_editions_written_ms) });
 	return rc;
 }
 
@@ -130,23 +128,19 @@ static int check_kept(const struct ingest_op *ingest, struct err *err)
 	return err_set(err, ERR_USAGE, "the text of a %s must be at most %zu bytes of UTF-8", op->shelf, most);
 }
 
-static int copy_kept(struct change *c, const struct ingest_op *op, struct err *err)
+static void copy_kept(struct change *c, const struct ingest_op *op)
 {
 	const struct saved_view_op *from = op->more;
 	struct arena *a = c->in.arena;
 	struct saved_view_op *to = arena_alloc(a, sizeof *to);
-	bool failed = !to;
 
-	if (to) {
-		*to = *from;
-		to->shelf = change_dup(a, from->shelf, &failed);
-		to->experiment = change_dup(a, from->experiment, &failed);
-		to->name = change_dup(a, from->name, &failed);
-		to->text = change_dup(a, from->text, &failed);
-		c->text_bytes += to->text ? strlen(to->text) : 0;
-	}
+	*to = *from;
+	to->shelf = change_dup(a, from->shelf);
+	to->experiment = change_dup(a, from->experiment);
+	to->name = change_dup(a, from->name);
+	to->text = change_dup(a, from->text);
+	c->text_bytes += to->text ? strlen(to->text) : 0;
 	c->op = (struct ingest_op){ .kind = op->kind, .more = to };
-	return failed ? err_nomem(err, NULL) : 0;
 }
 
 struct ingest_op saved_view_ingest(const struct saved_view_op *op)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* state.c: the writer's cache of rows, loaded on demand: lifetime, and the flush of changes. */
-#include "tracker/base/array.h"
+#include "tracker/mem/mem.h"
 #include "web/store/state/state_inside.h"
 
 #include <stdlib.h>
@@ -8,12 +8,10 @@
 #define CACHE_MAX 20000 /* entries of one kind kept between commits */
 #define ENTRY_BYTES 96	/* overhead of an entry: key, hash, index */
 
-int state_new(struct state **ret, struct db *db, size_t cache_bytes, struct err *err)
+struct state *state_new(struct db *db, size_t cache_bytes)
 {
-	struct state *st = calloc(1, sizeof *st);
+	struct state *st = mem_zalloc(sizeof *st);
 
-	if (!st)
-		return err_nomem(err, NULL);
 	st->db = db;
 	st->cache_bytes = cache_bytes;
 	st->rev = -1;
@@ -26,13 +24,7 @@ int state_new(struct state **ret, struct db *db, size_t cache_bytes, struct err 
 	st->recent = map_new(sizeof(struct state_recent));
 	st->metrics = map_new(sizeof(struct state_metric));
 	st->writers = map_new(sizeof(struct state_writer));
-	if (!st->arena || !st->runs || !st->run_uuids || !st->keys || !st->series || !st->run_keys || !st->recent ||
-	    !st->metrics || !st->writers) {
-		state_free(st);
-		return err_nomem(err, NULL);
-	}
-	*ret = st;
-	return 0;
+	return st;
 }
 
 void state_free(struct state *st)
@@ -60,8 +52,6 @@ struct db *state_db(struct state *st)
 
 void state_drop(struct state *st)
 {
-	struct arena *fresh = arena_new();
-
 	map_clear(st->runs);
 	map_clear(st->run_uuids);
 	map_clear(st->keys);
@@ -70,15 +60,12 @@ void state_drop(struct state *st)
 	map_clear(st->recent);
 	map_clear(st->metrics);
 	map_clear(st->writers);
-	if (fresh) {
-		arena_free(st->arena);
-		st->arena = fresh;
-	}
+	arena_free(st->arena);
+	st->arena = arena_new();
 	st->dirty_runs.count = 0;
 	st->dirty_metrics.count = 0;
 	st->full_count = 0;
 	st->rev = -1;
-	st->out_of_memory = false;
 }
 
 /* On a remote database, reading a row again costs more than its memory. */
@@ -108,16 +95,6 @@ void state_trim(struct state *st)
 	for (i = 0; i < sizeof alone / sizeof alone[0]; i++)
 		if (map_count(alone[i]) > CACHE_MAX)
 			map_clear(alone[i]);
-}
-
-int state_no_memory(struct err *err)
-{
-	return err_nomem(err, NULL);
-}
-
-void state_list_add(struct state *st, struct state_list *l, void *item)
-{
-	st->out_of_memory = !array_push(&l->items, &l->count, &l->cap, item) || st->out_of_memory;
 }
 
 /* The run is locked, so no other process has added the row. */
@@ -233,7 +210,5 @@ int state_flush(struct state *st, uint64_t *ret_rev, struct err *err)
 		rc = db_batch_run(&runs, st->db, DB_runs_put, err);
 	db_batch_drop(&runs);
 	st->dirty_runs.count = 0;
-	if (!rc && st->out_of_memory)
-		rc = state_no_memory(err);
 	return rc;
 }

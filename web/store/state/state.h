@@ -58,7 +58,7 @@ struct state_writer {
 struct state;
 
 /* cache_bytes: approximate size of the cache between commits, with other writers. */
-int state_new(struct state **ret, struct db *db, size_t cache_bytes, struct err *err);
+struct state *state_new(struct db *db, size_t cache_bytes);
 void state_free(struct state *st);
 struct db *state_db(struct state *st);
 
@@ -102,8 +102,7 @@ size_t state_full(const struct state *st, const int64_t **ret);
 void state_folded(struct state *st);
 
 struct state_segment *state_segment(struct state_run *r, int number); /* NULL when absent */
-struct state_segment *state_segment_add(struct state *st, struct state_run *r, const struct state_segment *s,
-					struct err *err);
+int state_segment_add(struct state *st, struct state_run *r, const struct state_segment *s, struct err *err);
 int state_segment_save(struct state *st, const struct state_run *r, const struct state_segment *s, struct err *err);
 
 int state_experiment(struct state *st, const char *name, int64_t *ret, bool *ret_existed, struct err *err);

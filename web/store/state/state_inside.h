@@ -33,10 +33,6 @@ struct state {
 	int64_t rev;		   /* last number of the change counter; -1: only the row has it */
 	int64_t slots, group;	   /* slots: given so far; group: of this transaction */
 	struct db_rows *next_runs; /* numbers for new runs of this transaction; NULL: none */
-	bool out_of_memory;
 };
-
-int state_no_memory(struct err *err);
-void state_list_add(struct state *st, struct state_list *l, void *item); /* a failure is reported by the flush */
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* state_run.c: runs with their segments, and experiments by name. */
 #include "tracker/base/text.h"
+#include "tracker/mem/mem.h"
 #include "web/store/state/state_inside.h"
 
 #include <limits.h>
@@ -21,7 +22,7 @@ static int load_state_segments(struct state *st, struct state_run *r, struct err
 	struct db_rows *q;
 	int rc = db_start(st->db, &q, DB_segment_list, err, "i", r->id);
 
-	while (!rc && (rc = db_next(st->db, q, err)) > 0) {
+	while (rc >= 0 && (rc = db_next(st->db, q, err)) > 0) {
 		struct state_segment s = {
 			.number = db_i32(q, COL_segment_list_number),
 			.first_step = db_i64(q, COL_segment_list_first_step),
@@ -34,16 +35,11 @@ static int load_state_segments(struct state *st, struct state_run *r, struct err
 		};
 		struct state_segment *all = arena_array(st->arena, r->segment_count + 1, sizeof *all);
 
-		if (!all) {
-			db_stop(q);
-			return state_no_memory(err);
-		}
 		copy_status(s.status, db_str(q, COL_segment_list_status));
 		if (r->segment_count)
 			memcpy(all, r->segments, r->segment_count * sizeof *all);
 		all[r->segment_count++] = s;
 		r->segments = all;
-		rc = 0;
 	}
 	return rc;
 }
@@ -63,8 +59,6 @@ static struct state_run *remember_state_run(struct state *st, int64_t id, const 
 	struct state_run *r = map_put(st->runs, &id, sizeof id);
 	struct state_run **by_uuid = map_put(st->run_uuids, uuid, 32);
 
-	if (!r || !by_uuid)
-		return NULL;
 	*by_uuid = r;
 	r->id = id;
 	memcpy(r->uuid, uuid, 32);
@@ -73,12 +67,10 @@ static struct state_run *remember_state_run(struct state *st, int64_t id, const 
 }
 
 /* Reads a run's row into its cache entry. */
-static int load_state_run(struct state *st, struct db_rows *q, struct state_run **ret, struct err *err)
+static struct state_run *load_state_run(struct state *st, struct db_rows *q)
 {
 	struct state_run *r = remember_state_run(st, db_i64(q, COL_run_by_uuid_id), db_str(q, COL_run_by_uuid_uuid));
 
-	if (!r)
-		return state_no_memory(err);
 	r->experiment_id = db_i64(q, COL_run_by_uuid_experiment_id);
 	r->name = arena_strdup(st->arena, db_str(q, COL_run_by_uuid_name));
 	copy_status(r->status, db_str(q, COL_run_by_uuid_status));
@@ -94,21 +86,19 @@ static int load_state_run(struct state *st, struct db_rows *q, struct state_run 
 	r->keys = db_i64(q, COL_run_by_uuid_keys);
 	r->version = db_i64(q, COL_run_by_uuid_version);
 	r->archived = db_i32(q, COL_run_by_uuid_archived);
-	*ret = r;
-	return r->name ? 0 : state_no_memory(err);
+	return r;
 }
 
 static int fetch_state_run(struct state *st, struct db_rows *q, struct state_run **ret, struct err *err)
 {
-	struct state_run *r = NULL;
+	struct state_run *r;
 	int rc = db_next(st->db, q, err);
 
 	if (rc <= 0)
 		return rc < 0 ? rc : err_set(err, ERR_NOENT, "no such run");
-	rc = load_state_run(st, q, &r, err);
+	r = load_state_run(st, q);
 	db_stop(q);
-	if (!rc)
-		rc = load_state_segments(st, r, err);
+	rc = load_state_segments(st, r, err);
 	if (!rc)
 		*ret = r;
 	else
@@ -150,9 +140,9 @@ static int make_run_current(struct state *st, struct state_run *r, struct err *e
 	}
 	if (rc <= 0)
 		return rc < 0 ? rc : err_set(err, ERR_NOENT, "no such run");
-	rc = load_state_run(st, q, &r, err);
+	r = load_state_run(st, q);
 	db_stop(q);
-	return rc ? rc : load_state_segments(st, r, err);
+	return load_state_segments(st, r, err);
 }
 
 void state_begin(struct state *st)
@@ -181,19 +171,16 @@ int state_lock(struct state *st, const char *const *uuids, size_t n, struct err 
 
 	if (!db_shared(st->db))
 		return 0;
-	buf_init(&ids, (size_t)1 << 24);
+	buf_init(&ids, SIZE_MAX);
 	write_id_list(&ids, uuids, n);
-	if (buf_failed(&ids))
-		rc = state_no_memory(err);
-	if (!rc && ids.len > 2)
+	if (ids.len > 2)
 		rc = db_start(st->db, &q, DB_run_lock, err, "t", ids.data);
-	while (!rc && ids.len > 2 && (rc = db_next(st->db, q, err)) > 0) {
+	while (rc >= 0 && ids.len > 2 && (rc = db_next(st->db, q, err)) > 0) {
 		int64_t id = db_i64(q, COL_run_lock_id);
 
 		r = map_get(st->runs, &id, sizeof id);
 		if (r && r->version == db_i64(q, COL_run_lock_version))
 			r->group = st->group;
-		rc = 0;
 	}
 	buf_done(&ids);
 	return rc;
@@ -277,8 +264,6 @@ int state_run_add(struct state *st, const struct state_new_run *n, struct state_
 	if (rc)
 		return rc;
 	r = remember_state_run(st, id, n->uuid);
-	if (!r)
-		return state_no_memory(err);
 	r->experiment_id = experiment;
 	r->name = arena_strdup(st->arena, n->name);
 	copy_status(r->status, n->status);
@@ -289,8 +274,6 @@ int state_run_add(struct state *st, const struct state_new_run *n, struct state_
 	r->last_ms = n->beats ? 0 : clock_wall_ms();
 	r->last_step = -1;
 	r->params = 0;
-	if (!r->name)
-		return state_no_memory(err);
 	state_mark(st, r, true);
 	*ret = r;
 	return 0;
@@ -298,12 +281,9 @@ int state_run_add(struct state *st, const struct state_new_run *n, struct state_
 
 int state_run_rename(struct state *st, struct state_run *r, const char *name, struct err *err)
 {
-	char *copy = arena_strdup(st->arena, name);
 	int rc;
 
-	if (!copy)
-		return state_no_memory(err);
-	r->name = copy;
+	r->name = arena_strdup(st->arena, name);
 	state_mark(st, r, true);
 	rc = db_run(st->db, DB_run_name_put, err, "it", r->id, r->name);
 	return rc ? rc : db_run(st->db, DB_run_name_tag_put, err, "it", r->id, r->name);
@@ -326,7 +306,7 @@ void state_mark(struct state *st, struct state_run *r, bool changed)
 	if (r->marked)
 		return;
 	r->marked = true;
-	state_list_add(st, &st->dirty_runs, r);
+	mem_push(&st->dirty_runs.items, &st->dirty_runs.count, &st->dirty_runs.cap, r);
 }
 
 /* Bounds the rows that readers of the run scan. */
@@ -384,16 +364,11 @@ int state_segment_save(struct state *st, const struct state_run *r, const struct
 		      (int64_t)s->world_size);
 }
 
-struct state_segment *state_segment_add(struct state *st, struct state_run *r, const struct state_segment *s,
-					struct err *err)
+int state_segment_add(struct state *st, struct state_run *r, const struct state_segment *s, struct err *err)
 {
 	struct state_segment *all = arena_array(st->arena, r->segment_count + 1, sizeof *all);
 	size_t at = 0;
 
-	if (!all) {
-		state_no_memory(err);
-		return NULL;
-	}
 	while (at < r->segment_count && r->segments[at].number < s->number)
 		at++;
 	if (r->segment_count) {
@@ -403,7 +378,7 @@ struct state_segment *state_segment_add(struct state *st, struct state_run *r, c
 	all[at] = *s;
 	r->segments = all;
 	r->segment_count++;
-	return state_segment_save(st, r, s, err) ? NULL : &all[at];
+	return state_segment_save(st, r, s, err);
 }
 
 int state_experiment(struct state *st, const char *name, int64_t *ret, bool *ret_existed, struct err *err)

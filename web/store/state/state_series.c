@@ -2,6 +2,7 @@
 /* state_series.c: the data below a run: keys, series, visible summaries, journals; spikes as points arrive. */
 
 #include "tracker/event/event.h"
+#include "tracker/mem/mem.h"
 #include "web/store/points/scan.h"
 #include "web/store/state/state_inside.h"
 
@@ -27,10 +28,7 @@ int state_key(struct state *st, const char *name, int64_t *ret, struct err *err)
 			return rc;
 		id = db_last_id(alone);
 	}
-	known = map_put(st->keys, name, strlen(name));
-	if (!known)
-		return state_no_memory(err);
-	*known = id;
+	*(int64_t *)map_put(st->keys, name, strlen(name)) = id;
 	*ret = id;
 	return 0;
 }
@@ -55,7 +53,8 @@ static int count_key(struct state *st, struct state_run *r, const struct state_s
 		return err_set(err, ERR_LIMIT, "run %s has %d metric keys, the maximum", r->uuid,
 			       (int)LIMIT_keys_per_run);
 	r->keys += !rc;
-	return map_put(st->run_keys, name, sizeof name) ? 0 : state_no_memory(err);
+	map_put(st->run_keys, name, sizeof name);
+	return 0;
 }
 
 /* Adds a series, and its part if that is new. */
@@ -93,10 +92,7 @@ int state_series(struct state *st, struct state_run *r, const struct state_serie
 		return rc;
 	if (!rc && (rc = insert_series(st, r, k, &id, err)))
 		return rc;
-	known = map_put(st->series, &name, sizeof name);
-	if (!known)
-		return state_no_memory(err);
-	*known = id;
+	*(int64_t *)map_put(st->series, &name, sizeof name) = id;
 	*ret = id;
 	return 0;
 }
@@ -109,8 +105,6 @@ int state_metric(struct state *st, const struct state_run *r, int64_t key_id, st
 	struct db_rows *q;
 	int rc;
 
-	if (!m)
-		return state_no_memory(err);
 	if (!m->loaded) {
 		m->run_id = r->id;
 		m->key_id = key_id;
@@ -134,7 +128,7 @@ void state_metric_mark(struct state *st, struct state_metric *m)
 	if (m->marked)
 		return;
 	m->marked = true;
-	state_list_add(st, &st->dirty_metrics, m);
+	mem_push(&st->dirty_metrics.items, &st->dirty_metrics.count, &st->dirty_metrics.cap, m);
 }
 
 int state_writer(struct state *st, const struct state_run *r, const char *uuid, struct state_writer **ret,
@@ -148,8 +142,6 @@ int state_writer(struct state *st, const struct state_run *r, const char *uuid, 
 	memcpy(name, &r->slot, 8);
 	memcpy(name + 8, uuid, 32);
 	w = map_put(st->writers, name, sizeof name);
-	if (!w)
-		return state_no_memory(err);
 	if (!w->loaded) {
 		rc = db_start(st->db, &q, DB_writer_get, err, "it", r->id, uuid);
 		if (!rc && (rc = db_next(st->db, q, err)) > 0) {
@@ -195,16 +187,17 @@ int state_watch(struct state *st, const struct state_run *r, const struct state_
 	int64_t name[2] = { r->slot, p->series };
 	struct state_recent *rec = map_put(st->recent, name, sizeof name);
 	struct point_tail all = { 0 };
-	int rc = rec ? 0 : state_no_memory(err);
 	double weight;
-	long at = -1;
+	long at;
+	int rc = 0;
 
-	if (!rc && !rec->loaded)
+	if (!rec->loaded)
 		rc = scan_newest(st->db, &(struct series_scan){ r->id, &p->series, 1, keep_scanned, rec }, err);
-	if (!rc && (tail_add(&all, rec->points, rec->count) || tail_add(&all, p->points, p->count)))
-		rc = state_no_memory(err);
-	if (!rc)
-		at = spike_find(all.points, all.count, &weight);
+	if (rc)
+		return rc;
+	tail_add(&all, rec->points, rec->count);
+	tail_add(&all, p->points, p->count);
+	at = spike_find(all.points, all.count, &weight);
 	if (at >= 0 && weight > rec->weight) {
 		rec->weight = weight;
 		rc = db_run(st->db, DB_alert_put, err, "iitidd", r->id, p->key_id, "spike", all.points[at].step,

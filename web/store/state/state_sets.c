@@ -26,16 +26,13 @@ static size_t list_unknown_keys(struct buf *b, const struct state *st, const cha
 static int remember_keys(struct state *st, struct db *d, enum db_query query, const char *names, struct err *err)
 {
 	struct db_rows *q;
-	int rc = names ? db_start(d, &q, query, err, "t", names) : state_no_memory(err);
+	int rc = db_start(d, &q, query, err, "t", names);
 
-	while (!rc && (rc = db_next(d, q, err)) > 0) {
+	while (rc >= 0 && (rc = db_next(d, q, err)) > 0) {
 		const char *name = db_str(q, COL_keys_by_name_name);
 		int64_t *id = map_put(st->keys, name, strlen(name));
 
-		if (!id)
-			return db_no_memory(q, err);
 		*id = db_i64(q, COL_keys_by_name_id);
-		rc = 0;
 	}
 	return rc;
 }
@@ -85,30 +82,25 @@ static int remember_series(struct expected *e, enum db_query query, const char *
 {
 	struct db *d = e->st->db;
 	struct db_rows *q;
-	int rc = keys && ranks ? db_start(d, &q, query, e->err, "iitt", e->r->id, (int64_t)e->segment, keys, ranks)
-			       : state_no_memory(e->err);
+	int rc = db_start(d, &q, query, e->err, "iitt", e->r->id, (int64_t)e->segment, keys, ranks);
 
-	while (!rc && (rc = db_next(d, q, e->err)) > 0) {
+	while (rc >= 0 && (rc = db_next(d, q, e->err)) > 0) {
 		struct state_series_key name = expected_series_key(e, db_i64(q, COL_series_find_all_key_id),
 								   db_i32(q, COL_series_find_all_rank));
 		int64_t *id = map_put(e->st->series, &name, sizeof name);
 
-		if (!id)
-			return db_no_memory(q, e->err);
 		*id = db_i64(q, COL_series_find_all_id);
-		rc = 0;
 	}
 	return rc;
 }
 
-/* Lists unknown series of the batch; adding: those to add, up to the run's limit of keys. */
-static int list_unknown_series(struct expected *e, struct buf *keys, struct buf *ranks, bool adding, size_t *ret)
+/* Lists unknown series of the batch and returns their number; adding: those to add, up to the run's limit of keys. */
+static size_t list_unknown_series(struct expected *e, struct buf *keys, struct buf *ranks, bool adding)
 {
-	size_t i;
+	size_t i, unknown = 0;
 
 	array_begin(keys);
 	array_begin(ranks);
-	*ret = 0;
 	for (i = 0; i < e->count; i++) {
 		int64_t key_id = expected_key_id(e, i), run_key[2] = { e->r->slot, key_id };
 		struct state_series_key name = expected_series_key(e, key_id, e->all[i].rank);
@@ -118,15 +110,14 @@ static int list_unknown_series(struct expected *e, struct buf *keys, struct buf 
 		if (adding && !map_get(e->st->run_keys, run_key, sizeof run_key)) {
 			if (e->r->keys >= LIMIT_keys_per_run)
 				continue;
-			if (!map_put(e->st->run_keys, run_key, sizeof run_key))
-				return state_no_memory(e->err);
+			map_put(e->st->run_keys, run_key, sizeof run_key);
 			e->r->keys++;
 		}
 		array_int(keys, key_id);
 		array_int(ranks, e->all[i].rank);
-		++*ret;
+		unknown++;
 	}
-	return 0;
+	return unknown;
 }
 
 /* Finds keys of the batch that any rank or segment of the run has. */
@@ -134,14 +125,12 @@ static int find_run_keys(struct expected *e, const char *keys)
 {
 	struct db *d = e->st->db;
 	struct db_rows *q;
-	int rc = keys ? db_start(d, &q, DB_series_have_keys, e->err, "it", e->r->id, keys) : state_no_memory(e->err);
+	int rc = db_start(d, &q, DB_series_have_keys, e->err, "it", e->r->id, keys);
 
-	while (!rc && (rc = db_next(d, q, e->err)) > 0) {
+	while (rc >= 0 && (rc = db_next(d, q, e->err)) > 0) {
 		int64_t name[2] = { e->r->slot, db_i64(q, COL_series_have_keys_key_id) };
 
-		if (!map_put(e->st->run_keys, name, sizeof name))
-			return db_no_memory(q, e->err);
-		rc = 0;
+		map_put(e->st->run_keys, name, sizeof name);
 	}
 	return rc;
 }
@@ -165,11 +154,8 @@ static int add_expected_parts(struct expected *e)
 static int add_expected_series(struct expected *e)
 {
 	struct buf keys, ranks;
-	size_t n;
-	int rc = list_unknown_series(e, &keys, &ranks, true, &n);
-
-	if (!rc && n)
-		rc = add_expected_parts(e);
+	const size_t n = list_unknown_series(e, &keys, &ranks, true);
+	int rc = n ? add_expected_parts(e) : 0;
 	if (!rc && n)
 		rc = remember_series(e, DB_series_add_all, array_end(&keys), array_end(&ranks));
 	buf_done(&keys);
@@ -181,13 +167,13 @@ static int expect_series(struct expected *e)
 {
 	struct buf keys, ranks;
 	size_t n, known;
-	int rc;
+	int rc = 0;
 
 	if (e->first)
 		return add_expected_series(e);
-	rc = list_unknown_series(e, &keys, &ranks, false, &n);
+	n = list_unknown_series(e, &keys, &ranks, false);
 	known = map_count(e->st->series);
-	if (!rc && n > SMALL)
+	if (n > SMALL)
 		rc = remember_series(e, DB_series_find_all, array_end(&keys), array_end(&ranks));
 	known = map_count(e->st->series) - known;
 	if (!rc && n > SMALL && known < n)
@@ -210,16 +196,13 @@ static int load_expected_metrics(struct expected *e, const char *keys)
 {
 	struct db *d = e->st->db;
 	struct db_rows *q;
-	int rc = keys ? db_start(d, &q, DB_metrics_of_keys, e->err, "it", e->r->id, keys) : state_no_memory(e->err);
+	int rc = db_start(d, &q, DB_metrics_of_keys, e->err, "it", e->r->id, keys);
 
-	while (!rc && (rc = db_next(d, q, e->err)) > 0) {
+	while (rc >= 0 && (rc = db_next(d, q, e->err)) > 0) {
 		struct state_metric *m = put_run_metric(e, db_i64(q, COL_metrics_of_keys_key_id));
 
-		if (!m)
-			return db_no_memory(q, e->err);
 		sum_row_read(q, COL_metrics_of_keys_count, &m->sum);
 		m->stored = true;
-		rc = 0;
 	}
 	return rc;
 }
@@ -232,12 +215,10 @@ static int expect_metrics(struct expected *e)
 	int rc = 0;
 
 	array_begin(&keys);
-	for (i = 0; i < e->count && !rc; i++) {
+	for (i = 0; i < e->count; i++) {
 		int64_t key_id = e->all[i].rank == STATE_RUN_LEVEL ? expected_key_id(e, i) : 0;
 		struct state_metric *m = key_id ? put_run_metric(e, key_id) : NULL;
 
-		if (key_id && !m)
-			rc = state_no_memory(e->err);
 		if (!m || m->loaded)
 			continue;
 		m->run_id = e->r->id;
@@ -247,7 +228,7 @@ static int expect_metrics(struct expected *e)
 		array_int(&keys, key_id);
 		n++;
 	}
-	if (!rc && n && !e->first)
+	if (n && !e->first)
 		rc = load_expected_metrics(e, array_end(&keys));
 	buf_done(&keys);
 	return rc;
@@ -265,10 +246,10 @@ int state_expect(struct state *st, struct state_run *r, const struct state_batch
 	if (!db_shared(st->db) || (n <= SMALL && !e.first))
 		return 0;
 	a = arena_new();
-	names = a ? arena_array(a, n, sizeof *names) : NULL;
-	for (i = 0; names && i < n; i++)
+	names = arena_array(a, n, sizeof *names);
+	for (i = 0; i < n; i++)
 		names[i] = b->all[i].key;
-	rc = names ? state_expect_keys(st, names, n, err) : state_no_memory(err);
+	rc = state_expect_keys(st, names, n, err);
 	arena_free(a);
 	if (!rc)
 		rc = expect_series(&e);

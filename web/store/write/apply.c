@@ -10,6 +10,7 @@
 #include "tracker/base/sha256.h"
 #include "tracker/base/text.h"
 #include "tracker/event/event_media.h"
+#include "tracker/mem/mem.h"
 #include "web/store/points/chunk.h"
 #include "web/store/write/segment.h"
 
@@ -140,7 +141,7 @@ static int find_one_param(struct db *d, const struct params_lookup *l, size_t at
 		return rc;
 	l->values[at] = db_text(l->arena, q, COL_param_by_name_value);
 	db_stop(q);
-	return l->values[at] ? 0 : err_nomem(err, NULL);
+	return 0;
 }
 
 static int find_each_param(struct db *d, const struct params_lookup *l, struct err *err)
@@ -164,17 +165,10 @@ static int find_params_together(struct db *d, const struct params_lookup *l, str
 	array_begin(&names);
 	for (i = 0; i < l->count; i++)
 		array_text(&names, l->kv[i].key);
-	rc = array_end(&names) ? db_start(d, &q, DB_params_by_names, err, "it", l->run->id, names.data)
-			       : err_nomem(err, NULL);
+	rc = db_start(d, &q, DB_params_by_names, err, "it", l->run->id, array_end(&names));
 	buf_done(&names);
-	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		const char *value = db_text(l->arena, q, COL_params_by_names_value);
-
-		if (!value)
-			return db_no_memory(q, err);
-		l->values[db_i64(q, COL_params_by_names_place) - 1] = value;
-		rc = 0;
-	}
+	while (rc >= 0 && (rc = db_next(d, q, err)) > 0)
+		l->values[db_i64(q, COL_params_by_names_place) - 1] = db_text(l->arena, q, COL_params_by_names_value);
 	return rc;
 }
 
@@ -184,8 +178,6 @@ int params_find(struct state *st, struct params_lookup *l, struct err *err)
 	size_t i;
 
 	l->values = arena_array(l->arena, l->count + 1, sizeof *l->values);
-	if (!l->values)
-		return err_nomem(err, NULL);
 	for (i = 0; i < l->count; i++)
 		l->values[i] = NULL;
 	if (!l->count || !l->run->params)
@@ -321,15 +313,13 @@ static int put_log_row(struct new_log_row *row, struct intake_series *series, si
 	size_t i;
 	int rc = 0;
 
-	buf_init(pack, (size_t)200 << 20);
+	buf_init(pack, SIZE_MAX);
 	pack_begin(pack);
 	for (i = 0; i < n && !rc; i++) {
 		points += (int64_t)series[i].count;
 		rc = put_series_within_limits(row, &series[i], err);
 	}
 	pack_end(pack);
-	if (!rc && buf_failed(pack))
-		rc = err_nomem(err, NULL);
 	if (!rc)
 		rc = db_run(state_db(row->st), DB_log_add, err, "iib", row->r->id, points, pack->data, pack->len);
 	buf_done(pack);
@@ -346,12 +336,10 @@ uint64_t apply_log_rows(const struct intake *in)
 int apply_expect(struct state *st, struct state_run *r, const struct apply_points *a, const struct intake *in,
 		 struct err *err)
 {
-	struct state_expected *all = calloc(in->series_count + 1, sizeof *all);
+	struct state_expected *all = mem_array(in->series_count + 1, sizeof *all);
 	size_t i;
 	int rc;
 
-	if (!all)
-		return err_nomem(err, NULL);
 	for (i = 0; i < in->series_count; i++)
 		all[i] = (struct state_expected){ in->series[i].key, point_rank(a, &in->series[i]) };
 	rc = state_expect(st, r, &(struct state_batch){ all, in->series_count, a->segment }, err);
@@ -386,12 +374,10 @@ int apply_problem(struct state *st, struct state_run *r, const char *text, uint6
 
 int apply_expect_keys(struct state *st, const struct ingest_kv *kv, size_t n, struct err *err)
 {
-	const char **names = calloc(n + 1, sizeof *names);
+	const char **names = mem_array(n + 1, sizeof *names);
 	size_t i;
 	int rc;
 
-	if (!names)
-		return err_nomem(err, NULL);
 	for (i = 0; i < n; i++)
 		names[i] = kv[i].key;
 	rc = state_expect_keys(st, names, n, err);

@@ -94,71 +94,62 @@ int change_check_given(const struct ingest_op *op, struct err *err)
 	return rc;
 }
 
-const char *change_dup(struct arena *a, const char *text, bool *failed)
+const char *change_dup(struct arena *a, const char *text)
 {
-	const char *copy = text ? arena_strdup(a, text) : NULL;
-
-	*failed = *failed || (text && !copy);
-	return copy;
+	return text ? arena_strdup(a, text) : NULL;
 }
 
-const struct ingest_kv *change_dup_pairs(struct arena *a, const struct ingest_kv *kv, size_t n, bool *failed)
+const struct ingest_kv *change_dup_pairs(struct arena *a, const struct ingest_kv *kv, size_t n)
 {
-	struct ingest_kv *copy = arena_array(a, n ? n : 1, sizeof *copy);
+	struct ingest_kv *copy = arena_array(a, n, sizeof *copy);
 	size_t i;
 
-	*failed = *failed || !copy;
-	for (i = 0; copy && i < n; i++)
-		copy[i] = (struct ingest_kv){ change_dup(a, kv[i].key, failed), change_dup(a, kv[i].value, failed) };
+	for (i = 0; i < n; i++)
+		copy[i] = (struct ingest_kv){ change_dup(a, kv[i].key), change_dup(a, kv[i].value) };
 	return copy;
 }
 
 /* Names taken from a path may not be UTF-8. */
-static const char *dup_clean(struct arena *a, const char *text, bool *failed)
+static const char *dup_clean(struct arena *a, const char *text)
 {
 	size_t room = strlen(text) * 3 + 1;
 	char *copy = arena_alloc(a, room);
 
-	*failed = *failed || !copy;
-	if (copy)
-		utf8_copy(copy, room < 4 * LIMIT_name_chars ? room : 4 * LIMIT_name_chars, text, strlen(text), NULL);
+	utf8_copy(copy, room < 4 * LIMIT_name_chars ? room : 4 * LIMIT_name_chars, text, strlen(text), NULL);
 	return copy;
 }
 
-static const struct ingest_foreign *dup_foreign(struct arena *a, const struct ingest_foreign *from, bool *failed)
+static const struct ingest_foreign *dup_foreign(struct arena *a, const struct ingest_foreign *from)
 {
 	struct ingest_foreign *copy = from ? arena_alloc(a, sizeof *copy) : NULL;
 
-	*failed = *failed || (from && !copy);
-	if (copy)
-		*copy = (struct ingest_foreign){ dup_clean(a, from->experiment, failed),
-						 dup_clean(a, from->name, failed), from->annotates };
+	if (from)
+		*copy = (struct ingest_foreign){ dup_clean(a, from->experiment), dup_clean(a, from->name),
+						 from->annotates };
 	return copy;
 }
 
-int change_copy(struct change *c, const struct ingest_op *op, struct err *err)
+void change_copy(struct change *c, const struct ingest_op *op)
 {
 	struct arena *a = c->in.arena;
 	struct ingest_op *to = &c->op;
-	bool failed = false;
 
 	*to = *op;
 	to->journal.bytes = NULL;
 	to->logged.points = NULL;
 	to->more = NULL;
-	to->run = change_dup(a, op->run, &failed);
-	to->experiment = change_dup(a, op->experiment && *op->experiment ? op->experiment : "Default", &failed);
-	to->name = change_dup(a, op->name, &failed);
-	to->move_to = change_dup(a, op->move_to, &failed);
-	to->state.status = change_dup(a, op->state.status, &failed);
-	to->state.notes = change_dup(a, op->state.notes, &failed);
-	to->logged.params = change_dup_pairs(a, op->logged.params, op->logged.param_count, &failed);
-	to->logged.tags = change_dup_pairs(a, op->logged.tags, op->logged.tag_count, &failed);
-	to->idempotency = change_dup(a, op->idempotency, &failed);
-	to->journal.writer = change_dup(a, op->journal.writer, &failed);
-	to->journal.path = change_dup(a, op->journal.path, &failed);
-	to->journal.foreign = dup_foreign(a, op->journal.foreign, &failed);
-	return failed ? err_nomem(err, NULL) : 0;
+	to->run = change_dup(a, op->run);
+	to->experiment = change_dup(a, op->experiment && *op->experiment ? op->experiment : "Default");
+	to->name = change_dup(a, op->name);
+	to->move_to = change_dup(a, op->move_to);
+	to->state.status = change_dup(a, op->state.status);
+	to->state.notes = change_dup(a, op->state.notes);
+	to->logged.params = change_dup_pairs(a, op->logged.params, op->logged.param_count);
+	to->logged.tags = change_dup_pairs(a, op->logged.tags, op->logged.tag_count);
+	to->idempotency = change_dup(a, op->idempotency);
+	to->journal.writer = change_dup(a, op->journal.writer);
+	to->journal.path = change_dup(a, op->journal.path);
+	to->journal.foreign = dup_foreign(a, op->journal.foreign);
 }
 
 int change_refuse(struct change *c, int code, const char *fmt, ...)

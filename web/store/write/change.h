@@ -32,8 +32,10 @@ struct change_ops {
 	 * statuses and pairs are checked for every kind. */
 	int (*check)(const struct ingest_op *op, struct err *err);
 
-	/* Caller's thread: decodes op and copies what apply needs into c->in.arena. NULL: change_copy. */
-	int (*copy)(struct change *c, const struct ingest_op *op, struct err *err);
+	/* Caller's thread: copies what apply needs into c->in.arena (NULL: change_copy), then decodes the bytes and points
+	 * of op into c->in (NULL: it has none). */
+	void (*copy)(struct change *c, const struct ingest_op *op);
+	int (*decode)(struct change *c, const struct ingest_op *op, struct err *err);
 
 	/* Writer's thread, inside its transaction: fills c->res. Returns 0 (also when res.code refuses the change),
 	 * or a negative code that undoes the transaction. May run again after that, with res zeroed. */
@@ -55,11 +57,11 @@ int change_check_name(const char *name, const char *what, const char *field, str
 int change_check_given(const struct ingest_op *op, struct err *err);
 
 /* Copies all of op except bytes, points and more. */
-int change_copy(struct change *c, const struct ingest_op *op, struct err *err);
+void change_copy(struct change *c, const struct ingest_op *op);
 
-/* Copies into the arena; NULL stays NULL. Sets *failed when memory runs out. */
-const char *change_dup(struct arena *a, const char *text, bool *failed);
-const struct ingest_kv *change_dup_pairs(struct arena *a, const struct ingest_kv *kv, size_t n, bool *failed);
+/* Copies into the arena; NULL stays NULL. */
+const char *change_dup(struct arena *a, const char *text);
+const struct ingest_kv *change_dup_pairs(struct arena *a, const struct ingest_kv *kv, size_t n);
 
 /* --- writer's thread ---------------------------------------------------------------------------------------- */
 

@@ -24,13 +24,10 @@ static int check_journal_op(const struct ingest_op *op, struct err *err)
 }
 
 /* The first damaged record ends a journal of a client; the records before it are stored and counted. */
-static int copy_journal_op(struct change *c, const struct ingest_op *op, struct err *err)
+static int decode_journal_op(struct change *c, const struct ingest_op *op, struct err *err)
 {
-	int rc = change_copy(c, op, err);
+	int rc = intake_journal(&c->in, op, &c->intake_err);
 
-	if (rc)
-		return rc;
-	rc = intake_journal(&c->in, op, &c->intake_err);
 	if (rc && rc != ERR_CORRUPT) {
 		if (err)
 			*err = c->intake_err;
@@ -353,16 +350,11 @@ static int put_arrival_order(struct state *st, const struct state_run *r, const 
 	size_t i;
 	int rc;
 
-	if (!ids)
-		return err_nomem(err, NULL);
 	for (i = 0; i < in->series_count; i++)
 		ids[i] = in->series[i].id;
-	buf_init(&b, (size_t)200 << 20);
-	rc = order_encode(&b, ids, in->series_count, in->order, in->point_count);
-	if (rc)
-		err_set(err, rc, "out of memory: journal");
-	else
-		rc = db_run(state_db(st), DB_arrival_add, err, "ib", r->id, b.data, b.len);
+	buf_init(&b, SIZE_MAX);
+	order_encode(&b, ids, in->series_count, in->order, in->point_count);
+	rc = db_run(state_db(st), DB_arrival_add, err, "ib", r->id, b.data, b.len);
 	buf_done(&b);
 	return rc;
 }
@@ -526,5 +518,5 @@ static int apply_source(struct state *st, struct change *c, struct err *err)
 const struct change_ops change_source = { .name = "source", .check = change_check_run, .apply = apply_source };
 
 const struct change_ops change_journal = {
-	.name = "journal", .check = check_journal_op, .copy = copy_journal_op, .apply = apply_journal
+	.name = "journal", .check = check_journal_op, .decode = decode_journal_op, .apply = apply_journal
 };

@@ -22,13 +22,11 @@ static int check_new_run(const struct ingest_op *op, struct err *err)
 	return rc ? rc : check_run_name(op, err);
 }
 
-static int copy_new_run(struct change *c, const struct ingest_op *op, struct err *err)
+static void copy_new_run(struct change *c, const struct ingest_op *op)
 {
-	int rc = change_copy(c, op, err);
-
+	change_copy(c, op);
 	if (!c->op.name)
 		c->op.name = "run";
-	return rc;
 }
 
 /* Draws an id if none is given: 1 the id is free, 0 refused. */
@@ -222,11 +220,9 @@ const struct change_ops change_experiment = { .name = "experiment",
 /* Points of one run without a journal; a repeated request is recognised by its key and changes
  * nothing. */
 
-static int copy_points_op(struct change *c, const struct ingest_op *op, struct err *err)
+static int decode_points_op(struct change *c, const struct ingest_op *op, struct err *err)
 {
-	int rc = change_copy(c, op, err);
-
-	return rc ? rc : intake_points(&c->in, op, err);
+	return intake_points(&c->in, op, err);
 }
 
 /* 1: the request was stored before, and res has the first answer. 0: it is new; its key is stored. */
@@ -259,5 +255,5 @@ static int apply_points_op(struct state *st, struct change *c, struct err *err)
 }
 
 const struct change_ops change_points = {
-	.name = "points", .check = change_check_run, .copy = copy_points_op, .apply = apply_points_op
+	.name = "points", .check = change_check_run, .decode = decode_points_op, .apply = apply_points_op
 };

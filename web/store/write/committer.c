@@ -10,6 +10,7 @@
 
 #include "tracker/base/clock.h"
 #include "tracker/base/thread.h"
+#include "tracker/mem/mem.h"
 #include "web/store/write/apply.h"
 #include "web/store/write/group_commit.h"
 #include "web/store/write/queue.h"
@@ -55,7 +56,10 @@ static int open_db(struct committer *w, const struct store_opts *opts, struct er
 			     "%s is an incomplete copy of a store: finish the dptrack migrate that was writing it",
 			     shown);
 	}
-	return rc < 0 ? rc : state_new(&w->g.tx.state, w->g.tx.db, cache_bytes(opts), err);
+	if (rc < 0)
+		return rc;
+	w->g.tx.state = state_new(w->g.tx.db, cache_bytes(opts));
+	return 0;
 }
 
 static int fold_some_points(struct committer *w, uint64_t max_points)
@@ -212,11 +216,9 @@ static void name_holder(struct committer *w)
 
 int committer_start(struct committer **ret, const struct store_opts *opts, struct err *err)
 {
-	struct committer *w = calloc(1, sizeof *w);
+	struct committer *w = mem_zalloc(sizeof *w);
 	int rc;
 
-	if (!w)
-		return err_nomem(err, NULL);
 	w->g.folding.never = opts->no_fold;
 	w->g.folding.t = &w->g.tx;
 	w->wal_limit_bytes = opts->wal_limit_bytes > 0 ? opts->wal_limit_bytes : WAL_LIMIT;
@@ -229,7 +231,7 @@ int committer_start(struct committer **ret, const struct store_opts *opts, struc
 	w->g.queue = queue_new(opts->queue_bytes ? opts->queue_bytes : QUEUE_BYTES);
 	w->g.tx.queue = w->g.queue;
 	w->g.watchers = watchers_new();
-	rc = w->g.queue && w->g.watchers ? open_db(w, opts, err) : err_nomem(err, NULL);
+	rc = open_db(w, opts, err);
 	if (!rc && thread_start(&w->thread, run_committer, w))
 		rc = err_set(err, ERR_IO, "store: cannot start a thread");
 	if (rc) {
@@ -325,12 +327,10 @@ static int periodic_step(void *arg, struct db *d, struct err *err)
 
 int committer_step(struct committer *w, int (*fn)(void *arg, struct db *d, struct err *err), void *arg, struct err *err)
 {
-	struct queue_job *job = calloc(1, sizeof *job);
+	struct queue_job *job = mem_zalloc(sizeof *job);
 	struct waiter done;
 	int rc;
 
-	if (!job)
-		return err_nomem(err, NULL);
 	job->step = fn;
 	job->step_arg = arg;
 	job->done = waiter_init(&done);

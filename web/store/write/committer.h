@@ -66,7 +66,7 @@ void waiter_done(struct waiter *w);
 /* The callbacks. */
 struct watchers;
 
-struct watchers *watchers_new(void);	/* NULL when out of memory */
+struct watchers *watchers_new(void);
 void watchers_free(struct watchers *w); /* NULL is fine */
 
 int watchers_add(struct watchers *w, void (*fn)(void *arg, uint64_t rev), void *arg); /* a handle, or ERR_LIMIT */

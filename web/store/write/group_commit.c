@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "tracker/base/clock.h"
+#include "tracker/mem/mem.h"
 #include "web/store/write/apply.h"
 #include "web/store/write/committer.h"
 #include "web/store/write/queue.h"
@@ -87,9 +88,7 @@ static int lock_group_runs(struct group_commit *g, const struct queue_job *jobs,
 		n++;
 		made += j->change.op.kind->makes_run;
 	}
-	uuids = calloc(n, sizeof *uuids);
-	if (!uuids)
-		return err_nomem(err, NULL);
+	uuids = mem_array(n, sizeof *uuids);
 	for (j = jobs, n = 0; j; j = j->next)
 		uuids[n++] = j->change.op.run;
 	rc = state_expect_runs(g->tx.state, made, err);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ingest.c: checks and copies an operation by its kind, then queues it to the writer's thread. */
+#include "tracker/mem/mem.h"
 #include "web/store/write/ingest.h"
 
 #include <stdlib.h>
@@ -19,15 +20,13 @@ static void free_job(struct queue_job *job)
 
 static int make_job(struct queue_job **ret, struct store *s, const struct ingest_op *op, struct err *err)
 {
-	struct queue_job *job = calloc(1, sizeof *job);
+	struct queue_job *job = mem_zalloc(sizeof *job);
 	int rc;
 
-	if (!job)
-		return err_nomem(err, NULL);
 	job->change.store = s;
-	rc = intake_init(&job->change.in, err);
-	if (!rc)
-		rc = (op->kind->copy ? op->kind->copy : change_copy)(&job->change, op, err);
+	intake_init(&job->change.in);
+	(op->kind->copy ? op->kind->copy : change_copy)(&job->change, op);
+	rc = op->kind->decode ? op->kind->decode(&job->change, op, err) : 0;
 	if (rc) {
 		free_job(job);
 		return rc;

@@ -5,8 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "tracker/base/array.h"
 #include "tracker/event/record.h"
+#include "tracker/mem/mem.h"
 
 /* Points in order of arrival with the number of their series; they are sorted into their series at the end. */
 struct gather {
@@ -23,14 +23,13 @@ struct gather_series {
 	size_t count;
 };
 
-int intake_init(struct intake *in, struct err *err)
+void intake_init(struct intake *in)
 {
 	memset(in, 0, sizeof *in);
 	in->items_end = &in->items;
 	in->first_ms = INT64_MIN;
 	in->last_ms = INT64_MIN;
 	in->arena = arena_new();
-	return in->arena ? 0 : err_nomem(err, NULL);
 }
 
 void intake_done(struct intake *in)
@@ -41,12 +40,11 @@ void intake_done(struct intake *in)
 	in->arena = NULL;
 }
 
-static int gather_init(struct gather *g, struct intake *in)
+static void gather_init(struct gather *g, struct intake *in)
 {
 	memset(g, 0, sizeof *g);
 	g->in = in;
 	g->series = map_new(sizeof(struct gather_series));
-	return g->series ? 0 : ERR_NOMEM;
 }
 
 static void gather_done(struct gather *g)
@@ -56,20 +54,18 @@ static void gather_done(struct gather *g)
 	free(g->owner);
 }
 
-static int gather_room(struct gather *g)
+static void add_gathered_point(struct gather *g, const struct sum_point *p, uint32_t owner)
 {
-	size_t cap = g->cap, same = g->cap;
+	size_t same = g->cap;
 
-	if (g->count < g->cap)
-		return 0;
-	if (!array_reserve(&g->points, &cap, cap + 256) || !array_reserve(&g->owner, &same, cap))
-		return ERR_NOMEM;
-	g->cap = cap;
-	return 0;
+	mem_reserve(&g->owner, &same, g->count + 1);
+	mem_reserve(&g->points, &g->cap, g->count + 1);
+	g->points[g->count] = *p;
+	g->owner[g->count++] = owner;
 }
 
-/* Returns 0 also when the key is refused (noted as a problem). */
-static int gather_point(struct gather *g, struct event_text key, int rank, const struct sum_point *p)
+/* A key that is refused becomes a problem. */
+static void gather_point(struct gather *g, struct event_text key, int rank, const struct sum_point *p)
 {
 	struct gather_series *s = NULL;
 	size_t len = sizeof rank + key.len;
@@ -81,33 +77,25 @@ static int gather_point(struct gather *g, struct event_text key, int rank, const
 	}
 	if (!s) {
 		if (!intake_item_key(g->in, key, "metric"))
-			return 0;
+			return;
 		if (rank != EVENT_RANK_DEFAULT && (rank < EVENT_RANK_RUN || rank > LIMIT_rank)) {
 			intake_item_problem(g->in, arena_printf(g->in->arena, "rank %d is out of range", rank));
-			return 0;
+			return;
 		}
 		s = map_put(g->series, g->name, len);
-		if (!s)
-			return ERR_NOMEM;
 		s->number = (uint32_t)map_count(g->series) - 1;
 	}
-	if (gather_room(g))
-		return ERR_NOMEM;
-	g->points[g->count] = *p;
-	g->owner[g->count++] = s->number;
+	add_gathered_point(g, p, s->number);
 	s->count++;
-	return 0;
 }
 
 /* Sorts the gathered points into their series, in order of arrival. */
-static int gather_finish(struct gather *g)
+static void gather_finish(struct gather *g)
 {
 	struct intake *in = g->in;
 	size_t n = map_count(g->series), i, len;
 
 	in->series = arena_array(in->arena, n ? n : 1, sizeof *in->series);
-	if (!in->series)
-		return ERR_NOMEM;
 	for (i = 0; i < n; i++) {
 		const struct gather_series *s = map_at(g->series, i);
 		const char *name = map_key_at(g->series, i, &len);
@@ -116,8 +104,6 @@ static int gather_finish(struct gather *g)
 		memcpy(&out->rank, name, sizeof out->rank);
 		out->key = arena_strdup(in->arena, name + sizeof out->rank);
 		out->points = arena_array(in->arena, s->count, sizeof *out->points);
-		if (!out->key || !out->points)
-			return ERR_NOMEM;
 	}
 	for (i = 0; i < g->count; i++) {
 		struct intake_series *out = &in->series[g->owner[i]];
@@ -128,7 +114,6 @@ static int gather_finish(struct gather *g)
 	in->point_count = g->count;
 	in->order = g->owner;
 	g->owner = NULL;
-	return 0;
 }
 
 /* Copies one item of a record into the batch. */
@@ -137,12 +122,14 @@ static int take_journal_item(struct gather *g, const struct ingest_op *op, struc
 {
 	struct sum_point p = { ev->step, ev->wall_time, item->value };
 	int rank = op->journal.foreign && item->rank == EVENT_RANK_DEFAULT ? EVENT_RANK_RUN : item->rank;
-	int rc;
 
-	if (item->kind != EVENT_SCALAR)
-		return intake_item_add(g->in, op, ev, item, err);
-	rc = gather_point(g, item->key, rank, &p);
-	return rc ? err_nomem(err, NULL) : 0;
+	if (item->kind == EVENT_HEADER)
+		return intake_header_add(g->in, op, item->header, err);
+	if (item->kind == EVENT_SCALAR)
+		gather_point(g, item->key, rank, &p);
+	else
+		intake_item_add(g->in, op, ev, item);
+	return 0;
 }
 
 /* Decodes one record; a malformed one becomes a problem. */
@@ -226,12 +213,11 @@ int intake_journal(struct intake *in, const struct ingest_op *op, struct err *er
 	int rc;
 
 	in->end = op->journal.offset;
-	if (gather_init(&g, in))
-		return err_nomem(err, NULL);
+	gather_init(&g, in);
 	rc = walk_journal(&g, op, err);
 	/* What is whole before the damage is stored; the caller still gets the error. */
-	if ((!rc || rc == ERR_CORRUPT) && gather_finish(&g))
-		rc = err_nomem(err, NULL);
+	if (!rc || rc == ERR_CORRUPT)
+		gather_finish(&g);
 	gather_done(&g);
 	return rc;
 }
@@ -251,8 +237,7 @@ int intake_points(struct intake *in, const struct ingest_op *op, struct err *err
 	size_t i;
 	int rc = 0;
 
-	if (gather_init(&g, in))
-		return err_nomem(err, NULL);
+	gather_init(&g, in);
 	for (i = 0; i < op->logged.point_count && !rc; i++) {
 		const struct ingest_point *p = &op->logged.points[i];
 		struct event_text key = { p->key, strlen(p->key) };
@@ -260,11 +245,11 @@ int intake_points(struct intake *in, const struct ingest_op *op, struct err *err
 
 		if (wrong || p->rank < EVENT_RANK_RUN || p->rank > LIMIT_rank)
 			rc = refuse_point(p, i, wrong, err);
-		else if (gather_point(&g, key, p->rank, &(struct sum_point){ p->step, p->wall_time, p->value }))
-			rc = err_nomem(err, NULL);
+		else
+			gather_point(&g, key, p->rank, &(struct sum_point){ p->step, p->wall_time, p->value });
 	}
-	if (!rc && gather_finish(&g))
-		rc = err_nomem(err, NULL);
+	if (!rc)
+		gather_finish(&g);
 	in->spoke = true;
 	gather_done(&g);
 	return rc;

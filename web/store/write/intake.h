@@ -74,7 +74,7 @@ int intake_journal(struct intake *in, const struct ingest_op *op, struct err *er
 
 int intake_points(struct intake *in, const struct ingest_op *op, struct err *err);
 
-int intake_init(struct intake *in, struct err *err);
+void intake_init(struct intake *in);
 void intake_done(struct intake *in);
 
 /* ---- intake_item.c ----
@@ -86,8 +86,11 @@ void intake_item_problem(struct intake *in, const char *text);
 /* A copy of the key; NULL, with a problem, when it is not allowed. what: "metric", "param", … */
 const char *intake_item_key(struct intake *in, struct event_text key, const char *what);
 
-/* Adds an item of a record that is not a point. ERR_USAGE, ERR_UNSUPPORTED: the header is not of this run. */
-int intake_item_add(struct intake *in, const struct ingest_op *op, const struct event *ev,
-		    const struct event_item *item, struct err *err);
+/* Checks the first record of a journal and copies it. ERR_USAGE, ERR_UNSUPPORTED: the header is not of this run. */
+int intake_header_add(struct intake *in, const struct ingest_op *op, const struct event_header *h, struct err *err);
+
+/* Adds an item of a record that is neither a point nor a header. */
+void intake_item_add(struct intake *in, const struct ingest_op *op, const struct event *ev,
+		     const struct event_item *item);
 
 #endif

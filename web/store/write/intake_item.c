@@ -20,17 +20,13 @@ void intake_item_problem(struct intake *in, const char *text)
 	char *clean;
 
 	in->rejected++;
-	for (p = in->problems; p && text; p = p->next)
+	for (p = in->problems; p; p = p->next)
 		if (!strcmp(p->text, text)) {
 			p->count++;
 			return;
 		}
-	p = text ? arena_alloc(in->arena, sizeof *p) : NULL;
-	if (!p)
-		return;
+	p = arena_alloc(in->arena, sizeof *p);
 	clean = arena_alloc(in->arena, strlen(text) * 3 + 1);
-	if (!clean)
-		return;
 	/* It may quote a path that is not UTF-8. */
 	utf8_copy(clean, strlen(text) * 3 + 1, text, strlen(text), NULL);
 	p->count = 1;
@@ -47,8 +43,7 @@ static const char *clean_text(struct intake *in, struct event_text t, size_t max
 	if (room > max_bytes + 1)
 		room = max_bytes + 1;
 	copy = arena_alloc(in->arena, room);
-	if (copy)
-		utf8_copy(copy, room, t.at, t.len, NULL);
+	utf8_copy(copy, room, t.at, t.len, NULL);
 	return copy;
 }
 
@@ -64,8 +59,7 @@ const char *intake_item_key(struct intake *in, struct event_text key, const char
 		return NULL;
 	}
 	copy = arena_alloc(in->arena, key.len + 1);
-	if (copy)
-		memcpy(copy, key.at, key.len);
+	memcpy(copy, key.at, key.len);
 	return copy;
 }
 
@@ -73,8 +67,6 @@ static struct intake_item *add_intake_item(struct intake *in, const struct event
 {
 	struct intake_item *it = arena_alloc(in->arena, sizeof *it);
 
-	if (!it)
-		return NULL;
 	it->kind = kind;
 	it->key = "";
 	it->text = "";
@@ -100,27 +92,24 @@ static const char *render_param(struct intake *in, const struct event_item *item
 	}
 }
 
-static int take_param_pair(struct intake *in, const struct event *ev, const struct event_item *item)
+static void take_param_pair(struct intake *in, const struct event *ev, const struct event_item *item)
 {
 	const char *what = item->kind == EVENT_PARAM ? "param" : item->kind == EVENT_TAG ? "tag" : "environment";
 	const char *key = intake_item_key(in, item->key, what);
 	struct intake_item *it;
 
 	if (!key)
-		return 0;
+		return;
 	if ((item->kind != EVENT_PARAM || item->type == EVENT_TYPE_TEXT) && item->text.len > LIMIT_value_bytes) {
 		intake_item_problem(in, arena_printf(in->arena, "%s '%s': a value of %zu bytes was cut to %d", what,
 						     key, item->text.len, (int)LIMIT_value_bytes));
 		in->rejected--;
 	}
 	it = add_intake_item(in, ev, item->kind);
-	if (!it)
-		return ERR_NOMEM;
 	it->key = key;
 	it->segment = item->kind == EVENT_PARAM && item->segment;
 	it->changed = item->kind == EVENT_PARAM && item->changed;
 	it->text = item->kind == EVENT_PARAM ? render_param(in, item) : clean_text(in, item->text, LIMIT_value_bytes);
-	return it->text ? 0 : ERR_NOMEM;
 }
 
 /* Data of other TensorBoard plugins is not stored; a problem reports each kind once. */
@@ -137,17 +126,15 @@ static void report_left_out(struct intake *in, const struct event_item *item)
 					     clean_text(in, item->text, 100)));
 }
 
-static int take_other_item(struct intake *in, const struct event *ev, const struct event_item *item)
+static void take_other_item(struct intake *in, const struct event *ev, const struct event_item *item)
 {
 	struct intake_item *it;
 	size_t max_bytes = item->kind == EVENT_STATUS ? LIMIT_reason_bytes : LIMIT_note_bytes;
 
 	if (item->kind == EVENT_FILE_VERSION || item->kind == EVENT_HEARTBEAT ||
 	    (item->kind == EVENT_SESSION && item->integer != SESSION_START))
-		return 0;
+		return;
 	it = add_intake_item(in, ev, item->kind);
-	if (!it)
-		return ERR_NOMEM;
 	it->status = item->status;
 	it->step = ev->step;
 	if (item->kind == EVENT_NOTE || item->kind == EVENT_STATUS || item->kind == EVENT_TEXT)
@@ -156,11 +143,10 @@ static int take_other_item(struct intake *in, const struct event *ev, const stru
 		it->key = clean_text(in, item->key, LIMIT_key_bytes);
 	if (item->kind == EVENT_HPARAMS_START || item->kind == EVENT_HPARAMS_END)
 		it->end_ms = isfinite(item->value) && fabs(item->value) < 1e14 ? (int64_t)(item->value * 1e3) : 0;
-	return it->text && it->key ? 0 : ERR_NOMEM;
 }
 
 /* Keeps the lines in the message that they arrived in, up to the first malformed one. */
-static int take_console_line(struct intake *in, const struct event *ev, const struct event_item *item)
+static void take_console_line(struct intake *in, const struct event *ev, const struct event_item *item)
 {
 	const unsigned char *begin = (const unsigned char *)item->text.at, *whole = begin;
 	struct event_span rest = { begin, begin + item->text.len };
@@ -177,20 +163,17 @@ static int take_console_line(struct intake *in, const struct event *ev, const st
 	if (rc < 0)
 		intake_item_problem(in, "console lines are malformed");
 	if (!lines)
-		return 0;
+		return;
 	it = add_intake_item(in, ev, item->kind);
 	copy = arena_alloc(in->arena, item->text.len);
-	if (!it || !copy)
-		return ERR_NOMEM;
 	it->count = lines;
 	it->len = (size_t)(whole - begin);
 	memcpy(copy, begin, it->len);
 	it->bytes = copy;
-	return 0;
 }
 
 /* Code and alerts. */
-static int take_code_or_alert(struct intake *in, const struct event *ev, const struct event_item *item)
+static void take_code_or_alert(struct intake *in, const struct event *ev, const struct event_item *item)
 {
 	bool code = item->kind == EVENT_CODE;
 	const char *key =
@@ -198,37 +181,31 @@ static int take_code_or_alert(struct intake *in, const struct event *ev, const s
 	struct intake_item *it;
 
 	if (!key)
-		return code ? 0 : ERR_NOMEM;
+		return;
 	it = add_intake_item(in, ev, item->kind);
-	if (!it)
-		return ERR_NOMEM;
 	it->key = key;
 	it->text = clean_text(in, item->text, code ? LIMIT_code_bytes : LIMIT_alert_text_bytes);
 	it->step = ev->step;
 	it->count = item->integer;
-	return it->text ? 0 : ERR_NOMEM;
 }
 
 /* A file stored with the run: its name, size and SHA-256. */
-static int take_file_item(struct intake *in, const struct event *ev, const struct event_item *item)
+static void take_file_item(struct intake *in, const struct event *ev, const struct event_item *item)
 {
 	struct intake_item *it;
 
 	if (!item->key.len || item->key.len > LIMIT_file_name_bytes || item->text.len != 64) {
 		intake_item_problem(in, "a file without a name or a digest was left out");
-		return 0;
+		return;
 	}
 	it = add_intake_item(in, ev, EVENT_FILE);
-	if (!it)
-		return ERR_NOMEM;
 	it->key = clean_text(in, item->key, LIMIT_file_name_bytes);
 	it->text = clean_text(in, item->text, 64);
 	it->count = item->integer;
-	return it->key && it->text ? 0 : ERR_NOMEM;
 }
 
 /* As in MLflow, the context of a data set is a tag. */
-static int take_dataset_input(struct intake *in, const struct event *ev, const struct event_input *from)
+static void take_dataset_input(struct intake *in, const struct event *ev, const struct event_input *from)
 {
 	struct ingest_dataset *d = arena_alloc(in->arena, sizeof *d);
 	struct ingest_kv *tag = arena_alloc(in->arena, sizeof *tag);
@@ -236,11 +213,9 @@ static int take_dataset_input(struct intake *in, const struct event *ev, const s
 
 	if (!from->name.len || !from->digest.len) {
 		intake_item_problem(in, "a data set without a name or a digest was left out");
-		return 0;
+		return;
 	}
 	it = add_intake_item(in, ev, EVENT_INPUT);
-	if (!d || !tag || !it)
-		return ERR_NOMEM;
 	tag->key = CONTEXT_TAG;
 	tag->value = clean_text(in, from->context, LIMIT_input_word_bytes);
 	d->name = clean_text(in, from->name, LIMIT_input_name_bytes);
@@ -251,8 +226,6 @@ static int take_dataset_input(struct intake *in, const struct event *ev, const s
 	d->tags = tag;
 	d->tag_count = from->context.len ? 1 : 0;
 	it->input = d;
-	return tag->value && d->name && d->digest && d->source_type && d->source && (d->profile || !from->profile.len)
-		? 0 : ERR_NOMEM;
 }
 
 /* Returns true if the tag has no other name than "note": its text is the note of the run, not of a step. */
@@ -267,7 +240,7 @@ static bool is_note_tag(struct event_text tag)
 }
 
 /* Images, histograms, texts, tables, sounds; other data is skipped. */
-static int take_media_item(struct intake *in, const struct ingest_op *op, const struct event *ev,
+static void take_media_item(struct intake *in, const struct ingest_op *op, const struct event *ev,
 			   const struct event_item *item)
 {
 	struct intake_item *it;
@@ -287,34 +260,27 @@ static int take_media_item(struct intake *in, const struct ingest_op *op, const 
 			intake_item_problem(in, arena_printf(in->arena, "'%s' was left out: it is larger than %d bytes",
 							     key, (int)LIMIT_media_bytes));
 		buf_done(&content);
-		return 0;
+		return;
 	}
 	sha256_hex(content.data, content.len, digest);
 	it = add_intake_item(in, ev, EVENT_OTHER);
 	copy = arena_alloc(in->arena, content.len);
-	if (it && copy) {
-		memcpy(copy, content.data, content.len);
-		it->key = key;
-		it->bytes = copy;
-		it->len = content.len;
-		it->digest = arena_strdup(in->arena, digest);
-		it->count = kind;
-		it->step = ev->step;
-		it->wall_time = ev->wall_time;
-		it->rank = op->journal.foreign && item->rank == EVENT_RANK_DEFAULT ? EVENT_RANK_RUN : item->rank;
-	}
+	memcpy(copy, content.data, content.len);
+	it->key = key;
+	it->bytes = copy;
+	it->len = content.len;
+	it->digest = arena_strdup(in->arena, digest);
+	it->count = kind;
+	it->step = ev->step;
+	it->wall_time = ev->wall_time;
+	it->rank = op->journal.foreign && item->rank == EVENT_RANK_DEFAULT ? EVENT_RANK_RUN : item->rank;
 	buf_done(&content);
-	return it && copy && it->digest ? 0 : ERR_NOMEM;
 }
 
-/* Checks the first record of a journal and copies it. */
-static int take_journal_header(struct intake *in, const struct ingest_op *op, const struct event_header *h,
-			       struct err *err)
+int intake_header_add(struct intake *in, const struct ingest_op *op, const struct event_header *h, struct err *err)
 {
 	struct intake_header *out = arena_alloc(in->arena, sizeof *out);
 
-	if (!out)
-		return err_nomem(err, NULL);
 	if (op->journal.foreign || !event_text_equal(h->run_id, op->run) ||
 	    !event_text_equal(h->writer_id, op->journal.writer))
 		return err_set(err, ERR_USAGE,
@@ -338,35 +304,25 @@ static int take_journal_header(struct intake *in, const struct ingest_op *op, co
 		.first_epoch = h->first_epoch,
 		.pid = h->pid,
 	};
-	if (!out->experiment || !out->name || !out->host)
-		return err_nomem(err, NULL);
 	in->header = out;
 	return 0;
 }
 
-int intake_item_add(struct intake *in, const struct ingest_op *op, const struct event *ev,
-		    const struct event_item *item, struct err *err)
+void intake_item_add(struct intake *in, const struct ingest_op *op, const struct event *ev,
+		     const struct event_item *item)
 {
-	int rc;
-
-	if (item->kind == EVENT_HEADER)
-		return take_journal_header(in, op, item->header, err);
-	if (item->kind == EVENT_PARAM || item->kind == EVENT_TAG || item->kind == EVENT_ENV) {
-		rc = take_param_pair(in, ev, item);
-	} else if (item->kind == EVENT_OTHER || (item->kind == EVENT_TEXT && !is_note_tag(item->key))) {
-		rc = take_media_item(in, op, ev, item);
-	} else if (item->kind == EVENT_CONSOLE) {
-		rc = take_console_line(in, ev, item);
-	} else if (item->kind == EVENT_CODE || item->kind == EVENT_ALERT) {
-		rc = take_code_or_alert(in, ev, item);
-	} else if (item->kind == EVENT_FILE) {
-		rc = take_file_item(in, ev, item);
-	} else if (item->kind == EVENT_INPUT) {
-		rc = take_dataset_input(in, ev, &item->input);
-	} else if (item->kind == EVENT_HPARAMS_END && op->journal.foreign && op->journal.foreign->annotates) {
-		rc = 0;
-	} else {
-		rc = take_other_item(in, ev, item);
-	}
-	return rc ? err_nomem(err, NULL) : 0;
+	if (item->kind == EVENT_PARAM || item->kind == EVENT_TAG || item->kind == EVENT_ENV)
+		take_param_pair(in, ev, item);
+	else if (item->kind == EVENT_OTHER || (item->kind == EVENT_TEXT && !is_note_tag(item->key)))
+		take_media_item(in, op, ev, item);
+	else if (item->kind == EVENT_CONSOLE)
+		take_console_line(in, ev, item);
+	else if (item->kind == EVENT_CODE || item->kind == EVENT_ALERT)
+		take_code_or_alert(in, ev, item);
+	else if (item->kind == EVENT_FILE)
+		take_file_item(in, ev, item);
+	else if (item->kind == EVENT_INPUT)
+		take_dataset_input(in, ev, &item->input);
+	else if (item->kind != EVENT_HPARAMS_END || !op->journal.foreign || !op->journal.foreign->annotates)
+		take_other_item(in, ev, item);
 }

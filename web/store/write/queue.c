@@ -7,6 +7,7 @@
 
 #include "tracker/base/clock.h"
 #include "tracker/base/thread.h"
+#include "tracker/mem/mem.h"
 
 #define GROUP_JOBS 512
 /* Cost in points; a series counts as 25 because it may be new. */
@@ -39,10 +40,8 @@ struct job_group {
 
 struct queue *queue_new(size_t max_bytes)
 {
-	struct queue *q = calloc(1, sizeof *q);
+	struct queue *q = mem_zalloc(sizeof *q);
 
-	if (!q)
-		return NULL;
 	q->tail = &q->head;
 	q->max_bytes = max_bytes;
 	pthread_mutex_init(&q->lock, NULL);

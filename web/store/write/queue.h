@@ -24,7 +24,7 @@ struct queue_job {
 	void *step_arg;
 };
 
-struct queue *queue_new(size_t max_bytes); /* NULL when out of memory */
+struct queue *queue_new(size_t max_bytes);
 void queue_free(struct queue *q);	   /* must be empty; NULL is fine */
 
 /* Takes ownership of the job. Waits while more than max_bytes are queued, except for a step and a kind that never

@@ -5,13 +5,14 @@
 #include <stdlib.h>
 
 #include "tracker/base/clock.h"
+#include "tracker/mem/mem.h"
 #include "web/store/points/scan.h"
 
 /* The run-level series of a run, by id: input of the recount of visible summaries. */
 struct recount {
 	int64_t *ids, *hide;
 	struct state_metric **metrics;
-	size_t count, cap;
+	size_t count, ids_cap, hide_cap, metrics_cap;
 };
 
 static void recount_done(struct recount *rc)
@@ -21,23 +22,14 @@ static void recount_done(struct recount *rc)
 	free(rc->metrics);
 }
 
-static int recount_room(struct recount *rc)
+static void add_recounted(struct recount *rc, int64_t id, int64_t hide, struct state_metric *m)
 {
-	size_t cap = rc->cap ? rc->cap * 2 : 64;
-	void *a, *b, *c;
-
-	if (rc->count < rc->cap)
-		return 0;
-	a = realloc(rc->ids, cap * sizeof *rc->ids);
-	rc->ids = a ? a : rc->ids;
-	b = realloc(rc->hide, cap * sizeof *rc->hide);
-	rc->hide = b ? b : rc->hide;
-	c = realloc(rc->metrics, cap * sizeof(struct state_metric *));
-	rc->metrics = c ? c : rc->metrics;
-	if (!a || !b || !c)
-		return ERR_NOMEM;
-	rc->cap = cap;
-	return 0;
+	mem_reserve(&rc->ids, &rc->ids_cap, rc->count + 1);
+	mem_reserve(&rc->hide, &rc->hide_cap, rc->count + 1);
+	mem_reserve(&rc->metrics, &rc->metrics_cap, rc->count + 1);
+	rc->ids[rc->count] = id;
+	rc->hide[rc->count] = hide;
+	rc->metrics[rc->count++] = m;
 }
 
 /* Reads the run-level series of the run and zeroes their summaries. */
@@ -52,17 +44,14 @@ static int recount_load(struct recount *rc, struct state *st, struct state_run *
 		const char *key = db_str(q, COL_series_run_level_name);
 		struct state_metric *m = NULL;
 
-		ret = recount_room(rc) ? err_nomem(err, NULL)
-				       : state_metric(st, r, db_i64(q, COL_series_run_level_key_id), &m, err);
+		ret = state_metric(st, r, db_i64(q, COL_series_run_level_key_id), &m, err);
 		if (ret) {
 			db_stop(q);
 			break;
 		}
 		sum_init(&m->sum);
 		state_metric_mark(st, m);
-		rc->ids[rc->count] = db_i64(q, COL_series_run_level_id);
-		rc->hide[rc->count] = hide_from(s ? &s->hide : NULL, key);
-		rc->metrics[rc->count++] = m;
+		add_recounted(rc, db_i64(q, COL_series_run_level_id), hide_from(s ? &s->hide : NULL, key), m);
 	}
 	return ret;
 }
@@ -161,9 +150,9 @@ int segment_open(struct state *st, struct state_run *r, const struct segment_ope
 	if (old)
 		return update_known_segment(st, r, old, o, err);
 	memcpy(s.status, o->status, strlen(o->status) + 1);
-	if (!state_segment_add(st, r, &s, err))
-		return err ? err->code : ERR_NOMEM;
-	rc = update_hidden(st, r, &changed, err);
+	rc = state_segment_add(st, r, &s, err);
+	if (!rc)
+		rc = update_hidden(st, r, &changed, err);
 	if (!rc && changed && r->segment_count > 1)
 		rc = recount_segment(st, r, err);
 	if (!rc)

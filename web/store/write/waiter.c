@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* waiter.c: a condition and the answer; the list of watchers. */
+#include "tracker/mem/mem.h"
 #include "web/store/write/committer.h"
 
 #include <stdlib.h>
@@ -61,10 +62,9 @@ struct watchers {
 
 struct watchers *watchers_new(void)
 {
-	struct watchers *w = calloc(1, sizeof *w);
+	struct watchers *w = mem_zalloc(sizeof *w);
 
-	if (w)
-		pthread_mutex_init(&w->lock, NULL);
+	pthread_mutex_init(&w->lock, NULL);
 	return w;
 }
 

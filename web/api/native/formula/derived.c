@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* derived.c: evaluates a formula over the series of a run: walks them in parallel by step and puts the results into
  * buckets. */
+#include "tracker/mem/mem.h"
 #include "web/api/native/formula/derived.h"
 
 #include <stdlib.h>
@@ -184,9 +185,7 @@ static int open_formula_series(struct formula_walk *w, const char *const *run)
 
 		if (w->names[i].param)
 			continue;
-		w->parts[i] = calloc(1, sizeof *w->parts[i]);
-		if (!w->parts[i])
-			return err_nomem(&w->err, NULL);
+		w->parts[i] = mem_zalloc(sizeof *w->parts[i]);
 		if (points_open(&w->parts[i]->cursor, w->c->api->store, &sel, NULL, &w->err))
 			return w->err.code;
 	}
@@ -206,7 +205,7 @@ static void close_formula_series(struct formula_walk *w)
 }
 
 /* Makes a line of the chart from the non-empty buckets, if any. */
-static int add_formula_line(struct formula_walk *w, const struct query_run *run, const char *key)
+static void add_formula_line(struct formula_walk *w, const struct query_run *run, const char *key)
 {
 	struct points_line *l = &w->chart->lines[w->chart->line_count];
 	uint32_t i, n = 0;
@@ -215,8 +214,6 @@ static int add_formula_line(struct formula_walk *w, const struct query_run *run,
 	for (i = 0; i < w->chart->bucket_count; i++)
 		l->bucket_count += w->cells[i].count > 0;
 	l->buckets = arena_array(w->c->arena, l->bucket_count + 1, sizeof *l->buckets);
-	if (!l->buckets)
-		return err_nomem(&w->err, NULL);
 	for (i = 0; i < w->chart->bucket_count; i++) {
 		struct points_bucket *b = &w->cells[i];
 
@@ -229,7 +226,6 @@ static int add_formula_line(struct formula_walk *w, const struct query_run *run,
 		l->buckets[n++] = *b;
 	}
 	w->chart->line_count += n > 0;
-	return 0;
 }
 
 static int evaluate_run(struct formula_walk *w, const struct query_run *run, const char *key)
@@ -246,7 +242,9 @@ static int evaluate_run(struct formula_walk *w, const struct query_run *run, con
 		rc = w->err.code;
 	}
 	close_formula_series(w);
-	return rc ? rc : add_formula_line(w, run, key);
+	if (!rc)
+		add_formula_line(w, run, key);
+	return rc;
 }
 
 /* Finds the range of x over all series and divides it into buckets. */
@@ -257,8 +255,6 @@ static int find_bucket_edges(struct formula_walk *w)
 	size_t i, n = 0;
 	int rc;
 
-	if (!keys)
-		return err_nomem(&w->err, NULL);
 	for (i = 0; i < w->name_count; i++)
 		if (!w->names[i].param)
 			keys[n++] = w->names[i].text;
@@ -305,9 +301,7 @@ static int fill_formula_chart(struct formula_walk *w, const char *key)
 		return rc;
 	w->chart->lines = arena_array(w->c->arena, sel->run_count + 1, sizeof *w->chart->lines);
 	w->chart->line_count = 0;
-	w->cells = calloc(w->o->buckets, sizeof *w->cells);
-	if (!w->chart->lines || !w->cells)
-		return err_nomem(&w->err, NULL);
+	w->cells = mem_array(w->o->buckets, sizeof *w->cells);
 	for (i = 0; i < sel->run_count && !rc; i++) {
 		const struct query_run *run = find_formula_run(&runs, sel->runs[i]);
 

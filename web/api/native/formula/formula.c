@@ -119,8 +119,6 @@ static int add_name_step(struct formula_parser *p, const char *text, size_t n, b
 	if (i == f->name_count) {
 		const char *copy = arena_printf(p->a, "%.*s", (int)n, text);
 
-		if (!copy)
-			return err_nomem(p->err, NULL);
 		f->names[f->name_count++] = (struct formula_name){ copy, param };
 	}
 	return add_formula_step(p, (struct formula_step){ .kind = STEP_NAME, .name = i }, 0);
@@ -282,8 +280,6 @@ int formula_parse(struct formula **ret, const char *text, struct arena *a, struc
 	struct formula_parser p = { .f = f, .text = text, .a = a, .err = err };
 	int rc;
 
-	if (!f)
-		return err_nomem(err, NULL);
 	f->step_count = f->name_count = 0;
 	lexer_begin(&p.l, &rules, a, text);
 	rc = parse_formula_sum(&p);

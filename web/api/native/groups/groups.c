@@ -28,52 +28,44 @@ static bool check_group_fields(struct call *c, const char *const *fields, size_t
 }
 
 /* Assigns a run to its group. The key of a group is the list of its values, with a mark for a missing one. */
-static bool assign_group(struct call *c, struct map *known, struct groups *g, const struct query_run *r, size_t at)
+static void assign_group(struct call *c, struct map *known, struct groups *g, const struct query_run *r, size_t at)
 {
 	const char **values = arena_array(c->arena, g->field_count + 1, sizeof(*values));
 	struct buf text;
 	size_t i, *place;
 
-	buf_init(&text, (size_t)1 << 24);
-	for (i = 0; values && i < g->field_count; i++) {
+	buf_init(&text, SIZE_MAX);
+	for (i = 0; i < g->field_count; i++) {
 		values[i] = find_group_value(r, g->fields[i]);
 		buf_addc(&text, values[i] ? '=' : '-');
 		buf_adds(&text, values[i] ? values[i] : "");
 		buf_addc(&text, '\0');
 	}
-	place = values && !buf_failed(&text) ? map_put(known, text.data ? text.data : "", text.len) : NULL;
+	place = map_put(known, text.data ? text.data : "", text.len);
 	buf_done(&text);
-	if (!place)
-		return false;
 	if (!*place) {
 		*place = ++g->count;
 		g->values[*place - 1] = values;
 	}
 	g->of[at] = *place - 1;
 	g->sizes[*place - 1]++;
-	return true;
 }
 
 bool groups_make(struct call *c, const char *const *fields, size_t n, const struct query_runs *runs, struct groups *ret)
 {
-	struct map *known = check_group_fields(c, fields, n) ? map_new(sizeof(size_t)) : NULL;
 	struct groups g = { .fields = fields, .field_count = n };
-	bool ok;
+	struct map *known;
 	size_t i;
 
-	if (c->status >= 300)
+	if (!check_group_fields(c, fields, n))
 		return false;
+	known = map_new(sizeof(size_t));
 	g.of = arena_array(c->arena, runs->count + 1, sizeof(*g.of));
 	g.values = arena_array(c->arena, runs->count + 1, sizeof(*g.values));
 	g.sizes = arena_array(c->arena, runs->count + 1, sizeof(*g.sizes));
-	ok = known && g.of && g.values && g.sizes;
-	if (ok)
-		memset(g.sizes, 0, (runs->count + 1) * sizeof(*g.sizes));
-	for (i = 0; ok && i < runs->count; i++)
-		ok = assign_group(c, known, &g, &runs->items[i], i);
+	for (i = 0; i < runs->count; i++)
+		assign_group(c, known, &g, &runs->items[i], i);
 	map_free(known);
-	if (!ok)
-		return call_fail(c, CALL_busy, NULL, "out of memory"), false;
 	*ret = g;
 	return true;
 }
@@ -171,7 +163,7 @@ struct metric_summaries {
 	size_t n;
 };
 
-static bool collect_summaries(struct call *c, struct map *piles, const struct groups *g, size_t group,
+static void collect_summaries(struct call *c, struct map *piles, const struct groups *g, size_t group,
 			      const struct query_runs *runs)
 {
 	size_t i, k;
@@ -183,14 +175,11 @@ static bool collect_summaries(struct call *c, struct map *piles, const struct gr
 			const char *key = r->metrics[k].key;
 			struct metric_summaries *p = map_put(piles, key, strlen(key));
 
-			if (p && !p->list)
+			if (!p->list)
 				p->list = arena_array(c->arena, g->sizes[group], sizeof(*p->list));
-			if (!p || !p->list)
-				return false;
 			p->list[p->n++] = &r->metrics[k];
 		}
 	}
-	return true;
 }
 
 static void write_summary_statistics(struct js *j, const struct metric_summaries *p, double *values)
@@ -214,19 +203,19 @@ static void write_summary_statistics(struct js *j, const struct metric_summaries
 }
 
 /* Writes one group with the statistics of each of its metrics. */
-static bool write_runs_group(struct call *c, struct js *j, const struct groups *g, size_t group,
+static void write_runs_group(struct call *c, struct js *j, const struct groups *g, size_t group,
 			     const struct query_runs *runs)
 {
 	struct map *piles = map_new(sizeof(struct metric_summaries));
 	double *values = arena_array(c->arena, g->sizes[group] + 1, sizeof(*values));
-	bool ok = piles && values && collect_summaries(c, piles, g, group, runs);
 	size_t i, len;
 
+	collect_summaries(c, piles, g, group, runs);
 	js_open(j, '{');
 	groups_write(j, g, group, runs);
 	js_key_int(j, "n", (int64_t)g->sizes[group]);
 	js_key_open(j, "metrics", '{');
-	for (i = 0; ok && i < map_count(piles); i++) {
+	for (i = 0; i < map_count(piles); i++) {
 		const char *key = map_key_at(piles, i, &len);
 
 		js_key(j, arena_printf(c->arena, "%.*s", (int)len, key));
@@ -235,26 +224,24 @@ static bool write_runs_group(struct call *c, struct js *j, const struct groups *
 	js_close(j, '}');
 	js_close(j, '}');
 	map_free(piles);
-	return ok;
 }
 
 enum call_next runs_group_reply(struct call *c, const char *const *fields, size_t n, const struct query_runs *runs)
 {
 	struct js j = { .out = &c->out };
 	struct groups g;
-	bool ok = true;
 	size_t i;
 
 	if (!groups_make(c, fields, n, runs, &g))
 		return CALL_DONE;
 	js_open(&j, '{');
 	js_key_open(&j, "groups", '[');
-	for (i = 0; ok && i < g.count; i++)
-		ok = write_runs_group(c, &j, &g, i, runs);
+	for (i = 0; i < g.count; i++)
+		write_runs_group(c, &j, &g, i, runs);
 	js_close(&j, ']');
 	js_close(&j, '}');
 	buf_addc(&c->out, '\n');
-	return ok ? CALL_DONE : call_fail(c, CALL_busy, NULL, "out of memory");
+	return CALL_DONE;
 }
 
 /* --- charts by group -------------------------------------------------------------------------------------------- */
@@ -283,44 +270,37 @@ struct group_lines_map {
 static struct group_lines *find_group_lines(struct group_lines_map *p, const char *key, size_t group)
 {
 	const char *name = arena_printf(p->c->arena, "%zu %s", group, key);
-	struct group_lines *pile = name ? map_put(p->known, name, strlen(name)) : NULL;
+	struct group_lines *pile = map_put(p->known, name, strlen(name));
 
-	if (!pile || pile->key)
+	if (pile->key)
 		return pile;
 	*pile = (struct group_lines){ .key = key, .group = group };
 	pile->lines = arena_array(p->c->arena, p->g->sizes[group] + 1, sizeof(struct points_line *));
 	pile->next = arena_array(p->c->arena, p->g->sizes[group] + 1, sizeof(size_t));
-	return pile->lines && pile->next ? pile : NULL;
+	return pile;
 }
 
 /* Assigns each line of the chart to its key and group. */
-static bool assign_lines(struct group_lines_map *p, const struct points_chart *chart, const struct query_runs *runs)
+static void assign_lines(struct group_lines_map *p, const struct points_chart *chart, const struct query_runs *runs)
 {
 	struct map *by_id = map_new(sizeof(size_t));
-	bool ok = by_id != NULL;
 	size_t i, *at;
 
-	for (i = 0; ok && i < runs->count; i++) {
-		at = map_put(by_id, runs->items[i].id, 32);
-		ok = at != NULL;
-		if (ok)
-			*at = i;
-	}
-	for (i = 0; ok && i < chart->line_count; i++) {
+	for (i = 0; i < runs->count; i++)
+		*(size_t *)map_put(by_id, runs->items[i].id, 32) = i;
+	for (i = 0; i < chart->line_count; i++) {
 		struct group_lines *pile;
 
 		at = map_get(by_id, chart->lines[i].run, 32);
 		if (!at)
 			continue;
 		pile = find_group_lines(p, chart->lines[i].key, p->g->of[*at]);
-		ok = pile && pile->count < p->g->sizes[pile->group];
-		if (ok) {
+		if (pile->count < p->g->sizes[pile->group]) { /* one line of each run */
 			pile->next[pile->count] = 0;
 			pile->lines[pile->count++] = &chart->lines[i];
 		}
 	}
 	map_free(by_id);
-	return ok;
 }
 
 /* Values of the runs of a group in one bucket. */
@@ -404,41 +384,37 @@ static void write_group_bucket(struct js *j, uint32_t place, struct bucket_value
 	js_close(j, '}');
 }
 
-static bool write_group_buckets(struct group_lines_map *p, struct js *j, struct group_lines *pile,
+static void write_group_buckets(struct group_lines_map *p, struct js *j, struct group_lines *pile,
 				const struct points_chart *chart, enum series_band band)
 {
 	struct bucket_values t = { .means = arena_array(p->c->arena, pile->count + 1, sizeof(double)) };
 	uint32_t i;
 
 	js_key_open(j, "buckets", '[');
-	for (i = 0; t.means && i < chart->bucket_count; i++) {
+	for (i = 0; i < chart->bucket_count; i++) {
 		collect_bucket_values(pile, i, &t);
 		if (t.any)
 			write_group_bucket(j, i, &t, band);
 	}
 	js_close(j, ']');
-	return t.means != NULL;
 }
 
-bool series_group_write(struct call *c, struct js *j, const struct series_group *s)
+void series_group_write(struct call *c, struct js *j, const struct series_group *s)
 {
 	struct group_lines_map p = { .known = map_new(sizeof(struct group_lines)), .g = s->groups, .c = c };
-	bool ok = p.known && assign_lines(&p, s->chart, s->runs);
 	size_t i;
 
+	assign_lines(&p, s->chart, s->runs);
 	js_key_open(j, "groups", '[');
-	for (i = 0; ok && i < map_count(p.known); i++) {
+	for (i = 0; i < map_count(p.known); i++) {
 		struct group_lines *pile = map_at(p.known, i);
 
 		js_open(j, '{');
 		js_key_str(j, "key", pile->key);
 		groups_write(j, s->groups, pile->group, s->runs);
-		ok = write_group_buckets(&p, j, pile, s->chart, s->band);
+		write_group_buckets(&p, j, pile, s->chart, s->band);
 		js_close(j, '}');
 	}
 	js_close(j, ']');
 	map_free(p.known);
-	if (!ok)
-		call_fail(c, CALL_busy, NULL, "out of memory");
-	return ok;
 }

@@ -41,7 +41,7 @@ struct series_group {
 
 /* Writes the member "groups" of an open object. Each key and group has "key", "group", "runs" and "buckets". A bucket
  * has its index "i", the number "n" of runs with a finite value in it, "mean" and "median" of these runs' means, "low",
- * "high", and the number of "nonfinite" points. Returns false after failing the call. */
-bool series_group_write(struct call *c, struct js *j, const struct series_group *s);
+ * "high", and the number of "nonfinite" points. */
+void series_group_write(struct call *c, struct js *j, const struct series_group *s);
 
 #endif

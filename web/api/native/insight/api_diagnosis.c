@@ -34,7 +34,7 @@ static int read_loss_series(const struct loss_reader *r, const char *key, struct
 	struct points_row *rows = arena_array(r->c->arena, OVERFIT_ROWS, sizeof(*rows));
 	struct points_cursor *cursor;
 	size_t n = 1;
-	int rc = rows ? points_open(&cursor, r->c->api->store, &sel, NULL, err) : err_nomem(err, NULL);
+	int rc = points_open(&cursor, r->c->api->store, &sel, NULL, err);
 
 	if (rc)
 		return rc;
@@ -115,7 +115,7 @@ static int read_system_stats(struct call *c, const struct query_run *run, int64_
 
 	for (int i = 0; i < SYSTEM_STATS_SERIES; i++)
 		keys[i] = system_stats_key(i);
-	rc = rows ? points_open(&cursor, c->api->store, &sel, NULL, err) : err_nomem(err, NULL);
+	rc = points_open(&cursor, c->api->store, &sel, NULL, err);
 	if (rc)
 		return rc;
 	while (n && !(rc = points_next(cursor, rows, VITALS_ROWS, &n, err)))

@@ -196,8 +196,6 @@ enum call_next on_run_trace(struct call *c)
 	if (!call_arg_int(c, "from", &o.from, INT64_MIN, INT64_MAX) ||
 	    !call_arg_int(c, "to", &o.to, INT64_MIN, INT64_MAX) || !call_args_done(c))
 		return CALL_DONE;
-	if (!w)
-		return call_fail(c, CALL_busy, NULL, "out of memory");
 	if (media_of_run(c->api->store, &o, c->arena, &list, &err))
 		return call_fail_err(c, "run", &err);
 	if (list.count)

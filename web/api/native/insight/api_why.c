@@ -26,14 +26,12 @@ struct why_report {
 
 enum { WHY_RUNS_MAX = 50, WHY_SENTENCE_MAX = 4096 };
 
-static int find_changed_params(struct call *c, struct why_pair *p)
+static void find_changed_params(struct call *c, struct why_pair *p)
 {
 	const struct query_run *a = p->a->run, *b = p->b->run;
 	size_t i = 0, k = 0;
 
 	p->params = arena_array(c->arena, a->param_count + b->param_count + 1, sizeof(*p->params));
-	if (!p->params)
-		return -1;
 	while (i < a->param_count || k < b->param_count) {
 		int order = i == a->param_count	  ? 1
 			    : k == b->param_count ? -1
@@ -45,7 +43,6 @@ static int find_changed_params(struct call *c, struct why_pair *p)
 		i += order <= 0;
 		k += order >= 0;
 	}
-	return 0;
 }
 
 static double mean_value(const double *v, size_t n)
@@ -95,7 +92,7 @@ static struct run_change_pool make_pair_pool(const struct why *w, const struct w
 	return pool;
 }
 
-static int compare_pair(struct call *c, const struct why *w, struct why_pair *p, double before)
+static void compare_pair(struct call *c, const struct why *w, struct why_pair *p, double before)
 {
 	struct run_change_pool pool = make_pair_pool(w, p);
 	struct buf text;
@@ -109,9 +106,9 @@ static int compare_pair(struct call *c, const struct why *w, struct why_pair *p,
 	compare_goal_metric(w, p);
 	buf_init(&text, WHY_SENTENCE_MAX);
 	run_change_describe(&text, &p->change, pick_side_name(c, p, p->a), pick_side_name(c, p, p->b));
-	p->sentence = text.data ? arena_strdup(c->arena, text.data) : NULL;
+	p->sentence = arena_strdup(c->arena, text.data ? text.data : "");
 	buf_done(&text);
-	return find_changed_params(c, p) || !p->sentence ? -1 : 0;
+	find_changed_params(c, p);
 }
 
 /* Compares the runs of the request. Returns false after failing the call. */
@@ -127,16 +124,13 @@ static bool make_why_report(struct call *c, struct why *w, struct why_report *r)
 	if (!request_run_ids(c, "run", &ids, n) || why_read(c, ids, n, w))
 		return false;
 	*r = (struct why_report){ .why = w, .pairs = arena_array(c->arena, n - 1, sizeof(*r->pairs)), .n = n - 1 };
-	for (size_t i = 0; r->pairs && i < r->n; i++) {
+	for (size_t i = 0; i < r->n; i++) {
 		struct why_pair *p = &r->pairs[i];
 
 		p->a = &w->sides[i];
 		p->b = &w->sides[i + 1];
-		if (compare_pair(c, w, p, i ? r->pairs[i - 1].product : 1))
-			r->pairs = NULL;
+		compare_pair(c, w, p, i ? r->pairs[i - 1].product : 1);
 	}
-	if (!r->pairs)
-		return call_fail(c, CALL_busy, NULL, "out of memory"), false;
 	return true;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* timing.c: reads the points of a run as timed steps. */
+#include "tracker/mem/mem.h"
 #include "web/api/native/insight/timing.h"
 
 #include <stdlib.h>
@@ -62,7 +63,7 @@ static int read_timing_points(struct call *c, struct steps *s, const struct poin
 	struct points_cursor *cursor;
 	struct err err = ERR_INIT;
 	size_t n = 1;
-	int rc = rows ? points_open(&cursor, c->api->store, sel, NULL, &err) : err_nomem(&err, NULL);
+	int rc = points_open(&cursor, c->api->store, sel, NULL, &err);
 
 	if (rc)
 		return call_fail_err(c, NULL, &err), -1;
@@ -110,13 +111,12 @@ int timing_read(struct call *c, const struct query_run *run, bool by_step, struc
 
 	if (o.last < 0)
 		o.last = STEPS_MAX;
+	*ret = t;
 	rc = steps_new(&t.steps, &o, &err);
-	if (!rc && !(t.rows = calloc(steps_span(t.steps) + 1, sizeof(*t.rows))))
-		rc = err_nomem(&err, "steps of a run");
 	if (rc)
-		call_fail_err(c, NULL, &err);
-	else
-		rc = read_timed_steps(c, t.steps, run);
+		return call_fail_err(c, NULL, &err), rc;
+	t.rows = mem_array(steps_span(t.steps) + 1, sizeof(*t.rows));
+	rc = read_timed_steps(c, t.steps, run);
 	if (!rc) {
 		t.n = steps_take(t.steps, &batch, t.rows);
 		rc = step_time_of(t.rows, t.n, steps_settled(t.steps), &t.pace, &err);

@@ -116,8 +116,6 @@ static int read_named_runs(struct call *c, const char *const *ids, struct why *w
 		s->repeats = arena_array(c->arena, WHY_REPEATS_MAX, sizeof(*s->repeats));
 		s->paces = arena_array(c->arena, WHY_REPEATS_MAX + 1, sizeof(*s->paces));
 		s->metrics = arena_array(c->arena, WHY_REPEATS_MAX + 1, sizeof(*s->metrics));
-		if (!run || !s->repeats || !s->paces || !s->metrics)
-			return call_fail(c, CALL_busy, NULL, "out of memory"), -1;
 		if (read_compared_run(c, ids[i], run))
 			return -1;
 		s->run = run;
@@ -175,10 +173,8 @@ static int read_candidates(struct call *c, const struct why *w, struct query_run
 	struct query_runs_opts o = { .experiments = names, .limit = WHY_CANDIDATES_MAX };
 	struct err err = ERR_INIT;
 
-	for (size_t i = 0; names && i < w->n; i++)
+	for (size_t i = 0; i < w->n; i++)
 		names[o.experiment_count++] = w->sides[i].run->experiment;
-	if (!names)
-		return call_fail(c, CALL_busy, NULL, "out of memory"), -1;
 	if (!query_runs(c->api->store, &o, c->arena, ret, &err))
 		return 0;
 	request_refused(c, &err);
@@ -278,13 +274,9 @@ int why_read(struct call *c, const char *const *ids, size_t n, struct why *ret)
 	struct query_runs all;
 	bool *used, single = false;
 
-	if (!w.sides)
-		return call_fail(c, CALL_busy, NULL, "out of memory"), -1;
 	if (read_named_runs(c, ids, &w) || read_named_paces(c, &w) || read_candidates(c, &w, &all))
 		return -1;
 	used = arena_array(c->arena, all.count + 1, sizeof(*used));
-	if (!used)
-		return call_fail(c, CALL_busy, NULL, "out of memory"), -1;
 	for (size_t i = 0; i < n; i++) {
 		if (find_repeats(c, &w, i, &all, used))
 			return -1;

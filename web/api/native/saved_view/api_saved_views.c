@@ -199,8 +199,6 @@ static enum call_next answer_kept_delete(struct call *c, const struct kept_kind 
 
 	if (!id || !call_args_done(c))
 		return CALL_DONE;
-	if (!d)
-		return call_fail(c, CALL_busy, NULL, "out of memory");
 	if (!read_kept(c, shelf, id, 0, &d->kept))
 		return CALL_DONE;
 	d->shelf = shelf;
