@@ -316,10 +316,9 @@ static void crops_are_evenly_distributed(void **state)
 	for (int i = 0; i < EACH; i++)
 		from[i] = (uint8_t)(i + 1);
 	for (int i = 0; i < DRAWS; i++) {
-		struct rng_key key = { 11, rng_stream("augment") ^ (uint64_t)(i % 7) };
 		int m;
 
-		pixels_move(set, pixels_draw(key, i / 7, DATASET_CROP | DATASET_FLIP), from, to);
+		pixels_move(set, augment_draw_move(augment_key(11, (uint64_t)i % 7, i / 7), true, true), from, to);
 		m = which_move(from, to);
 		assert_in_range(m, 0, 161);
 		count[m]++;
@@ -331,16 +330,16 @@ static void crops_are_evenly_distributed(void **state)
 
 static void augment_changes_with_the_epoch(void **state)
 {
-	struct rng_key a = { 1, rng_stream("augment") ^ 0 }, b = { 1, rng_stream("augment") ^ 1 };
 	int same = 0;
 
 	(void)state;
 	for (int i = 0; i < 1000; i++) {
-		struct pixels_draw x = pixels_draw(a, i, 3), y = pixels_draw(b, i, 3);
+		const struct rng_key a = augment_key(1, 0, i), b = augment_key(1, 1, i);
+		struct augment_move x = augment_draw_move(a, true, true), y = augment_draw_move(b, true, true);
 
 		same += x.dx == y.dx && x.dy == y.dy && x.flip == y.flip;
-		assert_int_equal(pixels_draw(a, i, DATASET_FLIP).dx, 0);
-		assert_false(pixels_draw(a, i, DATASET_CROP).flip);
+		assert_int_equal(augment_draw_move(a, false, true).dx, 0);
+		assert_false(augment_draw_move(a, true, false).flip);
 	}
 	assert_in_range(same, 0, 25); /* 1000/162 = 6 expected */
 }

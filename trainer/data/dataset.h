@@ -92,11 +92,10 @@ struct dataset { /* must be the first member of each format's struct */
 	struct data_account account; /* of the files at path, and of samples that cannot be used */
 };
 
-/* Crop spec of one sample, for sets that decode pictures: a random box or the centre, mirrored or not. The draws
- * depend only on key and sample. */
+/* Crop spec of one sample, for sets that decode pictures: a random box or the centre, mirrored or not. */
 struct dataset_sight {
 	bool random, flip;
-	struct rng_key key;
+	struct rng_key key; /* of the sample (augment_key), for augment_draw_part */
 };
 
 /* How training images are augmented, as bits. Crop: pad by 4 black pixels on each side, then cut at a random

@@ -233,15 +233,15 @@ static void test_draws_of_ops(void **state)
 
 	(void)state;
 	for (int i = 0; i < DRAWS; i++) {
-		assert_int_equal(augment_draw(AUGMENT_RA, (struct rng_key){ 5, 1 }, i, &im, step), 2);
+		assert_int_equal(augment_draw_steps(AUGMENT_RA, augment_key(5, 1, i), &im, step), 2);
 		for (int k = 0; k < 2; k++) {
 			counts[step[k].op]++;
 			negative[step[k].op] += step[k].magnitude < 0;
 			assert_true(fabs(fabs(step[k].magnitude) -
 					 augment_magnitude(AUGMENT_RA, step[k].op, AUGMENT_RA_BIN, &im)) < 1e-12);
 		}
-		assert_int_equal(augment_draw(AUGMENT_TA_WIDE, (struct rng_key){ 5, 1 }, i, &im, step), 1);
-		assert_int_equal(augment_draw(AUGMENT_NONE, (struct rng_key){ 5, 1 }, i, &im, step), 0);
+		assert_int_equal(augment_draw_steps(AUGMENT_TA_WIDE, augment_key(5, 1, i), &im, step), 1);
+		assert_int_equal(augment_draw_steps(AUGMENT_NONE, augment_key(5, 1, i), &im, step), 0);
 	}
 	for (int op = 0; op < AUGMENT_OPS; op++) {
 		const bool is_signed = op >= AUGMENT_SHEAR_X && op <= AUGMENT_SHARPNESS;
@@ -260,7 +260,7 @@ static void test_draws_of_boxes(void **state)
 	for (int i = 0; i < DRAWS; i++) {
 		struct augment_box b;
 
-		if (!augment_draw_box(0.25, (struct rng_key){ 9, 2 }, i, &im, &b))
+		if (!augment_draw_box(0.25, augment_key(9, 2, i), &im, &b))
 			continue;
 		boxes++;
 		assert_true(b.x >= 0 && b.y >= 0 && b.x + b.width <= 80 && b.y + b.height <= 100);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "tracker/base/file.h"
+#include "trainer/data/pictures/augment.h"
 
 #define CHANNELS 3
 #define BROKEN_LEAST 10 /* always tolerated */
@@ -127,33 +128,6 @@ int image_set_describe(struct image_set *s, const struct dataset_opts *o, int cl
 	return 0;
 }
 
-/* torchvision's RandomResizedCrop: 8 to 100 % of the area, aspect ratio from 3:4 to 4:3, ten attempts, else the
- * centre. */
-static void choose_random_box(const struct dataset_sight *s, int64_t sample, struct picture_size size,
-			      struct picture_view *v)
-{
-	double area = (double)size.width * size.height, low = log(3.0 / 4), high = log(4.0 / 3), ratio;
-
-	for (uint64_t attempt = 0; attempt < 10; attempt++) {
-		uint64_t at = (uint64_t)sample * 40 + attempt * 4;
-		double part = area * (0.08 + 0.92 * rng_uniform(s->key, at));
-		double aspect = exp(low + (high - low) * rng_uniform(s->key, at + 1));
-
-		v->width = rint(sqrt(part * aspect));
-		v->height = rint(sqrt(part / aspect));
-		if (v->width < 1 || v->height < 1 || v->width > size.width || v->height > size.height)
-			continue;
-		v->x = (double)rng_below(s->key, at + 2, (uint64_t)(size.width - v->width) + 1);
-		v->y = (double)rng_below(s->key, at + 3, (uint64_t)(size.height - v->height) + 1);
-		return;
-	}
-	ratio = (double)size.width / size.height;
-	v->width = ratio > 4.0 / 3 ? rint(size.height * 4.0 / 3) : size.width;
-	v->height = ratio < 3.0 / 4 ? rint(size.width * 4.0 / 3) : size.height;
-	v->x = floor((size.width - v->width) / 2);
-	v->y = floor((size.height - v->height) / 2);
-}
-
 /* Resizing the shorter side to `resize` and cropping the centre, expressed as one box of the file. */
 static void choose_center_box(int resize, struct picture_size size, struct picture_view *v)
 {
@@ -177,11 +151,17 @@ int image_set_render(const struct image_set *s, const struct dataset_read *r, st
 				  .out_width = dataset_width(&s->base, r->split),
 				  .out_height = dataset_height(&s->base, r->split),
 				  .cut = true };
+	struct augment_part part;
 
-	if (r->sight && r->sight->random)
-		choose_random_box(r->sight, r->index, size, &v);
-	else if (!s->squeeze)
+	if (r->sight && r->sight->random) {
+		part = augment_draw_part(r->sight->key, size.width, size.height);
+		v.x = part.x;
+		v.y = part.y;
+		v.width = part.width;
+		v.height = part.height;
+	} else if (!s->squeeze) {
 		choose_center_box(v.out_width == s->base.width ? s->resize : usual_resize(v.out_width), size, &v);
+	}
 	v.flip = r->sight && r->sight->flip;
 	return picture_render(p, &v, r->pixels, err);
 }

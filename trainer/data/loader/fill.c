@@ -66,36 +66,28 @@ void fill_hand_done(const struct fill *f, struct fill_hand *h)
 	*h = (struct fill_hand){ 0 };
 }
 
-/* The part of a key that differs from one visit of a sample to the next. */
-static uint64_t key_of_visit(const struct fill_place *p)
+/* Sets with worker scratch crop and mirror while they decode; the flip then moves from *move to the crop spec. */
+static struct dataset_sight choose_crop_spec(const struct fill *f, struct rng_key key, struct augment_move *move)
 {
-	return (uint64_t)p->epoch ^ (uint64_t)p->repeat << 40;
-}
-
-/* Sets with worker scratch crop and mirror while they decode; the flip then moves from *draw to the crop spec. */
-static struct dataset_sight choose_crop_spec(const struct fill *f, const struct fill_place *p, struct pixels_draw *draw)
-{
-	struct dataset_sight s = { .random = f->augment & DATASET_RANDOM_BOX,
-				   .key = { f->seed, rng_stream("random box") ^ key_of_visit(p) } };
+	struct dataset_sight s = { .random = f->augment & DATASET_RANDOM_BOX, .key = key };
 
 	if (!f->dataset->ops->hand_new || f->augment & DATASET_CROP)
 		return s;
-	s.flip = draw->flip;
-	draw->flip = false;
+	s.flip = move->flip;
+	move->flip = false;
 	return s;
 }
 
 /* Returns the augmented pixels, in one half of the scratch; the other half is used too. */
-static const void *auto_augment_image(const struct fill *f, const struct fill_hand *h, const struct fill_place *p,
+static const void *auto_augment_image(const struct fill *f, const struct fill_hand *h, struct rng_key key,
 				      const void *pixels)
 {
-	const struct rng_key key = { f->seed, rng_stream("auto augment") ^ key_of_visit(p) };
 	const struct dataset *d = &f->sized;
 	const size_t bytes = source_image_bytes(d);
 	struct augment_image im = { .pixels = pixels == h->scratch + bytes ? h->scratch + bytes : h->scratch,
 				    .height = d->height, .width = d->width, .channels = d->channels };
 	struct augment_step step[AUGMENT_STEPS_MAX];
-	const int n = augment_draw(f->auto_augment, key, p->index, &im, step);
+	const int n = augment_draw_steps(f->auto_augment, key, &im, step);
 
 	if (!n)
 		return pixels;
@@ -107,24 +99,24 @@ static const void *auto_augment_image(const struct fill *f, const struct fill_ha
 	return im.pixels;
 }
 
-static void erase_image_box(const struct fill *f, const struct fill_place *p)
+static void erase_image_box(const struct fill *f, struct rng_key key, void *values)
 {
-	const struct rng_key key = { f->seed, rng_stream("random erase") ^ key_of_visit(p) };
 	const struct augment_image im = { .height = f->sized.height, .width = f->sized.width,
 					  .channels = f->sized.channels };
 	struct augment_box box;
 
-	if (f->random_erase > 0 && augment_draw_box(f->random_erase, key, p->index, &im, &box))
-		augment_erase(&box, &im, f->dtype, p->input);
+	if (f->random_erase > 0 && augment_draw_box(f->random_erase, key, &im, &box))
+		augment_erase(&box, &im, f->dtype, values);
 }
 
 /* Reads an image, augments it if the set did not, and stores its normalised pixels at p->input. */
 static int fill_image(const struct fill *f, const struct fill_hand *h, const struct fill_place *p, struct err *err)
 {
 	const struct dataset *d = f->dataset;
-	struct rng_key key = { f->seed, rng_stream("augment") ^ key_of_visit(p) };
-	struct pixels_draw draw = pixels_draw(key, p->index, f->augment);
-	struct dataset_sight sight = choose_crop_spec(f, p, &draw);
+	const uint64_t visit = (uint64_t)p->epoch ^ (uint64_t)p->repeat << 40;
+	const struct rng_key key = augment_key(f->seed, visit, p->index);
+	struct augment_move move = augment_draw_move(key, f->augment & DATASET_CROP, f->augment & DATASET_FLIP);
+	struct dataset_sight sight = choose_crop_spec(f, key, &move);
 	const void *pixels = d->ops->peek ? d->ops->peek(d, f->split, p->index) : h->scratch;
 	struct dataset_read r = { .split = f->split,
 				  .index = p->index,
@@ -138,13 +130,13 @@ static int fill_image(const struct fill *f, const struct fill_hand *h, const str
 
 	if (rc)
 		return rc;
-	if (draw.dx || draw.dy || draw.flip) {
-		pixels_move(&f->sized, draw, pixels, h->scratch + source_image_bytes(&f->sized));
+	if (move.dx || move.dy || move.flip) {
+		pixels_move(&f->sized, move, pixels, h->scratch + source_image_bytes(&f->sized));
 		pixels = h->scratch + source_image_bytes(&f->sized);
 	}
-	pixels = auto_augment_image(f, h, p, pixels);
+	pixels = auto_augment_image(f, h, key, pixels);
 	pixels_deliver(&f->sized, &f->table, pixels, f->dtype, p->input);
-	erase_image_box(f, p);
+	erase_image_box(f, key, p->input);
 	return 0;
 }
 

@@ -54,11 +54,10 @@ struct mixup_draw mixup_box(double weight, int x, int y, const struct mixup_size
 struct mixup_draw mixup_draw(const struct mixup_opts *o, uint64_t seed, int64_t epoch, int64_t step,
 			     const struct mixup_size *size)
 {
-	struct rng_key key = { seed, rng_stream("mixup") ^ (uint64_t)epoch };
+	const struct rng_key key = augment_key(seed, (uint64_t)epoch, -1 - step);
 	bool cuts = o->cutmix_alpha > 0;
 	double weight;
 
-	key.stream = rng_u64(key, (uint64_t)step);
 	if (cuts && o->mixup_alpha > 0)
 		cuts = rng_uniform(key, UINT64_MAX) < 0.5;
 	weight = mixup_beta(key, cuts ? o->cutmix_alpha : o->mixup_alpha);

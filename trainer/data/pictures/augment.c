@@ -7,9 +7,59 @@
 
 #define LEVELS 256
 #define CHANNELS_MAX 3
-#define DRAWS 64 /* random numbers of a sample, at most */
+#define CROP_PAD 4
+
+enum { AT_MOVE = 0, AT_PART = 64, AT_STEPS = 128, AT_BOX = 192 }; /* the first counter of each kind */
 
 /* ---- draws ---- */
+
+struct rng_key augment_key(uint64_t seed, uint64_t visit, int64_t number)
+{
+	struct rng_key key = { seed, rng_stream("augment") ^ visit };
+
+	key.stream = rng_u64(key, (uint64_t)number);
+	return key;
+}
+
+struct augment_move augment_draw_move(struct rng_key key, bool crop, bool flip)
+{
+	struct augment_move m = { 0 };
+	uint32_t bits[4];
+
+	rng_block(key, AT_MOVE, bits);
+	if (crop) {
+		m.dx = (int)((uint64_t)bits[0] * (2 * CROP_PAD + 1) >> 32) - CROP_PAD;
+		m.dy = (int)((uint64_t)bits[1] * (2 * CROP_PAD + 1) >> 32) - CROP_PAD;
+	}
+	m.flip = flip && bits[2] >> 31;
+	return m;
+}
+
+struct augment_part augment_draw_part(struct rng_key key, int width, int height)
+{
+	const double area = (double)width * height, low = log(3.0 / 4), high = log(4.0 / 3);
+	const double ratio = (double)width / height;
+	struct augment_part p;
+	uint64_t at = AT_PART;
+
+	for (int attempt = 0; attempt < 10; attempt++, at += 4) {
+		const double share = area * (0.08 + 0.92 * rng_uniform(key, at));
+		const double aspect = exp(low + (high - low) * rng_uniform(key, at + 1));
+
+		p.width = rint(sqrt(share * aspect));
+		p.height = rint(sqrt(share / aspect));
+		if (p.width < 1 || p.height < 1 || p.width > width || p.height > height)
+			continue;
+		p.x = (double)rng_below(key, at + 2, (uint64_t)(width - p.width) + 1);
+		p.y = (double)rng_below(key, at + 3, (uint64_t)(height - p.height) + 1);
+		return p;
+	}
+	p.width = ratio > 4.0 / 3 ? rint(height * 4.0 / 3) : width;
+	p.height = ratio < 3.0 / 4 ? rint(width * 4.0 / 3) : height;
+	p.x = floor((width - p.width) / 2);
+	p.y = floor((height - p.height) / 2);
+	return p;
+}
 
 struct magnitude_rule {
 	double ra, ta; /* the largest magnitude; of translations of RandAugment a share of the size */
@@ -46,11 +96,11 @@ double augment_magnitude(enum augment_policy policy, enum augment_op op, int bin
 	return most * share;
 }
 
-int augment_draw(enum augment_policy policy, struct rng_key key, int64_t sample, const struct augment_image *im,
-		 struct augment_step ret[AUGMENT_STEPS_MAX])
+int augment_draw_steps(enum augment_policy policy, struct rng_key key, const struct augment_image *im,
+		       struct augment_step ret[AUGMENT_STEPS_MAX])
 {
 	const int n = policy == AUGMENT_NONE ? 0 : policy == AUGMENT_RA ? AUGMENT_STEPS_MAX : 1;
-	uint64_t at = (uint64_t)sample * DRAWS;
+	uint64_t at = AT_STEPS;
 
 	for (int i = 0; i < n; i++, at += 3) {
 		const enum augment_op op = (enum augment_op)rng_below(key, at, AUGMENT_OPS);
@@ -62,6 +112,29 @@ int augment_draw(enum augment_policy policy, struct rng_key key, int64_t sample,
 		ret[i] = (struct augment_step){ op, magnitude };
 	}
 	return n;
+}
+
+bool augment_draw_box(double probability, struct rng_key key, const struct augment_image *im, struct augment_box *ret)
+{
+	const double area = (double)im->height * im->width, low = log(0.3), high = log(3.3);
+	uint64_t at = AT_BOX;
+
+	if (rng_uniform(key, at++) >= probability)
+		return false;
+	for (int attempt = 0; attempt < 10; attempt++, at += 4) {
+		const double part = area * (0.02 + (0.33 - 0.02) * rng_uniform(key, at));
+		const double aspect = exp(low + (high - low) * rng_uniform(key, at + 1));
+		const int height = (int)rint(sqrt(part * aspect)), width = (int)rint(sqrt(part / aspect));
+
+		if (height >= im->height || width >= im->width)
+			continue;
+		*ret = (struct augment_box){ .y = (int)rng_below(key, at + 2, (uint64_t)(im->height - height) + 1),
+					     .x = (int)rng_below(key, at + 3, (uint64_t)(im->width - width) + 1),
+					     .width = width,
+					     .height = height };
+		return true;
+	}
+	return false;
 }
 
 /* ---- geometry ---- */
@@ -355,30 +428,6 @@ void augment_apply(const struct augment_step *step, const struct augment_image *
 }
 
 /* ---- erasing ---- */
-
-bool augment_draw_box(double probability, struct rng_key key, int64_t sample, const struct augment_image *im,
-		      struct augment_box *ret)
-{
-	const double area = (double)im->height * im->width, low = log(0.3), high = log(3.3);
-	uint64_t at = (uint64_t)sample * DRAWS;
-
-	if (rng_uniform(key, at++) >= probability)
-		return false;
-	for (int attempt = 0; attempt < 10; attempt++, at += 4) {
-		const double part = area * (0.02 + (0.33 - 0.02) * rng_uniform(key, at));
-		const double aspect = exp(low + (high - low) * rng_uniform(key, at + 1));
-		const int height = (int)rint(sqrt(part * aspect)), width = (int)rint(sqrt(part / aspect));
-
-		if (height >= im->height || width >= im->width)
-			continue;
-		*ret = (struct augment_box){ .y = (int)rng_below(key, at + 2, (uint64_t)(im->height - height) + 1),
-					     .x = (int)rng_below(key, at + 3, (uint64_t)(im->width - width) + 1),
-					     .width = width,
-					     .height = height };
-		return true;
-	}
-	return false;
-}
 
 void augment_erase(const struct augment_box *box, const struct augment_image *im, enum dtype dtype, void *values)
 {

@@ -1,12 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* augment.h: RandAugment (Cubuk et al. 2019), TrivialAugment (Mueller and Hutter 2021) and random erasing (Zhong et al.
  * 2017) of one image, as torchvision's transforms.v2 compute them on tensors with bilinear interpolation and black
- * fill. The draws depend only on key and sample. Independent of files, batches or threads. */
+ * fill; and every draw of augmentation. Independent of files, batches or threads. */
 #ifndef DPT_DATA_AUGMENT_H
 #define DPT_DATA_AUGMENT_H
 
 #include "trainer/graph/graph.h"
 #include "trainer/graph/rng.h"
+
+/* ---- draws ----
+ * All draws of a sample use one key, with other counters for each kind; so each depends only on seed, visit and
+ * sample. */
+
+/* The key of a sample in one visit: its epoch and repetition. MixUp draws once a step: number is -1 - step. */
+struct rng_key augment_key(uint64_t seed, uint64_t visit, int64_t number);
+
+struct augment_move { /* of one image */
+	int dx, dy;   /* shift in pixels; uncovered pixels are black */
+	bool flip;
+};
+
+/* crop: at most 4 pixels in each direction; flip: with probability 1/2. */
+struct augment_move augment_draw_move(struct rng_key key, bool crop, bool flip);
+
+/* A part of a picture, in its pixels. */
+struct augment_part {
+	double x, y, width, height;
+};
+
+/* torchvision's RandomResizedCrop: 8 to 100 % of the area, aspect ratio from 3:4 to 4:3, ten attempts, else the
+ * centre. */
+struct augment_part augment_draw_part(struct rng_key key, int width, int height);
 
 enum augment_policy { AUGMENT_NONE, AUGMENT_RA, AUGMENT_TA_WIDE };
 
@@ -47,9 +71,9 @@ struct augment_image {
 /* Magnitude of a bin in [0, AUGMENT_BINS), without a sign; 0 for ops that have none. */
 double augment_magnitude(enum augment_policy policy, enum augment_op op, int bin, const struct augment_image *im);
 
-/* Draws the steps of a sample; returns their number. */
-int augment_draw(enum augment_policy policy, struct rng_key key, int64_t sample, const struct augment_image *im,
-		 struct augment_step ret[AUGMENT_STEPS_MAX]);
+/* Draws the steps of a policy; returns their number. */
+int augment_draw_steps(enum augment_policy policy, struct rng_key key, const struct augment_image *im,
+		       struct augment_step ret[AUGMENT_STEPS_MAX]);
 
 /* Changes im->pixels. */
 void augment_apply(const struct augment_step *step, const struct augment_image *im);
@@ -60,8 +84,7 @@ struct augment_box {
 };
 
 /* Draws with this probability a box of 2 to 33 % of the area, aspect ratio from 0.3 to 3.3; false: none. */
-bool augment_draw_box(double probability, struct rng_key key, int64_t sample, const struct augment_image *im,
-		      struct augment_box *ret);
+bool augment_draw_box(double probability, struct rng_key key, const struct augment_image *im, struct augment_box *ret);
 
 /* Sets the box of a normalised image (f32 or f64) to 0. */
 void augment_erase(const struct augment_box *box, const struct augment_image *im, enum dtype dtype, void *values);

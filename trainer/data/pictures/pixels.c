@@ -21,7 +21,6 @@ bool pixels_avx2(void)
 #endif
 }
 
-#define CROP_PAD 4
 
 size_t pixels_count(const struct dataset *d)
 {
@@ -170,20 +169,6 @@ void pixels_deliver(const struct dataset *d, const struct pixels_table *t, const
 		deliver_f32(d, t, from, to);
 }
 
-struct pixels_draw pixels_draw(struct rng_key key, int64_t sample, unsigned augment)
-{
-	struct pixels_draw draw = { 0, 0, false };
-	uint32_t bits[4];
-
-	rng_block(key, (uint64_t)sample, bits);
-	if (augment & DATASET_CROP) {
-		draw.dx = (int)((uint64_t)bits[0] * (2 * CROP_PAD + 1) >> 32) - CROP_PAD;
-		draw.dy = (int)((uint64_t)bits[1] * (2 * CROP_PAD + 1) >> 32) - CROP_PAD;
-	}
-	draw.flip = augment & DATASET_FLIP && bits[2] >> 31;
-	return draw;
-}
-
 static void mirror_row(uint8_t *row, int width, int channels)
 {
 	for (int a = 0, b = width - 1; a < b; a++, b--)
@@ -195,7 +180,7 @@ static void mirror_row(uint8_t *row, int width, int channels)
 		}
 }
 
-void pixels_move(const struct dataset *d, struct pixels_draw draw, const uint8_t *from, uint8_t *to)
+void pixels_move(const struct dataset *d, struct augment_move draw, const uint8_t *from, uint8_t *to)
 {
 	size_t row = (size_t)d->width * (size_t)d->channels;
 	int shift = draw.dx < 0 ? -draw.dx : draw.dx;

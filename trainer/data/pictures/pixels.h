@@ -5,6 +5,7 @@
 #define DPT_DATA_PIXELS_H
 
 #include "trainer/data/dataset.h"
+#include "trainer/data/pictures/augment.h"
 
 size_t pixels_count(const struct dataset *d); /* elements of one image */
 
@@ -33,16 +34,8 @@ void pixels_table(struct pixels_table *ret, int channels, const struct dataset_n
 void pixels_deliver(const struct dataset *d, const struct pixels_table *t, const void *from, enum dtype to_type,
 		    void *to);
 
-struct pixels_draw { /* augmentation of one image */
-	int dx, dy;  /* shift in pixels; uncovered pixels are black */
-	bool flip;
-};
-
-/* augment: bits of enum dataset_augment; key.stream is rng_stream("augment") ^ epoch. */
-struct pixels_draw pixels_draw(struct rng_key key, int64_t sample, unsigned augment);
-
 /* Crops and flips a u8 image: from and to have pixels_count elements and do not overlap. */
-void pixels_move(const struct dataset *d, struct pixels_draw draw, const uint8_t *from, uint8_t *to);
+void pixels_move(const struct dataset *d, struct augment_move draw, const uint8_t *from, uint8_t *to);
 
 /* Returns true if the processor has AVX2 with fused multiply-add. $DPTRAIN_CPU_ISA=base disables them, here as in the
  * cpu backend. Results are equal either way. */
