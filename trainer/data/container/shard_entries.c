@@ -38,27 +38,16 @@ int shard_list_append(struct shard_list *l, const char *address, struct err *err
 
 void shard_list_done(struct shard_list *l)
 {
-	const int n = l->n;
-	char **address = shard_list_take(l);
-
-	for (int i = 0; i < n; i++)
-		free(address[i]);
-	free(address);
-}
-
-char **shard_list_take(struct shard_list *l)
-{
-	char **address = l->address;
-
 	for (int i = 0; i < l->n; i++) {
+		free(l->address[i]);
 		free(l->sums[i].at);
 		free(l->sums[i].labels);
 		free(l->sums[i].version);
 	}
+	free(l->address);
 	free(l->sums);
 	free(l->facts.names);
 	*l = (struct shard_list){ .n = 0 };
-	return address;
 }
 
 /* ---- index files ---- */

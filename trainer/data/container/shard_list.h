@@ -64,9 +64,6 @@ int shard_list_check_complete(char *const *address, int count, const char *folde
 
 void shard_list_done(struct shard_list *l); /* a zeroed one is fine */
 
-/* Moves the n addresses and their table to the caller, who frees each; the list is then empty. */
-char **shard_list_take(struct shard_list *l);
-
 /* Format by a shard's name: "tar", "tfrecord", "lmdb", "parquet" or "arrow". */
 const char *shard_list_format(const char *name);
 

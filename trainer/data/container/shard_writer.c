@@ -32,11 +32,6 @@ static void md5_init(struct md5 *m)
 	*m = (struct md5){ .h = { 0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476 } };
 }
 
-static uint32_t load_md5_word(const unsigned char *at)
-{
-	return at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
-}
-
 static uint32_t mix_md5_round(int round, const uint32_t v[4])
 {
 	switch (round) {
@@ -72,7 +67,7 @@ static void hash_md5_block(struct md5 *m, const unsigned char *at)
 	for (int i = 0; i < 64; i++) {
 		int round = i / 16, rotation = rotations[round][i % 4];
 		int place = (first[round] + step[round] * i) % 16;
-		uint32_t sum = v[0] + mix_md5_round(round, v) + sines[i] + load_md5_word(at + 4 * place);
+		uint32_t sum = v[0] + mix_md5_round(round, v) + sines[i] + little_get_u32(at + 4 * place);
 
 		v[0] = v[3];
 		v[3] = v[2];

@@ -8,6 +8,23 @@
 
 /* ---- the fields of a header ---- */
 
+#define TAR_BYTES_MAX ((uint64_t)1 << 50) /* per entry */
+
+enum tar_kind {
+	TAR_FILE,
+	TAR_PAX,       /* contains pax records for the next entry */
+	TAR_LONG_NAME, /* contains the name of the next entry (GNU) */
+	TAR_OTHER,     /* folder, link or other type: skipped */
+	TAR_END,       /* zeros */
+	TAR_DAMAGED,   /* invalid */
+};
+
+struct tar_block {
+	enum tar_kind kind;
+	uint64_t bytes; /* size of the content; stored rounded up to whole blocks */
+	char name[257];
+};
+
 enum { AT_MODE = 100, AT_UID = 108, AT_GID = 116, AT_BYTES = 124, AT_TIME = 136, AT_SUM = 148, AT_TYPE = 156,
        AT_MAGIC = 257, AT_PREFIX = 345 };
 
@@ -79,9 +96,9 @@ static enum tar_kind tar_kind_of_type(char type, const char *name)
 	}
 }
 
-void tar_block_parse(const void *block, struct tar_block *ret)
+/* Parses a header of TAR_BLOCK bytes. */
+static void parse_tar_block(const char *b, struct tar_block *ret)
 {
-	const char *b = block;
 	bool prefixed = !memcmp(b + AT_MAGIC, "ustar", 6) && b[AT_PREFIX]; /* GNU's magic continues with a space */
 	uint64_t sum;
 
@@ -324,7 +341,7 @@ int tar_walk_next(struct tar_walk *w, struct tar_walk_entry *ret, struct err *er
 
 		if (rc)
 			return rc;
-		tar_block_parse(block, &b);
+		parse_tar_block(block, &b);
 		if (w->damage != UINT64_MAX && b.kind != TAR_DAMAGED && b.kind != TAR_END) {
 			return_damage(w, ret);
 			return 1;

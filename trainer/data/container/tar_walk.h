@@ -13,25 +13,6 @@
  * manual, "Basic Tar Format") ---- */
 
 #define TAR_BLOCK 512
-#define TAR_BYTES_MAX ((uint64_t)1 << 50) /* per entry */
-
-enum tar_kind {
-	TAR_FILE,
-	TAR_PAX,       /* contains pax records for the next entry */
-	TAR_LONG_NAME, /* contains the name of the next entry (GNU) */
-	TAR_OTHER,     /* folder, link or other type: skipped */
-	TAR_END,       /* zeros */
-	TAR_DAMAGED,   /* invalid */
-};
-
-struct tar_block {
-	enum tar_kind kind;
-	uint64_t bytes; /* size of the content; stored rounded up to whole blocks */
-	char name[257];
-};
-
-/* Parses a header of TAR_BLOCK bytes. An invalid one has the kind TAR_DAMAGED. */
-void tar_block_parse(const void *block, struct tar_block *ret);
 
 /* Builds the header of a world-readable file without owner and date, so that equal input gives equal bytes. name: at
  * most 99 bytes. */

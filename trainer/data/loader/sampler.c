@@ -60,7 +60,18 @@ static void lay_out_period(struct mix *m, struct mix_unit *unit)
 	}
 }
 
-int mix_new(struct mix **ret, const uint32_t *weight, int n, struct err *err)
+static void free_mix(struct mix *m)
+{
+	if (!m)
+		return;
+	free(m->weight);
+	free(m->part);
+	free(m->count);
+	free(m);
+}
+
+/* n weights > 0 with a sum of at most MIX_PERIOD_MAX. Memory and time are proportional to the sum. */
+static int make_mix(struct mix **ret, const uint32_t *weight, int n, struct err *err)
 {
 	struct mix *m = calloc(1, sizeof(*m));
 	struct mix_unit *unit = calloc((size_t)n, sizeof(*unit));
@@ -75,7 +86,7 @@ int mix_new(struct mix **ret, const uint32_t *weight, int n, struct err *err)
 	}
 	if (!m || !unit || !m->weight || !m->part || !m->count) {
 		free(unit);
-		mix_free(m);
+		free_mix(m);
 		return err_set(err, ERR_NOMEM, "out of memory: a mix of %d parts", n);
 	}
 	memcpy(m->weight, weight, (size_t)n * sizeof(*weight));
@@ -85,17 +96,8 @@ int mix_new(struct mix **ret, const uint32_t *weight, int n, struct err *err)
 	return 0;
 }
 
-void mix_free(struct mix *m)
-{
-	if (!m)
-		return;
-	free(m->weight);
-	free(m->part);
-	free(m->count);
-	free(m);
-}
-
-int mix_at(const struct mix *m, int64_t place, int64_t *ret_before)
+/* Returns the part of a position (from 0). *ret_before: earlier positions of that part. Constant time. */
+static int find_mix_part(const struct mix *m, int64_t place, int64_t *ret_before)
 {
 	uint32_t at = (uint32_t)(place % m->period), block = at / MIX_BLOCK;
 	int part = m->part[at];
@@ -244,15 +246,16 @@ int64_t window_lane(const struct window *w, int64_t position)
 
 #define REPEATED_MULTIPLE 256
 
-struct range range_part(struct range r, int rank, int world)
+/* Returns part `rank` of [begin, end), divided into `world` contiguous parts whose sizes differ by at most one. */
+static struct range divide_range(struct range r, int rank, int world)
 {
 	const struct reduction_tree l = reduction_tree_part(r.end - r.begin, rank, world);
 
 	return (struct range){ r.begin + l.first, r.begin + l.first + l.n };
 }
 
-/* Smaller sets than RASampler's 256 samples are used whole. */
-int64_t sampler_positions(const struct sampler *s)
+/* Positions of an epoch; N without repeats. Smaller sets than RASampler's 256 samples are used whole. */
+static int64_t count_positions(const struct sampler *s)
 {
 	return s->repeats && s->n_samples >= REPEATED_MULTIPLE ? s->n_samples - s->n_samples % REPEATED_MULTIPLE
 							       : s->n_samples;
@@ -265,7 +268,7 @@ int64_t sampler_repeat(const struct sampler *s, int64_t position)
 
 int64_t sampler_steps(const struct sampler *s)
 {
-	const int64_t n = sampler_positions(s);
+	const int64_t n = count_positions(s);
 
 	if (s->endless)
 		return INT64_MAX;
@@ -281,7 +284,7 @@ struct range sampler_global(const struct sampler *s, int64_t step)
 		return (struct range){ begin, begin + s->global_batch };
 	}
 	begin = step * s->global_batch;
-	return (struct range){ begin, min_int64(begin + s->global_batch, sampler_positions(s)) };
+	return (struct range){ begin, min_int64(begin + s->global_batch, count_positions(s)) };
 }
 
 struct reduction_tree sampler_leaves(const struct sampler *s, int64_t step, int rank)
@@ -298,7 +301,7 @@ struct range sampler_part(const struct sampler *s, int64_t step, int rank)
 	struct reduction_tree l = sampler_leaves(s, step, rank);
 
 	if (!s->leaf)
-		return range_part(r, rank, s->world);
+		return divide_range(r, rank, s->world);
 	r.begin = min_int64(r.begin + l.first * s->leaf, r.end);
 	r.end = min_int64(r.begin + l.n * s->leaf, r.end);
 	return r;
@@ -362,7 +365,7 @@ bool sampler_is_alone(const struct sampler *s, int rank, int64_t position)
 
 	if (s->order != SAMPLER_WINDOW)
 		return s->order == SAMPLER_TABLE || s->order == SAMPLER_GLOBAL;
-	if (position / global != sampler_positions(s) / global)
+	if (position / global != count_positions(s) / global)
 		return false;
 	usual = sampler_part(s, 0, rank);
 	lane = window_lane_number(position % global, global, s->lanes);
@@ -430,7 +433,7 @@ static int init_mix_order(struct order *o, const struct sampler *s, struct err *
 
 	for (int i = 0; i < s->n_parts; i++)
 		weight[i] = s->part[i].weight;
-	return mix_new(&o->mix, weight, s->n_parts, err);
+	return make_mix(&o->mix, weight, s->n_parts, err);
 }
 
 int order_init(struct order *o, const struct sampler *s, struct err *err)
@@ -534,7 +537,7 @@ static int64_t sample_at_place(const struct order *o, const struct sampler *s, i
 static int64_t mixed_sample_at(const struct order *o, const struct sampler *s, int64_t position)
 {
 	int64_t before;
-	int part = mix_at(o->mix, o->epoch * s->n_samples + position, &before);
+	int part = find_mix_part(o->mix, o->epoch * s->n_samples + position, &before);
 	const struct dataset_part *p = &s->part[part];
 	struct rng_key key = { s->seed, rng_stream("shuffle mix") ^ (uint64_t)(before / p->n) };
 	struct permute permute;
@@ -578,6 +581,6 @@ void order_done(struct order *o)
 {
 	free(o->index);
 	free(o->piece_start);
-	mix_free(o->mix);
+	free_mix(o->mix);
 	*o = (struct order){ .epoch = -1 };
 }

@@ -53,7 +53,6 @@ struct range {
 	int64_t begin, end;
 };
 
-int64_t sampler_positions(const struct sampler *s);		   /* positions of an epoch; N without repeats */
 int64_t sampler_repeat(const struct sampler *s, int64_t position); /* number of its sample's repetition, from 0 */
 int64_t sampler_steps(const struct sampler *s); /* per epoch: ceil(N/G), or floor; INT64_MAX when endless */
 struct range sampler_global(const struct sampler *s, int64_t step);	    /* positions of the whole step */
@@ -81,9 +80,6 @@ struct micro_shape {
 };
 
 int sampler_shapes(const struct sampler *s, struct micro_shape ret[SAMPLER_SHAPES_MAX]);
-
-/* Returns part `rank` of [begin, end), divided into `world` contiguous parts whose sizes differ by at most one. */
-struct range range_part(struct range r, int rank, int world);
 
 /* A shuffled order that reads a set nearly sequentially, in L lanes at once: a pure function of key, N, L and the
  * global batch G, without a table. L is 64, or less for sets of large compressed pages (struct dataset_page_window).
@@ -129,7 +125,7 @@ struct order {
 	struct window window;	/* SAMPLER_WINDOW */
 	int64_t *piece_start;	/* … [piece in its order]: its first position in the concatenation */
 	int64_t n_pieces;
-	struct mix *mix; /* SAMPLER_MIX */
+	struct mix *mix; /* SAMPLER_MIX; immutable */
 };
 
 int order_init(struct order *o, const struct sampler *s, struct err *err); /* allocates the order's memory */
@@ -149,15 +145,6 @@ void order_done(struct order *o);
 
 #define MIX_PERIOD_MAX ((uint32_t)1 << 20)
 #define MIX_PARTS_MAX 255
-
-struct mix; /* immutable */
-
-/* n weights > 0 with a sum of at most MIX_PERIOD_MAX. Memory and time are proportional to the sum. */
-int mix_new(struct mix **ret, const uint32_t *weight, int n, struct err *err);
-void mix_free(struct mix *m); /* NULL is fine */
-
-/* Returns the part of a position (from 0). *ret_before: earlier positions of that part. Constant time. */
-int mix_at(const struct mix *m, int64_t place, int64_t *ret_before);
 
 /* Parses "0.7,0.3" or "3,1" to integer weights without a common divisor, exact up to 6 decimals if the period allows
  * it. ERR_USAGE names what is wrong. flag: name of the option. */

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tracker/base/little.h"
+
 #define LLMC_HEADER 1024
 #define GPT2_VOCAB 50257
 #define CIFAR_RECORD 3074 /* CIFAR-100's train.bin has no header either */
@@ -20,11 +22,6 @@ static const struct {
 	int width;
 	int64_t vocab;
 } llmc[] = { { 20240520, 1, 2, GPT2_VOCAB }, { 20240801, 7, 4, 128256 } };
-
-static uint32_t get_u32(const unsigned char *p)
-{
-	return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
-}
 
 static void set_tokens(struct token_file *f, size_t begin, int width, int64_t vocab)
 {
@@ -40,12 +37,12 @@ static bool parse_llmc(struct token_file *f)
 	const unsigned char *h = f->map.bytes;
 
 	for (size_t i = 0; f->map.n >= LLMC_HEADER && i < sizeof(llmc) / sizeof(*llmc); i++) {
-		if (get_u32(h) != llmc[i].magic || get_u32(h + 4) != llmc[i].version)
+		if (little_get_u32(h) != llmc[i].magic || little_get_u32(h + 4) != llmc[i].version)
 			continue;
 		set_tokens(f, LLMC_HEADER, llmc[i].width, llmc[i].vocab);
-		if (get_u32(h + 8) > f->count)
+		if (little_get_u32(h + 8) > f->count)
 			return false;
-		f->count = get_u32(h + 8);
+		f->count = little_get_u32(h + 8);
 		return true;
 	}
 	return false;
@@ -83,7 +80,7 @@ static int64_t find_vocabulary(const char *folder)
 		at += *at == 0x94 ? 1 : *at == 'q' ? 2 : 0; /* the pickle's memo */
 		found = *at == 'K'   ? at[1]
 			: *at == 'M' ? at[1] | at[2] << 8
-			: *at == 'J' ? (int64_t)get_u32(at + 1)
+			: *at == 'J' ? (int64_t)little_get_u32(at + 1)
 				     : 0;
 	}
 	file_map_close(&m);

@@ -91,14 +91,16 @@ static void read_document_ends(struct token_file *f)
 	f->ends = h + ENDS_HEADER;
 }
 
-int64_t token_file_end(const struct token_file *f, int64_t i)
+/* Returns the token offset where document i ends: above the previous one's, at most count; -1: damaged file. */
+static int64_t find_document_end(const struct token_file *f, int64_t i)
 {
 	uint64_t end = get_le(f->ends + 8 * i, 8), before = i ? get_le(f->ends + 8 * (i - 1), 8) : 0;
 
 	return end > before && end <= (uint64_t)f->count ? (int64_t)end : -1;
 }
 
-int token_file_open(struct token_file *ret, const char *path, struct err *err)
+/* ERR_USAGE, in one line: the file is missing, shorter than its header states, or not a token file. */
+static int open_token_file(struct token_file *ret, const char *path, struct err *err)
 {
 	struct token_file f = { .count = 0 };
 	int rc = file_map_open(&f.map, path, err);
@@ -112,7 +114,7 @@ int token_file_open(struct token_file *ret, const char *path, struct err *err)
 	if (!rc)
 		rc = read_token_header(&f, path, err);
 	if (rc) {
-		token_file_close(&f);
+		file_map_close(&f.map);
 		return rc;
 	}
 	read_document_ends(&f);
@@ -120,13 +122,8 @@ int token_file_open(struct token_file *ret, const char *path, struct err *err)
 	return 0;
 }
 
-void token_file_close(struct token_file *f)
-{
-	file_map_close(&f->map);
-	*f = (struct token_file){ .count = 0 };
-}
-
-void token_file_read(const struct token_file *f, int64_t first, int64_t n, int32_t *ret)
+/* Reads tokens [first, first + n); the caller keeps the range within count. */
+static void read_file_tokens(const struct token_file *f, int64_t first, int64_t n, int32_t *ret)
 {
 	const unsigned char *p = f->tokens + first * f->width;
 
@@ -134,7 +131,8 @@ void token_file_read(const struct token_file *f, int64_t first, int64_t n, int32
 		ret[i] = f->width == 2 ? p[0] | p[1] << 8 : (int32_t)get_le(p, 4);
 }
 
-uint32_t token_file_sum(const struct token_file *f)
+/* Checksum of the header, the ends, and 64 samples between them: identifies a file of any size fast. */
+static uint32_t sum_token_file(const struct token_file *f)
 {
 	const unsigned char *bytes = f->map.bytes;
 	size_t n = f->map.n, step = n / SAMPLES;
@@ -380,7 +378,7 @@ static int find_split_files(struct token_set *s, const char *folder, const char 
 static int open_split_file(struct token_set *s, int i, const char *path, struct err *err)
 {
 	const struct token_file *f = &s->file[i];
-	int rc = token_file_open(&s->file[i], path, err);
+	int rc = open_token_file(&s->file[i], path, err);
 
 	if (rc)
 		return rc;
@@ -427,7 +425,7 @@ void token_set_close(struct token_set *s)
 {
 	for (int i = 0; i < s->n; i++) {
 		if (s->file)
-			token_file_close(&s->file[i]);
+			file_map_close(&s->file[i].map);
 		free(s->name[i]);
 	}
 	free(s->file);
@@ -458,7 +456,7 @@ void token_set_read(const struct token_set *s, int64_t first, int64_t n, int32_t
 	for (int i = find_file_at(s, s->first, first); n > 0; i++) {
 		int64_t left = s->first[i + 1] - first, take = left < n ? left : n;
 
-		token_file_read(&s->file[i], first - s->first[i], take, ret);
+		read_file_tokens(&s->file[i], first - s->first[i], take, ret);
 		first += take;
 		ret += take;
 		n -= take;
@@ -468,8 +466,8 @@ void token_set_read(const struct token_set *s, int64_t first, int64_t n, int32_t
 int64_t token_set_document(const struct token_set *s, int64_t i, int64_t *ret_begin)
 {
 	int file = find_file_at(s, s->document, i);
-	int64_t own = i - s->document[file], before = own ? token_file_end(&s->file[file], own - 1) : 0,
-		end = token_file_end(&s->file[file], own);
+	int64_t own = i - s->document[file], before = own ? find_document_end(&s->file[file], own - 1) : 0,
+		end = find_document_end(&s->file[file], own);
 
 	if (before < 0 || end < 0)
 		return -1;
@@ -489,9 +487,9 @@ uint32_t token_set_sum(const struct token_set *s)
 	uint32_t all = 0;
 
 	if (s->n == 1)
-		return token_file_sum(&s->file[0]);
+		return sum_token_file(&s->file[0]);
 	for (int i = 0; i < s->n; i++) {
-		uint32_t one = token_file_sum(&s->file[i]);
+		uint32_t one = sum_token_file(&s->file[i]);
 
 		all = crc32c(all, &one, sizeof(one));
 	}

@@ -25,19 +25,6 @@ struct token_file {
 	struct file_map map;
 };
 
-/* ERR_USAGE, in one line: the file is missing, shorter than its header states, or not a token file. */
-int token_file_open(struct token_file *ret, const char *path, struct err *err);
-void token_file_close(struct token_file *f); /* a zeroed struct is fine */
-
-/* Reads tokens [first, first + n); the caller keeps the range within count. */
-void token_file_read(const struct token_file *f, int64_t first, int64_t n, int32_t *ret);
-
-/* Returns the token offset where document i ends: above the previous one's, at most count; -1: damaged file. */
-int64_t token_file_end(const struct token_file *f, int64_t i);
-
-/* Checksum of the header, the ends, and 64 samples between them: identifies a file of any size fast. */
-uint32_t token_file_sum(const struct token_file *f);
-
 struct token_writer;
 
 struct token_writer_opts {
@@ -89,6 +76,6 @@ int64_t token_set_document(const struct token_set *s, int64_t i, int64_t *ret_be
 /* Writes "NAME.tokens: from token N on", with N relative to that file. */
 void token_set_where(const struct token_set *s, int64_t token, char *ret, size_t bytes);
 
-uint32_t token_set_sum(const struct token_set *s); /* combines token_file_sum of all files */
+uint32_t token_set_sum(const struct token_set *s); /* combines the checksums of all files */
 
 #endif
