@@ -110,7 +110,7 @@ test('among many metrics, charts and goals are found by words in any order', asy
 		(l) => l.length > 0 && l.every((k) => k.includes('head3') && k.includes('dead')));
 	assert.equal(await page.locator('.goal select').count(), 0);
 	await page.click('.goal .pop > button');
-	await page.fill('input[aria-label="Find a goal"]', 'alive head7');
+	await page.fill('input[aria-label="Find: Goal"]', 'alive head7');
 	await page.keyboard.press('Enter');
 	await says(page, '.goal .pop > button', /head7.*alive/);
 	await until(() => page.$$eval('.grid .head .cell', (l) => l.map((c) => c.textContent).join()),

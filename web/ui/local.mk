@@ -45,7 +45,7 @@ ui_files = \
 	web/ui/src/views/compare/compare.tsx web/ui/src/views/compare/facts.tsx web/ui/src/views/compare/noruns.tsx \
 	web/ui/src/views/compare/steptime.tsx \
 	web/ui/src/views/experiments/best.tsx web/ui/src/views/experiments/experiments.tsx web/ui/src/views/experiments/trash.tsx \
-	web/ui/src/views/header/goalpicker.tsx web/ui/src/views/header/keys.tsx \
+	web/ui/src/views/header/keys.tsx \
 	web/ui/src/views/header/brand.tsx web/ui/src/views/header/bulk.tsx \
 	web/ui/src/views/header/completion.tsx web/ui/src/views/header/filter.tsx web/ui/src/views/header/suggest.ts \
 	web/ui/src/views/header/nav.tsx web/ui/src/views/header/settings.tsx web/ui/src/views/header/header.tsx web/ui/src/views/header/tools.tsx web/ui/src/views/saved/saved.tsx \

@@ -4,13 +4,13 @@ import { batch, computed } from '@preact/signals';
 import * as api from './server/api.ts';
 import type { Run } from '../base/types.ts';
 import { isExpression, readFilter } from '../base/filter/filter.ts';
-import { defaultCurve, defaultGoal, isLoss } from '../base/goal.ts';
+import { defaultCurve, defaultGoal, isLoss, saidOf } from '../base/goal.ts';
 import { chartOrder, frontKeys, openAtFirst } from '../base/order.ts';
 import { FIRST } from '../base/params.ts';
 import { DERIVED, metricsOfColumn } from '../base/rank.ts';
 import { emptyView, isBare, linkedTarget, parseView, PLAIN, savedAlone } from '../base/url.ts';
 import { changesToken, countKeys, curve, deletedRuns, experiments, filterProblem, goal, heldMetrics, keyRuns, loading,
-	loadingMore, lookParams, metricKeys, liveRev, notHeld, problem, report, runs, said } from './runs.ts';
+	loadingMore, lookParams, metricKeys, liveRev, notHeld, problem, report, runs } from './runs.ts';
 import { fill, grow, unwant, want } from './series.ts';
 import { pageWidth } from './sidebar.ts';
 import { go, view } from './view.ts';
@@ -95,7 +95,7 @@ async function firstPage({ name, filter, mine }: Load): Promise<FirstPage | null
 	if (name === null && next !== null) next = '';
 	countKeys(got.keys, true);
 	const here = new Set(FRONT.filter((k) => keyRuns.value.has(k)));
-	const lack = got.leftOut ? frontMetrics(list.length).filter((k) => !here.has(k)) : [];
+	const lack = got.leftOut ? frontMetrics(list).filter((k) => !here.has(k)) : [];
 	const params = got.paramsLeftOut && readsParams();
 	if (lack.length || params) {
 		const fields = [...lack.length ? ['metrics'] : [], ...params ? ['params'] : []];
@@ -119,10 +119,10 @@ function readsParams(): boolean {
 }
 
 /** Metrics of the table and the charts of the first screen, as far as known. */
-function frontMetrics(n: number): string[] {
+function frontMetrics(list: readonly Run[]): string[] {
 	const keys = keyRuns.value;
 	const v = view.value;
-	const goalKey = v.goal ?? defaultGoal(keys, n, said.value)?.key;
+	const goalKey = v.goal ?? defaultGoal(keys, list.length, saidOf(list))?.key;
 	const columns = [...v.columns ?? [], v.sort ?? '', v.then ?? ''].flatMap(metricsOfColumn);
 	const phases = [...keys.keys()].filter((k) => k.startsWith('phase/')).slice(0, PHASES_MAX);
 	const own = defaultCurve([...keys.keys()], goalKey ?? null);

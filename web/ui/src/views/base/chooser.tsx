@@ -23,7 +23,8 @@ interface Options {
 	on?: readonly string[];
 }
 
-function List({ name, list, choose, on, close }: Options & { close: () => void }) {
+/** The panel of options. */
+export function Choices({ name, list, choose, on, close }: Omit<Options, 'now'> & { close: () => void }) {
 	const words = useSignal('');
 	const found = list.filter((c) => matchesWords(words.value, [c.label]));
 	const take = (id: string) => {
@@ -55,7 +56,7 @@ export function Chooser(o: Options) {
 			<span class="dim">{o.name}</span>
 			<button type="button" aria-expanded={open.value} aria-label={`${o.name}: ${o.now}`}
 				onClick={() => (open.value = !open.value)}>{o.now}</button>
-			{open.value && <List {...o} close={() => (open.value = false)} />}
+			{open.value && <Choices {...o} close={() => (open.value = false)} />}
 		</span>
 	);
 }

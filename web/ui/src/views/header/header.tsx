@@ -13,7 +13,7 @@ const Picker = lazy(() => import('../table/picker.tsx').then((m) => m.Picker));
 const Tools = lazy(() => import('./tools.tsx').then((m) => m.Tools));
 const aiming = signal(false);
 const Keys = lazy(() => import('./keys.tsx').then((m) => m.Keys));
-const GoalPicker = lazy(() => import('./goalpicker.tsx').then((m) => m.GoalPicker));
+const Choices = lazy(() => import('../base/chooser.tsx').then((m) => m.Choices));
 /** With more goals, a search replaces the list. */
 const GOALS_LISTED = 60;
 /** Pages of one experiment. */
@@ -50,7 +50,8 @@ function GoalSelect() {
 	return (
 		<span class="goal"><span class="label" aria-hidden="true">Goal</span>
 			{keys.length > GOALS_LISTED ? <Opener word={g?.key ?? 'Choose'} open={aiming}
-				panel={(close) => <GoalPicker keys={keys} choose={setGoal} close={close} />} />
+				panel={(close) => <Choices name="Goal" list={keys.map((k) => ({ id: k, label: k }))}
+					choose={setGoal} close={close} />} />
 				: <select aria-label="Goal" value={g?.key ?? ''}
 					onChange={(e) => setGoal(e.currentTarget.value)}>
 					{g && !keys.includes(g.key) && <option value={g.key}>{g.key}</option>}

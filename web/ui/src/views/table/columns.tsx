@@ -110,7 +110,7 @@ const defaultColumns = computed<string[]>(() => {
 	if (s.rows.value.some((r) => phasesOf(r))) ids.push('phase');
 	ids.push('status');
 	if (s.rows.value.some((r) => r.notes)) ids.push('notes');
-	return ids;
+	return [...new Set(ids)];
 });
 
 let keptColumns: { of: string; ids: string[] } = { of: '', ids: [] };
