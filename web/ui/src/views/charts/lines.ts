@@ -184,8 +184,7 @@ export function summary(key: string, lines: readonly ChartLine[]): string {
 	const bits = lines.slice(0, 30).map((l) => {
 		const i = lastPoint(l.ys);
 		const words = l.flags.map((f) => f.text).join(', ');
-		return `${l.name}: ends at ${i < 0 ? 'no number' : short(l.ys[i]!)}${words ? ' (' + words + ')'
-			: ''}`;
+		return `${l.name}: ends at ${i < 0 ? 'no number' : short(l.ys[i]!)}` + (words && ` (${words})`);
 	});
 	return `${key}, ${count(lines.length, s.isGrouped.value ? 'group' : 'run')}. ${bits.join('; ')}`;
 }

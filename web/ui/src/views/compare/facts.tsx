@@ -56,8 +56,7 @@ function Choices({ list }: { list: readonly Run[] }) {
 	return (
 		<>
 			{on < list.length && (
-				<span>{on} in the charts {on < SHOW_MAX && <button type="button"
-					class="quiet"
+				<span>{on} in the charts {on < SHOW_MAX && <button type="button" class="quiet"
 					onClick={showAll}>{list.length <= SHOW_MAX ? 'Show all' : `Show ${SHOW_MAX}`}
 				</button>}</span>
 			)}
@@ -98,8 +97,7 @@ export function Facts() {
 	return (
 		<p class="facts">
 			<b>{s.isGrouped.value && `${count(s.runGroups.value.length, 'group')} of `}
-				{list.length === all ? count(all, 'run') : `${list.length} of ${count(all,
-					'run')}`}</b>
+				{list.length === all ? count(all, 'run') : `${list.length} of ${count(all, 'run')}`}</b>
 			{s.loadingMore.value && <span>loading more</span>}
 			{s.notHeld.value
 				&& <span>the newest ones; a filter such as <code>params.lr = 0.1</code> finds the others

@@ -53,8 +53,7 @@ export function StepTime() {
 						onChange={() => (each.value = !each.value)} /> Per sample</label>}
 					{list.map((x) => <RunBar key={x.r.id} of={x} per={per(x.r)} whole={whole} />)}
 					{all.length > FIRST && <p class="dim">
-						{count(all.length - FIRST,
-							'more run')} shown in the charts</p>}
+						{count(all.length - FIRST, 'more run')} shown in the charts</p>}
 					<PhaseLegend
 						names={[...new Set(list.flatMap((x) => x.parts.map((p) => p.name)))]} />
 				</div>

@@ -87,8 +87,7 @@ function TagForm({ close }: { close: () => void }) {
 			<input aria-label="Value" placeholder="Value" value={value.value}
 				onInput={(e) => (value.value = e.currentTarget.value)} />
 			<datalist id="bulkkeys">{s.tagKeys.value.map((k) => <option key={k} value={k} />)}</datalist>
-			<span class="options"><button type="submit" class="primary">Set on {count(n,
-				'run')}</button>
+			<span class="options"><button type="submit" class="primary">Set on {count(n, 'run')}</button>
 				<button type="button" onClick={() => void begin(null)}>Remove</button></span>
 			<span role="status" class="dim">{said.value}</span>
 		</form></Panel>
@@ -110,8 +109,7 @@ function MoveForm({ close }: { close: () => void }) {
 			<input aria-label="Experiment to move to" placeholder="Experiment" list="moveto"
 				value={to.value} onInput={(e) => (to.value = e.currentTarget.value)} />
 			<datalist id="moveto">{others.map((e) => <option key={e.id} value={e.name} />)}</datalist>
-			<button type="submit" class="primary">Move {count(s.chosenRuns.value.length,
-				'run')}</button>
+			<button type="submit" class="primary">Move {count(s.chosenRuns.value.length, 'run')}</button>
 		</form></Panel>
 	);
 }

@@ -84,8 +84,7 @@ export function Filter() {
 	const wrong = s.filterProblem.value;
 	return (
 		<><span class="filter">
-			<input ref={box} type="text" role="combobox" aria-autocomplete="list"
-				aria-label="Filter runs"
+			<input ref={box} type="text" role="combobox" aria-autocomplete="list" aria-label="Filter runs"
 				aria-expanded={active.value !== null} aria-activedescendant={active.value || undefined}
 				aria-controls={active.value === null ? undefined : 'completion'}
 				placeholder="Filter: words, or lr > 0.1" autocomplete="off" spellcheck={false}

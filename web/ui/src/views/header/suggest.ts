@@ -84,8 +84,7 @@ function fields(part: string): Suggestion[] {
 
 function values(id: string, part: string): Suggestion[] {
 	if (id.startsWith('m:')) return metricValues(id).filter((v) => v.text.startsWith(part));
-	return ranked(valuesOf(id), part, ([v]) => v).map(([v, n]) => ({ text: valueWords(v), note: count(n,
-		'run') }));
+	return ranked(valuesOf(id), part, ([v]) => v).map(([v, n]) => ({ text: valueWords(v), note: count(n, 'run') }));
 }
 
 function isNumeric(id: string): boolean {

@@ -69,10 +69,8 @@ function Steps({ why, runs }: { why: Why; runs: readonly Run[] }) {
 	const whole = Math.max(...why.runs.map((r) => r.seconds));
 	return (
 		<table>
-			<thead><tr><th>Run</th><th>Changed</th><th class="num">Per sample</th><th
-				class="num">Speed</th>
-				<th class="num">Total</th><th
-					class="bar">By phase</th><th>Difference</th>
+			<thead><tr><th>Run</th><th>Changed</th><th class="num">Per sample</th><th class="num">Speed</th>
+				<th class="num">Total</th><th class="bar">By phase</th><th>Difference</th>
 				<th class="num">Goal</th></tr></thead>
 			<tbody>{why.runs.map((r, i) => {
 				const p = why.pairs[i - 1];

@@ -105,8 +105,7 @@ function Versions({ m, act }: { m: Model; act: Act }) {
 	if (!lines.length) return <Empty title="No versions yet" />;
 	return (
 		<div class="box scroll"><table>
-			<thead><tr><th>Version</th><th class="left">Aliases</th><th
-				class="left">Run</th>
+			<thead><tr><th>Version</th><th class="left">Aliases</th><th class="left">Run</th>
 				<th>{m.goal?.key ?? 'Metric'}</th><th>Difference</th>
 				<th class="left">Changed since the previous version</th>
 				<th class="left">Description</th><th>Registered</th></tr></thead>

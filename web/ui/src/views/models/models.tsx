@@ -61,8 +61,7 @@ function AllModels() {
 					timer.current = window.setTimeout(() => void loadModels(words.value), FIND_MS);
 				}} /></p>}
 			{found.models.length ? <div class="box scroll"><table>
-				<thead><tr><th>Name</th><th>Newest version</th><th
-					class="left">Aliases</th>
+				<thead><tr><th>Name</th><th>Newest version</th><th class="left">Aliases</th>
 					<th>Last change</th></tr></thead>
 				<tbody>{found.models.map((m) => <Line key={m.name} m={m} />)}</tbody>
 			</table></div> : <None words={words.value} />}

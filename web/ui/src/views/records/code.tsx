@@ -40,8 +40,7 @@ export function Code({ r }: { r: RunDetail }) {
 			<dl class="pairs">{Object.entries(code).filter(([k]) => !WHOLE.includes(k)).map(([k, v]) => (
 				<div key={k}><dt>{k}</dt><dd title={v}>{v.length > 200 ? v.slice(0, 200) + '…'
 					: v}</dd></div>))}</dl>
-			{code.diff && <details><summary>{count(changed,
-				'line')} changed since the commit</summary>
+			{code.diff && <details><summary>{count(changed, 'line')} changed since the commit</summary>
 				<pre class="edits" tabIndex={0}>{lines.map((l, i) => <span key={i}
 					class={lineKind(l)}>{l}</span>)}</pre>
 			</details>}

@@ -18,8 +18,8 @@ function standing(r: Run): string {
 	const of = s.rows.value.length - lost;
 	const ahead = top && top.id === r.id ? 'the best'
 		: rank >= 0 && rank < of && s.view.value.sort === null && g.dir ? ordinal(rank + 1) : '';
-	return `${g.key} ${v === null ? '–' : short(v)}${ahead && of > 1
-		? (lost ? `, ${ahead} of ${of} runs (${lost} failed or diverged)` : `, ${ahead} of ${of} runs`) : ''}`;
+	const among = !ahead || of < 2 ? '' : `, ${ahead} of ${of} runs` + (lost ? ` (${lost} failed or diverged)` : '');
+	return `${g.key} ${v === null ? '–' : short(v)}${among}`;
 }
 
 /** An imported or replayed run may be written faster than its points' times go. */

@@ -75,8 +75,7 @@ export function Metrics({ r }: { r: Run }) {
 	const prefixes = words.value ? [] : [...new Set(found.filter(isInner).map((k) => k.slice(0, k.indexOf('/'))))];
 	return (
 		<section class="box metrics">
-			<h2>Metrics {keys.length > SEARCHED_FROM && <input type="search"
-				aria-label="Find a metric"
+			<h2>Metrics {keys.length > SEARCHED_FROM && <input type="search" aria-label="Find a metric"
 				placeholder={`Find among ${keys.length}`} value={words.value}
 				onInput={(e) => (words.value = e.currentTarget.value)} />}</h2>
 			{main.length > 0 && <Rows name="Metrics" r={r} keys={main} key={words.value} />}

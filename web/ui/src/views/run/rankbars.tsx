@@ -34,8 +34,7 @@ export function RankBars({ ranks }: { ranks: readonly RankPhases[] }) {
 				);
 			})}
 			{list.length < ranks.length
-				&& <p class="dim">The slowest {BARS_MAX} of {count(ranks.length,
-					'rank')}</p>}
+				&& <p class="dim">The slowest {BARS_MAX} of {count(ranks.length, 'rank')}</p>}
 			<PhaseLegend names={PHASE_KEYS.filter((k) => ranks.some((r) => (r.seconds[k] ?? 0) > 0))} />
 		</div>
 	);

@@ -64,8 +64,7 @@ function Part({ title, rows, runs, more }: PartOptions) {
 	return (
 		<tbody aria-label={title}>
 			<tr class="part"><th scope="rowgroup" colSpan={runs.length + 1}>{title} <span class="dim">
-				{found.length === 0 && !words.value ? `The same in all: ${count(rows.length,
-					'name')}`
+				{found.length === 0 && !words.value ? `The same in all: ${count(rows.length, 'name')}`
 					: same && !whole.value ? `${same} the same`
 						: ''} {more}</span></th></tr>
 			{found.slice(0, most.value).map((r) => (

@@ -113,8 +113,8 @@ function Choose({ field, put, words }: Part) {
 			))}</ul>
 			{found.length > LISTED && <small class="dim">
 				{count(found.length - LISTED, 'more value')}: search them</small>}
-			<button type="submit" class="primary">{on.value.size ? `Show ${count(on.value.size,
-				'value')}` : 'Show all'}</button>
+			<button type="submit" class="primary">
+				{on.value.size ? `Show ${count(on.value.size, 'value')}` : 'Show all'}</button>
 		</form>
 	);
 }
