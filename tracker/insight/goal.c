@@ -10,13 +10,13 @@ enum line_kind { LINE_GOAL, LINE_HELD_OUT, LINE_INNER };
 
 struct goal_line {
 	enum line_kind kind;
-	const char *pattern; /* of INNER a prefix */
+	const char *patterns; /* separated by spaces; of INNER a prefix */
 	enum goal_best best;
 	int place;
 };
 
-#define GOAL(pattern, best, place) { LINE_GOAL, pattern, GOAL_##best, place },
-#define HELD_OUT(pattern) { LINE_HELD_OUT, pattern, GOAL_UNKNOWN, 1 },
+#define GOAL(patterns, best, place) { LINE_GOAL, patterns, GOAL_##best, place },
+#define HELD_OUT(patterns) { LINE_HELD_OUT, patterns, GOAL_UNKNOWN, 1 },
 #define INNER(prefix) { LINE_INNER, prefix, GOAL_UNKNOWN, 0 },
 static const struct goal_line lines[] = {
 #include "schema/insight/goals.def"
@@ -41,7 +41,7 @@ static bool is_word_char(char c)
 /* Returns true if the words at the beginning of the text are those of the pattern. */
 static bool begins_with_words(const char *text, const char *pattern)
 {
-	for (; *pattern; pattern++, text++)
+	for (; *pattern && *pattern != ' '; pattern++, text++)
 		if (*pattern == '_' ? !*text || is_word_char(*text) : lower_letter(*text) != *pattern)
 			return false;
 	while (is_digit(*text))
@@ -49,11 +49,16 @@ static bool begins_with_words(const char *text, const char *pattern)
 	return !is_word_char(*text);
 }
 
-static bool has_words(const char *key, const char *pattern)
+/* Returns true if one of the patterns fits a part of the key. */
+static bool has_words(const char *key, const char *patterns)
 {
-	for (const char *at = key; *at; at++)
-		if ((at == key || !is_word_char(at[-1])) && begins_with_words(at, pattern))
-			return true;
+	for (const char *at = key; *at; at++) {
+		if (at > key && is_word_char(at[-1]))
+			continue;
+		for (const char *p = patterns; *p; p += strcspn(p, " "), p += *p == ' ')
+			if (begins_with_words(at, p))
+				return true;
+	}
 	return false;
 }
 
@@ -61,10 +66,10 @@ static bool has_words(const char *key, const char *pattern)
 static const struct goal_line *find_line(enum line_kind kind, const char *key)
 {
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
-		const char *pattern = lines[i].pattern;
+		const char *patterns = lines[i].patterns;
 
 		if (lines[i].kind == kind &&
-		    (kind == LINE_INNER ? !strncmp(key, pattern, strlen(pattern)) : has_words(key, pattern)))
+		    (kind == LINE_INNER ? !strncmp(key, patterns, strlen(patterns)) : has_words(key, patterns)))
 			return &lines[i];
 	}
 	return NULL;

@@ -352,8 +352,8 @@ def best_of(key: str, said: str | None = None) -> str | None:
     if said in ('min', 'max') or key.startswith(INNER):
         return said if said in ('min', 'max') else None
     edge = '[^0-9a-z\\x80-\U0010ffff]'
-    return next((best for pattern, best in GOALS
-                 if re.search('(?:^|%s)%s[0-9]*(?:$|%s)' % (edge, pattern.replace('_', edge), edge), key, re.ASCII | re.IGNORECASE)), None)
+    return next((best for patterns, best in GOALS if re.search('(?:^|%s)(?:%s)[0-9]*(?:$|%s)' % (
+        edge, patterns.replace(' ', '|').replace('_', edge), edge), key, re.ASCII | re.IGNORECASE)), None)
 
 
 class Runs(list):  # type: ignore[type-arg]

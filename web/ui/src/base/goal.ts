@@ -26,15 +26,15 @@ interface Rule {
 }
 
 /** One expression for all patterns: each begins and ends where a word does, but for digits. */
-function wordsOf(patterns: readonly string[]): RegExp {
+function wordsOf(patterns: string): RegExp {
 	const edge = '[^0-9a-z\\x80-\\uffff]';
-	return new RegExp(`(?:^|${edge})(?:${patterns.join('|').replaceAll('_', edge)})\\d*(?:$|${edge})`, 'i');
+	return new RegExp(`(?:^|${edge})(?:${patterns.replaceAll(' ', '|').replaceAll('_', edge)})\\d*(?:$|${edge})`, 'i');
 }
 
 const rowsOf = (macro: string) => table.filter((row) => row[0] === macro).map((row) => row.slice(1));
-const RULES = rowsOf('GOAL').map(([pattern, dir, place]) =>
-	({ has: wordsOf([pattern!]), dir: dir!.toLowerCase() as Direction, place: Number(place) }));
-const HELD_OUT = wordsOf(rowsOf('HELD_OUT').map(([pattern]) => pattern!));
+const RULES = rowsOf('GOAL').map(([patterns, dir, place]) =>
+	({ has: wordsOf(patterns!), dir: dir!.toLowerCase() as Direction, place: Number(place) }));
+const HELD_OUT = wordsOf(rowsOf('HELD_OUT')[0]![0]!);
 const INNER = rowsOf('INNER').map(([prefix]) => prefix!);
 
 const isInner = (key: string): boolean => INNER.some((prefix) => key.startsWith(prefix));

@@ -18,7 +18,8 @@ function standing(r: Run): string {
 	const of = s.rows.value.length - lost;
 	const ahead = top && top.id === r.id ? 'the best'
 		: rank >= 0 && rank < of && s.view.value.sort === null && g.dir ? ordinal(rank + 1) : '';
-	const among = !ahead || of < 2 ? '' : `, ${ahead} of ${of} runs` + (lost ? ` (${lost} failed or diverged)` : '');
+	const without = lost ? ` (${lost} failed or diverged)` : '';
+	const among = ahead && of > 1 ? `, ${ahead} of ${of} runs${without}` : '';
 	return `${g.key} ${v === null ? '–' : short(v)}${among}`;
 }
 
