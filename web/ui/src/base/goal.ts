@@ -28,7 +28,8 @@ interface Rule {
 /** One expression for all patterns: each begins and ends where a word does, but for digits. */
 function wordsOf(patterns: string): RegExp {
 	const edge = '[^0-9a-z\\x80-\\uffff]';
-	return new RegExp(`(?:^|${edge})(?:${patterns.replaceAll(' ', '|').replaceAll('_', edge)})\\d*(?:$|${edge})`, 'i');
+	const any = patterns.replaceAll(' ', '|').replaceAll('_', edge);
+	return new RegExp(`(?:^|${edge})(?:${any})\\d*(?:$|${edge})`, 'i');
 }
 
 const rowsOf = (macro: string) => table.filter((row) => row[0] === macro).map((row) => row.slice(1));
