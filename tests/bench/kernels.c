@@ -411,14 +411,12 @@ static double now_s(const struct bench *b)
 static double pass(struct bench *b, int repeat)
 {
 	double start = now_s(b), last = start, t;
-	struct err err = ERR_INIT;
 
 	for (int i = 0; i < b->n; i++) {
 		struct item *it = &b->items[i];
 		const struct kernel_args a = { it->in_data, it->out_data, it->workspace, &b->page, NULL };
 
-		if (it->kernel->run(it->state, &a, &err))
-			die(it->node.name, err.text);
+		it->kernel->run(it->state, &a);
 		t = now_s(b);
 		it->time_s[repeat] = t - last;
 		last = t;
@@ -437,15 +435,12 @@ static double clock_s(clockid_t clock)
 /* One pass that adds up the work of the calling thread and of all threads. */
 static void pass_shared(struct bench *b)
 {
-	struct err err = ERR_INIT;
-
 	for (int i = 0; i < b->n; i++) {
 		struct item *it = &b->items[i];
 		const struct kernel_args a = { it->in_data, it->out_data, it->workspace, &b->page, NULL };
 		const double caller = clock_s(CLOCK_THREAD_CPUTIME_ID), all = clock_s(CLOCK_PROCESS_CPUTIME_ID);
 
-		if (it->kernel->run(it->state, &a, &err))
-			die(it->node.name, err.text);
+		it->kernel->run(it->state, &a);
 		it->caller_s += clock_s(CLOCK_THREAD_CPUTIME_ID) - caller;
 		it->process_s += clock_s(CLOCK_PROCESS_CPUTIME_ID) - all;
 	}
@@ -591,7 +586,6 @@ static double once_s(const struct bench *b, int i, bool moved, bool past)
 	const struct item *it = &b->items[i];
 	const struct kernel_args a = { (void **)it->in_data, (void **)it->out_data, it->workspace, &b->page, NULL };
 	struct piece p[2 * OPERANDS];
-	struct err err = ERR_INIT;
 	int n_in, n = pieces_of(it, p, &n_in);
 	double start;
 
@@ -599,8 +593,8 @@ static double once_s(const struct bench *b, int i, bool moved, bool past)
 	start = now_s(b);
 	if (moved)
 		caches_move(p, n_in, n, past);
-	else if (it->kernel->run(it->state, &a, &err))
-		die(it->node.name, err.text);
+	else
+		it->kernel->run(it->state, &a);
 	return now_s(b) - start;
 }
 

@@ -287,18 +287,16 @@ static const struct backend_streams streams = {
 	.graph_free = recorded_free,
 };
 
-static int run_node(void *state, const struct kernel_args *a, struct err *err)
+static void run_node(void *state, const struct kernel_args *a)
 {
 	const struct node *n = state;
 
-	(void)err;
 	begin_thing(a->stream->lane);
 	note("a node's page", a->stream->lane, a->page, sizeof(*a->page), false);
 	for (int i = 0; i < n->n_in; i++)
 		note(n->name, a->stream->lane, a->in[i], tensor_bytes(n->in[i]), false);
 	for (int i = 0; i < n->n_out; i++)
 		note(n->name, a->stream->lane, a->out[i], tensor_bytes(n->out[i]), true);
-	return 0;
 }
 
 static const struct kernel noted = { .run = run_node };

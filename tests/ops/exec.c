@@ -283,6 +283,7 @@ static int run_node(struct exec *e, int i, const struct step_page *page, struct 
 {
 	const struct node *n = e->g->nodes[i];
 	const struct kernel *kernel;
+	int rc = 0;
 	void *in[OPERANDS_MAX], *out[OPERANDS_MAX];
 	struct kernel_args args = {
 		.in = in, .out = out, .workspace = e->workspaces[i].device, .page = page, .stream = e->stream
@@ -293,8 +294,11 @@ static int run_node(struct exec *e, int i, const struct step_page *page, struct 
 	for (int k = 0; k < n->n_out; k++)
 		out[k] = n->out[k] ? e->tensors[e->in[n->out[k]->id]].device : NULL;
 	kernel = backend_kernel(e->rig->backend, n);
-	return e->many && kernel->run_many ? kernel->run_many(&e->states[i], &args, 1, err)
-					   : kernel->run(e->states[i], &args, err);
+	if (e->many && kernel->run_many)
+		kernel->run_many(&e->states[i], &args, 1);
+	else
+		rc = kernel_run(kernel, e->states[i], &args, err);
+	return rc ? rc : backend_take_failure(e->rig->backend, e->rig->module, err);
 }
 
 static int wait_for_device(struct exec *e, struct err *err)

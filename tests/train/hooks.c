@@ -178,7 +178,7 @@ static int run_hooked_node(void *state, const struct kernel_args *args, struct e
 {
 	const struct hooked_node *h = state;
 	double start_s = clock_mono_s(), until_s;
-	int rc = h->own->run(h->state, args, err);
+	int rc = kernel_run(h->own, h->state, args, err);
 	double now_s = clock_mono_s();
 
 	if (start_s + h->least_s > now_s)
@@ -226,7 +226,7 @@ static int hook_item(struct host_item *it, struct graph *g, int rank)
 	if (!kept)
 		return ERR_NOMEM;
 	*kept = h;
-	kept->kernel.run = run_hooked_node;
+	kept->kernel.communicate = run_hooked_node;
 	it->kernel = &kept->kernel;
 	it->state = kept;
 	return 0;

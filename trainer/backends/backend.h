@@ -8,7 +8,7 @@
 
 #include "trainer/ops/ops.h"
 
-#define BACKEND_ABI 16
+#define BACKEND_ABI 17
 #define BACKEND_SYMBOL "dptrain_backend_v1"
 #define BACKEND_EXPORT __attribute__((visibility("default")))
 
@@ -80,7 +80,7 @@ struct backend {
 	const struct backend_streams *streams;
 	const struct backend_comms *comms; /* NULL if streams is NULL: host backends use struct comm */
 
-	const struct kernel *kernel[OP_COUNT]; /* never NULL; .run NULL: not supported */
+	const struct kernel *kernel[OP_COUNT]; /* never NULL; see kernel_supported */
 
 	/* Optional, together: choices reports what the module's kernels chose by timing, so that a resumed run can
 	 * restore it; choose restores one choice before any prepare. Keys identify machine, library and shapes. */
@@ -92,6 +92,10 @@ struct backend {
 	 * the threads. */
 	void (*ahead_begin)(void *module);
 	void (*ahead_end)(void *module, int threads);
+
+	/* Optional. Returns 0, or the error of the first library call or launch by a kernel that failed since the last
+	 * call. In the thread that runs kernels. */
+	int (*take_failure)(void *module, struct err *err);
 
 	/* Optional: all kernels of all programs are prepared; releases memory of the searches. */
 	void (*settled)(void *module);
@@ -111,6 +115,25 @@ static inline const struct kernel *backend_kernel(const struct backend *b, const
 	    (b->emulates_f32 && n->op->id == OP_cast))
 		return b->kernel[n->op->id];
 	return b->emulate_f16;
+}
+
+static inline bool kernel_supported(const struct kernel *k)
+{
+	return k && (k->run || k->communicate);
+}
+
+/* Runs a node of either kind. */
+static inline int kernel_run(const struct kernel *k, void *state, const struct kernel_args *args, struct err *err)
+{
+	if (k->communicate)
+		return k->communicate(state, args, err);
+	k->run(state, args);
+	return 0;
+}
+
+static inline int backend_take_failure(const struct backend *b, void *module, struct err *err)
+{
+	return b->take_failure ? b->take_failure(module, err) : 0;
 }
 
 struct event_handle; /* a point in a stream */

@@ -56,14 +56,17 @@ struct kernel {
 	 * that does not support the node explains why in err (ERR_UNSUPPORTED). */
 	int (*prepare)(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err);
 
-	/* Returns 0, or a negative code with err filled (collectives: a peer died). A batch may have zero samples:
-	 * weight gradients and sums must then be zero. */
-	int (*run)(void *state, const struct kernel_args *args, struct err *err);
+	/* What can fail is checked by prepare; of libraries and launches backend->take_failure tells. A batch may have
+	 * zero samples: weight gradients and sums must then be zero. */
+	void (*run)(void *state, const struct kernel_args *args);
+
+	/* In place of run, of ops that communicate. Returns 0, or a negative code with err filled: a peer died. */
+	int (*communicate)(void *state, const struct kernel_args *args, struct err *err);
 
 	/* Optional: runs n nodes at once. No node touches what another one writes, but they may share a workspace. All
 	 * have this kernel, the same stream, page and operand types; states and args are indexed by node. The results
 	 * have the same bits as n separate runs. */
-	int (*run_many)(void *const *states, const struct kernel_args *args, int n, struct err *err);
+	void (*run_many)(void *const *states, const struct kernel_args *args, int n);
 
 	void (*release)(void *state); /* state may be NULL */
 

@@ -210,7 +210,7 @@ static int run_kernels(struct program_build *b, struct err *err)
 		const struct kernel *k = program_kernel(b->o, n);
 		int rc;
 
-		if (!k || !k->run)
+		if (!kernel_supported(k))
 			return err_set(err, ERR_UNSUPPORTED, "backend %s has no kernel for %s (node %s)",
 				       b->o->backend->name, n->op->name, n->name);
 		rc = prepare_kernel(b, n, k, err);

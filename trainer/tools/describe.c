@@ -232,7 +232,7 @@ static void describe_backend(const struct backend *b, struct buf *out)
 	if (b->version)
 		b->version(text, sizeof(text));
 	for (int i = 0; i < OP_COUNT; i++)
-		offered += b->kernel[i] && b->kernel[i]->run;
+		offered += kernel_supported(b->kernel[i]);
 	buf_addf(out, "%-6s %s; %d of %d ops;", b->name, text[0] ? text : "ready", offered, OP_COUNT);
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		if (!b->takes || b->takes(&kinds[i].p))

@@ -121,10 +121,10 @@ static int probe_prepare(struct probe *p, struct node *n, struct err *err)
 static int time_host_run(struct probe *p, double *ret_s, struct err *err)
 {
 	const double before = clock_mono_s();
-	int rc = p->kernel->run(p->state, &p->args, err);
 
+	p->kernel->run(p->state, &p->args);
 	*ret_s = clock_mono_s() - before;
-	return rc;
+	return backend_take_failure(p->opts->backend, p->opts->module, err);
 }
 
 static int time_device_run(struct probe *p, double *ret_s, struct err *err)
@@ -133,8 +133,10 @@ static int time_device_run(struct probe *p, double *ret_s, struct err *err)
 	void *m = p->opts->module;
 	int rc = s->record(m, p->args.stream, p->from, err);
 
-	if (!rc)
-		rc = p->kernel->run(p->state, &p->args, err);
+	if (!rc) {
+		p->kernel->run(p->state, &p->args);
+		rc = backend_take_failure(p->opts->backend, m, err);
+	}
 	if (!rc)
 		rc = s->record(m, p->args.stream, p->to, err);
 	if (!rc)

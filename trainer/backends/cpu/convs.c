@@ -34,6 +34,7 @@ struct conv_trial {
 	char *memory; /* the workspace, then the copies */
 	size_t a, b, out, copy_bytes, copies, next, workspace;
 	struct cpu_conv *list[PICK_CANDIDATES];
+	struct dnn *dnn;
 	int threads;
 };
 
@@ -75,13 +76,13 @@ static double run_conv_once(void *arg, int i)
 	struct conv_trial *t = arg;
 	char *copy = t->memory + t->workspace + t->next * t->copy_bytes;
 	const struct dnn_conv_args args = { copy + t->a, copy + t->b, copy + t->out, t->memory };
-	struct err err = ERR_INIT;
 	const double start = cpu_pick_clock(t->threads);
+	double seconds;
 
 	t->next = (t->next + 1) % t->copies;
-	if (cpu_conv_run(t->list[i], &args, &err))
-		return 1e9;
-	return cpu_pick_clock(t->threads) - start;
+	cpu_conv_run(t->list[i], &args);
+	seconds = cpu_pick_clock(t->threads) - start;
+	return dnn_take_failure(t->dnn, NULL) ? PICK_FAILED : seconds;
 }
 
 static bool make_conv_candidate(struct conv_trial *t, const char *name, int n, struct cpu_module *m,
@@ -117,7 +118,7 @@ static int list_conv_candidates(struct conv_trial *t, char names[][PICK_NAME_BYT
 static bool time_conv_candidates(struct cpu_module *m, const struct dnn_conv_spec *spec, int threads, char *name)
 {
 	char names[PICK_CANDIDATES][PICK_NAME_BYTES];
-	struct conv_trial t = { .threads = threads };
+	struct conv_trial t = { .dnn = m->dnn, .threads = threads };
 	size_t packed = 0, workspace = 0;
 	int n = list_conv_candidates(&t, names, m, spec), best = 0;
 	bool clear = true;

@@ -89,7 +89,7 @@ struct cpu_elems {
 
 int cpu_elems_new(const struct kernel_env *env, const struct node *n, cpu_part_fn *loop, void **ret_state,
 		  struct err *err);
-int cpu_elems_run(void *state, const struct kernel_args *args, struct err *err);
+void cpu_elems_run(void *state, const struct kernel_args *args);
 
 /* The versions of one loop, for users of each.h: CPU_PICK(env, add) is add as compiled for the machine. */
 #if defined(__x86_64__)

@@ -348,62 +348,55 @@ const char *cpu_conv_impl(const struct cpu_conv *c)
 	return c->impl;
 }
 
-static int run_dnn_conv(struct cpu_conv *c, const struct dnn_conv_args *args, struct err *err)
+static void run_dnn_conv(struct cpu_conv *c, const struct dnn_conv_args *args)
 {
 	struct widen_operands o = { args->a, args->b, args->out };
-	int rc;
 
 	widen_in(&c->copies, (char *)args->workspace + dnn_conv_workspace_bytes(c->dnn), &o);
 	set_conv_threads(c);
-	rc = dnn_conv_run(c->dnn, &(struct dnn_conv_args){ o.a, o.b, o.out, args->workspace }, err);
-	if (!rc)
-		widen_out(&c->copies, &o, args->out);
-	return rc;
+	dnn_conv_run(c->dnn, &(struct dnn_conv_args){ o.a, o.b, o.out, args->workspace });
+	widen_out(&c->copies, &o, args->out);
 }
 
-static int run_computed_conv(struct cpu_conv *c, const struct dnn_conv_args *args, struct err *err)
+static void run_computed_conv(struct cpu_conv *c, const struct dnn_conv_args *args)
 {
-	if (!c->own)
-		return run_dnn_conv(c, args, err);
-	c->own->run(c, args);
-	return 0;
+	if (c->own)
+		c->own->run(c, args);
+	else
+		run_dnn_conv(c, args);
 }
 
-int cpu_conv_run(struct cpu_conv *c, const struct dnn_conv_args *args, struct err *err)
+void cpu_conv_run(struct cpu_conv *c, const struct dnn_conv_args *args)
 {
 	const struct dnn_conv_spec *s = &c->asked;
 	struct dnn_conv_args computed = *args;
-	int rc;
 
 	if (c->empty) {
 		if (s->pass == DNN_WGRAD)
 			memset(args->out, 0, (size_t)(s->k * s->kernel * s->kernel * s->c) * sizeof(float));
-		return 0;
+		return;
 	}
-	if (!is_reduced_wgrad(c))
-		return run_computed_conv(c, args, err);
+	if (!is_reduced_wgrad(c)) {
+		run_computed_conv(c, args);
+		return;
+	}
 	computed.out = (char *)args->workspace + round_up_bytes(inner_workspace_bytes(c), PLAN_ALIGN_BYTES);
-	rc = run_computed_conv(c, &computed, err);
-	if (!rc)
-		copy_taps(c, (struct tap_copy){ .all = args->out, .met = computed.out });
-	return rc;
+	run_computed_conv(c, &computed);
+	copy_taps(c, (struct tap_copy){ .all = args->out, .met = computed.out });
 }
 
-int cpu_conv_pack(struct cpu_conv *c, const void *krsc_f32, void *packed, struct err *err)
+void cpu_conv_pack(struct cpu_conv *c, const void *krsc_f32, void *packed)
 {
-	int rc;
-
 	if (c->taps) {
 		copy_taps(c, (struct tap_copy){ .all = (float *)krsc_f32, .met = c->taps, .gather = true });
 		krsc_f32 = c->taps;
 	}
 	if (c->own) {
 		c->own->pack(c, krsc_f32, packed);
-		return 0;
+		return;
 	}
 	set_conv_threads(c);
-	rc = dnn_conv_pack(c->dnn, krsc_f32, packed, err);
-	if (!rc && c->copies.a.rows)
+	dnn_conv_pack(c->dnn, krsc_f32, packed);
+	if (c->copies.a.rows)
 		widen_round(&c->copies, packed, (int64_t)(dnn_conv_packed_bytes(c->dnn) / sizeof(float)));
-	return rc;
 }

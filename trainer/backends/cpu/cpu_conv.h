@@ -37,8 +37,8 @@ const char *cpu_conv_impl(const struct cpu_conv *c);
 
 /* Like dnn_conv_run and, if packed bytes are not 0, dnn_conv_pack. With an empty batch wgrad writes zeros and the
  * others do nothing. */
-int cpu_conv_run(struct cpu_conv *c, const struct dnn_conv_args *args, struct err *err);
-int cpu_conv_pack(struct cpu_conv *c, const void *krsc_f32, void *packed, struct err *err);
+void cpu_conv_run(struct cpu_conv *c, const struct dnn_conv_args *args);
+void cpu_conv_pack(struct cpu_conv *c, const void *krsc_f32, void *packed);
 
 /* n is a conv, conv_dgrad or conv_wgrad node; nodes of the same shape share one convolution. Borrowed from the module,
  * which frees them when it is closed. */

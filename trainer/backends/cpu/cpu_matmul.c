@@ -98,16 +98,14 @@ static double run_product_once(void *arg, int i)
 					      .bias = t->spec->bias ? (const float *)(t->memory + t->bias) : NULL,
 					      .out = t->memory + t->out,
 					      .workspace = t->memory + t->workspace };
-	struct err err = ERR_INIT;
-	double seconds;
+	double seconds = -cpu_pick_clock(t->threads);
 
-	seconds = -cpu_pick_clock(t->threads);
-	if (!t->list[i])
+	if (t->list[i])
+		dnn_matmul_run(t->list[i], &args);
+	else
 		tiles_run(t->module, t->spec, t->threads, &args);
-	else if (dnn_matmul_run(t->list[i], &args, &err))
-		return 1e9;
 	seconds += cpu_pick_clock(t->threads);
-	return seconds;
+	return dnn_take_failure(t->module->dnn, NULL) ? PICK_FAILED : seconds;
 }
 
 /* Lists the names of candidates worth a trial; returns their number. Enlarges the workspace to the largest need. */
@@ -249,22 +247,22 @@ static const char *cpu_product_impl(const struct cpu_product *c)
 	return c->by == BY_LIBRARY ? dnn_matmul_impl(c->dnn) : own[c->by];
 }
 
-static int cpu_product_run(struct cpu_product *c, const struct dnn_matmul_args *args, struct err *err)
+static void cpu_product_run(const struct cpu_product *c, const struct dnn_matmul_args *args)
 {
 	switch (c->by) {
 	case BY_FEW_ROWS:
 		few_rows_run(c->module, &c->spec, c->threads, args);
-		return 0;
+		return;
 	case BY_TILES:
 		tiles_run(c->module, &c->spec, c->threads, args);
-		return 0;
+		return;
 	case BY_NOBODY:
 		if (!c->spec.add)
 			memset(args->out, 0, (size_t)count_out_elements(&c->spec) * (c->spec.out_bf16 ? 2 : 4));
-		return 0;
+		return;
 	default:
 		set_product_threads(c->threads);
-		return dnn_matmul_run(c->dnn, args, err);
+		dnn_matmul_run(c->dnn, args);
 	}
 }
 
@@ -443,32 +441,27 @@ const char *cpu_matmul_impl(const struct cpu_matmul *c)
 }
 
 /* Sums along k stay in the copy until the last panel. */
-static int run_panel(struct cpu_matmul *c, int64_t at, const struct dnn_matmul_args *args, struct err *err)
+static void run_panel(struct cpu_matmul *c, int64_t at, const struct dnn_matmul_args *args)
 {
 	const struct panel p = panel_of(c, at);
 	void *out = (char *)args->out + p.out * (c->spec.out_bf16 ? 2 : 4);
 	struct widen_operands o = { (const uint16_t *)args->a + p.a, (const uint16_t *)args->b + p.b, out };
 	struct dnn_matmul_args in_f32 = { .bias = p.spec.bias ? args->bias + p.bias : NULL,
 					  .workspace = args->workspace };
-	int rc;
 
 	widen_in(&p.copies, (char *)args->workspace + c->product_bytes, &o);
 	in_f32.a = o.a;
 	in_f32.b = o.b;
 	in_f32.out = o.out;
-	rc = cpu_product_run(c->product[find_panel_place(c, at)], &in_f32, err);
-	if (!rc && (c->cut != CUT_K || at + c->size >= c->length))
+	cpu_product_run(c->product[find_panel_place(c, at)], &in_f32);
+	if (c->cut != CUT_K || at + c->size >= c->length)
 		widen_out(&p.copies, &o, out);
-	return rc;
 }
 
-int cpu_matmul_run(struct cpu_matmul *c, const struct dnn_matmul_args *args, struct err *err)
+void cpu_matmul_run(struct cpu_matmul *c, const struct dnn_matmul_args *args)
 {
-	int rc = 0;
-
 	if (!c->widened)
-		return cpu_product_run(c->product[FIRST], args, err);
-	for (int64_t at = 0; !rc && at < c->length; at += c->size)
-		rc = run_panel(c, at, args, err);
-	return rc;
+		cpu_product_run(c->product[FIRST], args);
+	for (int64_t at = 0; c->widened && at < c->length; at += c->size)
+		run_panel(c, at, args);
 }

@@ -16,7 +16,7 @@ void cpu_matmul_free_all(struct cpu_module *m);
 
 size_t cpu_matmul_workspace_bytes(const struct cpu_matmul *c);
 const char *cpu_matmul_impl(const struct cpu_matmul *c);
-int cpu_matmul_run(struct cpu_matmul *c, const struct dnn_matmul_args *args, struct err *err);
+void cpu_matmul_run(struct cpu_matmul *c, const struct dnn_matmul_args *args);
 
 /* Own implementations of matrix products. They are independent of how an implementation is chosen. few_rows  a few rows
  * with a matrix that is stored turned, one row of it for each result: it is read once, as fast as memory gives it,

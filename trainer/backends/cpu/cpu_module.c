@@ -105,6 +105,11 @@ static void cpu_settled(void *module)
 		cpu_pick_leave(m->picks);
 }
 
+static int cpu_take_failure(void *module, struct err *err)
+{
+	return dnn_take_failure(((struct cpu_module *)module)->dnn, err);
+}
+
 /* Maps the slab: untouched pages cost nothing, and huge pages can be requested. The start is aligned to a huge page;
  * the excess around the slab is unmapped. */
 static int cpu_alloc(void *module, enum space space, size_t bytes, void **ret, struct err *err)
@@ -152,6 +157,7 @@ extern const struct backend dptrain_backend_v1;
 BACKEND_EXPORT const struct backend dptrain_backend_v1 = {
 	.choices = cpu_pick_choices,
 	.settled = cpu_settled,
+	.take_failure = cpu_take_failure,
 	.choose = cpu_pick_choose,
 	.abi = BACKEND_ABI,
 	.op_count = OP_COUNT,

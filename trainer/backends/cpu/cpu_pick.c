@@ -266,7 +266,7 @@ static struct trial_timing time_candidate_once(int i, int threads, double (*run)
 /* Returns the first undisturbed of several runs. */
 static struct trial_timing time_undisturbed(int i, int threads, double (*run)(void *arg, int i), void *arg)
 {
-	struct trial_timing t = { 1e9, threads > 1 };
+	struct trial_timing t = { PICK_FAILED, threads > 1 };
 
 	for (int try = 0; try < TRIES && (t.disturbed || try == 0); try++) {
 		const struct trial_timing now = time_candidate_once(i, threads, run, arg);
@@ -283,7 +283,7 @@ static struct trial_timing time_undisturbed(int i, int threads, double (*run)(vo
 static double time_first_round(struct trial_timing *first, int n, int threads, double (*run)(void *arg, int i),
 			       void *arg)
 {
-	double quickest = 1e9;
+	double quickest = PICK_FAILED;
 	bool calm = false;
 
 	for (int i = 0; i < n; i++) {
@@ -295,7 +295,7 @@ static double time_first_round(struct trial_timing *first, int n, int threads, d
 	}
 	for (int i = 0; i < n; i++)
 		if (first[i].disturbed || first[i].s <= HOPELESS * quickest)
-			first[i] = (struct trial_timing){ 1e9, true };
+			first[i] = (struct trial_timing){ PICK_FAILED, true };
 	return calm ? quickest : INFINITY;
 }
 
@@ -314,7 +314,7 @@ bool cpu_pick_fastest(int *best, int n, int threads, double (*run)(void *arg, in
 		for (int i = 0; i < n; i++) {
 			struct trial_timing t;
 
-			if (least[i].s < 1e9 && (round == 0 || least[i].s > CLOSE * least[*best].s))
+			if (least[i].s < PICK_FAILED && (round == 0 || least[i].s > CLOSE * least[*best].s))
 				continue;
 			t = time_undisturbed(i, threads, run, arg);
 			least[i].s = t.s < least[i].s ? t.s : least[i].s;

@@ -36,6 +36,7 @@ bool cpu_pick_fastest(int *best, int n, int threads, double (*run)(void *arg, in
 
 /* Memory for a trial, touched and page-aligned. Every byte is PICK_FILL at first, and later whatever the trials wrote.
  * Kept from trial to trial until cpu_pick_leave. NULL: out of memory. */
+#define PICK_FAILED 1e9 /* seconds of a candidate that cannot run */
 #define PICK_FILL 0x3c /* 0x3c3c is 0.0115 in either type, neither denormal nor infinite */
 char *cpu_pick_room(struct cpu_picks *p, size_t bytes);
 void cpu_pick_leave(struct cpu_picks *p);

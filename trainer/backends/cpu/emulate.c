@@ -189,32 +189,28 @@ static int emulate_prepare(const struct kernel_env *env, struct node *n, void **
 	return 0;
 }
 
-static int run_packs(const struct emulated *e, const struct kernel_args *args, void **in, struct err *err)
+static void run_packs(const struct emulated *e, const struct kernel_args *args, void **in)
 {
-	int rc = 0;
-
-	for (int i = 0; i < e->n_packs && !rc; i++) {
+	for (int i = 0; i < e->n_packs; i++) {
 		const struct input_packing *p = &e->packs[i];
 		void *out = (unsigned char *)args->workspace + p->at;
 		struct kernel_args pack = *args;
 
 		pack.in = &in[p->input];
 		pack.out = &out;
-		rc = pack_cpu.run(p->state, &pack, err);
+		pack_cpu.run(p->state, &pack);
 		in[p->input] = out;
 	}
-	return rc;
 }
 
 /* Widens the inputs, packs them, runs the inner kernel and rounds the outputs. */
-static int emulate_run(void *state, const struct kernel_args *args, struct err *err)
+static void emulate_run(void *state, const struct kernel_args *args)
 {
 	struct emulated *e = state;
 	const struct node *n = &e->node;
 	void *in[OPERANDS_MAX], *out[OPERANDS_MAX];
 	unsigned char *w = args->workspace;
 	struct kernel_args inner = *args;
-	int rc;
 
 	inner.in = in;
 	inner.out = out;
@@ -229,16 +225,14 @@ static int emulate_run(void *state, const struct kernel_args *args, struct err *
 
 		out[k] = o->f16 ? w + o->at : e->twin[k] >= 0 ? in[e->twin[k]] : args->out[k];
 	}
-	rc = run_packs(e, args, in, err);
-	if (!rc)
-		rc = e->inner->run(e->state, &inner, err);
-	for (int k = 0; !rc && k < n->n_out; k++) {
+	run_packs(e, args, in);
+	e->inner->run(e->state, &inner);
+	for (int k = 0; k < n->n_out; k++) {
 		const struct operand *o = &e->operand[e->twin[k] >= 0 ? e->twin[k] : n->n_in + k];
 
 		if (o->f16)
 			widen_to_f16(e->module, e->threads, out[k], args->out[k], o->count);
 	}
-	return rc;
 }
 
 static const char *emulate_impl(const void *state)

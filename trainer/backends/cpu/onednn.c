@@ -42,6 +42,14 @@ void dnn_plan_only(struct dnn *d)
 	d->plans = true;
 }
 
+int dnn_take_failure(struct dnn *d, struct err *err)
+{
+	const dnnl_status_t st = d->failed;
+
+	d->failed = dnnl_success;
+	return st == dnnl_success ? 0 : dnn_fail(err, "executing a primitive", st);
+}
+
 void dnn_free(struct dnn *d)
 {
 	if (!d)

@@ -24,6 +24,8 @@ void dnn_free(struct dnn *d);
 /* Convolutions and products that are made from now on have sizes and names, but cannot run: code for them is not
  * generated. */
 void dnn_plan_only(struct dnn *d);
+/* Returns 0, or the error of the first run or pack that failed since the last call. */
+int dnn_take_failure(struct dnn *d, struct err *err);
 void dnn_version(char *text, size_t n); /* "oneDNN 2.6.3" */
 bool dnn_takes_bf16(struct dnn *d);	/* found by trying, not from the processor */
 
@@ -47,8 +49,8 @@ struct dnn_conv_args {
 	void *out, *workspace;
 };
 
-int dnn_conv_run(struct dnn_conv *c, const struct dnn_conv_args *args, struct err *err);
-int dnn_conv_pack(struct dnn_conv *c, const void *krsc_f32, void *packed, struct err *err);
+void dnn_conv_run(struct dnn_conv *c, const struct dnn_conv_args *args);
+void dnn_conv_pack(struct dnn_conv *c, const void *krsc_f32, void *packed);
 
 /* out [m,n] = a [m,k] b [k,n] (+ bias [n]), all row-major; a_turned: a is stored as [k,m], b_turned: b as [n,k]. */
 struct dnn_matmul; /* one implementation of one product */
@@ -79,6 +81,6 @@ struct dnn_matmul_args {
 	void *out, *workspace;
 };
 
-int dnn_matmul_run(struct dnn_matmul *m, const struct dnn_matmul_args *args, struct err *err);
+void dnn_matmul_run(struct dnn_matmul *m, const struct dnn_matmul_args *args);
 
 #endif

@@ -339,25 +339,23 @@ size_t dnn_conv_workspace_bytes(const struct dnn_conv *c)
 	       (c->pass == DNN_WGRAD ? round_up_bytes(c->packed_bytes, PLAN_ALIGN_BYTES) : 0);
 }
 
-static int run_weight_reorder(struct dnn_conv *c, void *from, void *to, struct err *err)
+static void run_weight_reorder(struct dnn_conv *c, void *from, void *to)
 {
 	bool decompress = c->pass == DNN_WGRAD;
 	dnnl_memory_t src = decompress ? c->packed : c->plain, dst = decompress ? c->plain : c->packed;
 	const dnnl_exec_arg_t args[] = { { DNNL_ARG_FROM, src }, { DNNL_ARG_TO, dst } };
-	dnnl_status_t st;
 
 	dnnl_memory_set_data_handle(src, from);
 	dnnl_memory_set_data_handle(dst, to);
-	st = dnnl_primitive_execute(c->reorder, c->dnn->stream, 2, args);
-	return st == dnnl_success ? 0 : dnn_fail(err, "reordering weights", st);
+	dnn_execute(c->dnn, c->reorder, 2, args);
 }
 
-int dnn_conv_pack(struct dnn_conv *c, const void *krsc_f32, void *packed, struct err *err)
+void dnn_conv_pack(struct dnn_conv *c, const void *krsc_f32, void *packed)
 {
-	return run_weight_reorder(c, (void *)(uintptr_t)krsc_f32, packed, err);
+	run_weight_reorder(c, (void *)(uintptr_t)krsc_f32, packed);
 }
 
-int dnn_conv_run(struct dnn_conv *c, const struct dnn_conv_args *args, struct err *err)
+void dnn_conv_run(struct dnn_conv *c, const struct dnn_conv_args *args)
 {
 	static const int names[][3] = {
 		[DNN_FORWARD] = { DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST },
@@ -370,14 +368,12 @@ int dnn_conv_run(struct dnn_conv *c, const struct dnn_conv_args *args, struct er
 	};
 	char *packed = (char *)args->workspace + round_up_bytes(c->scratch_bytes, PLAN_ALIGN_BYTES);
 	bool wgrad = c->pass == DNN_WGRAD;
-	dnnl_status_t st;
 
 	dnnl_memory_set_data_handle(c->a, (void *)(uintptr_t)args->a);
 	dnnl_memory_set_data_handle(c->b, (void *)(uintptr_t)args->b);
 	dnnl_memory_set_data_handle(c->out, wgrad ? packed : args->out);
 	dnnl_memory_set_data_handle(c->scratch, args->workspace);
-	st = dnnl_primitive_execute(c->prim, c->dnn->stream, 4, list);
-	if (st != dnnl_success)
-		return dnn_fail(err, "a convolution", st);
-	return wgrad ? run_weight_reorder(c, packed, args->out, err) : 0;
+	dnn_execute(c->dnn, c->prim, 4, list);
+	if (wgrad)
+		run_weight_reorder(c, packed, args->out);
 }

@@ -69,6 +69,7 @@ struct dnn {
 	dnnl_stream_t stream;
 	dnnl_primitive_attr_t attr; /* user-mode scratchpad */
 	bool plans;		    /* see dnn_plan_only */
+	dnnl_status_t failed;	    /* see dnn_take_failure */
 };
 
 /* Iterates over the implementations of one operation. */
@@ -168,6 +169,14 @@ static inline dnnl_primitive_desc_t walk_find(struct pd_walk *w, const char *imp
 		}
 	}
 	return pd;
+}
+
+static inline void dnn_execute(struct dnn *d, dnnl_primitive_t prim, int n, const dnnl_exec_arg_t *args)
+{
+	const dnnl_status_t st = dnnl_primitive_execute(prim, d->stream, n, args);
+
+	if (!d->failed)
+		d->failed = st;
 }
 
 static inline int dnn_fail(struct err *err, const char *what, dnnl_status_t st)

@@ -225,14 +225,13 @@ size_t dnn_matmul_workspace_bytes(const struct dnn_matmul *m)
 	return round_up_bytes(m->scratch_bytes, PLAN_ALIGN_BYTES);
 }
 
-int dnn_matmul_run(struct dnn_matmul *m, const struct dnn_matmul_args *args, struct err *err)
+void dnn_matmul_run(struct dnn_matmul *m, const struct dnn_matmul_args *args)
 {
 	const dnnl_exec_arg_t list[] = { { DNNL_ARG_SRC, m->a },
 					 { DNNL_ARG_WEIGHTS, m->b },
 					 { DNNL_ARG_DST, m->out },
 					 { DNNL_ARG_SCRATCHPAD, m->scratch },
 					 { DNNL_ARG_BIAS, m->bias } };
-	dnnl_status_t st;
 
 	dnnl_memory_set_data_handle(m->a, (void *)(uintptr_t)args->a);
 	dnnl_memory_set_data_handle(m->b, (void *)(uintptr_t)args->b);
@@ -240,6 +239,5 @@ int dnn_matmul_run(struct dnn_matmul *m, const struct dnn_matmul_args *args, str
 	dnnl_memory_set_data_handle(m->scratch, args->workspace);
 	if (m->bias)
 		dnnl_memory_set_data_handle(m->bias, (void *)(uintptr_t)args->bias);
-	st = dnnl_primitive_execute(m->prim, m->dnn->stream, m->bias ? 5 : 4, list);
-	return st == dnnl_success ? 0 : dnn_fail(err, "a matrix product", st);
+	dnn_execute(m->dnn, m->prim, m->bias ? 5 : 4, list);
 }

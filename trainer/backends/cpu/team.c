@@ -163,14 +163,12 @@ int cpu_elems_new(const struct kernel_env *env, const struct node *n, cpu_part_f
 	return 0;
 }
 
-int cpu_elems_run(void *state, const struct kernel_args *args, struct err *err)
+void cpu_elems_run(void *state, const struct kernel_args *args)
 {
 	struct cpu_elems e = *(const struct cpu_elems *)state;
 
-	(void)err;
 	e.a = args->in[0];
 	e.b = e.b ? args->in[1] : NULL;
 	e.y = args->out[0];
 	cpu_parallel(e.parts, e.loop, &e);
-	return 0;
 }

@@ -28,7 +28,6 @@ struct attention_operands {
 	struct stream_handle *stream;
 };
 
-int attention_plan_run(struct attention_plan *p, const struct node *n, const struct attention_operands *o,
-		       struct err *err);
+void attention_plan_run(struct attention_plan *p, const struct node *n, const struct attention_operands *o);
 
 #endif

@@ -28,7 +28,7 @@ struct blas_choice {
 };
 
 struct blas_plan {
-	const struct cuda_module *module;
+	struct cuda_module *module;
 	enum dtype in;
 	cublasLtMatmulDesc_t desc;
 	cublasLtMatrixLayout_t a, b, d; /* layouts of our A, B and D */
@@ -358,7 +358,7 @@ static void reserve_blas_offer(struct blas_offer *ret)
 int blas_plan_new(struct blas_plan **ret, struct blas_offer *ret_offer, const struct kernel_env *env,
 		  const struct matmul_spec *spec, struct err *err)
 {
-	const struct cuda_module *m = env->module;
+	struct cuda_module *m = env->module;
 	struct blas_plan *p;
 	cublasStatus_t status;
 
@@ -402,8 +402,7 @@ void blas_plan_free(struct blas_plan *p)
 	free(p);
 }
 
-int blas_plan_run(struct blas_plan *p, const struct node *n, const struct matmul_operands *o, bool wide,
-		  struct err *err)
+void blas_plan_run(struct blas_plan *p, const struct node *n, const struct matmul_operands *o, bool wide)
 {
 	const uintptr_t room = ((uintptr_t)o->workspace + WORKSPACE_ALIGN - 1) / WORKSPACE_ALIGN * WORKSPACE_ALIGN;
 	const enum fit fit = wide ? FIT_WIDE : FIT_ANY;
@@ -413,7 +412,8 @@ int blas_plan_run(struct blas_plan *p, const struct node *n, const struct matmul
 	aligned.workspace = (void *)room;
 	if (!status)
 		status = run_blas_matmul(p, &aligned, &p->choice.algorithm[fit], p->choice.workspace[fit]);
-	return status ? set_blas_error(p->module, status, n->name, err) : 0;
+	if (status && !p->module->failed.code)
+		set_blas_error(p->module, status, n->name, &p->module->failed);
 }
 
 #else
@@ -440,11 +440,9 @@ void blas_plan_free(struct blas_plan *p)
 	(void)p;
 }
 
-int blas_plan_run(struct blas_plan *p, const struct node *n, const struct matmul_operands *o, bool wide,
-		  struct err *err)
+void blas_plan_run(struct blas_plan *p, const struct node *n, const struct matmul_operands *o, bool wide)
 {
-	(void)p, (void)o, (void)wide;
-	return err_set(err, ERR_UNSUPPORTED, "cuda: %s: built without cuBLASLt", n->name);
+	(void)p, (void)n, (void)o, (void)wide;
 }
 
 #endif

@@ -26,7 +26,6 @@ int blas_plan_new(struct blas_plan **ret, struct blas_offer *ret_offer, const st
 		  const struct matmul_spec *spec, struct err *err);
 void blas_plan_free(struct blas_plan *p); /* NULL is fine */
 /* wide: all operands are aligned to BLAS_ALIGN. n: for messages. */
-int blas_plan_run(struct blas_plan *p, const struct node *n, const struct matmul_operands *o, bool wide,
-		  struct err *err);
+void blas_plan_run(struct blas_plan *p, const struct node *n, const struct matmul_operands *o, bool wide);
 
 #endif

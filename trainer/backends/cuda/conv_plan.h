@@ -31,6 +31,6 @@ struct conv_operands {
 	struct stream_handle *stream;
 };
 
-int conv_plan_run(struct dnn_plan *p, const struct node *n, const struct conv_operands *o, struct err *err);
+void conv_plan_run(struct dnn_plan *p, const struct node *n, const struct conv_operands *o);
 
 #endif

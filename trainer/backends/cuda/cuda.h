@@ -14,6 +14,7 @@ extern "C" {
 	extern "C" const struct kernel op##_cuda = { .pack_bytes = nullptr,                                            \
 						     .prepare = (prepare_function),                                    \
 						     .run = (run_function),                                            \
+						     .communicate = nullptr,                                           \
 						     .run_many = nullptr,                                              \
 						     .release = (release_function),                                    \
 						     .impl = (impl_function) }
@@ -21,6 +22,7 @@ extern "C" {
 	extern "C" const struct kernel op##_cuda = { .pack_bytes = nullptr,                                            \
 						     .prepare = (prepare_function),                                    \
 						     .run = (run_function),                                            \
+						     .communicate = nullptr,                                           \
 						     .run_many = (many_function),                                      \
 						     .release = nullptr,                                               \
 						     .impl = nullptr }
@@ -108,14 +110,6 @@ static inline unsigned cuda_blocks(int64_t items, int64_t each)
 	return (unsigned)((items + each - 1) / each);
 }
 
-/* Returns 0, or the error of an earlier launch. */
-static inline int cuda_launched(const struct node *n, struct err *err)
-{
-	cudaError_t rc = cudaGetLastError();
-
-	return rc == cudaSuccess ? 0 : cuda_fail(err, rc, n->name);
-}
-
 /* ---- loops over elements ---- */
 
 /* Processes a block's share of n elements: f.at<W>(i) handles elements i to i + W; i is a multiple of W. f.begin(), if
@@ -148,8 +142,8 @@ struct each_range {
 
 /* Runs f over all elements, F::width at a time where alignment and row length allow. */
 template <class F>
-static inline int cuda_each(const struct node *node, const struct kernel_args *a, const F &f,
-			    const struct each_range &range, struct err *err)
+static inline void cuda_each(const struct node *node, const struct kernel_args *a, const F &f,
+			     const struct each_range &range)
 {
 	const int64_t n = range.n;
 	const bool wide = cuda_aligned(node, a) && range.row % F::width == 0;
@@ -157,12 +151,11 @@ static inline int cuda_each(const struct node *node, const struct kernel_args *a
 	const dim3 grid(blocks < GRID_BLOCKS_MAX ? blocks : GRID_BLOCKS_MAX);
 
 	if (!n)
-		return 0;
+		return;
 	if (wide)
 		launch(a, grid, BLOCK_THREADS, each_kernel<F::width, F>, f, n);
 	else
 		launch(a, grid, BLOCK_THREADS, each_kernel<1, F>, f, n);
-	return cuda_launched(node, err);
 }
 
 #endif

@@ -84,32 +84,30 @@ const char *matmul_impl(const void *m)
 	return ((const struct matmul *)m)->plan ? "cuBLASLt" : "tiles";
 }
 
-static int run_library_plan(const struct matmul *m, const struct matmul_operands *o, bool wide, struct err *err)
+static void run_library_plan(const struct matmul *m, const struct matmul_operands *o, bool wide)
 {
 	const size_t room = count_bias_bytes(m);
 	struct matmul_operands in = *o;
-	int rc = 0;
 
 	if (room) {
-		rc = matmul_own_round(m->node, &m->spec, o, o->workspace, err);
+		matmul_own_round(&m->spec, o, o->workspace);
 		in.bias = o->workspace;
 		in.workspace = (char *)o->workspace + room;
 	}
-	if (!rc)
-		rc = blas_plan_run(m->plan, m->node, &in, wide, err);
-	if (!rc && m->spec.bias && !m->offer.adds_bias)
-		rc = matmul_own_bias(m->node, &m->spec, o, err);
-	return rc;
+	blas_plan_run(m->plan, m->node, &in, wide);
+	if (m->spec.bias && !m->offer.adds_bias)
+		matmul_own_bias(&m->spec, o);
 }
 
-int matmul_run(const struct matmul *m, const struct matmul_operands *o, struct err *err)
+void matmul_run(const struct matmul *m, const struct matmul_operands *o)
 {
 	const uintptr_t all = (uintptr_t)o->a | (uintptr_t)o->b | (uintptr_t)o->d | (uintptr_t)o->bias;
 	const bool wide = all % BLAS_ALIGN == 0;
 
 	if (!m->spec.m || !m->spec.n)
-		return 0;
+		return;
 	if (wide ? m->offer.wide : m->offer.any)
-		return run_library_plan(m, o, wide, err);
-	return matmul_own_run(m->node, &m->spec, o, err);
+		run_library_plan(m, o, wide);
+	else
+		matmul_own_run(&m->spec, o);
 }

@@ -40,14 +40,12 @@ const struct node *matmul_node(const void *m);
 const char *matmul_impl(const void *m); /* a kernel's impl: name of the implementation */
 
 /* Operands need only the alignment of their elements. Empty sums are 0. */
-int matmul_run(const struct matmul *m, const struct matmul_operands *o, struct err *err);
+void matmul_run(const struct matmul *m, const struct matmul_operands *o);
 
 /* matmul_own.cu: the tiled kernels; adds only the bias to D; converts the bias to D's type. */
 size_t matmul_own_workspace(const struct matmul_spec *s);
-int matmul_own_run(const struct node *n, const struct matmul_spec *s, const struct matmul_operands *o, struct err *err);
-int matmul_own_bias(const struct node *n, const struct matmul_spec *s, const struct matmul_operands *o,
-		    struct err *err);
-int matmul_own_round(const struct node *n, const struct matmul_spec *s, const struct matmul_operands *o, void *to,
-		     struct err *err);
+void matmul_own_run(const struct matmul_spec *s, const struct matmul_operands *o);
+void matmul_own_bias(const struct matmul_spec *s, const struct matmul_operands *o);
+void matmul_own_round(const struct matmul_spec *s, const struct matmul_operands *o, void *to);
 
 #endif

@@ -256,6 +256,20 @@ static int cuda_copy(void *module, void *to, const void *from, size_t bytes, str
 	return rc == cudaSuccess ? 0 : cuda_fail(err, rc, "copying");
 }
 
+/* A launch that failed leaves its error in the runtime. */
+static int cuda_take_failure(void *module, struct err *err)
+{
+	struct cuda_module *m = module;
+	const cudaError_t launched = cudaGetLastError();
+	int rc;
+
+	if (!m->failed.code)
+		return launched == cudaSuccess ? 0 : cuda_fail(err, launched, "launching a kernel");
+	rc = err_set(err, m->failed.code, "%s", m->failed.text);
+	m->failed.code = 0;
+	return rc;
+}
+
 #define OP(op) extern const struct kernel op##_cuda;
 #include "trainer/ops/ops.def"
 #undef OP
@@ -263,6 +277,7 @@ static int cuda_copy(void *module, void *to, const void *from, size_t bytes, str
 extern const struct backend dptrain_backend_v1;
 BACKEND_EXPORT const struct backend dptrain_backend_v1 = {
 	.abi = BACKEND_ABI,
+	.take_failure = cuda_take_failure,
 	.op_count = OP_COUNT,
 	.name = "cuda",
 	.version = write_cuda_version,

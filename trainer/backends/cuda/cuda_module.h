@@ -27,6 +27,7 @@ struct cuda_module {
 	struct dnn_engine *dnn_engines;	     /* engines of live plans, and those made ahead */
 	struct dnn_ahead *dnn_ahead;	     /* not NULL: plans are collected, not made */
 #endif
+	struct err failed; /* the first library call of a kernel that failed since take_failure; code 0: none */
 	char lacks[1200]; /* missing parts, in one line; "": none */
 };
 

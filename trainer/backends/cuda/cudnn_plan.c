@@ -290,16 +290,17 @@ static cudnnStatus_t update_pack(struct dnn_plan *p, const struct dnn_operands *
 	return dnn_make_pack(c, &p->pack, o);
 }
 
-int dnn_plan_run(struct dnn_plan *p, const struct node *n, const struct dnn_operands *o, struct err *err)
+void dnn_plan_run(struct dnn_plan *p, const struct node *n, const struct dnn_operands *o)
 {
-	const struct cuda_module *m = p->engine->graph.module;
+	struct cuda_module *m = p->engine->graph.module;
 	cudnnStatus_t status = update_pack(p, o);
 
 	if (!status)
 		status = m->calls.cudnnSetStream(m->dnn, (cudaStream_t)o->stream);
 	if (!status)
 		status = m->calls.cudnnBackendExecute(m->dnn, p->engine->candidates[0].plan, p->pack);
-	return status ? dnn_fail(m, ERR_IO, status, n->name, err) : 0;
+	if (status && !m->failed.code)
+		dnn_fail(m, ERR_IO, status, n->name, &m->failed);
 }
 
 #else

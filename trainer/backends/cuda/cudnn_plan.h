@@ -95,7 +95,7 @@ struct dnn_operands {
 
 /* Enqueues a run. Allocates some host memory on the first run and when addresses change, but never when a CUDA graph is
  * launched again. n: for messages. */
-int dnn_plan_run(struct dnn_plan *p, const struct node *n, const struct dnn_operands *o, struct err *err);
+void dnn_plan_run(struct dnn_plan *p, const struct node *n, const struct dnn_operands *o);
 
 #endif
 

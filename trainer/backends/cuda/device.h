@@ -252,7 +252,7 @@ __device__ inline void multiply_add(float (&c)[4], const uint32_t (&a)[4], uint3
 /* ---- launches ---- */
 
 #ifdef __CUDACC__
-/* Enqueues a kernel on the stream of the node's run. cuda_launched returns its errors. */
+/* Enqueues a kernel on the stream of the node's run. The module's take_failure returns its errors. */
 template <typename... P, typename... A>
 void launch(const struct kernel_args *args, dim3 grid, int threads, void (*kernel)(P...), A... operands)
 {

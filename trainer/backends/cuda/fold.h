@@ -35,12 +35,11 @@ template <typename T> struct fold {
 };
 
 /* Works in place, in out[0]. room: slots for partial sums. */
-static inline int cuda_fold(const struct node *n, const struct kernel_args *a, int room, struct err *err)
+static inline void cuda_fold(const struct node *n, const struct kernel_args *a, int room)
 {
 	const int64_t count = cuda_count(n->out[0]) / room;
 
-	BY_MASTER(n->out[0]->dtype, T,
-		  return cuda_each(n, a, fold<T>{ cuda_out<T>(a, 0), count, a->page }, { count, count }, err));
+	BY_MASTER(n->out[0]->dtype, T, cuda_each(n, a, fold<T>{ cuda_out<T>(a, 0), count, a->page }, { count, count }));
 }
 
 #endif

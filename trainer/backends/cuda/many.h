@@ -69,22 +69,20 @@ template <class F> struct many_batch {
 /* Runs the element loops of n nodes in as few launches as possible; of(node, args) creates the loop of a node. A node
  * with unaligned operands runs separately. */
 template <class F, class Of>
-static inline int many_each(void *const *states, const struct kernel_args *args, int n, const Of &of, struct err *err)
+static inline void many_each(void *const *states, const struct kernel_args *args, int n, const Of &of)
 {
 	many_batch<F> batch(args);
-	int rc = 0;
 
-	for (int i = 0; !rc && i < n; i++) {
+	for (int i = 0; i < n; i++) {
 		const struct node *node = cuda_node(states[i]);
 		const int64_t count = cuda_count(node->out[0]);
 
 		if (cuda_aligned(node, &args[i]))
 			batch.add(of(node, &args[i]), count);
 		else
-			rc = cuda_each(node, &args[i], of(node, &args[i]), { count, 0 }, err);
+			cuda_each(node, &args[i], of(node, &args[i]), { count, 0 });
 	}
 	batch.send();
-	return rc ? rc : cuda_launched(cuda_node(states[0]), err);
 }
 
 #endif

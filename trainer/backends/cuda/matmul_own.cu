@@ -104,15 +104,12 @@ extern "C" size_t matmul_own_workspace(const struct matmul_spec *s)
 	return product_workspace(s->m, s->n, s->k, s->in == DTYPE_F64 ? sizeof(double) : sizeof(float));
 }
 
-extern "C" int matmul_own_run(const struct node *n, const struct matmul_spec *s, const struct matmul_operands *o,
-			      struct err *err)
+extern "C" void matmul_own_run(const struct matmul_spec *s, const struct matmul_operands *o)
 {
 	BY_TYPE(s->in, T, s->out == s->in ? launch_matmul_types<T, T>(s, o) : launch_matmul_types<T, acc_t<T>>(s, o));
-	return cuda_launched(n, err);
 }
 
-extern "C" int matmul_own_bias(const struct node *n, const struct matmul_spec *s, const struct matmul_operands *o,
-			       struct err *err)
+extern "C" void matmul_own_bias(const struct matmul_spec *s, const struct matmul_operands *o)
 {
 	const struct kernel_args args = make_stream_args(o);
 	const int64_t count = s->m * s->n;
@@ -121,16 +118,13 @@ extern "C" int matmul_own_bias(const struct node *n, const struct matmul_spec *s
 	BY_TYPE(s->out, D,
 		launch(&args, dim3(blocks < GRID_BLOCKS_MAX ? blocks : GRID_BLOCKS_MAX), BLOCK_THREADS, add_bias<D>,
 		       static_cast<D *>(o->d), s->d_pitch, static_cast<const acc_t<D> *>(o->bias), count, s->n));
-	return cuda_launched(n, err);
 }
 
-extern "C" int matmul_own_round(const struct node *n, const struct matmul_spec *s, const struct matmul_operands *o,
-				void *to, struct err *err)
+extern "C" void matmul_own_round(const struct matmul_spec *s, const struct matmul_operands *o, void *to)
 {
 	const struct kernel_args args = make_stream_args(o);
 
 	BY_TYPE(s->out, D,
 		launch(&args, dim3(cuda_blocks(s->n, BLOCK_THREADS)), BLOCK_THREADS, round_bias<D>,
 		       static_cast<D *>(to), static_cast<const acc_t<D> *>(o->bias), s->n));
-	return cuda_launched(n, err);
 }

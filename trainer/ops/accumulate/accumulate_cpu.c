@@ -41,20 +41,18 @@ static void add_doubles(double *s, const double *x, int64_t count, bool first)
 		s[i] = first ? x[i] : s[i] + x[i];
 }
 
-static int run_accumulate_cpu(void *state, const struct kernel_args *args, struct err *err)
+static void run_accumulate_cpu(void *state, const struct kernel_args *args)
 {
 	struct accumulate_state s = *(const struct accumulate_state *)state;
 
-	(void)err;
 	s.first = args->page->micro == 0;
 	if (!s.loop) {
 		add_doubles(args->out[0], args->in[1], s.count, s.first);
-		return 0;
+		return;
 	}
 	s.s = args->out[0];
 	s.x = args->in[1];
 	cpu_parallel(s.parts, s.loop, &s);
-	return 0;
 }
 
 extern const struct kernel accumulate_cpu;

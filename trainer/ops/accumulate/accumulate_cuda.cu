@@ -24,13 +24,13 @@ template <typename T> struct micro_sum {
 	}
 };
 
-int run_accumulate_cuda(void *state, const struct kernel_args *a, struct err *err)
+void run_accumulate_cuda(void *state, const struct kernel_args *a)
 {
 	const struct node *n = cuda_node(state);
 
 	BY_TYPE(n->in[1]->dtype, T,
-		return cuda_each(n, a, micro_sum<T>{ a->page, cuda_in<T>(a, 1), cuda_out<T>(a, 0) },
-				 { cuda_count(n->in[1]), 0 }, err));
+		cuda_each(n, a, micro_sum<T>{ a->page, cuda_in<T>(a, 1), cuda_out<T>(a, 0) },
+			  { cuda_count(n->in[1]), 0 }));
 }
 
 } // namespace accumulate_kernels

@@ -229,13 +229,12 @@ static struct attention_ref_head make_head(const struct node *n, const struct te
 					    .drops = a->dropout.p > 0 };
 }
 
-static int run_attention_ref(void *state, const struct kernel_args *args, struct err *err)
+static void run_attention_ref(void *state, const struct kernel_args *args)
 {
 	const struct node *n = state;
 	struct attention_ref_head h = make_head(n, n->in[0], args->page);
 	int64_t heads = n->in[0]->shape.dim[0] / h.seq * h.heads;
 
-	(void)err;
 	for (int64_t i = 0; i < heads; i++) {
 		int64_t row = i / h.heads * h.seq, at = i % h.heads * h.d;
 
@@ -247,17 +246,15 @@ static int run_attention_ref(void *state, const struct kernel_args *args, struct
 		h.first = (uint64_t)(i * h.seq * h.seq);
 		run_head_forward(&h);
 	}
-	return 0;
 }
 
 /* Runs the backward pass of every head. */
-static int run_attention_grad_ref(void *state, const struct kernel_args *args, struct err *err)
+static void run_attention_grad_ref(void *state, const struct kernel_args *args)
 {
 	const struct node *n = state;
 	struct attention_ref_head h = make_head(n, n->in[1], args->page);
 	int64_t heads = n->in[1]->shape.dim[0] / h.seq * h.heads;
 
-	(void)err;
 	memset(args->out[0], 0, tensor_bytes(n->out[0]));
 	for (int64_t i = 0; i < heads; i++) {
 		int64_t row = i / h.heads * h.seq, at = i % h.heads * h.d;
@@ -274,7 +271,6 @@ static int run_attention_grad_ref(void *state, const struct kernel_args *args, s
 		h.first = (uint64_t)(i * h.seq * h.seq);
 		run_head_backward(&h);
 	}
-	return 0;
 }
 
 const struct kernel attention_ref = REF_KERNEL(run_attention_ref);

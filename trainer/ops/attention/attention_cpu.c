@@ -83,25 +83,22 @@ static int prepare_attention_grad_cpu(const struct kernel_env *env, struct node 
 	return 0;
 }
 
-static int run_attention_cpu(void *state, const struct kernel_args *args, struct err *err)
+static void run_attention_cpu(void *state, const struct kernel_args *args)
 {
 	struct attention_state s = *(const struct attention_state *)state;
 
-	(void)err;
 	s.draw = dropout_draw(&s.attr->dropout, args->page);
 	s.qkv = args->in[0];
 	s.y = args->out[0];
 	s.lse = args->out[1];
 	s.scratch = args->workspace;
 	cpu_parallel(s.parts, s.loop, &s);
-	return 0;
 }
 
-static int run_attention_grad_cpu(void *state, const struct kernel_args *args, struct err *err)
+static void run_attention_grad_cpu(void *state, const struct kernel_args *args)
 {
 	struct attention_state s = *(const struct attention_state *)state;
 
-	(void)err;
 	s.draw = dropout_draw(&s.attr->dropout, args->page);
 	s.dy = args->in[0];
 	s.qkv = args->in[1];
@@ -110,7 +107,6 @@ static int run_attention_grad_cpu(void *state, const struct kernel_args *args, s
 	s.dqkv = args->out[0];
 	s.scratch = args->workspace;
 	cpu_parallel(s.parts, s.loop, &s);
-	return 0;
 }
 
 extern const struct kernel attention_cpu, attention_grad_cpu;

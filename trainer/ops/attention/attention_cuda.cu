@@ -220,19 +220,20 @@ int prepare_attention_grad_cuda(const struct kernel_env *env, struct node *n, vo
 	return prepare_attention_layer(env, n, true, ret_state, err);
 }
 
-int run_attention_cuda(void *state, const struct kernel_args *a, struct err *err)
+void run_attention_cuda(void *state, const struct kernel_args *a)
 {
 	const struct attention_layer *l = static_cast<const struct attention_layer *>(state);
 	const sizes &z = l->z;
 	const bool aligned = cuda_aligned(l->n, a);
 
 	if (!z.rows)
-		return 0;
+		return;
 	if (l->plan && aligned) {
 		const struct attention_operands o = { a->in[0], a->out[0],  a->out[1], nullptr,
 						      nullptr,	find_library_workspace(a), a->stream };
 
-		return attention_plan_run(l->plan, l->n, &o, err);
+		attention_plan_run(l->plan, l->n, &o);
+		return;
 	}
 	if (flash_takes(z, l->type) && aligned)
 		flash_forward(z, l->type, a);
@@ -243,7 +244,6 @@ int run_attention_cuda(void *state, const struct kernel_args *a, struct err *err
 			launch(a, dim3(cuda_blocks(z.rows, QUERIES_EACH)), QUERIES_EACH * WARP,
 			       attention_forward_kernel<T>, z, a->page, cuda_in<T>(a, 0), cuda_out<T>(a, 0),
 			       cuda_out<acc_t<T>>(a, 1)));
-	return cuda_launched(l->n, err);
 }
 
 template <typename T> void launch_attention_backward(const sizes &z, const struct kernel_args *a)
@@ -255,19 +255,20 @@ template <typename T> void launch_attention_backward(const sizes &z, const struc
 	launch(a, grid, QUERIES_EACH * WARP, attention_key_kernel<T>, z, a->page, b);
 }
 
-int run_attention_grad_cuda(void *state, const struct kernel_args *a, struct err *err)
+void run_attention_grad_cuda(void *state, const struct kernel_args *a)
 {
 	const struct attention_layer *l = static_cast<const struct attention_layer *>(state);
 	const sizes &z = l->z;
 	const bool aligned = cuda_aligned(l->n, a);
 
 	if (!z.rows)
-		return 0;
+		return;
 	if (l->plan && aligned) {
 		const struct attention_operands o = { a->in[1],	 a->in[2],   a->in[3], a->in[0],
 						      a->out[0], find_library_workspace(a), a->stream };
 
-		return attention_plan_run(l->plan, l->n, &o, err);
+		attention_plan_run(l->plan, l->n, &o);
+		return;
 	}
 	if (flash_takes(z, l->type) && aligned)
 		flash_backward(z, l->type, a);
@@ -275,7 +276,6 @@ int run_attention_grad_cuda(void *state, const struct kernel_args *a, struct err
 		tiled_backward(z, a);
 	else
 		BY_TYPE(l->type, T, launch_attention_backward<T>(z, a));
-	return cuda_launched(l->n, err);
 }
 
 } // namespace attention_kernels

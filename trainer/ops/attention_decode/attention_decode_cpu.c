@@ -81,11 +81,10 @@ static int prepare_attend_cpu(const struct kernel_env *env, struct node *n, void
 	return 0;
 }
 
-static int run_attend_cpu(void *state, const struct kernel_args *args, struct err *err)
+static void run_attend_cpu(void *state, const struct kernel_args *args)
 {
 	struct attend_state s = *(const struct attend_state *)state;
 
-	(void)err;
 	s.qkv = args->in[0];
 	s.first = *(const int32_t *)args->in[3];
 	s.y = args->out[0];
@@ -101,7 +100,6 @@ static int run_attend_cpu(void *state, const struct kernel_args *args, struct er
 			s.values[(s.first + row) * s.c + i] = read_qkv(&s, row * 3 * s.c + 2 * s.c + i);
 		}
 	cpu_parallel(s.parts, s.loop, &s);
-	return 0;
 }
 
 extern const struct kernel attention_decode_cpu;

@@ -65,7 +65,7 @@ int prepare_attend_cuda(const struct kernel_env *, struct node *n, void **ret_st
 		       : err_set(err, ERR_UNSUPPORTED, "cuda: %s: head size must be at most %d", n->name, HEAD_MAX);
 }
 
-template <typename T> int launch_attend(const struct node *n, const struct kernel_args *a, struct err *err)
+template <typename T> void launch_attend(const struct node *n, const struct kernel_args *a)
 {
 	using A = acc_t<T>;
 	const int heads = (int)static_cast<const struct attention_decode_attr *>(n->attr)->heads,
@@ -73,20 +73,17 @@ template <typename T> int launch_attend(const struct node *n, const struct kerne
 	const int64_t rows = n->in[0]->shape.dim[0];
 	const attend_operands<T> q = { cuda_in<T>(a, 0), cuda_in<int32_t>(a, 3), cuda_out<A>(a, 1), cuda_out<A>(a, 2),
 				cuda_out<T>(a, 0), rows * heads, c, c / heads, heads };
-	int rc = cuda_each(n, a, cache_writer<T>{ q.qkv, q.first, cuda_out<A>(a, 1), cuda_out<A>(a, 2), c },
-			   { rows * c, c }, err);
 
-	if (rc || !rows)
-		return rc;
-	launch(a, dim3(cuda_blocks(q.rows, QUERIES_EACH)), QUERIES_EACH * WARP, attend_kernel<T>, q);
-	return cuda_launched(n, err);
+	cuda_each(n, a, cache_writer<T>{ q.qkv, q.first, cuda_out<A>(a, 1), cuda_out<A>(a, 2), c }, { rows * c, c });
+	if (rows)
+		launch(a, dim3(cuda_blocks(q.rows, QUERIES_EACH)), QUERIES_EACH * WARP, attend_kernel<T>, q);
 }
 
-int run_attend_cuda(void *state, const struct kernel_args *a, struct err *err)
+void run_attend_cuda(void *state, const struct kernel_args *a)
 {
 	const struct node *n = cuda_node(state);
 
-	BY_TYPE(n->in[0]->dtype, T, return launch_attend<T>(n, a, err));
+	BY_TYPE(n->in[0]->dtype, T, launch_attend<T>(n, a));
 }
 
 } // namespace attention_decode_kernels

@@ -47,15 +47,13 @@ static int prepare_avgpool_grad_cpu(const struct kernel_env *env, struct node *n
 	return new_avgpool_state(env, n, CPU_PICK(env, avgpool_grad_loop), ret_state, err);
 }
 
-static int run_avgpool_cpu(void *state, const struct kernel_args *args, struct err *err)
+static void run_avgpool_cpu(void *state, const struct kernel_args *args)
 {
 	struct avgpool_state s = *(const struct avgpool_state *)state;
 
-	(void)err;
 	s.in = args->in[0];
 	s.out = args->out[0];
 	cpu_parallel(s.parts, s.loop, &s);
-	return 0;
 }
 
 extern const struct kernel avgpool_cpu, avgpool_grad_cpu;

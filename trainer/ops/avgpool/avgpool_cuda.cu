@@ -47,24 +47,24 @@ template <typename T> struct spread_average {
 	}
 };
 
-int run_avgpool_cuda(void *state, const struct kernel_args *a, struct err *err)
+void run_avgpool_cuda(void *state, const struct kernel_args *a)
 {
 	const struct node *n = cuda_node(state);
 	const int64_t *in = n->in[0]->shape.dim;
 
 	BY_TYPE(n->in[0]->dtype, T,
-		return cuda_each(n, a, pool_average<T>{ cuda_in<T>(a, 0), cuda_out<T>(a, 0), in[3], in[1] * in[2] },
-				 { cuda_count(n->out[0]), in[3] }, err));
+		cuda_each(n, a, pool_average<T>{ cuda_in<T>(a, 0), cuda_out<T>(a, 0), in[3], in[1] * in[2] },
+			  { cuda_count(n->out[0]), in[3] }));
 }
 
-int run_avgpool_grad_cuda(void *state, const struct kernel_args *a, struct err *err)
+void run_avgpool_grad_cuda(void *state, const struct kernel_args *a)
 {
 	const struct node *n = cuda_node(state);
 	const int64_t *in = n->out[0]->shape.dim;
 
 	BY_TYPE(n->in[0]->dtype, T,
-		return cuda_each(n, a, spread_average<T>{ cuda_in<T>(a, 0), cuda_out<T>(a, 0), in[3], in[1] * in[2] },
-				 { cuda_count(n->out[0]), in[3] }, err));
+		cuda_each(n, a, spread_average<T>{ cuda_in<T>(a, 0), cuda_out<T>(a, 0), in[3], in[1] * in[2] },
+			  { cuda_count(n->out[0]), in[3] }));
 }
 
 } // namespace avgpool_kernels

@@ -100,14 +100,13 @@ static int prepare_bn_small_cpu(const struct kernel_env *env, struct node *n, vo
 	return 0;
 }
 
-static int run_bn_running_cpu(void *state, const struct kernel_args *args, struct err *err)
+static void run_bn_running_cpu(void *state, const struct kernel_args *args)
 {
 	const struct bn_state *s = state;
 	const int from = args->page->micro == 0 ? 1 : 3;
 	const float *mean_in = args->in[from], *var_in = args->in[from + 1];
 	float *mean = args->out[0], *var = args->out[1];
 
-	(void)err;
 	for (int64_t i = 0; i < s->c; i++) {
 		struct bn_running r = { (double)mean_in[i], (double)var_in[i] };
 
@@ -115,44 +114,37 @@ static int run_bn_running_cpu(void *state, const struct kernel_args *args, struc
 		mean[i] = (float)r.mean;
 		var[i] = (float)r.var;
 	}
-	return 0;
 }
 
-static int run_bn_keep_cpu(void *state, const struct kernel_args *args, struct err *err)
+static void run_bn_keep_cpu(void *state, const struct kernel_args *args)
 {
 	const struct bn_state *s = state;
 	const double *step = args->in[0];
 
-	(void)err;
 	for (int k = 0; k < 2 && step[STEP_GUARD_SKIP] == 0; k++)
 		memcpy(args->out[k], args->in[k + 1], (size_t)s->c * sizeof(float));
-	return 0;
 }
 
-static int run_bn_fixed_cpu(void *state, const struct kernel_args *args, struct err *err)
+static void run_bn_fixed_cpu(void *state, const struct kernel_args *args)
 {
 	const struct bn_state *s = state;
 	const float *mean = args->in[0], *var = args->in[1];
 	int64_t channels = s->c / 2;
 
-	(void)err;
 	for (int64_t i = 0; i < channels; i++)
 		bn_fix(args->out[0], channels, i, (double)mean[i], (double)var[i]);
-	return 0;
 }
 
-static int run_bn_grad_params_cpu(void *state, const struct kernel_args *args, struct err *err)
+static void run_bn_grad_params_cpu(void *state, const struct kernel_args *args)
 {
 	const struct bn_state *s = state;
 	const double *dstat = args->in[0];
 	float *dgamma = args->out[0], *dbeta = args->out[1];
 
-	(void)err;
 	for (int64_t i = 0; i < s->c; i++) {
 		dbeta[i] = (float)dstat[i];
 		dgamma[i] = (float)dstat[s->c + i];
 	}
-	return 0;
 }
 
 #define OP(name) extern const struct kernel name##_cpu;

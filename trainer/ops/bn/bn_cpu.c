@@ -26,26 +26,23 @@ static int prepare_bn_apply_cpu(const struct kernel_env *env, struct node *n, vo
 	return 0;
 }
 
-static int run_bn_apply_cpu(void *state, const struct kernel_args *args, struct err *err)
+static void run_bn_apply_cpu(void *state, const struct kernel_args *args)
 {
 	struct bn_state s = *(const struct bn_state *)state;
 
-	(void)err;
 	s.x = args->in[0];
 	s.residual = s.attr.residual ? args->in[4] : NULL;
 	bn_cpu_write(&s, args->out[0]);
 	bn_cpu_coef_place(&s, args->workspace);
 	bn_cpu_coef_forward(&s, args->in[1], args->in[2], args->in[3]);
 	cpu_parallel(s.parts, s.loop, &s);
-	return 0;
 }
 
-static int run_bn_infer_cpu(void *state, const struct kernel_args *args, struct err *err)
+static void run_bn_infer_cpu(void *state, const struct kernel_args *args)
 {
 	struct bn_state s = *(const struct bn_state *)state;
 	const float *gamma = args->in[1], *beta = args->in[2], *mean = args->in[3], *var = args->in[4];
 
-	(void)err;
 	s.x = args->in[0];
 	s.residual = s.attr.residual ? args->in[5] : NULL;
 	bn_cpu_write(&s, args->out[0]);
@@ -57,7 +54,6 @@ static int run_bn_infer_cpu(void *state, const struct kernel_args *args, struct 
 		s.shift[i] = i < s.c ? (float)((double)beta[i] - (double)mean[i] * scale) : 0;
 	}
 	cpu_parallel(s.parts, s.loop, &s);
-	return 0;
 }
 
 static int prepare_bn_grad_apply_cpu(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
@@ -74,14 +70,13 @@ static int prepare_bn_grad_apply_cpu(const struct kernel_env *env, struct node *
 }
 
 /* dx as scale g + slope (x - mean) + offset, with per-channel coefficients. */
-static int run_bn_grad_apply_cpu(void *state, const struct kernel_args *args, struct err *err)
+static void run_bn_grad_apply_cpu(void *state, const struct kernel_args *args)
 {
 	struct bn_state s = *(const struct bn_state *)state;
 	const double *stat = args->in[2], *dstat = args->in[3];
 	const float *gamma = args->in[4];
 	double count = stat[2 * s.c];
 
-	(void)err;
 	s.dy = args->in[0];
 	s.x = args->in[1];
 	bn_cpu_write(&s, args->out[0]);
@@ -95,7 +90,6 @@ static int run_bn_grad_apply_cpu(void *state, const struct kernel_args *args, st
 		s.offset[i] = scale != 0 ? (float)(-scale * dstat[i] / count) : 0;
 	}
 	cpu_parallel(s.parts, s.loop, &s);
-	return 0;
 }
 
 #define OP(name) extern const struct kernel name##_cpu;

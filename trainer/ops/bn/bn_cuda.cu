@@ -83,7 +83,7 @@ int prepare_bn_stats_cuda(const struct kernel_env *, struct node *n, void **ret_
 	return 0;
 }
 
-int run_bn_stats_cuda(void *state, const struct kernel_args *a, struct err *err)
+void run_bn_stats_cuda(void *state, const struct kernel_args *a)
 {
 	const struct node *n = cuda_node(state);
 	const int64_t pixels = count_pixels(n->in[0]), channels = n->in[0]->shape.dim[3];
@@ -91,7 +91,6 @@ int run_bn_stats_cuda(void *state, const struct kernel_args *a, struct err *err)
 	BY_TYPE(n->in[0]->dtype, T,
 		columns_run(a, pixel_sums<T>{ cuda_in<T>(a, 0), channels, pixels, cuda_out<double>(a, 0) },
 			    { pixels, channels, (uintptr_t)a->in[0] % 16 == 0 }, a->workspace));
-	return cuda_launched(n, err);
 }
 
 template <typename T> struct normalise {
@@ -167,20 +166,18 @@ template <typename T> void launch_bn_running(const struct node *n, const struct 
 		     { count_pixels(x), channels, cuda_aligned(n, a) });
 }
 
-int run_bn_apply_cuda(void *state, const struct kernel_args *a, struct err *err)
+void run_bn_apply_cuda(void *state, const struct kernel_args *a)
 {
 	const struct node *n = cuda_node(state);
 
 	BY_TYPE(n->in[0]->dtype, T, launch_bn_batch<T>(n, a));
-	return cuda_launched(n, err);
 }
 
-int run_bn_infer_cuda(void *state, const struct kernel_args *a, struct err *err)
+void run_bn_infer_cuda(void *state, const struct kernel_args *a)
 {
 	const struct node *n = cuda_node(state);
 
 	BY_TYPE(n->in[0]->dtype, T, launch_bn_running<T>(n, a));
-	return cuda_launched(n, err);
 }
 
 /* ---- running statistics: one thread per channel ---- */
@@ -242,7 +239,7 @@ template <typename M> __global__ void fix_statistics(const M *mean, const M *var
 		bn_fix(stat, channels, c, mean[c], var[c]);
 }
 
-int run_bn_running_cuda(void *state, const struct kernel_args *a, struct err *err)
+void run_bn_running_cuda(void *state, const struct kernel_args *a)
 {
 	const struct node *n = cuda_node(state);
 	const int channels = (int)n->in[1]->shape.dim[0];
@@ -253,27 +250,25 @@ int run_bn_running_cuda(void *state, const struct kernel_args *a, struct err *er
 			 running_update<M>{ cuda_in<double>(a, 0), cuda_in<M>(a, 1), cuda_in<M>(a, 2), a->page,
 					    n->in[3] == n->in[1], channels, read_bn_attr(n).momentum, cuda_out<M>(a, 0),
 					    cuda_out<M>(a, 1) }));
-	return cuda_launched(n, err);
 }
 
-int run_bn_keep_cuda(void *state, const struct kernel_args *a, struct err *err)
+void run_bn_keep_cuda(void *state, const struct kernel_args *a)
 {
 	const struct node *n = cuda_node(state);
 
 	BY_MASTER(n->in[1]->dtype, M,
-		  return cuda_each(n, a, make_running_copy<M>(a), { cuda_count(n->out[0]), 0 }, err));
+		  cuda_each(n, a, make_running_copy<M>(a), { cuda_count(n->out[0]), 0 }));
 }
 
-int run_bn_keep_many_cuda(void *const *states, const struct kernel_args *args, int n, struct err *err)
+void run_bn_keep_many_cuda(void *const *states, const struct kernel_args *args, int n)
 {
 	BY_MASTER(cuda_node(states[0])->in[1]->dtype, M,
-		  return many_each<running_copy<M>>(
+		  many_each<running_copy<M>>(
 			  states, args, n,
-			  [](const struct node *, const struct kernel_args *a) { return make_running_copy<M>(a); },
-			  err));
+			  [](const struct node *, const struct kernel_args *a) { return make_running_copy<M>(a); }));
 }
 
-int run_bn_fixed_cuda(void *state, const struct kernel_args *a, struct err *err)
+void run_bn_fixed_cuda(void *state, const struct kernel_args *a)
 {
 	const struct node *n = cuda_node(state);
 	const int channels = (int)n->in[0]->shape.dim[0];
@@ -281,7 +276,6 @@ int run_bn_fixed_cuda(void *state, const struct kernel_args *a, struct err *err)
 	BY_MASTER(n->in[0]->dtype, M,
 		  launch(a, dim3(cuda_blocks(channels, WARP)), WARP, fix_statistics<M>, cuda_in<M>(a, 0),
 			 cuda_in<M>(a, 1), channels, cuda_out<double>(a, 0)));
-	return cuda_launched(n, err);
 }
 
 /* ---- backward ---- */
@@ -376,7 +370,7 @@ template <typename T, bool plain> void launch_bn_grad_stats(const struct node *n
 		    { count_pixels(x), channels, cuda_aligned(n, a) }, a->workspace);
 }
 
-int run_bn_grad_stats_cuda(void *state, const struct kernel_args *a, struct err *err)
+void run_bn_grad_stats_cuda(void *state, const struct kernel_args *a)
 {
 	const struct node *n = cuda_node(state);
 
@@ -384,7 +378,6 @@ int run_bn_grad_stats_cuda(void *state, const struct kernel_args *a, struct err 
 		if (read_bn_attr(n).residual || read_bn_attr(n).write_g || n->in[1])
 			launch_bn_grad_stats<T, false>(n, a);
 		else launch_bn_grad_stats<T, true>(n, a));
-	return cuda_launched(n, err);
 }
 
 template <typename T> struct denormalise {
@@ -451,12 +444,11 @@ template <typename T> void launch_bn_grad_apply(const struct node *n, const stru
 		     { count_pixels(x), channels, cuda_aligned(n, a) });
 }
 
-int run_bn_grad_apply_cuda(void *state, const struct kernel_args *a, struct err *err)
+void run_bn_grad_apply_cuda(void *state, const struct kernel_args *a)
 {
 	const struct node *n = cuda_node(state);
 
 	BY_TYPE(n->in[1]->dtype, T, launch_bn_grad_apply<T>(n, a));
-	return cuda_launched(n, err);
 }
 
 template <typename M> __global__ void parameter_gradients(const double *dstat, int channels, M *dgamma, M *dbeta)
@@ -469,7 +461,7 @@ template <typename M> __global__ void parameter_gradients(const double *dstat, i
 	dbeta[c] = (M)dstat[c];
 }
 
-int run_bn_grad_params_cuda(void *state, const struct kernel_args *a, struct err *err)
+void run_bn_grad_params_cuda(void *state, const struct kernel_args *a)
 {
 	const struct node *n = cuda_node(state);
 	const int channels = (int)n->out[0]->shape.dim[0];
@@ -477,7 +469,6 @@ int run_bn_grad_params_cuda(void *state, const struct kernel_args *a, struct err
 	BY_MASTER(n->out[0]->dtype, M,
 		  launch(a, dim3(cuda_blocks(channels, WARP)), WARP, parameter_gradients<M>, cuda_in<double>(a, 0),
 			 channels, cuda_out<M>(a, 0), cuda_out<M>(a, 1)));
-	return cuda_launched(n, err);
 }
 
 } // namespace bn_kernels

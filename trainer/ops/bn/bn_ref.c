@@ -45,14 +45,13 @@ static const struct bn_channel *compute_bn_channels(const struct kernel_args *ar
 	return ch;
 }
 
-static int run_bn_stats_ref(void *state, const struct kernel_args *args, struct err *err)
+static void run_bn_stats_ref(void *state, const struct kernel_args *args)
 {
 	const struct node *n = state;
 	const double *x = args->in[0];
 	double *stat = args->out[0];
 	int64_t pixels = count_pixels(n->in[0]), channels = n->in[0]->shape.dim[3];
 
-	(void)err;
 	memset(stat, 0, tensor_bytes(n->out[0]));
 	for (int64_t i = 0; i < pixels; i++, x += channels)
 		for (int64_t c = 0; c < channels; c++) {
@@ -60,7 +59,6 @@ static int run_bn_stats_ref(void *state, const struct kernel_args *args, struct 
 			stat[channels + c] += x[c] * x[c];
 		}
 	stat[2 * channels] = (double)pixels;
-	return 0;
 }
 
 struct bn_apply_args {
@@ -83,7 +81,7 @@ static void apply_bn_elements(const struct bn_apply_args *a)
 	}
 }
 
-static int run_bn_apply_ref(void *state, const struct kernel_args *args, struct err *err)
+static void run_bn_apply_ref(void *state, const struct kernel_args *args)
 {
 	const struct node *n = state;
 	const struct bn_attr *attr = n->attr;
@@ -96,13 +94,11 @@ static int run_bn_apply_ref(void *state, const struct kernel_args *args, struct 
 				   .channels = n->in[0]->shape.dim[3],
 				   .relu = attr->relu };
 
-	(void)err;
 	a.ch = compute_bn_channels(args, args->in[1], a.channels, attr->eps);
 	apply_bn_elements(&a);
-	return 0;
 }
 
-static int run_bn_infer_ref(void *state, const struct kernel_args *args, struct err *err)
+static void run_bn_infer_ref(void *state, const struct kernel_args *args)
 {
 	const struct node *n = state;
 	const struct bn_attr *attr = n->attr;
@@ -117,22 +113,19 @@ static int run_bn_infer_ref(void *state, const struct kernel_args *args, struct 
 	const double *mean = args->in[3], *var = args->in[4];
 	struct bn_channel *ch = args->workspace;
 
-	(void)err;
 	for (int64_t c = 0; c < a.channels; c++)
 		ch[c] = (struct bn_channel){ mean[c], 1 / sqrt(var[c] + attr->eps) };
 	a.ch = ch;
 	apply_bn_elements(&a);
-	return 0;
 }
 
-static int run_bn_running_ref(void *state, const struct kernel_args *args, struct err *err)
+static void run_bn_running_ref(void *state, const struct kernel_args *args)
 {
 	const struct node *n = state;
 	const struct bn_attr *attr = n->attr;
 	double *mean = args->out[0], *var = args->out[1];
 	int64_t channels = n->in[1]->shape.dim[0];
 
-	(void)err;
 	if (args->page->micro == 0 || n->in[3] == n->in[1]) {
 		memcpy(mean, args->in[1], tensor_bytes(n->in[1]));
 		memcpy(var, args->in[2], tensor_bytes(n->in[2]));
@@ -144,34 +137,29 @@ static int run_bn_running_ref(void *state, const struct kernel_args *args, struc
 		mean[c] = r.mean;
 		var[c] = r.var;
 	}
-	return 0;
 }
 
-static int run_bn_keep_ref(void *state, const struct kernel_args *args, struct err *err)
+static void run_bn_keep_ref(void *state, const struct kernel_args *args)
 {
 	const struct node *n = state;
 	const double *step = args->in[0];
 
-	(void)err;
 	for (int k = 0; k < 2 && step[STEP_GUARD_SKIP] == 0; k++)
 		memcpy(args->out[k], args->in[k + 1], tensor_bytes(n->out[k]));
-	return 0;
 }
 
-static int run_bn_fixed_ref(void *state, const struct kernel_args *args, struct err *err)
+static void run_bn_fixed_ref(void *state, const struct kernel_args *args)
 {
 	const struct node *n = state;
 	const double *mean = args->in[0], *var = args->in[1];
 	int64_t channels = n->in[0]->shape.dim[0];
 
-	(void)err;
 	for (int64_t c = 0; c < channels; c++)
 		bn_fix(args->out[0], channels, c, mean[c], var[c]);
-	return 0;
 }
 
 /* Sums g and g*xhat per channel, and writes g if requested. */
-static int run_bn_grad_stats_ref(void *state, const struct kernel_args *args, struct err *err)
+static void run_bn_grad_stats_ref(void *state, const struct kernel_args *args)
 {
 	const struct node *n = state;
 	const struct bn_attr *attr = n->attr;
@@ -181,7 +169,6 @@ static int run_bn_grad_stats_ref(void *state, const struct kernel_args *args, st
 	int64_t pixels = count_pixels(n->in[2]), channels = n->in[2]->shape.dim[3];
 	const struct bn_channel *ch = compute_bn_channels(args, args->in[3], channels, attr->eps);
 
-	(void)err;
 	memset(dstat, 0, tensor_bytes(n->out[0]));
 	for (int64_t i = 0; i < pixels * channels; i++) {
 		int64_t c = i % channels;
@@ -195,10 +182,9 @@ static int run_bn_grad_stats_ref(void *state, const struct kernel_args *args, st
 		dstat[c] += g;
 		dstat[channels + c] += g * xhat;
 	}
-	return 0;
 }
 
-static int run_bn_grad_apply_ref(void *state, const struct kernel_args *args, struct err *err)
+static void run_bn_grad_apply_ref(void *state, const struct kernel_args *args)
 {
 	const struct node *n = state;
 	const struct bn_attr *attr = n->attr;
@@ -210,7 +196,6 @@ static int run_bn_grad_apply_ref(void *state, const struct kernel_args *args, st
 	const struct bn_channel *ch = compute_bn_channels(args, stat, channels, attr->eps);
 	double count = stat[2 * channels];
 
-	(void)err;
 	for (int64_t i = 0; i < pixels * channels; i++) {
 		int64_t c = i % channels;
 		double xhat = (x[i] - ch[c].mean) * ch[c].rstd;
@@ -218,19 +203,16 @@ static int run_bn_grad_apply_ref(void *state, const struct kernel_args *args, st
 
 		dx[i] = gamma[c] * ch[c].rstd * (masked - dstat[c] / count - xhat * dstat[channels + c] / count);
 	}
-	return 0;
 }
 
-static int run_bn_grad_params_ref(void *state, const struct kernel_args *args, struct err *err)
+static void run_bn_grad_params_ref(void *state, const struct kernel_args *args)
 {
 	const struct node *n = state;
 	size_t bytes = tensor_bytes(n->out[0]);
 	const double *dstat = args->in[0];
 
-	(void)err;
 	memcpy(args->out[0], dstat + n->out[0]->shape.dim[0], bytes);
 	memcpy(args->out[1], dstat, bytes);
-	return 0;
 }
 
 const struct kernel bn_stats_ref = REF_KERNEL(run_bn_stats_ref);

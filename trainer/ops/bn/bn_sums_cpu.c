@@ -63,18 +63,16 @@ static int prepare_bn_stats_cpu(const struct kernel_env *env, struct node *n, vo
 	return 0;
 }
 
-static int run_bn_stats_cpu(void *state, const struct kernel_args *args, struct err *err)
+static void run_bn_stats_cpu(void *state, const struct kernel_args *args)
 {
 	struct bn_state s = *(const struct bn_state *)state;
 	double *stat = args->out[0];
 
-	(void)err;
 	s.x = args->in[0];
 	place_sums(&s, args->workspace);
 	cpu_parallel(s.parts, s.loop, &s);
 	fold_sums(&s, stat);
 	stat[2 * s.c] = (double)s.rows;
-	return 0;
 }
 
 static int prepare_bn_grad_stats_cpu(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
@@ -90,11 +88,10 @@ static int prepare_bn_grad_stats_cpu(const struct kernel_env *env, struct node *
 	return 0;
 }
 
-static int run_bn_grad_stats_cpu(void *state, const struct kernel_args *args, struct err *err)
+static void run_bn_grad_stats_cpu(void *state, const struct kernel_args *args)
 {
 	struct bn_state s = *(const struct bn_state *)state;
 
-	(void)err;
 	s.dy = args->in[0];
 	s.dy2 = args->in[1];
 	s.x = args->in[2];
@@ -105,7 +102,6 @@ static int run_bn_grad_stats_cpu(void *state, const struct kernel_args *args, st
 	bn_cpu_coef_forward(&s, args->in[3], args->in[4], args->in[5]);
 	cpu_parallel(s.parts, s.loop, &s);
 	fold_sums(&s, args->out[0]);
-	return 0;
 }
 
 #define OP(name) extern const struct kernel name##_cpu;

@@ -45,14 +45,12 @@ static int prepare_cast_ref(const struct kernel_env *env, struct node *n, void *
 	return 0;
 }
 
-static int run_cast_ref(void *state, const struct kernel_args *args, struct err *err)
+static void run_cast_ref(void *state, const struct kernel_args *args)
 {
 	const struct node *n = state;
 
-	(void)err;
 	for (int64_t i = 0; i < shape_count(&n->out[0]->shape); i++)
 		float_put(args->out[0], n->out[0]->dtype, i, float_get(args->in[0], n->in[0]->dtype, i));
-	return 0;
 }
 
 const struct kernel cast_ref = { .prepare = prepare_cast_ref, .run = run_cast_ref, .release = ref_release };

@@ -45,15 +45,13 @@ static int prepare_cast_cpu(const struct kernel_env *env, struct node *n, void *
 	return 0;
 }
 
-static int run_cast_cpu(void *state, const struct kernel_args *args, struct err *err)
+static void run_cast_cpu(void *state, const struct kernel_args *args)
 {
 	struct cast_state s = *(const struct cast_state *)state;
 
-	(void)err;
 	s.x = args->in[0];
 	s.y = args->out[0];
 	cpu_parallel(s.parts, s.loop, &s);
-	return 0;
 }
 
 extern const struct kernel cast_cpu;

@@ -18,18 +18,18 @@ template <typename From, typename To> struct convert {
 	}
 };
 
-template <typename From> int convert_to(const struct node *n, const struct kernel_args *a, struct err *err)
+template <typename From> void convert_to(const struct node *n, const struct kernel_args *a)
 {
 	BY_TYPE(n->out[0]->dtype, T,
-		return cuda_each(n, a, convert<From, T>{ cuda_in<From>(a, 0), cuda_out<T>(a, 0) },
-				 { cuda_count(n->in[0]), 0 }, err));
+		cuda_each(n, a, convert<From, T>{ cuda_in<From>(a, 0), cuda_out<T>(a, 0) },
+			  { cuda_count(n->in[0]), 0 }));
 }
 
-int run_cast_cuda(void *state, const struct kernel_args *a, struct err *err)
+void run_cast_cuda(void *state, const struct kernel_args *a)
 {
 	const struct node *n = cuda_node(state);
 
-	BY_TYPE(n->in[0]->dtype, T, return convert_to<T>(n, a, err));
+	BY_TYPE(n->in[0]->dtype, T, convert_to<T>(n, a));
 }
 
 } // namespace cast_kernels

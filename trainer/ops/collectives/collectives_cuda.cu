@@ -165,20 +165,20 @@ template <typename T> struct fold_own : fold<T> {
 	}
 };
 
-template <typename T> int add_terms_along_tree(const struct collective_state *m, const struct kernel_args *a,
-			    int64_t begin, int64_t n, struct err *err)
+template <typename T>
+int add_terms_along_tree(const struct collective_state *m, const struct kernel_args *a, int64_t begin, int64_t n,
+			 struct err *err)
 {
 	const int64_t count = cuda_count(m->node->out[0]) / m->room;
 	T *own = cuda_out<T>(a, 0), *all = static_cast<T *>(a->workspace);
 	const struct ranks_call call = { own, all, count * m->room, m->node->out[0]->dtype, a->stream, 0 };
-	int rc = cuda_each(m->node, a, fold_own<T>{ { own, count, a->page }, m->world }, { count, count }, err);
+	int rc;
 
+	cuda_each(m->node, a, fold_own<T>{ { own, count, a->page }, m->world }, { count, count });
+	rc = m->devices->ops->all_gather(m->devices, &call, err);
 	if (!rc)
-		rc = m->devices->ops->all_gather(m->devices, &call, err);
-	if (rc)
-		return rc;
-	return cuda_each(m->node, a, tree<T>{ all, own + begin, count, begin, m->world, m->room, a->page }, { n, n },
-			 err);
+		cuda_each(m->node, a, tree<T>{ all, own + begin, count, begin, m->world, m->room, a->page }, { n, n });
+	return rc;
 }
 
 /* Computes [begin, begin + n) of the sum of all ranks' terms. */
@@ -188,14 +188,6 @@ int add_all_terms(const struct collective_state *m, const struct kernel_args *a,
 	BY_MASTER(m->node->out[0]->dtype, T, return add_terms_along_tree<T>(m, a, begin, n, err));
 }
 
-int copy_single_rank(const struct node *n, const struct kernel_args *a, struct err *err)
-{
-	if (a->out[0] != a->in[0] && tensor_bytes(n->in[0]))
-		cudaMemcpyAsync(a->out[0], a->in[0], tensor_bytes(n->in[0]), cudaMemcpyDeviceToDevice,
-				(cudaStream_t)a->stream);
-	return cuda_launched(n, err);
-}
-
 int run_allreduce_cuda(void *state, const struct kernel_args *a, struct err *err)
 {
 	const struct collective_state *m = get_collective_state(state);
@@ -203,11 +195,14 @@ int run_allreduce_cuda(void *state, const struct kernel_args *a, struct err *err
 
 	if (m->room && m->devices)
 		return add_all_terms(m, a, 0, m->count, err);
+	if (m->devices)
+		return m->count ? m->devices->ops->allreduce(m->devices, &call, err) : 0;
 	if (m->room)
-		return cuda_fold(m->node, a, m->room, err);
-	if (!m->devices)
-		return copy_single_rank(m->node, a, err);
-	return m->count ? m->devices->ops->allreduce(m->devices, &call, err) : 0;
+		cuda_fold(m->node, a, m->room);
+	else if (a->out[0] != a->in[0] && tensor_bytes(m->node->in[0]))
+		cudaMemcpyAsync(a->out[0], a->in[0], tensor_bytes(m->node->in[0]), cudaMemcpyDeviceToDevice,
+				(cudaStream_t)a->stream);
+	return 0;
 }
 
 /* Runs even if an earlier program of the step has gathered already (node->once): which program this is, is known only
@@ -231,8 +226,10 @@ int run_reduce_scatter_cuda(void *state, const struct kernel_args *a, struct err
 	char *own = cuda_out<char>(a, 0) + (size_t)(m->rank * each) * dtype_bytes(t);
 	const struct ranks_call call = { a->in[0], own, each, t, a->stream, 0 };
 
+	if (!m->devices && m->room)
+		cuda_fold(m->node, a, m->room);
 	if (!m->devices)
-		return m->room ? cuda_fold(m->node, a, m->room, err) : 0;
+		return 0;
 	if (m->room)
 		return add_all_terms(m, a, m->rank * each, each, err);
 	return each ? m->devices->ops->reduce_scatter(m->devices, &call, err) : 0;
@@ -269,8 +266,17 @@ int run_recv_cuda(void *state, const struct kernel_args *a, struct err *err)
 
 } // namespace collectives_kernels
 
-CUDA_KERNEL_OF(allreduce, prepare_sum, run_allreduce_cuda, release_collective, nullptr);
-CUDA_KERNEL_OF(all_gather, prepare_all_gather, run_all_gather_cuda, release_collective, nullptr);
-CUDA_KERNEL_OF(reduce_scatter, prepare_reduce_scatter, run_reduce_scatter_cuda, release_collective, nullptr);
-CUDA_KERNEL_OF(send, prepare_collective, run_send_cuda, release_collective, nullptr);
-CUDA_KERNEL_OF(recv, prepare_collective, run_recv_cuda, release_collective, nullptr);
+#define COLLECTIVE_KERNEL_CUDA(op, prepare_function)                                                                   \
+	extern "C" const struct kernel op##_cuda = { .pack_bytes = nullptr,                                            \
+						     .prepare = (prepare_function),                                    \
+						     .run = nullptr,                                                   \
+						     .communicate = run_##op##_cuda,                                   \
+						     .run_many = nullptr,                                              \
+						     .release = release_collective,                                    \
+						     .impl = nullptr }
+
+COLLECTIVE_KERNEL_CUDA(allreduce, prepare_sum);
+COLLECTIVE_KERNEL_CUDA(all_gather, prepare_all_gather);
+COLLECTIVE_KERNEL_CUDA(reduce_scatter, prepare_reduce_scatter);
+COLLECTIVE_KERNEL_CUDA(send, prepare_collective);
+COLLECTIVE_KERNEL_CUDA(recv, prepare_collective);

@@ -116,7 +116,7 @@ static inline int run_recv_host(void *state, const struct kernel_args *args, str
 #define COLLECTIVE_KERNEL(op, backend, prepare_function)                                                               \
 	extern const struct kernel op##_##backend;                                                                     \
 	const struct kernel op##_##backend = { .prepare = (prepare_function),                                          \
-					       .run = run_##op##_host,                                                 \
+					       .communicate = run_##op##_host,                                         \
 					       .release = release_collective_host }
 
 /* Defines the kernels of a host backend. */

@@ -204,7 +204,7 @@ static struct kernel_row find_kernel_row(const struct conv_ref_sizes *z, int64_t
 				    .length = (end - first) * z->c };
 }
 
-static int run_conv_ref(void *state, const struct kernel_args *args, struct err *err)
+static void run_conv_ref(void *state, const struct kernel_args *args)
 {
 	const struct node *node = state;
 	const struct conv_ref_sizes z = read_conv_sizes(node, node->out[0]);
@@ -212,7 +212,6 @@ static int run_conv_ref(void *state, const struct kernel_args *args, struct err 
 	double *y = args->out[0];
 	int64_t w_each = z.kernel * z.kernel * z.c;
 
-	(void)err;
 	memset(y, 0, tensor_bytes(node->out[0]));
 	for (int64_t i = 0; i < z.n * z.p * z.q; i++) {
 		const double *image = x + i / (z.p * z.q) * z.h * z.w * z.c;
@@ -224,10 +223,9 @@ static int run_conv_ref(void *state, const struct kernel_args *args, struct err 
 				y[i * z.k + k] += ref_dot(image + row.x, w + k * w_each + row.w, row.length);
 		}
 	}
-	return 0;
 }
 
-static int run_conv_dgrad_ref(void *state, const struct kernel_args *args, struct err *err)
+static void run_conv_dgrad_ref(void *state, const struct kernel_args *args)
 {
 	const struct node *node = state;
 	const struct conv_ref_sizes z = read_conv_sizes(node, node->in[0]);
@@ -235,7 +233,6 @@ static int run_conv_dgrad_ref(void *state, const struct kernel_args *args, struc
 	double *dx = args->out[0];
 	int64_t w_each = z.kernel * z.kernel * z.c;
 
-	(void)err;
 	memset(dx, 0, tensor_bytes(node->out[0]));
 	for (int64_t i = 0; i < z.n * z.p * z.q; i++) {
 		double *image = dx + i / (z.p * z.q) * z.h * z.w * z.c;
@@ -247,10 +244,9 @@ static int run_conv_dgrad_ref(void *state, const struct kernel_args *args, struc
 				ref_axpy(image + row.x, dy[i * z.k + k], w + k * w_each + row.w, row.length);
 		}
 	}
-	return 0;
 }
 
-static int run_conv_wgrad_ref(void *state, const struct kernel_args *args, struct err *err)
+static void run_conv_wgrad_ref(void *state, const struct kernel_args *args)
 {
 	const struct node *node = state;
 	const struct conv_ref_sizes z = read_conv_sizes(node, node->in[1]);
@@ -258,7 +254,6 @@ static int run_conv_wgrad_ref(void *state, const struct kernel_args *args, struc
 	double *dw = args->out[0];
 	int64_t w_each = z.kernel * z.kernel * z.c;
 
-	(void)err;
 	memset(dw, 0, tensor_bytes(node->out[0]));
 	for (int64_t i = 0; i < z.n * z.p * z.q; i++) {
 		const double *image = x + i / (z.p * z.q) * z.h * z.w * z.c;
@@ -270,7 +265,6 @@ static int run_conv_wgrad_ref(void *state, const struct kernel_args *args, struc
 				ref_axpy(dw + k * w_each + row.w, dy[i * z.k + k], image + row.x, row.length);
 		}
 	}
-	return 0;
 }
 
 const struct kernel conv_ref = REF_KERNEL(run_conv_ref);

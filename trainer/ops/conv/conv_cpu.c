@@ -27,11 +27,11 @@ static int conv_prepare(const struct kernel_env *env, struct node *n, void **ret
 	return 0;
 }
 
-static int conv_run(void *state, const struct kernel_args *args, struct err *err)
+static void conv_run(void *state, const struct kernel_args *args)
 {
 	const struct dnn_conv_args a = { args->in[0], args->in[1], args->out[0], args->workspace };
 
-	return cpu_conv_run(state, &a, err);
+	cpu_conv_run(state, &a);
 }
 
 /* The module keeps convolutions until it is closed. */

@@ -308,14 +308,13 @@ const void *stage_operand(const struct conv_layer *l, const struct kernel_args *
 	return room;
 }
 
-template <typename T> int run_conv_library(const struct conv_layer *l, const struct kernel_args *a, struct err *err)
+template <typename T> void run_conv_library(const struct conv_layer *l, const struct kernel_args *a)
 {
 	const struct conv_cuda_sizes &z = l->z;
 	const int64_t pixels = (int64_t)z.n * z.h * z.w, filters = (int64_t)z.k * z.kernel * z.kernel;
 	const struct library_workspace room = place_library_operands(l, a);
 	const bool cut = l->channels != z.c;
 	struct conv_operands o = { nullptr, nullptr, nullptr, room.library, a->stream };
-	int rc;
 
 	if (l->pass == CONV_BY_DATA)
 		o.x = cut ? room.images : a->out[0];
@@ -326,12 +325,11 @@ template <typename T> int run_conv_library(const struct conv_layer *l, const str
 	else
 		o.w = stage_operand<T>(l, a, a->in[1], filters, room.weights);
 	o.y = l->pass == CONV_FORWARD ? a->out[0] : l->pass == CONV_BY_DATA ? a->in[0] : a->in[1];
-	rc = conv_plan_run(l->plan, l->n, &o, err);
-	if (!rc && l->pass == CONV_BY_DATA && cut)
+	conv_plan_run(l->plan, l->n, &o);
+	if (l->pass == CONV_BY_DATA && cut)
 		stage_rows(a, static_cast<const T *>(o.x), cuda_out<T>(a, 0), { pixels, l->channels, z.c });
-	if (!rc && l->pass == CONV_BY_WEIGHTS && o.w != a->out[0])
+	if (l->pass == CONV_BY_WEIGHTS && o.w != a->out[0])
 		stage_rows(a, static_cast<const T *>(o.w), cuda_out<acc_t<T>>(a, 0), { filters, l->channels, z.c });
-	return rc ? rc : cuda_launched(l->n, err);
 }
 
 /* ---- tiles ---- */
@@ -367,13 +365,11 @@ bool can_run_library(const struct conv_layer *l, const struct kernel_args *a)
 	return l->plan && is_aligned(first) && is_aligned(second);
 }
 
-int run_conv_cuda(void *state, const struct kernel_args *a, struct err *err)
+void run_conv_cuda(void *state, const struct kernel_args *a)
 {
 	const struct conv_layer *l = static_cast<const struct conv_layer *>(state);
 
-	BY_TYPE(l->n->in[0]->dtype, T, if (can_run_library(l, a)) return run_conv_library<T>(l, a, err);
-		run_conv_tiles<T>(l, a));
-	return cuda_launched(l->n, err);
+	BY_TYPE(l->n->in[0]->dtype, T, can_run_library(l, a) ? run_conv_library<T>(l, a) : run_conv_tiles<T>(l, a));
 }
 
 } // namespace conv_kernels

@@ -64,7 +64,7 @@ struct copy_route *new_copy_route(struct copy_state *s, unsigned char *file, uns
 	return w;
 }
 
-/* Finds or creates a route; it is created by the first run, during warm-up. */
+/* Finds or creates a route; it is created by the first run, during warm-up. NULL: out of memory. */
 struct copy_route *find_copy_route(struct copy_state *s, const struct kernel_args *a)
 {
 	auto *from = static_cast<unsigned char *>(a->in[0]), *to = static_cast<unsigned char *>(a->out[0]);
@@ -76,14 +76,11 @@ struct copy_route *find_copy_route(struct copy_state *s, const struct kernel_arg
 	return new_copy_route(s, file, device);
 }
 
-int copy_mapped_file(struct copy_state *s, const struct kernel_args *a, struct err *err)
+void copy_mapped_file(const struct copy_state *s, struct copy_route *w, const struct kernel_args *a)
 {
 	const size_t bytes = tensor_bytes(s->n->in[0]);
 	cudaStream_t stream = (cudaStream_t)a->stream;
-	struct copy_route *w = find_copy_route(s, a);
 
-	if (!w)
-		return err_set(err, ERR_NOMEM, "cuda: out of memory: %s", s->n->name);
 	for (size_t at = 0; at < bytes; at += STAGING_BYTES) {
 		struct piece *p = &w->piece[at / STAGING_BYTES];
 
@@ -94,7 +91,6 @@ int copy_mapped_file(struct copy_state *s, const struct kernel_args *a, struct e
 		if (!s->fills)
 			cudaLaunchHostFunc(stream, move_file_piece, p);
 	}
-	return cuda_launched(s->n, err);
 }
 
 int prepare_copy_cuda(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
@@ -116,16 +112,16 @@ int prepare_copy_cuda(const struct kernel_env *env, struct node *n, void **ret_s
 	return rc;
 }
 
-int run_copy_cuda(void *state, const struct kernel_args *a, struct err *err)
+void run_copy_cuda(void *state, const struct kernel_args *a)
 {
 	auto *s = static_cast<struct copy_state *>(state);
+	struct copy_route *w = s->staging ? find_copy_route(s, a) : nullptr;
 
-	if (s->staging)
-		return copy_mapped_file(s, a, err);
-	if (tensor_bytes(s->n->in[0]))
+	if (w)
+		copy_mapped_file(s, w, a);
+	else if (tensor_bytes(s->n->in[0]))
 		cudaMemcpyAsync(a->out[0], a->in[0], tensor_bytes(s->n->in[0]), cudaMemcpyDefault,
 				(cudaStream_t)a->stream);
-	return cuda_launched(s->n, err);
 }
 
 void release_copy_cuda(void *state)

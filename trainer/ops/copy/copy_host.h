@@ -17,13 +17,12 @@ static inline int prepare_copy_host(const struct kernel_env *env, struct node *n
 	return 0;
 }
 
-static inline int run_copy_host(void *state, const struct kernel_args *args, struct err *err)
+static inline void run_copy_host(void *state, const struct kernel_args *args)
 {
 	const struct node *n = state;
 	const bool file = ((const struct copy_attr *)n->attr)->file;
 	const size_t bytes = tensor_bytes(n->in[0]);
 
-	(void)err;
 	for (size_t at = 0, piece; at < bytes; at += piece) {
 		unsigned char *from = (unsigned char *)args->in[0] + at, *to = (unsigned char *)args->out[0] + at;
 
@@ -32,7 +31,6 @@ static inline int run_copy_host(void *state, const struct kernel_args *args, str
 		if (file)
 			copy_give_back(n->in[0]->space == SPACE_OFFLOAD ? from : to, piece);
 	}
-	return 0;
 }
 
 #define COPY_KERNEL { .prepare = prepare_copy_host, .run = run_copy_host }

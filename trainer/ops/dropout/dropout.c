@@ -60,17 +60,15 @@ const struct op op_dropout = {
 /* ---- ref ----
  * Dropout, elementwise. */
 
-static int run_dropout_ref(void *state, const struct kernel_args *args, struct err *err)
+static void run_dropout_ref(void *state, const struct kernel_args *args)
 {
 	const struct node *n = state;
 	struct dropout_draw d = dropout_draw(n->attr, args->page);
 	const double *x = args->in[0];
 	double *y = args->out[0];
 
-	(void)err;
 	for (int64_t i = 0; i < shape_count(&n->out[0]->shape); i++)
 		y[i] = dropout_keeps(&d, (uint64_t)i) ? x[i] * d.scale : 0;
-	return 0;
 }
 
 const struct kernel dropout_ref = REF_KERNEL(run_dropout_ref);

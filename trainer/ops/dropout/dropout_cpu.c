@@ -51,16 +51,14 @@ static void apply_dropout_part(void *arg, int part, int parts)
 	}
 }
 
-static int run_dropout_cpu(void *state, const struct kernel_args *args, struct err *err)
+static void run_dropout_cpu(void *state, const struct kernel_args *args)
 {
 	struct dropout_state s = *(const struct dropout_state *)state;
 
-	(void)err;
 	s.draw = dropout_draw(s.attr, args->page);
 	s.x = args->in[0];
 	s.y = args->out[0];
 	cpu_parallel(s.parts, apply_dropout_part, &s);
-	return 0;
 }
 
 extern const struct kernel dropout_cpu;

@@ -33,14 +33,14 @@ template <typename T> struct dropout_apply {
 	}
 };
 
-int run_dropout_cuda(void *state, const struct kernel_args *a, struct err *err)
+void run_dropout_cuda(void *state, const struct kernel_args *a)
 {
 	const struct node *n = cuda_node(state);
 	const struct dropout_attr attr = *static_cast<const struct dropout_attr *>(n->attr);
 
 	BY_TYPE(n->in[0]->dtype, T,
-		return cuda_each(n, a, dropout_apply<T>{ attr, a->page, cuda_in<T>(a, 0), cuda_out<T>(a, 0) },
-				 { cuda_count(n->in[0]), 0 }, err));
+		cuda_each(n, a, dropout_apply<T>{ attr, a->page, cuda_in<T>(a, 0), cuda_out<T>(a, 0) },
+			  { cuda_count(n->in[0]), 0 }));
 }
 
 } // namespace dropout_kernels

@@ -37,20 +37,18 @@ static int prepare_ema_cpu(const struct kernel_env *env, struct node *n, void **
 	return 0;
 }
 
-static int run_ema_cpu(void *state, const struct kernel_args *args, struct err *err)
+static void run_ema_cpu(void *state, const struct kernel_args *args)
 {
 	struct ema_state s = *(const struct ema_state *)state;
 	double keep = ema_keep(s.attr, args->in[2], args->page->epoch_step);
 
-	(void)err;
 	if (keep >= 1)
-		return 0;
+		return;
 	s.x = args->in[0];
 	s.ema = args->out[0];
 	s.keep = (float)keep;
 	s.share = (float)(1 - keep);
 	cpu_parallel(s.parts, s.loop, &s);
-	return 0;
 }
 
 extern const struct kernel ema_cpu;

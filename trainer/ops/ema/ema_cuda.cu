@@ -33,16 +33,15 @@ template <typename T> struct average {
 	}
 };
 
-int run_ema_cuda(void *state, const struct kernel_args *a, struct err *err)
+void run_ema_cuda(void *state, const struct kernel_args *a)
 {
 	const struct node *n = cuda_node(state);
 	const struct ema_attr attr = *static_cast<const struct ema_attr *>(n->attr);
 
 	BY_MASTER(n->in[0]->dtype, T,
-		  return cuda_each(n, a,
-				   average<T>{ attr, cuda_in<double>(a, 2), a->page, cuda_in<T>(a, 0),
-					       cuda_out<T>(a, 0) },
-				   { cuda_count(n->in[0]), 0 }, err));
+		  cuda_each(n, a,
+			    average<T>{ attr, cuda_in<double>(a, 2), a->page, cuda_in<T>(a, 0), cuda_out<T>(a, 0) },
+			    { cuda_count(n->in[0]), 0 }));
 }
 
 } // namespace ema_kernels

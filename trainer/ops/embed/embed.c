@@ -154,7 +154,7 @@ const struct op op_embed_grad = {
 /* ---- ref ----
  * The embedding, row by row. */
 
-static int run_embed_ref(void *state, const struct kernel_args *args, struct err *err)
+static void run_embed_ref(void *state, const struct kernel_args *args)
 {
 	const struct node *n = state;
 	int64_t rows = n->out[0]->shape.dim[0], c = n->out[0]->shape.dim[1], t = n->in[0]->shape.dim[1];
@@ -162,14 +162,12 @@ static int run_embed_ref(void *state, const struct kernel_args *args, struct err
 	const double *wte = args->in[1], *wpe = args->in[2];
 	double *x = args->out[0];
 
-	(void)err;
 	for (int64_t r = 0; r < rows; r++)
 		for (int64_t i = 0; i < c; i++)
 			x[r * c + i] = wte[tokens[r] * c + i] + wpe[r % t * c + i];
-	return 0;
 }
 
-static int run_embed_grad_ref(void *state, const struct kernel_args *args, struct err *err)
+static void run_embed_grad_ref(void *state, const struct kernel_args *args)
 {
 	const struct node *n = state;
 	int64_t rows = n->in[0]->shape.dim[0], c = n->in[0]->shape.dim[1], t = n->in[1]->shape.dim[1];
@@ -177,7 +175,6 @@ static int run_embed_grad_ref(void *state, const struct kernel_args *args, struc
 	const int32_t *tokens = args->in[1];
 	double *dwte = args->out[0], *dwpe = args->out[1];
 
-	(void)err;
 	if (!args->in[2])
 		memset(dwte, 0, tensor_bytes(n->out[0]));
 	else if (args->in[2] != args->out[0])
@@ -187,7 +184,6 @@ static int run_embed_grad_ref(void *state, const struct kernel_args *args, struc
 		ref_axpy(dwte + tokens[r] * c, 1, dx + r * c, c);
 		ref_axpy(dwpe + r % t * c, 1, dx + r * c, c);
 	}
-	return 0;
 }
 
 const struct kernel embed_ref = REF_KERNEL(run_embed_ref);

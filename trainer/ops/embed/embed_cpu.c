@@ -79,17 +79,15 @@ static void add_embed_rows(void *arg, int part, int parts)
 	}
 }
 
-static int run_embed_cpu(void *state, const struct kernel_args *args, struct err *err)
+static void run_embed_cpu(void *state, const struct kernel_args *args)
 {
 	struct embed_state s = *(const struct embed_state *)state;
 
-	(void)err;
 	s.tokens = args->in[0];
 	s.wte = args->in[1];
 	s.wpe = args->in[2];
 	s.x = args->out[0];
 	cpu_parallel(s.parts, add_embed_rows, &s);
-	return 0;
 }
 
 static int prepare_embed_grad_cpu(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
@@ -144,18 +142,16 @@ static void add_embed_grad_columns(void *arg, int part, int parts)
 	}
 }
 
-static int run_embed_grad_cpu(void *state, const struct kernel_args *args, struct err *err)
+static void run_embed_grad_cpu(void *state, const struct kernel_args *args)
 {
 	struct embed_state s = *(const struct embed_state *)state;
 
-	(void)err;
 	s.dx = args->in[0];
 	s.tokens = args->in[1];
 	s.more = args->in[2];
 	s.dwte = args->out[0];
 	s.dwpe = args->out[1];
 	cpu_parallel(s.parts, add_embed_grad_columns, &s);
-	return 0;
 }
 
 extern const struct kernel embed_cpu, embed_grad_cpu;

@@ -35,25 +35,30 @@ template <typename T, typename E> struct embed_lookup {
 	}
 };
 
-template <typename T, typename E> int launch_embed(const struct node *n, const struct kernel_args *a, struct err *err)
+template <typename T, typename E> void launch_embed(const struct node *n, const struct kernel_args *a)
 {
 	const int64_t c = n->out[0]->shape.dim[1];
 
-	return cuda_each(n, a,
-			 embed_lookup<T, E>{ cuda_in<int32_t>(a, 0), cuda_in<E>(a, 1), cuda_in<E>(a, 2),
-					     cuda_out<T>(a, 0), c, n->in[0]->shape.dim[1] },
-			 { cuda_count(n->out[0]), c }, err);
+	cuda_each(n, a,
+		  embed_lookup<T, E>{ cuda_in<int32_t>(a, 0), cuda_in<E>(a, 1), cuda_in<E>(a, 2), cuda_out<T>(a, 0), c,
+				      n->in[0]->shape.dim[1] },
+		  { cuda_count(n->out[0]), c });
 }
 
-int run_embed_cuda(void *state, const struct kernel_args *a, struct err *err)
+int prepare_embed_cuda(const struct kernel_env *, struct node *n, void **ret_state, struct err *err)
+{
+	*ret_state = n;
+	return n->in[1]->dtype == n->in[2]->dtype
+		       ? 0
+		       : err_set(err, ERR_UNSUPPORTED, "cuda: %s: wte and wpe must have one type", n->name);
+}
+
+void run_embed_cuda(void *state, const struct kernel_args *a)
 {
 	const struct node *n = cuda_node(state);
 	const bool same = n->in[1]->dtype == n->out[0]->dtype;
 
-	if (n->in[1]->dtype != n->in[2]->dtype)
-		return err_set(err, ERR_UNSUPPORTED, "cuda: %s: wte and wpe must have one type", n->name);
-	BY_TYPE(n->out[0]->dtype, T,
-		return same ? launch_embed<T, T>(n, a, err) : launch_embed<T, acc_t<T>>(n, a, err));
+	BY_TYPE(n->out[0]->dtype, T, same ? launch_embed<T, T>(n, a) : launch_embed<T, acc_t<T>>(n, a));
 }
 
 /* Initialises table with more, or zeros. */
@@ -324,16 +329,14 @@ template <int W, typename T> void launch_token_sums(const struct kernel_args *a,
 		launch(a, dim3(grid.x - 1, grid.y), threads, join_parts<W, T>, f);
 }
 
-template <typename T> int launch_embed_grad(const struct node *n, const struct kernel_args *a, struct err *err)
+template <typename T> void launch_embed_grad(const struct node *n, const struct kernel_args *a)
 {
 	using M = acc_t<T>;
 	const int64_t rows = n->in[0]->shape.dim[0], c = n->in[0]->shape.dim[1], positions = n->in[1]->shape.dim[1];
-	int rc = 0;
 
 	if (a->in[2] != a->out[0])
-		rc = cuda_each(n, a, init_table<M>{ cuda_in<M>(a, 2), cuda_out<M>(a, 0) }, { cuda_count(n->out[0]), 0 },
-			       err);
-	if (!rc && rows) {
+		cuda_each(n, a, init_table<M>{ cuda_in<M>(a, 2), cuda_out<M>(a, 0) }, { cuda_count(n->out[0]), 0 });
+	if (rows) {
 		const place *order = order_by_token(a, (int)rows, n->out[0]->shape.dim[0]);
 		M *joins = reinterpret_cast<M *>(static_cast<char *>(a->workspace) + 2 * count_list_bytes(rows));
 		const token_grads<T> f = { cuda_in<T>(a, 0), order, cuda_out<M>(a, 0), joins, (int)rows, (int)c };
@@ -343,19 +346,18 @@ template <typename T> int launch_embed_grad(const struct node *n, const struct k
 		else
 			launch_token_sums<1>(a, f);
 	}
-	return rc ? rc
-		  : cuda_each(n, a, add_positions<T>{ cuda_in<T>(a, 0), cuda_out<M>(a, 1), rows, c, positions },
-			      { cuda_count(n->out[1]), c }, err);
+	cuda_each(n, a, add_positions<T>{ cuda_in<T>(a, 0), cuda_out<M>(a, 1), rows, c, positions },
+		  { cuda_count(n->out[1]), c });
 }
 
-int run_embed_grad_cuda(void *state, const struct kernel_args *a, struct err *err)
+void run_embed_grad_cuda(void *state, const struct kernel_args *a)
 {
 	const struct node *n = cuda_node(state);
 
-	BY_TYPE(n->in[0]->dtype, T, return launch_embed_grad<T>(n, a, err));
+	BY_TYPE(n->in[0]->dtype, T, launch_embed_grad<T>(n, a));
 }
 
 } // namespace embed_kernels
 
-CUDA_KERNEL(embed, cuda_prepare, run_embed_cuda);
+CUDA_KERNEL(embed, prepare_embed_cuda, run_embed_cuda);
 CUDA_KERNEL(embed_grad, prepare_embed_grad_cuda, run_embed_grad_cuda);

@@ -50,22 +50,21 @@ template <typename T> struct gelu_backward {
 	}
 };
 
-int run_gelu_cuda(void *state, const struct kernel_args *a, struct err *err)
+void run_gelu_cuda(void *state, const struct kernel_args *a)
 {
 	const struct node *n = cuda_node(state);
 
 	BY_TYPE(n->in[0]->dtype, T,
-		return cuda_each(n, a, gelu_forward<T>{ cuda_in<T>(a, 0), cuda_out<T>(a, 0) },
-				 { cuda_count(n->in[0]), 0 }, err));
+		cuda_each(n, a, gelu_forward<T>{ cuda_in<T>(a, 0), cuda_out<T>(a, 0) }, { cuda_count(n->in[0]), 0 }));
 }
 
-int run_gelu_grad_cuda(void *state, const struct kernel_args *a, struct err *err)
+void run_gelu_grad_cuda(void *state, const struct kernel_args *a)
 {
 	const struct node *n = cuda_node(state);
 
 	BY_TYPE(n->in[0]->dtype, T,
-		return cuda_each(n, a, gelu_backward<T>{ cuda_in<T>(a, 0), cuda_in<T>(a, 1), cuda_out<T>(a, 0) },
-				 { cuda_count(n->in[0]), 0 }, err));
+		cuda_each(n, a, gelu_backward<T>{ cuda_in<T>(a, 0), cuda_in<T>(a, 1), cuda_out<T>(a, 0) },
+			  { cuda_count(n->in[0]), 0 }));
 }
 
 } // namespace gelu_kernels

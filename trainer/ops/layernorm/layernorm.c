@@ -172,14 +172,13 @@ static void compute_row_mean_rstd(const double *s, int64_t c, double stats[2])
 	stats[1] = 1 / sqrt(squares / (double)c + LAYERNORM_EPS);
 }
 
-static int run_layernorm_ref(void *state, const struct kernel_args *args, struct err *err)
+static void run_layernorm_ref(void *state, const struct kernel_args *args)
 {
 	const struct node *n = state;
 	int64_t rows = n->in[0]->shape.dim[0], c = n->in[0]->shape.dim[1];
 	const double *x = args->in[0], *delta = args->in[1], *gamma = args->in[2], *beta = args->in[3];
 	double *y = args->out[0], *stats = args->out[1], *sum = args->out[2];
 
-	(void)err;
 	for (int64_t r = 0; r < rows; r++) {
 		const double *s = delta ? sum + r * c : x + r * c;
 
@@ -189,11 +188,10 @@ static int run_layernorm_ref(void *state, const struct kernel_args *args, struct
 		for (int64_t i = 0; i < c; i++)
 			y[r * c + i] = (s[i] - stats[2 * r]) * stats[2 * r + 1] * gamma[i] + beta[i];
 	}
-	return 0;
 }
 
 /* With h the normalised row and d = dy gamma: ds = rstd (d - mean(d) - h mean(d h)). */
-static int run_layernorm_grad_ref(void *state, const struct kernel_args *args, struct err *err)
+static void run_layernorm_grad_ref(void *state, const struct kernel_args *args)
 {
 	const struct node *n = state;
 	int64_t rows = n->in[1]->shape.dim[0], c = n->in[1]->shape.dim[1];
@@ -201,7 +199,6 @@ static int run_layernorm_grad_ref(void *state, const struct kernel_args *args, s
 	const double *skip = args->in[4];
 	double *ds = args->out[0], *dgamma = args->out[1], *dbeta = args->out[2];
 
-	(void)err;
 	if (dgamma)
 		memset(dgamma, 0, tensor_bytes(n->out[1]));
 	if (dbeta)
@@ -225,7 +222,6 @@ static int run_layernorm_grad_ref(void *state, const struct kernel_args *args, s
 			ds[i] = stats[1] * (dy[i] * gamma[i] - mean_d - h * mean_dh) + (skip ? skip[i] : 0);
 		}
 	}
-	return 0;
 }
 
 const struct kernel layernorm_ref = REF_KERNEL(run_layernorm_ref);

@@ -58,11 +58,10 @@ static int prepare_layernorm_cpu(const struct kernel_env *env, struct node *n, v
 	return 0;
 }
 
-static int run_layernorm_cpu(void *state, const struct kernel_args *args, struct err *err)
+static void run_layernorm_cpu(void *state, const struct kernel_args *args)
 {
 	struct layernorm_state s = *(const struct layernorm_state *)state;
 
-	(void)err;
 	s.x = args->in[0];
 	s.delta = args->in[1];
 	s.gamma = args->in[2];
@@ -72,7 +71,6 @@ static int run_layernorm_cpu(void *state, const struct kernel_args *args, struct
 	s.sum = args->out[2];
 	s.scratch = args->workspace;
 	cpu_parallel(s.parts, s.loop, &s);
-	return 0;
 }
 
 static int prepare_layernorm_grad_cpu(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
@@ -88,11 +86,10 @@ static int prepare_layernorm_grad_cpu(const struct kernel_env *env, struct node 
 }
 
 /* Runs the parts, then adds their sums to dgamma and dbeta. */
-static int run_layernorm_grad_cpu(void *state, const struct kernel_args *args, struct err *err)
+static void run_layernorm_grad_cpu(void *state, const struct kernel_args *args)
 {
 	struct layernorm_state s = *(const struct layernorm_state *)state;
 
-	(void)err;
 	s.dy = args->in[0];
 	s.x = args->in[1];
 	s.stats_in = args->in[2];
@@ -113,7 +110,6 @@ static int run_layernorm_grad_cpu(void *state, const struct kernel_args *args, s
 		s.dgamma[i] = (float)dgamma;
 		s.dbeta[i] = (float)dbeta;
 	}
-	return 0;
 }
 
 extern const struct kernel layernorm_cpu, layernorm_grad_cpu;

@@ -124,13 +124,13 @@ template <int W, typename T> void launch_layernorm(const struct kernel_args *a, 
 		launch(a, dim3((unsigned)f.rows), row_threads, layernorm_forward_kernel<W, false, T>, f);
 }
 
-int run_layernorm_cuda(void *state, const struct kernel_args *a, struct err *err)
+void run_layernorm_cuda(void *state, const struct kernel_args *a)
 {
 	const struct node *n = cuda_node(state);
 	const int64_t rows = n->in[0]->shape.dim[0], c = n->in[0]->shape.dim[1];
 
 	if (!rows)
-		return 0;
+		return;
 	BY_TYPE(n->in[0]->dtype, T,
 		const layernorm_operands<T> f = { cuda_in<T>(a, 0), cuda_in<T>(a, 1), cuda_in<acc_t<T>>(a, 2),
 						  cuda_in<acc_t<T>>(a, 3), cuda_out<T>(a, 0), cuda_out<T>(a, 2),
@@ -138,7 +138,6 @@ int run_layernorm_cuda(void *state, const struct kernel_args *a, struct err *err
 
 		if (c % vector_width<T> == 0 && cuda_aligned(n, a)) launch_layernorm<vector_width<T>>(a, f);
 		else launch_layernorm<1>(a, f));
-	return cuda_launched(n, err);
 }
 
 constexpr int part_threads = 256; /* most threads of a block that has one per vector of a row */
@@ -451,7 +450,7 @@ void launch_layernorm_grad(const struct kernel_args *a, const layernorm_grad_ope
 		launch(a, dim3((unsigned)f.rows), row_threads, layernorm_grad_row_kernel<W, T>, f);
 }
 
-int run_layernorm_grad_cuda(void *state, const struct kernel_args *a, struct err *err)
+void run_layernorm_grad_cuda(void *state, const struct kernel_args *a)
 {
 	const struct node *n = cuda_node(state);
 	const int64_t rows = n->in[1]->shape.dim[0], c = n->in[1]->shape.dim[1];
@@ -464,7 +463,6 @@ int run_layernorm_grad_cuda(void *state, const struct kernel_args *a, struct err
 
 		if (wide && c % vector_width<T> == 0) launch_layernorm_grad<vector_width<T>>(a, f, wide);
 		else launch_layernorm_grad<1>(a, f, wide));
-	return cuda_launched(n, err);
 }
 
 } // namespace layernorm_kernels

@@ -64,17 +64,16 @@ static int prepare_linear_cpu(const struct kernel_env *env, struct node *n, void
 	return rc;
 }
 
-static int run_linear_cpu(void *state, const struct kernel_args *args, struct err *err)
+static void run_linear_cpu(void *state, const struct kernel_args *args)
 {
 	struct linear_state *s = state;
 
-	return cpu_matmul_run(s->product,
-			      &(struct dnn_matmul_args){ .a = args->in[0],
-							 .b = args->in[1],
-							 .bias = args->in[2],
-							 .out = args->out[0],
-							 .workspace = args->workspace },
-			      err);
+	cpu_matmul_run(s->product,
+		       &(struct dnn_matmul_args){ .a = args->in[0],
+						  .b = args->in[1],
+						  .bias = args->in[2],
+						  .out = args->out[0],
+						  .workspace = args->workspace });
 }
 
 static int prepare_linear_dgrad_cpu(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
@@ -93,16 +92,15 @@ static int prepare_linear_dgrad_cpu(const struct kernel_env *env, struct node *n
 	return rc;
 }
 
-static int run_linear_dgrad_cpu(void *state, const struct kernel_args *args, struct err *err)
+static void run_linear_dgrad_cpu(void *state, const struct kernel_args *args)
 {
 	struct linear_state *s = state;
 
-	return cpu_matmul_run(s->product,
-			      &(struct dnn_matmul_args){ .a = args->in[0],
-							 .b = args->in[1],
-							 .out = args->out[0],
-							 .workspace = args->workspace },
-			      err);
+	cpu_matmul_run(s->product,
+		       &(struct dnn_matmul_args){ .a = args->in[0],
+						  .b = args->in[1],
+						  .out = args->out[0],
+						  .workspace = args->workspace });
 }
 
 /* Plans the product dy^T x, and the loop for db. */
@@ -131,7 +129,7 @@ static int prepare_linear_wgrad_cpu(const struct kernel_env *env, struct node *n
 	return 0;
 }
 
-static int run_linear_wgrad_cpu(void *state, const struct kernel_args *args, struct err *err)
+static void run_linear_wgrad_cpu(void *state, const struct kernel_args *args)
 {
 	struct linear_state s = *(const struct linear_state *)state;
 
@@ -139,12 +137,11 @@ static int run_linear_wgrad_cpu(void *state, const struct kernel_args *args, str
 	s.db = args->out[1];
 	if (s.db)
 		cpu_parallel(s.parts, s.loop, &s);
-	return cpu_matmul_run(s.product,
-			      &(struct dnn_matmul_args){ .a = args->in[1],
-							 .b = args->in[0],
-							 .out = args->out[0],
-							 .workspace = args->workspace },
-			      err);
+	cpu_matmul_run(s.product,
+		       &(struct dnn_matmul_args){ .a = args->in[1],
+						  .b = args->in[0],
+						  .out = args->out[0],
+						  .workspace = args->workspace });
 }
 
 static const char *name_linear_impl(const void *state)

@@ -37,11 +37,11 @@ int prepare_linear_cuda(const struct kernel_env *env, struct node *n, void **ret
 	return prepare_matmul(env, n, s, ret_state, err);
 }
 
-int run_linear_cuda(void *state, const struct kernel_args *a, struct err *err)
+void run_linear_cuda(void *state, const struct kernel_args *a)
 {
 	const struct matmul_operands o = { a->in[0], a->in[1], a->out[0], a->in[2], false, a->workspace, a->stream };
 
-	return matmul_run(static_cast<const struct matmul *>(state), &o, err);
+	matmul_run(static_cast<const struct matmul *>(state), &o);
 }
 
 /* dx[N,C] = dy[N,K] w[K,C] */
@@ -57,11 +57,11 @@ int prepare_linear_dgrad_cuda(const struct kernel_env *env, struct node *n, void
 	return prepare_matmul(env, n, s, ret_state, err);
 }
 
-int run_linear_dgrad_cuda(void *state, const struct kernel_args *a, struct err *err)
+void run_linear_dgrad_cuda(void *state, const struct kernel_args *a)
 {
 	const struct matmul_operands o = { a->in[0], a->in[1], a->out[0], nullptr, false, a->workspace, a->stream };
 
-	return matmul_run(static_cast<const struct matmul *>(state), &o, err);
+	matmul_run(static_cast<const struct matmul *>(state), &o);
 }
 
 /* dw[K,C] = dy[N,K]^T x[N,C]; db[K] = column sums of dy. */
@@ -120,16 +120,14 @@ template <typename T> void launch_bias_grad(const struct node *n, const struct k
 		    a->workspace);
 }
 
-int run_linear_wgrad_cuda(void *state, const struct kernel_args *a, struct err *err)
+void run_linear_wgrad_cuda(void *state, const struct kernel_args *a)
 {
 	const struct matmul_operands o = { a->in[1], a->in[0], a->out[0], nullptr, false, a->workspace, a->stream };
 	const struct node *n = matmul_node(state);
-	int rc = matmul_run(static_cast<const struct matmul *>(state), &o, err);
 
-	if (rc || !n->out[1])
-		return rc;
-	BY_TYPE(n->in[0]->dtype, T, launch_bias_grad<T>(n, a));
-	return cuda_launched(n, err);
+	matmul_run(static_cast<const struct matmul *>(state), &o);
+	if (n->out[1])
+		BY_TYPE(n->in[0]->dtype, T, launch_bias_grad<T>(n, a));
 }
 
 } // namespace linear_kernels

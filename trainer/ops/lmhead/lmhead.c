@@ -148,7 +148,7 @@ static void apply_logit_grads(const struct lmhead_ref_row *r, const double *logi
 }
 
 /* Per row: logits, gradients, then loss and count. */
-static int run_lmhead_ref(void *state, const struct kernel_args *args, struct err *err)
+static void run_lmhead_ref(void *state, const struct kernel_args *args)
 {
 	const struct node *n = state;
 	int64_t rows = n->in[0]->shape.dim[0];
@@ -157,7 +157,6 @@ static int run_lmhead_ref(void *state, const struct kernel_args *args, struct er
 	double *losses = args->out[LMHEAD_LOSSES];
 	double scale = args->page->inv_count * args->page->loss_scale;
 
-	(void)err;
 	r.v = n->in[1]->shape.dim[0];
 	memset(result, 0, XENT_RESULTS * sizeof(*result));
 	if (r.dw)
@@ -177,7 +176,6 @@ static int run_lmhead_ref(void *state, const struct kernel_args *args, struct er
 		result[XENT_LOSS_SUM] += lse - logits[r.target];
 		result[XENT_COUNT] += 1;
 	}
-	return 0;
 }
 
 const struct kernel lmhead_ref = { .prepare = prepare_lmhead_ref, .run = run_lmhead_ref, .release = ref_release };

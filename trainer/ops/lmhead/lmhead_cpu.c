@@ -237,19 +237,15 @@ static const void *find_matrix_row(const struct lmhead_state *s, const void *mat
 	return (const char *)matrix + (size_t)(row * s->c) * count_item_bytes(s);
 }
 
-static int run_lmhead_tile(struct lmhead_state *s, const struct kernel_args *args, struct err *err)
+static void run_lmhead_tile(struct lmhead_state *s, const struct kernel_args *args)
 {
 	struct dnn_matmul_args m = { .workspace = (char *)args->workspace + s->scratch_at };
-	int rc;
 
 	m.a = find_matrix_row(s, args->in[0], s->first), m.b = find_matrix_row(s, args->in[1], s->tile * s->words),
 	m.out = s->logits;
-	rc = cpu_matmul_run(s->tile == s->tiles - 1 ? pick_group_products(s)->logits_last
-						    : pick_group_products(s)->logits,
-			    &m, err);
-	if (!rc)
-		cpu_parallel(s->parts, s->tile_loop, s);
-	return rc;
+	cpu_matmul_run(s->tile == s->tiles - 1 ? pick_group_products(s)->logits_last : pick_group_products(s)->logits,
+		       &m);
+	cpu_parallel(s->parts, s->tile_loop, s);
 }
 
 static void add_group_losses(const struct lmhead_state *s)
@@ -267,46 +263,39 @@ static void add_group_losses(const struct lmhead_state *s)
 }
 
 /* Adds the contribution of the group's rows to dx and dw. */
-static int apply_group_grads(const struct lmhead_state *s, const struct kernel_args *args, struct err *err)
+static void apply_group_grads(const struct lmhead_state *s, const struct kernel_args *args)
 {
 	struct dnn_matmul_args m = { .a = s->grads, .workspace = (char *)args->workspace + s->scratch_at };
-	int rc = 0;
 
 	if (args->out[LMHEAD_DX]) {
 		m.b = args->in[1];
 		m.out = (char *)args->out[LMHEAD_DX] + (size_t)(s->first * s->c) * count_item_bytes(s);
-		rc = cpu_matmul_run(pick_group_products(s)->dx, &m, err);
+		cpu_matmul_run(pick_group_products(s)->dx, &m);
 	}
-	if (!rc && args->out[LMHEAD_DW]) {
+	if (args->out[LMHEAD_DW]) {
 		m.b = find_matrix_row(s, args->in[0], s->first), m.out = args->out[LMHEAD_DW];
-		rc = cpu_matmul_run(s->first ? pick_group_products(s)->dw_more : pick_group_products(s)->dw, &m, err);
+		cpu_matmul_run(s->first ? pick_group_products(s)->dw_more : pick_group_products(s)->dw, &m);
 	}
-	return rc;
 }
 
-static int run_lmhead_group(struct lmhead_state *s, const struct kernel_args *args, struct err *err)
+static void run_lmhead_group(struct lmhead_state *s, const struct kernel_args *args)
 {
-	int rc = 0;
-
 	for (int64_t i = 0; i < s->n; i++)
 		s->row[i] = (struct lmhead_row){ .max = -INFINITY };
-	for (s->tile = 0; !rc && s->tile < s->tiles; s->tile++)
-		rc = run_lmhead_tile(s, args, err);
-	if (rc)
-		return rc;
+	for (s->tile = 0; s->tile < s->tiles; s->tile++)
+		run_lmhead_tile(s, args);
 	add_group_losses(s);
-	if (!s->wants_grads)
-		return 0;
-	cpu_parallel(s->parts, s->grads_loop, s);
-	return apply_group_grads(s, args, err);
+	if (s->wants_grads) {
+		cpu_parallel(s->parts, s->grads_loop, s);
+		apply_group_grads(s, args);
+	}
 }
 
 /* Runs the groups of rows in order. */
-static int run_lmhead_cpu(void *state, const struct kernel_args *args, struct err *err)
+static void run_lmhead_cpu(void *state, const struct kernel_args *args)
 {
 	struct lmhead_state s = *(const struct lmhead_state *)state;
 	char *workspace = args->workspace;
-	int rc = 0;
 
 	memset(args->out[LMHEAD_RESULT], 0, XENT_RESULTS * sizeof(double));
 	if (args->out[LMHEAD_DW] && s.rows == 0)
@@ -321,11 +310,10 @@ static int run_lmhead_cpu(void *state, const struct kernel_args *args, struct er
 	s.tops = (float *)(workspace + s.tops_at);
 	s.logits = (float *)(workspace + s.tile_at);
 	s.grads = workspace + s.grads_at;
-	for (s.first = 0; !rc && s.first < s.rows; s.first += s.n) {
+	for (s.first = 0; s.first < s.rows; s.first += s.n) {
 		s.n = s.rows - s.first < s.group ? s.rows - s.first : s.group;
-		rc = run_lmhead_group(&s, args, err);
+		run_lmhead_group(&s, args);
 	}
-	return rc;
 }
 
 extern const struct kernel lmhead_cpu;

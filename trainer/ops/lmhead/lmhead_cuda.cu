@@ -295,98 +295,87 @@ struct rows_block {
 
 /* Gradients of all rows of the block for one part of the vocabulary; dx accumulates over the parts. */
 template <typename T>
-int compute_block_grads(const struct classifier *l, const struct kernel_args *a, const struct rows_block &b, int part,
-			struct err *err)
+void compute_block_grads(const struct classifier *l, const struct kernel_args *a, const struct rows_block &b, int part)
 {
 	const int64_t c = l->z.c, word = first_word(l->z, part);
 	const T *x = cuda_in<T>(a, 0) + b.first * c, *w = cuda_in<T>(a, 1) + word * c;
 	const T *g = static_cast<const T *>(a->workspace) + word;
 	struct matmul *const *product = b.product[part];
-	int rc = 0;
 
 	if (product[DX]) {
 		const struct matmul_operands o = { g, w, cuda_out<T>(a, LMHEAD_DX) + b.first * c, nullptr,
 						   part == REST && b.product[EVEN][DX], b.room, a->stream };
 
-		rc = matmul_run(product[DX], &o, err);
+		matmul_run(product[DX], &o);
 	}
-	if (!rc && product[DW]) {
+	if (product[DW]) {
 		const struct matmul_operands o = { g, x, cuda_out<acc_t<T>>(a, LMHEAD_DW) + word * c, nullptr,
 						   b.first > 0, b.room, a->stream };
 
-		rc = matmul_run(product[DW], &o, err);
+		matmul_run(product[DW], &o);
 	}
-	return rc;
 }
 
 template <typename T>
-int compute_block_logits(const struct classifier *l, const struct kernel_args *a, const struct rows_block &b, int part,
-			 struct err *err)
+void compute_block_logits(const struct classifier *l, const struct kernel_args *a, const struct rows_block &b, int part)
 {
 	const int64_t c = l->z.c, word = first_word(l->z, part);
 	const struct matmul_operands o = { cuda_in<T>(a, 0) + b.first * c, cuda_in<T>(a, 1) + word * c,
 					   static_cast<acc_t<T> *>(a->workspace) + word, nullptr, false, b.room,
 					   a->stream };
 
-	return b.product[part][LOGITS] ? matmul_run(b.product[part][LOGITS], &o, err) : 0;
+	if (b.product[part][LOGITS])
+		matmul_run(b.product[part][LOGITS], &o);
 }
 
 template <typename T>
-int run_row_block(const struct classifier *l, const struct kernel_args *a, const struct rows_block &b, double *losses,
-		  struct err *err)
+void run_row_block(const struct classifier *l, const struct kernel_args *a, const struct rows_block &b, double *losses)
 {
 	using M = acc_t<T>;
 	const struct lmhead_sizes &z = l->z;
 	const struct node *n = l->n;
 	const bool wants = n->out[LMHEAD_DX] || n->out[LMHEAD_DW];
 	M *logits = static_cast<M *>(a->workspace);
-	int rc = 0;
 
-	for (int part = 0; !rc && part < PARTS; part++)
-		rc = compute_block_logits<T>(l, a, b, part, err);
-	if (!rc && n->out[LMHEAD_LOGITS])
-		rc = cuda_each(n, a,
-			       padded_copy<M>{ logits, cuda_out<M>(a, LMHEAD_LOGITS) + b.first * z.v, z.v, z.pitch },
-			       { b.rows * z.v, 0 }, err);
-	if (rc)
-		return rc;
+	for (int part = 0; part < PARTS; part++)
+		compute_block_logits<T>(l, a, b, part);
+	if (n->out[LMHEAD_LOGITS])
+		cuda_each(n, a, padded_copy<M>{ logits, cuda_out<M>(a, LMHEAD_LOGITS) + b.first * z.v, z.v, z.pitch },
+			  { b.rows * z.v, 0 });
 	launch(a, dim3((unsigned)b.rows), row_threads, row_loss_kernel<T>,
 	       loss_rows<T>{ logits, cuda_in<int32_t>(a, 2) + b.first, losses + 2 * b.first, a->page, (int)z.v, z.pitch,
 			     wants });
-	for (int part = 0; !rc && part < PARTS; part++)
-		rc = compute_block_grads<T>(l, a, b, part, err);
-	return rc;
+	for (int part = 0; part < PARTS; part++)
+		compute_block_grads<T>(l, a, b, part);
 }
 
-template <typename T> int launch_lmhead(const struct classifier *l, const struct kernel_args *a, struct err *err)
+template <typename T> void launch_lmhead(const struct classifier *l, const struct kernel_args *a)
 {
 	const struct lmhead_sizes &z = l->z;
 	char *after_logits = static_cast<char *>(a->workspace) + count_logits_bytes(z);
 	double *losses = reinterpret_cast<double *>(after_logits);
-	int rc = 0;
 
 	if (!z.rows && l->n->out[LMHEAD_DW]) /* no rows: the gradient is zero */
 		cudaMemsetAsync(a->out[LMHEAD_DW], 0, tensor_bytes(l->n->out[LMHEAD_DW]), (cudaStream_t)a->stream);
-	for (int64_t first = 0; !rc && first < z.rows; first += z.each) {
+	for (int64_t first = 0; first < z.rows; first += z.each) {
 		const int64_t left = z.rows - first;
 		const struct rows_block b = { first, left < z.each ? left : z.each,
 					      l->product[left < z.each ? LAST : WHOLE],
 					      after_logits + count_losses_bytes(z) };
 
-		rc = run_row_block<T>(l, a, b, losses, err);
+		run_row_block<T>(l, a, b, losses);
 	}
-	if (!rc && z.rows && l->n->out[LMHEAD_LOSSES])
-		rc = cuda_each(l->n, a, padded_copy<double>{ losses, cuda_out<double>(a, LMHEAD_LOSSES), 1, 2 },
-			       { z.rows, 0 }, err);
+	if (z.rows && l->n->out[LMHEAD_LOSSES])
+		cuda_each(l->n, a, padded_copy<double>{ losses, cuda_out<double>(a, LMHEAD_LOSSES), 1, 2 },
+			  { z.rows, 0 });
 	launch(a, dim3(1), BLOCK_THREADS, sum_loss_kernel, losses, z.rows, cuda_out<double>(a, LMHEAD_RESULT));
-	return rc ? rc : cuda_launched(l->n, err);
 }
 
-int run_lmhead_cuda(void *state, const struct kernel_args *a, struct err *err)
+void run_lmhead_cuda(void *state, const struct kernel_args *a)
 {
 	const struct classifier *l = static_cast<const struct classifier *>(state);
 
-	BY_TYPE(l->n->in[0]->dtype, T, return launch_lmhead<T>(l, a, err));
+	BY_TYPE(l->n->in[0]->dtype, T, launch_lmhead<T>(l, a));
 }
 
 const char *name_lmhead_impl(const void *state)

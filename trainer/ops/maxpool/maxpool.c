@@ -143,7 +143,7 @@ static uint8_t find_window_max(const struct maxpool_attr *a, const double *x, in
 	return (uint8_t)found;
 }
 
-static int run_maxpool_ref(void *state, const struct kernel_args *args, struct err *err)
+static void run_maxpool_ref(void *state, const struct kernel_args *args)
 {
 	const struct node *n = state;
 	const struct maxpool_attr *a = n->attr;
@@ -152,17 +152,15 @@ static int run_maxpool_ref(void *state, const struct kernel_args *args, struct e
 	double *y = args->out[0];
 	uint8_t *index = args->out[1];
 
-	(void)err;
 	for (int64_t i = 0; i < shape_count(&n->out[0]->shape); i++) {
 		int64_t c = i % out[3], q = i / out[3] % out[2], p = i / out[3] / out[2] % out[1];
 		int64_t image = i / (out[1] * out[2] * out[3]);
 
 		index[i] = find_window_max(a, x + image * in[1] * in[2] * in[3] + c, p, q, &y[i]);
 	}
-	return 0;
 }
 
-static int run_maxpool_grad_ref(void *state, const struct kernel_args *args, struct err *err)
+static void run_maxpool_grad_ref(void *state, const struct kernel_args *args)
 {
 	const struct node *n = state;
 	const struct maxpool_attr *a = n->attr;
@@ -171,7 +169,6 @@ static int run_maxpool_grad_ref(void *state, const struct kernel_args *args, str
 	const uint8_t *index = args->in[1];
 	double *dx = args->out[0];
 
-	(void)err;
 	memset(dx, 0, tensor_bytes(n->out[0]));
 	for (int64_t i = 0; i < shape_count(&n->in[0]->shape); i++) {
 		int64_t c = i % out[3], q = i / out[3] % out[2], p = i / out[3] / out[2] % out[1];
@@ -181,7 +178,6 @@ static int run_maxpool_grad_ref(void *state, const struct kernel_args *args, str
 
 		dx[((image * in[1] + h) * in[2] + w) * in[3] + c] += dy[i];
 	}
-	return 0;
 }
 
 const struct kernel maxpool_ref = REF_KERNEL(run_maxpool_ref);

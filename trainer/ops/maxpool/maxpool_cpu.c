@@ -59,16 +59,14 @@ static int prepare_maxpool_cpu(const struct kernel_env *env, struct node *n, voi
 	return 0;
 }
 
-static int run_maxpool_cpu(void *state, const struct kernel_args *args, struct err *err)
+static void run_maxpool_cpu(void *state, const struct kernel_args *args)
 {
 	struct maxpool_state s = *(const struct maxpool_state *)state;
 
-	(void)err;
 	s.in = args->in[0];
 	s.out = args->out[0];
 	s.index = args->out[1];
 	cpu_parallel(s.parts, s.loop, &s);
-	return 0;
 }
 
 static int prepare_maxpool_grad_cpu(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
@@ -84,16 +82,14 @@ static int prepare_maxpool_grad_cpu(const struct kernel_env *env, struct node *n
 	return 0;
 }
 
-static int run_maxpool_grad_cpu(void *state, const struct kernel_args *args, struct err *err)
+static void run_maxpool_grad_cpu(void *state, const struct kernel_args *args)
 {
 	struct maxpool_state s = *(const struct maxpool_state *)state;
 
-	(void)err;
 	s.in = args->in[0];
 	s.winner = args->in[1];
 	s.out = args->out[0];
 	cpu_parallel(s.parts, s.loop, &s);
-	return 0;
 }
 
 extern const struct kernel maxpool_cpu, maxpool_grad_cpu;

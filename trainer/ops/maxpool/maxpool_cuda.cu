@@ -168,26 +168,24 @@ template <typename T> struct maxpool_backward {
 	}
 };
 
-int run_maxpool_cuda(void *state, const struct kernel_args *a, struct err *err)
+void run_maxpool_cuda(void *state, const struct kernel_args *a)
 {
 	const struct node *n = cuda_node(state);
 	const struct maxpool_sizes z = read_maxpool_sizes(n, n->out[0]);
 
 	BY_TYPE(n->in[0]->dtype, T,
-		return cuda_each(n, a,
-				 maxpool_forward<T>{ z, cuda_in<T>(a, 0), cuda_out<T>(a, 0), cuda_out<uint8_t>(a, 1) },
-				 { cuda_count(n->out[0]), z.c }, err));
+		cuda_each(n, a, maxpool_forward<T>{ z, cuda_in<T>(a, 0), cuda_out<T>(a, 0), cuda_out<uint8_t>(a, 1) },
+			  { cuda_count(n->out[0]), z.c }));
 }
 
-int run_maxpool_grad_cuda(void *state, const struct kernel_args *a, struct err *err)
+void run_maxpool_grad_cuda(void *state, const struct kernel_args *a)
 {
 	const struct node *n = cuda_node(state);
 	const struct maxpool_sizes z = read_maxpool_sizes(n, n->in[0]);
 
 	BY_TYPE(n->in[0]->dtype, T,
-		return cuda_each(n, a,
-				 maxpool_backward<T>{ z, cuda_in<T>(a, 0), cuda_in<uint8_t>(a, 1), cuda_out<T>(a, 0) },
-				 { cuda_count(n->out[0]), z.c }, err));
+		cuda_each(n, a, maxpool_backward<T>{ z, cuda_in<T>(a, 0), cuda_in<uint8_t>(a, 1), cuda_out<T>(a, 0) },
+			  { cuda_count(n->out[0]), z.c }));
 }
 
 } // namespace maxpool_kernels

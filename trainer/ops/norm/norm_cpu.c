@@ -43,19 +43,17 @@ static int prepare_sumsq_cpu(const struct kernel_env *env, struct node *n, void 
 	return 0;
 }
 
-static int run_sumsq_cpu(void *state, const struct kernel_args *args, struct err *err)
+static void run_sumsq_cpu(void *state, const struct kernel_args *args)
 {
 	struct sumsq_state s = *(const struct sumsq_state *)state;
 	double sum = 0;
 
-	(void)err;
 	s.g = args->in[0];
 	s.sums = args->workspace;
 	cpu_parallel(s.parts, s.loop, &s);
 	for (int i = 0; i < s.parts; i++)
 		sum += s.sums[i];
 	*(double *)args->out[0] = sum;
-	return 0;
 }
 
 static int prepare_squares_cpu(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
@@ -76,15 +74,13 @@ static int prepare_squares_cpu(const struct kernel_env *env, struct node *n, voi
 	return 0;
 }
 
-static int run_squares_cpu(void *state, const struct kernel_args *args, struct err *err)
+static void run_squares_cpu(void *state, const struct kernel_args *args)
 {
 	struct squares_state s = *(const struct squares_state *)state;
 
-	(void)err;
 	s.g = args->in[0];
 	s.out = args->out[0];
 	cpu_parallel(s.parts, s.loop, &s);
-	return 0;
 }
 
 extern const struct kernel sumsq_cpu, squares_cpu, exact_cpu, norm_cpu;

@@ -100,7 +100,7 @@ void queue_whole(const struct kernel_args *args, small_tensors<T> *w, const stru
 	w->of[w->n++] = { cuda_in<T>(a, 0), cuda_count(n->in[0]), cuda_out<double>(a, 0) };
 }
 
-template <typename T> int launch_sumsq(const struct node *n, const struct kernel_args *a, struct err *err)
+template <typename T> void launch_sumsq(const struct node *n, const struct kernel_args *a)
 {
 	constexpr int width = vector_width<T>;
 	const int64_t count = cuda_count(n->in[0]);
@@ -111,45 +111,41 @@ template <typename T> int launch_sumsq(const struct node *n, const struct kernel
 	if (count <= whole_max) {
 		queue_whole(a, &alone, n, a);
 		launch_wholes(a, &alone, cuda_aligned(n, a));
-		return cuda_launched(n, err);
+		return;
 	}
 	if (cuda_aligned(n, a))
 		launch(a, dim3(blocks), BLOCK_THREADS, square_parts<width, T>, cuda_in<T>(a, 0), count, part);
 	else
 		launch(a, dim3(blocks), BLOCK_THREADS, square_parts<1, T>, cuda_in<T>(a, 0), count, part);
 	launch(a, dim3(1), BLOCK_THREADS, sum_parts, part, (int)blocks, cuda_out<double>(a, 0));
-	return cuda_launched(n, err);
 }
 
-int run_sumsq_cuda(void *state, const struct kernel_args *a, struct err *err)
+void run_sumsq_cuda(void *state, const struct kernel_args *a)
 {
 	const struct node *n = cuda_node(state);
 
-	BY_TYPE(n->in[0]->dtype, T, return launch_sumsq<T>(n, a, err));
+	BY_TYPE(n->in[0]->dtype, T, launch_sumsq<T>(n, a));
 }
 
 /* Small tensors share a launch. */
-template <typename T>
-int launch_sumsq_many(void *const *states, const struct kernel_args *args, int nodes, struct err *err)
+template <typename T> void launch_sumsq_many(void *const *states, const struct kernel_args *args, int nodes)
 {
 	small_tensors<T> w = {};
-	int rc = 0;
 
-	for (int i = 0; !rc && i < nodes; i++) {
+	for (int i = 0; i < nodes; i++) {
 		const struct node *n = cuda_node(states[i]);
 
 		if (cuda_count(n->in[0]) <= whole_max && cuda_aligned(n, &args[i]))
 			queue_whole(args, &w, n, &args[i]);
 		else
-			rc = launch_sumsq<T>(n, &args[i], err);
+			launch_sumsq<T>(n, &args[i]);
 	}
 	launch_wholes(args, &w, true);
-	return rc ? rc : cuda_launched(cuda_node(states[0]), err);
 }
 
-int run_sumsq_many_cuda(void *const *states, const struct kernel_args *args, int n, struct err *err)
+void run_sumsq_many_cuda(void *const *states, const struct kernel_args *args, int n)
 {
-	BY_TYPE(cuda_node(states[0])->in[0]->dtype, T, return launch_sumsq_many<T>(states, args, n, err));
+	BY_TYPE(cuda_node(states[0])->in[0]->dtype, T, launch_sumsq_many<T>(states, args, n));
 }
 
 /* ---- squares: one warp per block of elements ---- */
@@ -171,7 +167,7 @@ template <typename T> __global__ void square_blocks(const T *x, int64_t n, doubl
 		ret[block] = sum;
 }
 
-int run_squares_cuda(void *state, const struct kernel_args *a, struct err *err)
+void run_squares_cuda(void *state, const struct kernel_args *a)
 {
 	const struct node *n = cuda_node(state);
 	const int64_t count = cuda_count(n->in[0]);
@@ -181,7 +177,6 @@ int run_squares_cuda(void *state, const struct kernel_args *a, struct err *err)
 		BY_TYPE(n->in[0]->dtype, T,
 			launch(a, dim3(blocks), BLOCK_THREADS, square_blocks<T>, cuda_in<T>(a, 0), count,
 			       cuda_out<double>(a, 0)));
-	return cuda_launched(n, err);
 }
 
 /* ---- exact sums: one thread per word ---- */
@@ -222,7 +217,7 @@ int prepare_exact_cuda(const struct kernel_env *, struct node *n, void **ret_sta
 	return 0;
 }
 
-int run_exact_cuda(void *state, const struct kernel_args *a, struct err *err)
+void run_exact_cuda(void *state, const struct kernel_args *a)
 {
 	const struct node *n = cuda_node(state);
 	const int64_t count = cuda_count(n->in[0]);
@@ -232,7 +227,6 @@ int run_exact_cuda(void *state, const struct kernel_args *a, struct err *err)
 	if (parts)
 		launch(a, dim3((unsigned)parts), word_threads, add_terms, cuda_in<double>(a, 0), count, part);
 	launch(a, dim3(1), word_threads, add_parts, part, parts, cuda_out<int64_t>(a, 0));
-	return cuda_launched(n, err);
 }
 
 /* ---- the norm ---- */
@@ -287,7 +281,7 @@ int prepare_norm_cuda(const struct kernel_env *, struct node *n, void **ret_stat
 	return 0;
 }
 
-int run_norm_cuda(void *state, const struct kernel_args *a, struct err *err)
+void run_norm_cuda(void *state, const struct kernel_args *a)
 {
 	const struct node *n = cuda_node(state);
 	const struct norm_attr attr = n->attr ? *static_cast<const struct norm_attr *>(n->attr) : norm_attr{};
@@ -308,7 +302,6 @@ int run_norm_cuda(void *state, const struct kernel_args *a, struct err *err)
 		launch(a, dim3(1), 1, finish_words, words, attr, a->page, cuda_out<double>(a, 0));
 	else if (!exact)
 		launch(a, dim3(1), 1, finish_sum, attr, a->page, cuda_out<double>(a, 0));
-	return cuda_launched(n, err);
 }
 
 } // namespace norm_kernels

@@ -3,7 +3,6 @@
 #ifndef DPT_OPS_NORM_HOST_H
 #define DPT_OPS_NORM_HOST_H
 
-
 #include "trainer/graph/kernel.h"
 #include "trainer/ops/norm/exact.h"
 #include "trainer/ops/norm/norm.h"
@@ -20,17 +19,15 @@ static inline void release_exact_host(void *state)
 	(void)state;
 }
 
-static inline int run_exact_host(void *state, const struct kernel_args *args, struct err *err)
+static inline void run_exact_host(void *state, const struct kernel_args *args)
 {
 	const struct node *n = state;
 	const double *terms = args->in[0];
 	int64_t *w = args->out[0];
 
-	(void)err;
 	memset(w, 0, EXACT_WORDS * sizeof(*w));
 	for (int64_t i = 0; i < shape_count(&n->in[0]->shape); i++)
 		exact_add(w, terms[i]);
-	return 0;
 }
 
 static inline void add_exact_words(int64_t *w, void *const *in, int n)
@@ -42,7 +39,7 @@ static inline void add_exact_words(int64_t *w, void *const *in, int n)
 }
 
 /* Adds the inputs, exactly for i64 words. Stores the words, the sum, or the norm divided by the loss scale. */
-static inline int run_norm_host(void *state, const struct kernel_args *args, struct err *err)
+static inline void run_norm_host(void *state, const struct kernel_args *args)
 {
 	static const struct norm_attr root = { .sum = false };
 	const struct node *n = state;
@@ -51,19 +48,17 @@ static inline int run_norm_host(void *state, const struct kernel_args *args, str
 	int64_t words[EXACT_WORDS];
 	double sum = 0;
 
-	(void)err;
 	if (exact)
 		add_exact_words(words, args->in, n->n_in);
 	if (exact && a->sum) {
 		memcpy(args->out[0], words, sizeof(words));
-		return 0;
+		return;
 	}
 	for (int k = 0; !exact && k < n->n_in; k++)
 		sum += *(const double *)args->in[k];
 	if (exact)
 		sum = exact_value(words);
 	*(double *)args->out[0] = a->sum || a->square ? sum : sqrt(sum) / args->page->loss_scale;
-	return 0;
 }
 
 #define EXACT_KERNEL { .prepare = prepare_exact_host, .run = run_exact_host, .release = release_exact_host }

@@ -21,9 +21,9 @@ static int prepare_pack_cpu(const struct kernel_env *env, struct node *n, void *
 	return rc;
 }
 
-static int run_pack_cpu(void *state, const struct kernel_args *args, struct err *err)
+static void run_pack_cpu(void *state, const struct kernel_args *args)
 {
-	return cpu_conv_pack(state, args->in[0], args->out[0], err);
+	cpu_conv_pack(state, args->in[0], args->out[0]);
 }
 
 /* The module owns the convolutions. */

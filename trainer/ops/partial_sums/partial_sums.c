@@ -89,22 +89,18 @@ const struct op op_term_fold = {
 /* ---- ref ----
  * Partial sums over all elements at once. */
 
-static int run_terms_push_ref(void *state, const struct kernel_args *args, struct err *err)
+static void run_terms_push_ref(void *state, const struct kernel_args *args)
 {
 	const struct partial_sums_host s = partial_sums_host_of(state);
 
-	(void)err;
 	partial_sums_push_range(&s, args, (struct partial_sums_range){ 0, s.count });
-	return 0;
 }
 
-static int run_terms_fold_ref(void *state, const struct kernel_args *args, struct err *err)
+static void run_terms_fold_ref(void *state, const struct kernel_args *args)
 {
 	const struct partial_sums_host s = partial_sums_host_of(state);
 
-	(void)err;
 	partial_sums_fold_range(&s, args, (struct partial_sums_range){ 0, s.count });
-	return 0;
 }
 
 const struct kernel term_push_ref = REF_KERNEL(run_terms_push_ref);

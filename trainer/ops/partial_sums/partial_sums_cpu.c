@@ -40,24 +40,20 @@ static void run_terms_part(void *arg, int part, int parts)
 		j->range(&j->state->terms, j->args, (struct partial_sums_range){ r.begin, r.end });
 }
 
-static int run_terms_push_cpu(void *state, const struct kernel_args *args, struct err *err)
+static void run_terms_push_cpu(void *state, const struct kernel_args *args)
 {
 	const struct terms_state *s = state;
 	struct terms_job j = { s, args, partial_sums_push_range };
 
-	(void)err;
 	cpu_parallel(s->parts, run_terms_part, &j);
-	return 0;
 }
 
-static int run_terms_fold_cpu(void *state, const struct kernel_args *args, struct err *err)
+static void run_terms_fold_cpu(void *state, const struct kernel_args *args)
 {
 	const struct terms_state *s = state;
 	struct terms_job j = { s, args, partial_sums_fold_range };
 
-	(void)err;
 	cpu_parallel(s->parts, run_terms_part, &j);
-	return 0;
 }
 
 extern const struct kernel term_push_cpu, term_fold_cpu;

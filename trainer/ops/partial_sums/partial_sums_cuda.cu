@@ -48,19 +48,19 @@ template <typename T> struct term_pusher {
 	}
 };
 
-int run_term_push_cuda(void *state, const struct kernel_args *a, struct err *err)
+void run_term_push_cuda(void *state, const struct kernel_args *a)
 {
 	const struct node *n = cuda_node(state);
 	const int64_t count = cuda_count(n->in[1]);
 
 	BY_MASTER(n->in[1]->dtype, T,
-		  return cuda_each(n, a, term_pusher<T>{ cuda_out<T>(a, 0), cuda_in<T>(a, 1), count, a->page },
-				   { count, count }, err));
+		  cuda_each(n, a, term_pusher<T>{ cuda_out<T>(a, 0), cuda_in<T>(a, 1), count, a->page },
+			    { count, count }));
 }
 
-int run_term_fold_cuda(void *state, const struct kernel_args *a, struct err *err)
+void run_term_fold_cuda(void *state, const struct kernel_args *a)
 {
-	return cuda_fold(cuda_node(state), a, read_terms_room(cuda_node(state)), err);
+	cuda_fold(cuda_node(state), a, read_terms_room(cuda_node(state)));
 }
 
 } // namespace partial_sums_kernels

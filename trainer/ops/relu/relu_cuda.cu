@@ -37,22 +37,21 @@ template <typename T> struct rectify_grad {
 	}
 };
 
-int run_relu_cuda(void *state, const struct kernel_args *a, struct err *err)
+void run_relu_cuda(void *state, const struct kernel_args *a)
 {
 	const struct node *n = cuda_node(state);
 
 	BY_TYPE(n->in[0]->dtype, T,
-		return cuda_each(n, a, rectify<T>{ cuda_in<T>(a, 0), cuda_out<T>(a, 0) }, { cuda_count(n->in[0]), 0 },
-				 err));
+		cuda_each(n, a, rectify<T>{ cuda_in<T>(a, 0), cuda_out<T>(a, 0) }, { cuda_count(n->in[0]), 0 }));
 }
 
-int run_relu_grad_cuda(void *state, const struct kernel_args *a, struct err *err)
+void run_relu_grad_cuda(void *state, const struct kernel_args *a)
 {
 	const struct node *n = cuda_node(state);
 
 	BY_TYPE(n->in[0]->dtype, T,
-		return cuda_each(n, a, rectify_grad<T>{ cuda_in<T>(a, 0), cuda_in<T>(a, 1), cuda_out<T>(a, 0) },
-				 { cuda_count(n->in[0]), 0 }, err));
+		cuda_each(n, a, rectify_grad<T>{ cuda_in<T>(a, 0), cuda_in<T>(a, 1), cuda_out<T>(a, 0) },
+			  { cuda_count(n->in[0]), 0 }));
 }
 
 } // namespace relu_kernels

@@ -61,11 +61,9 @@ const struct op op_step_guard = {
 /* ---- ref ----
  * The decision of step_guard_math.h. */
 
-static int run_guard_ref(void *state, const struct kernel_args *args, struct err *err)
+static void run_guard_ref(void *state, const struct kernel_args *args)
 {
-	(void)err;
 	step_guard_decide(state, args);
-	return 0;
 }
 
 const struct kernel step_guard_ref = REF_KERNEL(run_guard_ref);

@@ -9,11 +9,9 @@ static int prepare_guard_cpu(const struct kernel_env *env, struct node *n, void 
 	return 0;
 }
 
-static int run_guard_cpu(void *state, const struct kernel_args *args, struct err *err)
+static void run_guard_cpu(void *state, const struct kernel_args *args)
 {
-	(void)err;
 	step_guard_decide(state, args);
-	return 0;
 }
 
 extern const struct kernel step_guard_cpu;

@@ -13,13 +13,12 @@ __global__ void guard_kernel(struct step_guard_attr attr, struct step_guard_numb
 	step_guard_decide_by(&attr, &v, page);
 }
 
-int run_guard_cuda(void *state, const struct kernel_args *a, struct err *err)
+void run_guard_cuda(void *state, const struct kernel_args *a)
 {
 	const struct node *n = cuda_node(state);
 
 	launch(a, dim3(1), 1, guard_kernel, *static_cast<const struct step_guard_attr *>(n->attr),
 	       step_guard_operands(n, a), a->page);
-	return cuda_launched(n, err);
 }
 
 } // namespace step_guard_kernels

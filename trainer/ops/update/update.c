@@ -178,7 +178,8 @@ static double (*const formulas[UPDATE_RULES])(const struct ref_update *u, double
 	[UPDATE_lamb_step] = compute_lamb_step,
 };
 
-static int run_update_ref(void *state, const struct kernel_args *args, struct err *err)
+/* Applies the formula of the rule to every element. */
+static void run_update_ref(void *state, const struct kernel_args *args)
 {
 	const struct node *n = state;
 	const struct update_attr *a = n->attr;
@@ -195,11 +196,10 @@ static int run_update_ref(void *state, const struct kernel_args *args, struct er
 				      .keeps = moments && args->out[1] };
 	const int64_t count = shape_count(&n->in[0]->shape);
 
-	(void)err;
 	if (step[STEP_GUARD_SKIP] != 0) {
 		if (a->rule == UPDATE_lamb_step)
 			memset(out, 0, (size_t)count * sizeof(*out));
-		return 0;
+		return;
 	}
 	for (int64_t i = 0; i < count; i++) {
 		double m[UPDATE_MOMENTS_MAX] = { 0 };
@@ -210,7 +210,6 @@ static int run_update_ref(void *state, const struct kernel_args *args, struct er
 		for (int k = 0; u.keeps && k < moments; k++)
 			((double *)args->out[1 + k])[i] = m[k];
 	}
-	return 0;
 }
 
 const struct kernel update_ref = REF_KERNEL(run_update_ref);

@@ -100,12 +100,11 @@ static void set_update_factors(struct update_state *s, const struct kernel_args 
 	s->nesterov = a->o.nesterov;
 }
 
-static int run_update_cpu(void *state, const struct kernel_args *args, struct err *err)
+static void run_update_cpu(void *state, const struct kernel_args *args)
 {
 	struct update_state s = *(const struct update_state *)state;
 	const double *step = args->in[update_step_index(s.node)];
 
-	(void)err;
 	set_update_operands(&s, args);
 	if (step[STEP_GUARD_SKIP] == 0) {
 		set_update_factors(&s, args, step);
@@ -113,7 +112,6 @@ static int run_update_cpu(void *state, const struct kernel_args *args, struct er
 	} else if (((const struct update_attr *)s.node->attr)->rule == UPDATE_lamb_step) {
 		memset(s.out, 0, (size_t)s.count * sizeof(*s.out));
 	}
-	return 0;
 }
 
 extern const struct kernel update_cpu;

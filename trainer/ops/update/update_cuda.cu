@@ -183,28 +183,32 @@ static struct update_loop<T, Formula> make_update_loop(const struct node *n, con
 
 /* Runs nodes that have one rule. */
 template <template <typename> class Formula>
-static int run_formula(void *const *states, const struct kernel_args *args, int n, struct err *err)
+static void run_formula(void *const *states, const struct kernel_args *args, int n)
 {
 	const struct node *first = cuda_node(states[0]);
 
 	BY_MASTER(first->in[0]->dtype, T, const auto make = make_update_loop<T, Formula<T>>;
-		  return n > 1 ? many_each<update_loop<T, Formula<T>>>(states, args, n, make, err)
-			       : cuda_each(first, args, make(first, args), { cuda_count(first->in[0]), 0 }, err));
+		  n > 1 ? many_each<update_loop<T, Formula<T>>>(states, args, n, make)
+			: cuda_each(first, args, make(first, args), { cuda_count(first->in[0]), 0 }));
 }
 
-int run_rule(enum update_rule rule, void *const *states, const struct kernel_args *args, int n, struct err *err)
+void run_rule(enum update_rule rule, void *const *states, const struct kernel_args *args, int n)
 {
 	switch (rule) {
 	case UPDATE_sgd:
-		return run_formula<sgd_formula>(states, args, n, err);
+		run_formula<sgd_formula>(states, args, n);
+		break;
 	case UPDATE_lars:
-		return run_formula<lars_formula>(states, args, n, err);
+		run_formula<lars_formula>(states, args, n);
+		break;
 	case UPDATE_lamb_step:
-		return run_formula<lamb_step_formula>(states, args, n, err);
+		run_formula<lamb_step_formula>(states, args, n);
+		break;
 	case UPDATE_lamb:
-		return run_formula<lamb_formula>(states, args, n, err);
+		run_formula<lamb_formula>(states, args, n);
+		break;
 	default:
-		return run_formula<adam_formula>(states, args, n, err);
+		run_formula<adam_formula>(states, args, n);
 	}
 }
 
@@ -213,21 +217,18 @@ enum update_rule rule_of(void *state)
 	return static_cast<const struct update_attr *>(cuda_node(state)->attr)->rule;
 }
 
-int run_update_many(void *const *states, const struct kernel_args *args, int n, struct err *err)
+void run_update_many(void *const *states, const struct kernel_args *args, int n)
 {
-	int rc = 0;
-
-	for (int i = 0, end; !rc && i < n; i = end) {
+	for (int i = 0, end; i < n; i = end) {
 		for (end = i + 1; end < n && rule_of(states[end]) == rule_of(states[i]); end++)
 			;
-		rc = run_rule(rule_of(states[i]), states + i, args + i, end - i, err);
+		run_rule(rule_of(states[i]), states + i, args + i, end - i);
 	}
-	return rc;
 }
 
-int run_update_cuda(void *state, const struct kernel_args *args, struct err *err)
+void run_update_cuda(void *state, const struct kernel_args *args)
 {
-	return run_rule(rule_of(state), &state, args, 1, err);
+	run_rule(rule_of(state), &state, args, 1);
 }
 
 } // namespace update_kernels

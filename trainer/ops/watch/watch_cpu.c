@@ -72,14 +72,13 @@ static void add_watch_part(double *sum, const double *part)
 	sum[WATCH_LARGEST] = largest;
 }
 
-static int run_watch_cpu(void *state, const struct kernel_args *args, struct err *err)
+static void run_watch_cpu(void *state, const struct kernel_args *args)
 {
 	struct watch_state s = *(const struct watch_state *)state;
 	double *out = args->out[0];
 
-	(void)err;
 	if (!args->page->watch)
-		return 0;
+		return;
 	s.x = args->in[0];
 	s.before = args->in[1];
 	s.values = args->workspace;
@@ -87,7 +86,6 @@ static int run_watch_cpu(void *state, const struct kernel_args *args, struct err
 	memcpy(out, s.values, WATCH_VALUES * sizeof(*out));
 	for (int i = 1; i < s.parts; i++)
 		add_watch_part(out, s.values + (int64_t)i * WATCH_VALUES);
-	return 0;
 }
 
 struct watch_hold_state {
@@ -120,16 +118,14 @@ static int prepare_watch_hold_cpu(const struct kernel_env *env, struct node *n, 
 	return 0;
 }
 
-static int run_watch_hold_cpu(void *state, const struct kernel_args *args, struct err *err)
+static void run_watch_hold_cpu(void *state, const struct kernel_args *args)
 {
 	struct watch_hold_state s = *(const struct watch_hold_state *)state;
 
-	(void)err;
 	s.from = args->in[0];
 	s.to = args->out[0];
 	if (args->page->watch)
 		cpu_parallel(s.parts, copy_held_part, &s);
-	return 0;
 }
 
 extern const struct kernel watch_cpu, watch_hold_cpu;

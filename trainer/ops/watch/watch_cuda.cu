@@ -102,7 +102,7 @@ int prepare_watch_cuda(const struct kernel_env *, struct node *n, void **ret_sta
 	return 0;
 }
 
-template <typename T> int launch_watch(const struct node *n, const struct kernel_args *a, struct err *err)
+template <typename T> void launch_watch(const struct node *n, const struct kernel_args *a)
 {
 	const int64_t count = cuda_count(n->in[0]);
 	const unsigned wanted = cuda_blocks(count, 4 * BLOCK_THREADS);
@@ -113,14 +113,13 @@ template <typename T> int launch_watch(const struct node *n, const struct kernel
 		launch(a, dim3(blocks), BLOCK_THREADS, watch_part_kernel<T>, cuda_in<T>(a, 0), cuda_in<T>(a, 1), count,
 		       a->page, part);
 	launch(a, dim3(1), BLOCK_THREADS, add_parts, part, (int)blocks, a->page, cuda_out<double>(a, 0));
-	return cuda_launched(n, err);
 }
 
-int run_watch_cuda(void *state, const struct kernel_args *a, struct err *err)
+void run_watch_cuda(void *state, const struct kernel_args *a)
 {
 	const struct node *n = cuda_node(state);
 
-	BY_TYPE(n->in[0]->dtype, T, return launch_watch<T>(n, a, err));
+	BY_TYPE(n->in[0]->dtype, T, launch_watch<T>(n, a));
 }
 
 template <typename T> struct watch_copy {
@@ -137,13 +136,13 @@ template <typename T> struct watch_copy {
 	}
 };
 
-int run_watch_hold_cuda(void *state, const struct kernel_args *a, struct err *err)
+void run_watch_hold_cuda(void *state, const struct kernel_args *a)
 {
 	const struct node *n = cuda_node(state);
 
 	BY_TYPE(n->in[0]->dtype, T,
-		return cuda_each(n, a, watch_copy<T>{ cuda_in<T>(a, 0), cuda_out<T>(a, 0), a->page },
-				 { cuda_count(n->in[0]), 0 }, err));
+		cuda_each(n, a, watch_copy<T>{ cuda_in<T>(a, 0), cuda_out<T>(a, 0), a->page },
+			  { cuda_count(n->in[0]), 0 }));
 }
 
 } // namespace watch_kernels

@@ -138,7 +138,7 @@ static int64_t count_label_rank(const double *row, int64_t k, int label)
 }
 
 /* Per row: lse and loss, then the rank of the label for the counts. */
-static int run_xent_ref(void *state, const struct kernel_args *args, struct err *err)
+static void run_xent_ref(void *state, const struct kernel_args *args)
 {
 	const struct node *node = state;
 	const struct xent_attr *a = node->attr;
@@ -148,7 +148,6 @@ static int run_xent_ref(void *state, const struct kernel_args *args, struct err 
 	double *result = args->out[XENT_OUT_RESULT], *lse = args->out[XENT_OUT_LSE];
 	double *losses = args->out[XENT_OUT_LOSSES];
 
-	(void)err;
 	memset(result, 0, XENT_RESULTS * sizeof(*result));
 	for (int64_t i = 0; i < n; i++) {
 		const double *row = logits + i * k;
@@ -169,10 +168,9 @@ static int run_xent_ref(void *state, const struct kernel_args *args, struct err 
 		result[XENT_TOP5] += xent_hits(row[label], rank, 5);
 		result[XENT_COUNT] += 1;
 	}
-	return 0;
 }
 
-static int run_xent_grad_ref(void *state, const struct kernel_args *args, struct err *err)
+static void run_xent_grad_ref(void *state, const struct kernel_args *args)
 {
 	const struct node *node = state;
 	const struct xent_attr *a = node->attr;
@@ -181,14 +179,12 @@ static int run_xent_grad_ref(void *state, const struct kernel_args *args, struct
 	const int per_row = node->in[1]->shape.ndim;
 	double *dlogits = args->out[0], scale = args->page->inv_count * args->page->loss_scale;
 
-	(void)err;
 	for (int64_t i = 0; i < n * k; i++) {
 		const struct xent_labels l = xent_labels_of(args->in[1], i / k, per_row, args->page->label_weight);
 		double target = a->label_smoothing / (double)k + (1 - a->label_smoothing) * xent_share(l, i % k);
 
 		dlogits[i] = l.first < 0 ? 0 : (exp(logits[i] - lse[i / k]) - target) * scale;
 	}
-	return 0;
 }
 
 const struct kernel xent_ref = REF_KERNEL(run_xent_ref);

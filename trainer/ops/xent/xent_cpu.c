@@ -65,12 +65,11 @@ static int prepare_xent_cpu(const struct kernel_env *env, struct node *n, void *
 }
 
 /* Runs the rows, then sums losses and counts in row order. */
-static int run_xent_cpu(void *state, const struct kernel_args *args, struct err *err)
+static void run_xent_cpu(void *state, const struct kernel_args *args)
 {
 	struct xent_state s = *(const struct xent_state *)state;
 	double *result = args->out[XENT_OUT_RESULT], *losses = args->out[XENT_OUT_LOSSES];
 
-	(void)err;
 	s.logits = args->in[0];
 	s.labels = args->in[1];
 	s.label_weight = args->page->label_weight;
@@ -93,7 +92,6 @@ static int run_xent_cpu(void *state, const struct kernel_args *args, struct err 
 		result[XENT_TOP1] += xent_hits(own, (int64_t)s.row[2 * i + 1], 1);
 		result[XENT_TOP5] += xent_hits(own, (int64_t)s.row[2 * i + 1], 5);
 	}
-	return 0;
 }
 
 static int prepare_xent_grad_cpu(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
@@ -106,11 +104,10 @@ static int prepare_xent_grad_cpu(const struct kernel_env *env, struct node *n, v
 	return rc;
 }
 
-static int run_xent_grad_cpu(void *state, const struct kernel_args *args, struct err *err)
+static void run_xent_grad_cpu(void *state, const struct kernel_args *args)
 {
 	struct xent_state s = *(const struct xent_state *)state;
 
-	(void)err;
 	s.logits = args->in[0];
 	s.labels = args->in[1];
 	s.label_weight = args->page->label_weight;
@@ -118,7 +115,6 @@ static int run_xent_grad_cpu(void *state, const struct kernel_args *args, struct
 	s.dlogits = args->out[0];
 	s.scale = args->page->inv_count * args->page->loss_scale;
 	cpu_parallel(s.parts, s.loop, &s);
-	return 0;
 }
 
 extern const struct kernel xent_cpu, xent_grad_cpu;

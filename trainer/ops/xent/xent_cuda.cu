@@ -114,14 +114,13 @@ int prepare_xent_cuda(const struct kernel_env *, struct node *n, void **ret_stat
 	return 0;
 }
 
-int run_xent_cuda(void *state, const struct kernel_args *a, struct err *err)
+void run_xent_cuda(void *state, const struct kernel_args *a)
 {
 	const struct node *n = cuda_node(state);
 	const int64_t rows = n->in[0]->shape.dim[0];
 	const int k = (int)n->in[0]->shape.dim[1];
 	const double smoothing = static_cast<const struct xent_attr *>(n->attr)->label_smoothing;
 	double *parts = static_cast<double *>(a->workspace);
-	int rc = 0;
 
 	if (rows) {
 		BY_MASTER(n->in[0]->dtype, M,
@@ -131,10 +130,9 @@ int run_xent_cuda(void *state, const struct kernel_args *a, struct err *err)
 					       cuda_out<M>(a, XENT_OUT_LSE), parts }));
 	}
 	if (rows && n->out[XENT_OUT_LOSSES])
-		rc = cuda_each(n, a, loss_copy{ parts, cuda_out<double>(a, XENT_OUT_LOSSES) }, { rows, 0 }, err);
+		cuda_each(n, a, loss_copy{ parts, cuda_out<double>(a, XENT_OUT_LOSSES) }, { rows, 0 });
 	launch(a, dim3(1), BLOCK_THREADS, sum_results, static_cast<const double *>(parts), rows,
 	       cuda_out<double>(a, XENT_OUT_RESULT));
-	return rc ? rc : cuda_launched(n, err);
 }
 
 template <typename M> struct xent_backward {
@@ -164,18 +162,17 @@ template <typename M> struct xent_backward {
 	}
 };
 
-int run_xent_grad_cuda(void *state, const struct kernel_args *a, struct err *err)
+void run_xent_grad_cuda(void *state, const struct kernel_args *a)
 {
 	const struct node *n = cuda_node(state);
 	const struct xent_attr attr = *static_cast<const struct xent_attr *>(n->attr);
 	const int k = (int)n->in[0]->shape.dim[1];
 
 	BY_MASTER(n->in[0]->dtype, M,
-		  return cuda_each(n, a,
-				   xent_backward<M>{ attr, a->page, cuda_in<M>(a, 0), cuda_in<M>(a, 2),
-						     cuda_in<int32_t>(a, 1), cuda_out<M>(a, 0), k,
-						     (int)n->in[1]->shape.ndim },
-				   { cuda_count(n->in[0]), k }, err));
+		  cuda_each(n, a,
+			    xent_backward<M>{ attr, a->page, cuda_in<M>(a, 0), cuda_in<M>(a, 2), cuda_in<int32_t>(a, 1),
+					      cuda_out<M>(a, 0), k, (int)n->in[1]->shape.ndim },
+			    { cuda_count(n->in[0]), k }));
 }
 
 } // namespace xent_kernels

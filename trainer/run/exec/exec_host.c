@@ -357,6 +357,8 @@ static int run_compute_items(struct host_executor *e, const struct host_program 
 		switch_time_kind(e, w, it->kind, it->node);
 		if (!rc)
 			rc = run_timed(own, it, err);
+		if (!rc)
+			rc = backend_take_failure(e->prepared->opts.backend, e->prepared->opts.module, err);
 		if (rc) {
 			err_prefix(err, "%s", it->node->name);
 			fail_host_run(e);

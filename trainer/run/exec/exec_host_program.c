@@ -78,9 +78,9 @@ int host_item_run(struct host_item *it, struct err *err)
 	int rc;
 
 	if (!it->seconds)
-		return it->kernel->run(it->state, &it->args, err);
+		return kernel_run(it->kernel, it->state, &it->args, err);
 	start = clock_mono_s();
-	rc = it->kernel->run(it->state, &it->args, err);
+	rc = kernel_run(it->kernel, it->state, &it->args, err);
 	*it->seconds += clock_mono_s() - start;
 	return rc;
 }

@@ -60,12 +60,15 @@ static int record_mark(struct stream_executor *e, const struct stream_mark *m, s
 static int run_stream_item(const struct stream_executor *e, struct stream_item *it, struct err *err)
 {
 	const bool alone = !it->group || e->watched || e->looks;
+	int rc = 0;
 
 	if (it->node->op->watches && !e->watched)
 		return 0;
 	if (alone)
-		return it->kernel->run(it->state, &it->args, err);
-	return it->leads ? it->kernel->run_many(it->group->states, it->group->args, it->group->n, err) : 0;
+		rc = kernel_run(it->kernel, it->state, &it->args, err);
+	else if (it->leads)
+		it->kernel->run_many(it->group->states, it->group->args, it->group->n);
+	return rc ? rc : backend_take_failure(e->prepared->opts.backend, e->module, err);
 }
 
 static int enqueue_item(struct stream_executor *e, struct stream_item *it, struct err *err)
