@@ -440,16 +440,16 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
 
 /* ---- kernels ---- */
 
-struct kernel_run : work {
+struct launched_kernel : work {
 	struct emulated_launch launch;
 	void *operands;
 
-	explicit kernel_run(const struct emulated_launch *l) : launch(*l), operands(malloc(l->bytes))
+	explicit launched_kernel(const struct emulated_launch *l) : launch(*l), operands(malloc(l->bytes))
 	{
 		memcpy(operands, l->operands, l->bytes);
 		launch.operands = operands;
 	}
-	~kernel_run() override
+	~launched_kernel() override
 	{
 		free(operands);
 	}
@@ -473,7 +473,7 @@ void emulated_enqueue(cudaStream_t stream, const struct emulated_launch *l)
 	if (!fits)
 		keep(cudaErrorInvalidValue);
 	else
-		queue_work(stream, std::make_shared<kernel_run>(l));
+		queue_work(stream, std::make_shared<launched_kernel>(l));
 	if (fake_number("CUDA_LAUNCH_BLOCKING", 0) && !queue_captures())
 		queue_sync_stream(stream);
 }
