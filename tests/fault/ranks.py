@@ -309,7 +309,7 @@ def placed(folder, spaces):
             os.kill(job.ranks[2].pid, number)
         job.ended("placed, %s" % number.name, 2, 8, words)
     job = Placed(folder + "-none", spaces, 0, "--rdzv-timeout", 2)
-    job.ended("placed, rank 0 never comes", 0, 8, ["rank 0 did not answer within 2 s"])
+    job.ended("placed, rank 0 never comes", 0, 8, ["rank 0 did not start within 2 s", "rank 0 did not answer within 2 s"])
     job = Placed(folder + "-first", spaces, 2, "--rdzv-timeout", 2)
     job.ended("placed, rank 2 never comes", 2, 8, ["rank 2 did not start within 2 s"])
 

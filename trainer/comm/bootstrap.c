@@ -15,6 +15,7 @@
 
 #include "tracker/base/clock.h"
 #include "tracker/base/sha256.h"
+#include "tracker/mem/mem.h"
 
 #define MAGIC UINT64_C(0x31306574706b7264)
 #define MESSAGE_BYTES_MAX ((size_t)16 << 20)
@@ -227,15 +228,23 @@ static int read_pending_hello(struct bootstrap *x, struct pending_member *s, str
 	return rc ? admit_pending(x, s, err) : 0;
 }
 
+/* A member of this machine, which another program should have started. */
+static int fail_absent_process(const struct bootstrap *x, int number, struct err *err)
+{
+	const char *origin = x->o.origin;
+
+	return err_set(err, ERR_PEER, "%s %d did not start within %.0f s%s%s%s", x->o.what, number, x->o.wait_s,
+		       origin ? ", but " : "", origin ? origin : "",
+		       origin ? ": start it, or unset these variables" : "");
+}
+
 static int fail_missing_member(const struct bootstrap *x, struct err *err)
 {
 	const int missing = x->o.first + first_missing_member(x);
 	char hint[160] = "";
 
 	if (x->o.job)
-		return err_set(err, ERR_PEER, "%s %d did not start within %.0f s%s%s%s", x->o.what, missing, x->o.wait_s,
-			       x->o.origin ? ", but " : "", x->o.origin ? x->o.origin : "",
-			       x->o.origin ? ": start it, or unset these variables" : "");
+		return fail_absent_process(x, missing, err);
 	if (x->other_version)
 		snprintf(hint, sizeof(hint),
 			 "; another dptrain connected (protocol version %u, this one %u): start the same version on "
@@ -316,18 +325,14 @@ static void refuse_members(struct bootstrap *x, const struct err *why)
  * those that connect a little later receive the reason too. */
 static int gather_members(struct bootstrap *x, struct err *err)
 {
-	struct pollfd *p = calloc((size_t)x->o.count + PENDING_MAX + 1, sizeof(*p));
+	struct pollfd *p = mem_array((size_t)x->o.count + PENDING_MAX + 1, sizeof(*p));
 	double until_s = clock_mono_s() + (has_failed(x) ? fmin(x->o.wait_s, LINGER_S) : x->o.wait_s);
 	double notice_s = x->o.waits ? clock_mono_s() + NOTICE_S : INFINITY;
 	struct err why = ERR_INIT;
 
 	if (has_failed(x))
 		why = *x->o.failure;
-	x->pending = calloc(PENDING_MAX, sizeof(*x->pending));
-	if (!p || !x->pending) {
-		free(p);
-		return err_set(err, ERR_NOMEM, "out of memory: start of the %ss", x->o.what);
-	}
+	x->pending = mem_array(PENDING_MAX, sizeof(*x->pending));
 	for (int i = 0; i < PENDING_MAX; i++)
 		x->pending[i].fd = -1;
 	while (first_missing_member(x) < x->o.count) {
@@ -441,9 +446,11 @@ static int connect_to_host(struct bootstrap *x, struct err *err)
 		rc = connect_once(x, until_s, &fd, &last);
 		if (rc != ERR_PEER)
 			break;
+		if (clock_mono_s() + RETRY_S >= until_s && x->o.job)
+			return fail_absent_process(x, x->o.first, err);
 		if (clock_mono_s() + RETRY_S >= until_s)
-			return err_set(err, ERR_PEER, "%s %d did not answer within %.0f s: %.300s%s", x->o.what,
-				       x->o.first, x->o.wait_s, last.text, x->o.job ? "" : "; is that its address?");
+			return err_set(err, ERR_PEER, "%s 0 did not answer within %.0f s: %.300s; is that its address?",
+				       x->o.what, x->o.wait_s, last.text);
 		clock_sleep_s(RETRY_S);
 	}
 	if (rc)
@@ -458,21 +465,16 @@ static int connect_to_host(struct bootstrap *x, struct err *err)
 
 int bootstrap_open(struct bootstrap **ret, const struct bootstrap_opts *o, struct err *err)
 {
-	struct bootstrap *x = calloc(1, sizeof(*x));
-	int rc = 0;
+	struct bootstrap *x = mem_zalloc(sizeof(*x));
+	int rc;
 
-	if (x) {
-		*x = (struct bootstrap){ .o = *o, .self = o->self, .listener = o->job ? -1 : o->listener };
-		snprintf(x->key, sizeof(x->key), "%s", o->key);
-		x->fd = malloc((size_t)o->count * sizeof(*x->fd));
-		x->at = calloc((size_t)o->count + 1, sizeof(*x->at));
-	}
-	if (!x || !x->fd || !x->at)
-		rc = err_set(err, ERR_NOMEM, "out of memory: start of the %ss", o->what);
-	for (int i = 0; !rc && i < o->count; i++)
+	*x = (struct bootstrap){ .o = *o, .self = o->self, .listener = o->job ? -1 : o->listener };
+	snprintf(x->key, sizeof(x->key), "%s", o->key);
+	x->fd = mem_array((size_t)o->count, sizeof(*x->fd));
+	x->at = mem_array((size_t)o->count + 1, sizeof(*x->at));
+	for (int i = 0; i < o->count; i++)
 		x->fd[i] = ABSENT;
-	if (!rc)
-		rc = is_host(x) ? listen_and_gather(x, err) : connect_to_host(x, err);
+	rc = is_host(x) ? listen_and_gather(x, err) : connect_to_host(x, err);
 	if (rc) {
 		bootstrap_close(x);
 		return rc;
@@ -531,21 +533,20 @@ static int read_member_message(struct bootstrap *x, int i, size_t *used, double 
 {
 	char reason[sizeof(err->text)] = "";
 	struct err lost = ERR_INIT;
-	unsigned char *more;
 	struct message_frame f;
 
 	if (tcp_recv(x->fd[i], &f, sizeof(f), until_s, &lost))
-		return err_set(err, ERR_PEER, "%s %d is lost: %s", x->o.what, i, lost.text);
+		return err_set(err, ERR_PEER, "%s %d is lost: %s", x->o.what, x->o.first + i, lost.text);
 	if (f.code) {
 		tcp_recv(x->fd[i], reason, f.bytes < sizeof(reason) ? f.bytes : sizeof(reason) - 1, until_s, &lost);
-		return err_set(err, ERR_PEER, "%s %d could not start: %.400s", x->o.what, i, reason);
+		return err_set(err, ERR_PEER, "%s %d could not start: %.400s", x->o.what, x->o.first + i, reason);
 	}
-	more = f.bytes <= MESSAGE_BYTES_MAX ? realloc(x->gathered, *used + f.bytes + 1) : NULL;
-	if (!more)
-		return err_set(err, ERR_NOMEM, "out of memory: %u bytes of %s %d", f.bytes, x->o.what, i);
-	x->gathered = more;
+	if (f.bytes > MESSAGE_BYTES_MAX)
+		return err_set(err, ERR_LIMIT, "%s %d sends %u bytes: expected at most %zu", x->o.what, i, f.bytes,
+			       MESSAGE_BYTES_MAX);
+	x->gathered = mem_realloc(x->gathered, *used + f.bytes + 1);
 	if (tcp_recv(x->fd[i], x->gathered + *used, f.bytes, until_s, &lost))
-		return err_set(err, ERR_PEER, "%s %d is lost: %s", x->o.what, i, lost.text);
+		return err_set(err, ERR_PEER, "%s %d is lost: %s", x->o.what, x->o.first + i, lost.text);
 	*used += f.bytes;
 	return 0;
 }
@@ -555,12 +556,10 @@ static int run_host_round(struct bootstrap *x, const void *own, size_t n, struct
 {
 	double until_s = clock_mono_s() + x->o.wait_s;
 	size_t table = ((size_t)x->o.count + 1) * sizeof(*x->at), used = n;
-	unsigned char *more = realloc(x->gathered, n + 1);
 	struct message_frame f;
+	unsigned char *all;
 
-	if (!more)
-		return err_set(err, ERR_NOMEM, "out of memory: %zu bytes for the other %ss", n, x->o.what);
-	x->gathered = more;
+	x->gathered = mem_realloc(x->gathered, n + 1);
 	memcpy(x->gathered, own, n);
 	x->at[0] = 0;
 	for (int i = 1; i < x->o.count; i++) {
@@ -571,27 +570,24 @@ static int run_host_round(struct bootstrap *x, const void *own, size_t n, struct
 		x->at[i + 1] = used;
 	}
 	x->at[1] = n;
-	more = malloc(table + used);
-	if (!more || table + used > UINT32_MAX) {
-		free(more);
-		return err_set(err, ERR_NOMEM, "out of memory: %zu bytes for the other %ss", used, x->o.what);
-	}
-	memcpy(more, x->at, table);
-	memcpy(more + table, x->gathered, used);
+	if (table + used > UINT32_MAX)
+		return err_set(err, ERR_LIMIT, "%zu bytes for the other %ss: expected less than 4 GiB", used, x->o.what);
+	all = mem_alloc(table + used);
+	memcpy(all, x->at, table);
+	memcpy(all + table, x->gathered, used);
 	f = (struct message_frame){ .bytes = (uint32_t)(table + used) };
-	send_to_members(x, &f, more);
-	free(more);
+	send_to_members(x, &f, all);
+	free(all);
 	return 0;
 }
 
 static int read_round_answer(struct bootstrap *x, uint32_t bytes, double until_s, struct err *err)
 {
-	size_t table = ((size_t)x->o.count + 1) * sizeof(*x->at);
-	unsigned char *more = bytes >= table ? realloc(x->gathered, bytes - table + 1) : NULL;
+	const size_t table = ((size_t)x->o.count + 1) * sizeof(*x->at);
 
-	if (!more)
-		return err_set(err, ERR_NOMEM, "out of memory: %u bytes of the other %ss", bytes, x->o.what);
-	x->gathered = more;
+	if (bytes < table)
+		return err_set(err, ERR_CORRUPT, "%s 0 sent damaged data", x->o.what);
+	x->gathered = mem_realloc(x->gathered, bytes - table + 1);
 	if (tcp_recv(x->fd[0], x->at, table, until_s, err) ||
 	    tcp_recv(x->fd[0], x->gathered, bytes - table, until_s, err))
 		return err_prefix(err, "%s 0 is lost", x->o.what);
@@ -661,17 +657,15 @@ const void *bootstrap_said(const struct bootstrap *x, int member, size_t *ret_n)
 	return x->gathered + x->at[member];
 }
 
-/* Member 0's answer is a frame, as in a round; behind it are the descriptors. */
+/* Begins with a round, in which the last member too may report that it cannot take part. */
 int bootstrap_share_fds(struct bootstrap *x, int *fd, int n, struct err *err)
 {
-	const struct message_frame f = { 0 };
-	int rc;
+	int rc = bootstrap_round(x, "", 1, NULL, err);
 
-	if (!is_host(x)) {
-		rc = read_answer(x, &(struct message_frame){ 0 }, err);
-		return rc ? rc : local_socket_take(x->fd[0], fd, n, err);
-	}
-	send_to_members(x, &f, NULL);
+	if (rc)
+		return rc;
+	if (!is_host(x))
+		return local_socket_take(x->fd[0], fd, n, err);
 	for (int i = 1; i < x->o.count; i++)
 		local_socket_pass(x->fd[i], fd, n);
 	return 0;
