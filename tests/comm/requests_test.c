@@ -89,7 +89,7 @@ static void begin(struct waiting *w, const struct link_module *module, bool rest
 	assert_int_equal(comm_shm_make(&fd, 1, &err), 0);
 	assert_int_equal(comm_shm_open(&w->m.local, &(struct comm_shm_opts){ .fd = fd, .world = 1 }, &err), 0);
 	close(fd);
-	assert_int_equal(requests_take_memory(&w->m, 4, &err), 0);
+	requests_take_memory(&w->m, 4);
 }
 
 static void end(struct waiting *w)

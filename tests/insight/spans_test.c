@@ -31,9 +31,8 @@ static size_t loads(struct trace *t, double to_s)
 
 static int set_up(void **state)
 {
-	struct err err = ERR_INIT;
-
-	return trace_new((struct trace **)state, FIRST, LAST, &err);
+	*state = trace_new(FIRST, LAST);
+	return 0;
 }
 
 static int tear_down(void **state)

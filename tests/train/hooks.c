@@ -209,7 +209,7 @@ static double least_seconds(const struct node *n)
 	return pace && n->op->flops ? n->op->flops(n) / strtod(pace, NULL) : 0;
 }
 
-static int hook_item(struct host_item *it, struct graph *g, int rank)
+static void hook_item(struct host_item *it, struct graph *g, int rank)
 {
 	const struct hooked_node h = { .kernel = *it->kernel,
 				       .own = it->kernel,
@@ -221,26 +221,20 @@ static int hook_item(struct host_item *it, struct graph *g, int rank)
 	struct hooked_node *kept;
 
 	if (h.least_s <= 0 && !h.spoilt && !h.spins)
-		return 0;
+		return;
 	kept = arena_array(g->arena, 1, sizeof(*kept));
-	if (!kept)
-		return ERR_NOMEM;
 	*kept = h;
 	kept->kernel.communicate = run_hooked_node;
 	it->kernel = &kept->kernel;
 	it->state = kept;
-	return 0;
 }
 
-WRAPPED(int, host_program_fill, struct host_program *ep, const struct program *p, const struct host_places *at,
-	struct err *err)
+WRAPPED(void, host_program_fill, struct host_program *ep, const struct program *p, const struct host_places *at)
 {
-	int rc = __real_host_program_fill(ep, p, at, err);
-
+	__real_host_program_fill(ep, p, at);
 	for (int s = 0; s < STREAM_COUNT; s++)
-		for (int i = 0; !rc && i < ep->n[s]; i++)
-			rc = hook_item(&ep->items[s][i], p->graph, at->prepared->opts.sharing.rank);
-	return rc;
+		for (int i = 0; i < ep->n[s]; i++)
+			hook_item(&ep->items[s][i], p->graph, at->prepared->opts.sharing.rank);
 }
 
 /* The loop that measures the clock. */

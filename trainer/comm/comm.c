@@ -8,6 +8,7 @@
 
 #include "tracker/base/clock.h"
 #include "tracker/base/round.h"
+#include "tracker/mem/mem.h"
 
 /* ---- one rank: every collective is complete before it starts ---- */
 
@@ -73,9 +74,8 @@ static int self_alloc(struct comm *c, size_t bytes, void **ret, struct err *err)
 static int self_split(struct comm *c, int color, struct comm **ret, struct err *err)
 {
 	(void)c;
-	if (color >= 0)
-		return comm_self_open(ret, err);
-	*ret = NULL;
+	(void)err;
+	*ret = color >= 0 ? comm_self_new() : NULL;
 	return 0;
 }
 
@@ -123,15 +123,12 @@ static const struct comm_ops self_ops = {
 	.close = self_close,
 };
 
-int comm_self_open(struct comm **ret, struct err *err)
+struct comm *comm_self_new(void)
 {
-	struct self *s = calloc(1, sizeof(*s));
+	struct self *s = mem_zalloc(sizeof(*s));
 
-	if (!s)
-		return err_nomem(err, "communicator");
 	s->comm = (struct comm){ .ops = &self_ops, .rank = 0, .world = 1 };
-	*ret = &s->comm;
-	return 0;
+	return &s->comm;
 }
 
 /* ---- a communicator around another one ---- */
@@ -250,8 +247,8 @@ static int wrap_split(struct comm *c, int color, struct comm **ret, struct err *
 	int rc = w->inner->ops->split(w->inner, color, &part, err);
 
 	if (!rc)
-		*ret = NULL;
-	return rc || !part ? rc : w->ops->split(w, part, ret, err);
+		*ret = part ? w->ops->split(w, part) : NULL;
+	return rc;
 }
 
 static int wrap_check(struct comm *c, struct err *err)
@@ -302,15 +299,10 @@ static const struct comm_ops wrap_ops = {
 	.close = wrap_close,
 };
 
-struct comm_wrap *comm_wrap_new(size_t bytes, struct comm *c, const struct comm_wrap_ops *ops, struct err *err)
+struct comm_wrap *comm_wrap_new(size_t bytes, struct comm *c, const struct comm_wrap_ops *ops)
 {
-	struct comm_wrap *w = calloc(1, bytes);
+	struct comm_wrap *w = mem_zalloc(bytes);
 
-	if (!w) {
-		c->ops->close(c);
-		err_nomem(err, "communicator");
-		return NULL;
-	}
 	*w = (struct comm_wrap){ .comm = { .ops = &wrap_ops, .rank = c->rank, .world = c->world, .terms = c->terms,
 					   .sent = c->sent, .sent_nodes = c->sent_nodes },
 				 .inner = c,
@@ -357,19 +349,16 @@ static int run_delayed(struct comm_wrap *w, const struct comm_call *call, struct
 	return rc ? rc : delay_call((struct emulated_comm *)w, fmax((double)(w->comm.sent - before), received), err);
 }
 
-static int split_delayed(struct comm_wrap *w, struct comm *part, struct comm **ret, struct err *err)
+static struct comm *split_delayed(struct comm_wrap *w, struct comm *part)
 {
-	return comm_emulate_link(ret, part, &((struct emulated_comm *)w)->link, err);
+	return comm_emulate_link(part, &((struct emulated_comm *)w)->link);
 }
 
-int comm_emulate_link(struct comm **ret, struct comm *c, const struct comm_slow_link *link, struct err *err)
+struct comm *comm_emulate_link(struct comm *c, const struct comm_slow_link *link)
 {
 	static const struct comm_wrap_ops ops = { run_delayed, split_delayed };
-	struct emulated_comm *h = (struct emulated_comm *)comm_wrap_new(sizeof(*h), c, &ops, err);
+	struct emulated_comm *h = (struct emulated_comm *)comm_wrap_new(sizeof(*h), c, &ops);
 
-	if (!h)
-		return ERR_NOMEM;
 	h->link = *link;
-	*ret = &h->wrap.comm;
-	return 0;
+	return &h->wrap.comm;
 }

@@ -64,7 +64,7 @@ struct comm { /* first member of each transport's own struct */
 	int64_t sent_nodes; /* the part sent to other machines */
 };
 
-int comm_self_open(struct comm **ret, struct err *err); /* world 1 */
+struct comm *comm_self_new(void); /* world 1 */
 
 /* Makes the memory of one communicator of that many ranks, which inherit the descriptor or receive it (bootstrap.h).
  * The memory has no name and ends with its last process. The caller closes *ret_fd once the ranks have opened it. */
@@ -85,9 +85,9 @@ struct comm_slow_link {
 	double bytes_per_s; /* limit for bytes that leave or reach a rank; 0: none */
 };
 
-/* *ret calls c and then waits for the latency and the bytes of the call, as a slower link would; so do communicators
- * split from *ret. *ret owns c; c is closed when memory runs out. */
-int comm_emulate_link(struct comm **ret, struct comm *c, const struct comm_slow_link *link, struct err *err);
+/* Returns a communicator that calls c and then waits for the latency and the bytes of the call, as a slower link would;
+ * so do those split from it. It owns c. */
+struct comm *comm_emulate_link(struct comm *c, const struct comm_slow_link *link);
 
 /* ---- communicators around another one: all calls pass through one function ---- */
 
@@ -108,8 +108,8 @@ struct comm_wrap; /* first member of each wrapper's own struct */
 struct comm_wrap_ops {
 	/* Makes the call by comm_wrap_run, and does something before and after it. Returns the call's result. */
 	int (*around)(struct comm_wrap *w, const struct comm_call *call, struct err *err);
-	/* Wraps a part that was split from inner; owns it in any case. */
-	int (*split)(struct comm_wrap *w, struct comm *part, struct comm **ret, struct err *err);
+	/* Wraps a part that was split from inner, and owns it. */
+	struct comm *(*split)(struct comm_wrap *w, struct comm *part);
 };
 
 struct comm_wrap {
@@ -118,9 +118,8 @@ struct comm_wrap {
 	const struct comm_wrap_ops *ops;
 };
 
-/* Allocates a wrapper of that many bytes around c, which it owns; the rest is zeroed. NULL: out of memory (err is set,
- * c is closed). */
-struct comm_wrap *comm_wrap_new(size_t bytes, struct comm *c, const struct comm_wrap_ops *ops, struct err *err);
+/* Makes a wrapper of that many bytes around c, which it owns; the rest is zeroed. */
+struct comm_wrap *comm_wrap_new(size_t bytes, struct comm *c, const struct comm_wrap_ops *ops);
 /* Returns c as a wrapper with these ops; NULL: it is another communicator. */
 struct comm_wrap *comm_wrap_of(struct comm *c, const struct comm_wrap_ops *ops);
 int comm_wrap_run(struct comm_wrap *w, const struct comm_call *call, struct err *err);

@@ -7,6 +7,7 @@
 
 #include "tracker/base/clock.h"
 #include "tracker/base/thread.h"
+#include "tracker/mem/mem.h"
 
 struct recorded_comm {
 	struct comm_wrap wrap;
@@ -43,27 +44,24 @@ static int run_recorded(struct comm_wrap *w, const struct comm_call *call, struc
 	return rc;
 }
 
-static int split_recorded(struct comm_wrap *w, struct comm *part, struct comm **ret, struct err *err)
+static struct comm *split_recorded(struct comm_wrap *w, struct comm *part)
 {
 	struct recorded_comm *r = (struct recorded_comm *)w;
 	char group[16];
 
 	snprintf(group, sizeof(group), "%d ranks", part->world);
-	return flight_comm(ret, part, r->flight, part->world == w->comm.world ? r->group : group, err);
+	return flight_comm(part, r->flight, part->world == w->comm.world ? r->group : group);
 }
 
 static const struct comm_wrap_ops recorded_ops = { run_recorded, split_recorded };
 
-int flight_comm(struct comm **ret, struct comm *c, struct flight *f, const char *group, struct err *err)
+struct comm *flight_comm(struct comm *c, struct flight *f, const char *group)
 {
-	struct recorded_comm *r = (struct recorded_comm *)comm_wrap_new(sizeof(*r), c, &recorded_ops, err);
+	struct recorded_comm *r = (struct recorded_comm *)comm_wrap_new(sizeof(*r), c, &recorded_ops);
 
-	if (!r)
-		return ERR_NOMEM;
 	r->flight = f;
 	snprintf(r->group, sizeof(r->group), "%s", group);
-	*ret = &r->wrap.comm;
-	return 0;
+	return &r->wrap.comm;
 }
 
 void flight_node(struct comm *c, const char *node)
@@ -128,11 +126,9 @@ static void *run_pulse(void *arg)
 
 int flight_pulse_start(struct flight_pulse **ret, struct flight *f, struct err *err)
 {
-	struct flight_pulse *p = calloc(1, sizeof(*p));
+	struct flight_pulse *p = mem_zalloc(sizeof(*p));
 	int rc;
 
-	if (!p)
-		return err_nomem(err, "heartbeat");
 	p->flight = f;
 	pthread_mutex_init(&p->lock, NULL);
 	cond_init(&p->wake);

@@ -27,9 +27,9 @@ struct flight {			/* zeroed before use */
 	struct flight_entry entry[FLIGHT_ENTRIES];
 };
 
-/* Wraps c and records the calls of *ret and of all communicators split from it. *ret owns c; c is closed on failure.
- * Any number of threads, one for each communicator. f is borrowed. */
-int flight_comm(struct comm **ret, struct comm *c, struct flight *f, const char *group, struct err *err);
+/* Wraps c, which the result owns, and records its calls and those of all communicators split from it. Any number of
+ * threads, one for each communicator. f is borrowed. */
+struct comm *flight_comm(struct comm *c, struct flight *f, const char *group);
 
 /* Sets the node that the next collectives of c belong to, until the next call; NULL: none. Does nothing where c is not
  * a communicator of flight_comm. node is borrowed. */

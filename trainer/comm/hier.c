@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/mem/mem.h"
 #include "trainer/comm/hier_base.h"
 
 /* ---- copies ----
@@ -173,9 +174,7 @@ static int exchange_group_addresses(struct group_split *s, struct err *err)
 	const void *own = s->x ? s->x->link->module->address(s->x->link, &n) : NULL;
 	int rc, members = 0;
 
-	s->addresses = calloc((size_t)all->comm.world, s->address_bytes + 1);
-	if (!s->addresses)
-		return err_nomem(err, "addresses");
+	s->addresses = mem_array((size_t)all->comm.world, s->address_bytes + 1);
 	if (n)
 		memcpy(s->addresses + (size_t)all->comm.rank * s->address_bytes, own, n);
 	rc = hier_all_gather(&s->all->comm, s->addresses, (int64_t)s->address_bytes, err);
@@ -247,9 +246,9 @@ static int hier_split(struct comm *c, int color, struct comm **ret, struct err *
 	struct group_split s = { .all = hier_of(c) };
 	int rc;
 
-	s.ticket = calloc((size_t)c->world, sizeof(*s.ticket));
-	s.said = calloc((size_t)c->world, sizeof(*s.said));
-	rc = s.ticket && s.said ? run_group_split(&s, color, err) : err_nomem(err, "communicator of a group");
+	s.ticket = mem_array((size_t)c->world, sizeof(*s.ticket));
+	s.said = mem_array((size_t)c->world, sizeof(*s.said));
+	rc = run_group_split(&s, color, err);
 	free(s.ticket);
 	free(s.said);
 	free(s.addresses);
@@ -326,11 +325,9 @@ static int send_address(const struct hier_comm *x, const struct comm_hier_opts *
 {
 	size_t n = 0;
 	const void *address = x ? x->link->module->address(x->link, &n) : NULL;
-	struct rank_address_header *s = calloc(1, sizeof(*s) + n);
+	struct rank_address_header *s = mem_zalloc(sizeof(*s) + n);
 	int rc;
 
-	if (!s)
-		return err_nomem(err, "addresses");
 	memcpy(s->node, o->node, strnlen(o->node, sizeof(s->node) - 1));
 	memcpy(s->link, o->link->name, strnlen(o->link->name, sizeof(s->link) - 1));
 	if (n)
@@ -373,7 +370,7 @@ int comm_hier_open(struct comm **ret, const struct comm_hier_opts *o, struct err
 {
 	struct link_opts lo = { .rank = bootstrap_self(o->bootstrap), .world = bootstrap_count(o->bootstrap),
 				.sockets = o->sockets };
-	struct hier_said *said = calloc((size_t)lo.world, sizeof(*said));
+	struct hier_said *said = mem_array((size_t)lo.world, sizeof(*said));
 	struct err failure = ERR_INIT;
 	struct hier_comm *x = NULL;
 	char interface[HIER_INTERFACE_BYTES];
@@ -381,9 +378,7 @@ int comm_hier_open(struct comm **ret, const struct comm_hier_opts *o, struct err
 
 	bootstrap_interface(o->bootstrap, interface, sizeof(interface));
 	lo.interface = interface;
-	if (!said)
-		err_set(&failure, ERR_NOMEM, "out of memory: %d ranks", lo.world);
-	hier_begin_life(&x, o->local, o->link, &lo, failure.code ? &(struct err)ERR_INIT : &failure);
+	hier_begin_life(&x, o->local, o->link, &lo, &failure);
 	rc = send_address(x, o, &failure, err);
 	if (!rc)
 		rc = read_addresses(said, o->bootstrap, err);

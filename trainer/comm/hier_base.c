@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hier_base.c: see hier_base.h. */
 #include "tracker/base/round.h"
+#include "tracker/mem/mem.h"
 #include "trainer/comm/hier_base.h"
 
 #include <stdio.h>
@@ -11,13 +12,9 @@
 int hier_begin_life(struct hier_comm **ret, struct comm *local, const struct link_module *link,
 		    const struct link_opts *lo, struct err *err)
 {
-	struct hier_comm *x = calloc(1, sizeof(*x));
+	struct hier_comm *x = mem_zalloc(sizeof(*x));
 	int rc;
 
-	if (!x) {
-		local->ops->close(local);
-		return err_nomem(err, "communicator");
-	}
 	x->comm = (struct comm){ .rank = lo->rank, .world = lo->world, .terms = true };
 	x->local = local;
 	x->sockets = lo->sockets;
@@ -71,12 +68,10 @@ static int find_rank_places(struct hier_comm *x, const struct hier_said *said, s
 {
 	int world = x->comm.world;
 
-	x->place = calloc((size_t)world, sizeof(*x->place));
-	x->size = calloc((size_t)world, sizeof(*x->size));
-	x->rank = calloc((size_t)world, sizeof(*x->rank));
-	x->number = calloc((size_t)world, sizeof(*x->number));
-	if (!x->place || !x->size || !x->rank || !x->number)
-		return err_set(err, ERR_NOMEM, "out of memory: %d ranks", world);
+	x->place = mem_array((size_t)world, sizeof(*x->place));
+	x->size = mem_array((size_t)world, sizeof(*x->size));
+	x->rank = mem_array((size_t)world, sizeof(*x->rank));
+	x->number = mem_array((size_t)world, sizeof(*x->number));
 	for (int r = 0; r < world; r++) {
 		int like = 0, b;
 
@@ -84,9 +79,7 @@ static int find_rank_places(struct hier_comm *x, const struct hier_said *said, s
 			like++;
 		b = like == r ? x->n_nodes++ : x->place[like].node;
 		if (like == r)
-			x->rank[b] = calloc((size_t)world, sizeof(*x->rank[b]));
-		if (!x->rank[b])
-			return err_set(err, ERR_NOMEM, "out of memory: %d ranks", world);
+			x->rank[b] = mem_array((size_t)world, sizeof(*x->rank[b]));
 		x->place[r] = (struct hier_place){ b, x->size[b] };
 		x->number[r] = said[r].number;
 		x->rank[b][x->size[b]++] = r;
@@ -112,25 +105,22 @@ static void progress_link(void *user)
 	l->module->progress(l);
 }
 
-static int allocate_hier_memory(struct hier_comm *x, struct err *err)
+static void allocate_hier_memory(struct hier_comm *x)
 {
 	size_t world = (size_t)x->comm.world, nodes = (size_t)x->n_nodes;
 
-	x->piece = calloc(world, sizeof(*x->piece));
-	x->from = calloc(nodes, sizeof(*x->from));
-	x->roots = calloc(HIER_AHEAD * nodes, sizeof(*x->roots));
-	x->shown = calloc(world, sizeof(*x->shown));
-	x->run = calloc(world, sizeof(*x->run));
-	x->run_node = calloc(world, sizeof(*x->run_node));
-	x->scratch = malloc(HIER_AHEAD * nodes * HIER_PART_BYTES);
+	x->piece = mem_array(world, sizeof(*x->piece));
+	x->from = mem_array(nodes, sizeof(*x->from));
+	x->roots = mem_array(HIER_AHEAD * nodes, sizeof(*x->roots));
+	x->shown = mem_array(world, sizeof(*x->shown));
+	x->run = mem_array(world, sizeof(*x->run));
+	x->run_node = mem_array(world, sizeof(*x->run_node));
+	x->scratch = mem_alloc(HIER_AHEAD * nodes * HIER_PART_BYTES);
 	x->messages.link = x->link;
 	x->messages.local = x->local;
 	shm_while_waiting(x->local, progress_link, x->link);
 	x->messages.number = x->number;
-	if (x->piece && x->from && x->scratch && x->roots && x->shown && x->run && x->run_node)
-		return requests_take_memory(&x->messages,
-					    HIER_AHEAD * x->comm.world + (4 * HIER_AHEAD + 2) * x->n_nodes, err);
-	return err_set(err, ERR_NOMEM, "out of memory: communicator between %d machines", x->n_nodes);
+	requests_take_memory(&x->messages, HIER_AHEAD * x->comm.world + (4 * HIER_AHEAD + 2) * x->n_nodes);
 }
 
 /* Finds the runs of adjacent ranks on one machine. */
@@ -151,10 +141,10 @@ int hier_set_up(struct hier_comm *x, const struct hier_said *said, struct err *e
 {
 	int rc = find_rank_places(x, said, err);
 
-	if (!rc)
-		rc = allocate_hier_memory(x, err);
-	if (!rc)
-		find_rank_runs(x);
+	if (rc)
+		return rc;
+	allocate_hier_memory(x);
+	find_rank_runs(x);
 	for (int r = 0; !rc && r < x->comm.world; r++)
 		if (x->place[r].node != x->node)
 			rc = x->link->module->connect(x->link, r, said[r].address, said[r].bytes, err);

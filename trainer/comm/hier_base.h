@@ -35,7 +35,7 @@ struct requests {
 };
 
 /* room: most messages in progress at once. */
-int requests_take_memory(struct requests *m, int room, struct err *err);
+void requests_take_memory(struct requests *m, int room);
 
 struct message_opts {
 	int peer;

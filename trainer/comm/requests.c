@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "tracker/base/clock.h"
+#include "tracker/mem/mem.h"
 
 #define SPINS 200
 #define NAP_S 0.05
@@ -22,11 +23,10 @@ struct message {
 	size_t due;
 };
 
-int requests_take_memory(struct requests *m, int room, struct err *err)
+void requests_take_memory(struct requests *m, int room)
 {
-	m->list = calloc((size_t)room, sizeof(*m->list));
+	m->list = mem_array((size_t)room, sizeof(*m->list));
 	m->room = room;
-	return m->list ? 0 : err_set(err, ERR_NOMEM, "out of memory: %d messages", room);
 }
 
 int requests_begin(struct requests *m, const struct message_opts *o, struct err *err)

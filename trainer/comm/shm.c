@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "trainer/comm/shm.h"
+#include "tracker/mem/mem.h"
 #include "trainer/comm/shm_area.h"
 
 static int all_gather_staged(struct shm_area *a, unsigned char *data, size_t bytes_each, struct err *err)
@@ -168,12 +169,10 @@ static const struct comm_ops shm_ops;
 
 static int shm_split(struct comm *c, int color, struct comm **ret, struct err *err)
 {
-	struct shm *s = calloc(1, sizeof(*s));
+	struct shm *s = mem_zalloc(sizeof(*s));
 	bool in = false;
 	int rc;
 
-	if (!s)
-		return err_nomem(err, "communicator of a group");
 	rc = shm_area_split(&s->area, shm_area_of(c), color, &in, err);
 	s->comm = (struct comm){ .ops = &shm_ops, .rank = s->area.rank, .world = s->area.world, .terms = true };
 	if (rc || !in)
@@ -222,11 +221,9 @@ static const struct comm_ops shm_ops = {
 
 int comm_shm_open(struct comm **ret, const struct comm_shm_opts *o, struct err *err)
 {
-	struct shm *s = calloc(1, sizeof(*s));
+	struct shm *s = mem_zalloc(sizeof(*s));
 	int rc;
 
-	if (!s)
-		return err_nomem(err, "communicator");
 	s->comm = (struct comm){ .ops = &shm_ops, .rank = o->rank, .world = o->world, .terms = true };
 	rc = shm_area_open(&s->area, o, err);
 	if (rc) {

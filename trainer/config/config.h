@@ -167,8 +167,8 @@ struct config_item {
 };
 
 /* Calls fn for each flag of the command in the order of flags.def. Values that were neither given nor derived are "";
- * addresses lack user and password. ERR_NOMEM if it stopped early. */
-int config_each(const struct run_config *cfg, void (*fn)(void *user, const struct config_item *item), void *user);
+ * addresses lack user and password. */
+void config_each(const struct run_config *cfg, void (*fn)(void *user, const struct config_item *item), void *user);
 
 /* Text for stdout. config_print writes a table (or, with json set, an object that --config reads back). */
 struct config_print_opts {

@@ -322,8 +322,6 @@ static int store_text(struct run_config *cfg, const struct flag *f, const char *
 	if (strlen(text) > FLAG_TEXT_MAX)
 		return err_set(err, ERR_USAGE, "%s: longer than %d bytes", label, FLAG_TEXT_MAX);
 	copy = arena_strdup(cfg->arena, text);
-	if (!copy)
-		return err_nomem(err, NULL);
 	*(const char **)flag_storage(cfg, f) = copy;
 	return 0;
 }

@@ -119,7 +119,7 @@ static int set_typed_flag(struct flag_parser *p, const struct typed_flag *t, con
 	p->spelled[id] =
 		arena_printf(p->cfg->arena, fixed || flag_get(id)->kind == KIND_BOOL ? "%s" : "%s %s", typed, value);
 	p->fixed[id] = fixed;
-	return p->spelled[id] ? 0 : err_nomem(err, NULL);
+	return 0;
 }
 
 /* Finds the value of a flag: the text after '=', or the next argument. */
@@ -157,8 +157,6 @@ static int parse_long(struct flag_parser *p, const char *arg, struct err *err)
 	bool no = false;
 	int rc;
 
-	if (!typed)
-		return err_nomem(err, NULL);
 	if (!flag_find(typed + 2, &id, &alias) || (alias && !alias->name[1])) {
 		no = (!strncmp(typed, "--no-", 5) || !strncmp(typed, "--no_", 5)) &&
 		     flag_find(typed + 5, &id, &alias) && !alias && flag_get(id)->kind == KIND_BOOL;
@@ -380,8 +378,6 @@ int config_parse(struct run_config **ret, int argc, char *const argv[], struct e
 	struct flag_parser p = { .cfg = cfg, .argc = argc, .argv = argv };
 	int rc;
 
-	if (!cfg)
-		return err_nomem(err, NULL);
 	rc = set_defaults(cfg, err);
 	if (!rc)
 		rc = parse_command(&p, err);

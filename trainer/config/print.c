@@ -15,10 +15,9 @@ static bool is_numeric_value(const struct flag *f, const char *value)
 	return f->kind == KIND_REAL || (f->kind == KIND_INT && !(word && value && !strcmp(value, word)));
 }
 
-int config_each(const struct run_config *cfg, void (*fn)(void *user, const struct config_item *item), void *user)
+void config_each(const struct run_config *cfg, void (*fn)(void *user, const struct config_item *item), void *user)
 {
 	struct buf value;
-	int rc = 0;
 
 	buf_init(&value, VALUE_BYTES_MAX);
 	for (int i = 0; i < FLAG_COUNT; i++) {
@@ -28,10 +27,6 @@ int config_each(const struct run_config *cfg, void (*fn)(void *user, const struc
 			continue;
 		buf_reset(&value);
 		flag_text(cfg, (enum flag_id)i, &value);
-		if (buf_failed(&value)) {
-			rc = ERR_NOMEM;
-			break;
-		}
 		if (value.len)
 			text_hide_credentials(value.data);
 		fn(user, &(struct config_item){ .name = f->name,
@@ -42,7 +37,6 @@ int config_each(const struct run_config *cfg, void (*fn)(void *user, const struc
 						.id = (enum flag_id)i });
 	}
 	buf_done(&value);
-	return rc;
 }
 
 struct config_table {
@@ -102,8 +96,7 @@ static void print_config_json(const struct run_config *cfg, int64_t parameters, 
 	struct config_object o = { json_object(), json_object(), false };
 	json_t *root;
 
-	if (config_each(cfg, add_member, &o))
-		o.failed = true;
+	config_each(cfg, add_member, &o);
 	root = json_pack("{s:s, s:i, s:o, s:o}", "command", config_command_name(cfg->command), "world", cfg->world,
 			 "values", o.values, "origins", o.origins);
 	if (root && parameters && json_object_set_new(root, "parameters", json_integer(parameters)))
@@ -120,6 +113,5 @@ void config_print(const struct run_config *cfg, const struct config_print_opts *
 	}
 	if (o->parameters)
 		buf_addf(out, "%s: %lld parameters\n\n", cfg->model, (long long)o->parameters);
-	if (config_each(cfg, add_config_row, &(struct config_table){ cfg, out, "" }))
-		out->failed = true;
+	config_each(cfg, add_config_row, &(struct config_table){ cfg, out, "" });
 }

@@ -15,6 +15,7 @@
 
 #include "tracker/base/clock.h"
 #include "tracker/base/log.h"
+#include "tracker/mem/mem.h"
 
 #define SILENT_S 3.0
 /* a longer time between two checks counts as this: a whole job that was stopped is no failure */
@@ -116,10 +117,8 @@ int child_ranks_init(struct child_ranks *c, int n, struct err *err)
 		c->board = NULL;
 		return err_set_errno(err, errno, "cannot share memory with the ranks");
 	}
-	c->child = calloc((size_t)n, sizeof(*c->child));
-	c->end = calloc((size_t)n, sizeof(*c->end));
-	if (!c->child || !c->end)
-		return err_set(err, ERR_NOMEM, "out of memory: %d ranks", n);
+	c->child = mem_array((size_t)n, sizeof(*c->child));
+	c->end = mem_array((size_t)n, sizeof(*c->end));
 	child_ranks_reset(c);
 	return 0;
 }

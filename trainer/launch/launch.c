@@ -13,6 +13,7 @@
 
 #include "tracker/base/clock.h"
 #include "tracker/base/log.h"
+#include "tracker/mem/mem.h"
 #include "trainer/launch/child_ranks.h"
 #include "trainer/launch/node_group.h"
 
@@ -206,7 +207,7 @@ static struct job_result agree_job_result(struct launcher *l, const struct job_r
 	struct node_group_word w = { .kind = NODE_GROUP_ENDED, .verdict = *own };
 	bool root = node_group_self(l->nodes) == 0;
 	int awaited = root ? l->others_count : 1;
-	struct pollfd *fds = calloc((size_t)node_group_count(l->nodes), sizeof(*fds));
+	struct pollfd *fds = mem_array((size_t)node_group_count(l->nodes), sizeof(*fds));
 
 	if (!root)
 		node_group_say(l->nodes, &w);
@@ -241,7 +242,7 @@ static void watch_ranks(struct launcher *l)
 {
 	struct child_ranks *c = &l->ranks;
 	size_t most = (size_t)c->n + 1 + (l->nodes ? (size_t)node_group_count(l->nodes) : 0);
-	struct pollfd *fds = calloc(most, sizeof(*fds));
+	struct pollfd *fds = mem_array(most, sizeof(*fds));
 
 	while (child_ranks_reap(c, note_rank_end, l) > 0) {
 		int n = c->n + 1;

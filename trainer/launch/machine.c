@@ -12,6 +12,7 @@
 
 #include "tracker/base/file.h"
 #include "tracker/base/text.h"
+#include "tracker/mem/mem.h"
 #include "tracker/system/cgroup.h"
 
 #define STATUS_BYTES 8192 /* the kernel writes about a fifth of that */
@@ -211,7 +212,7 @@ void machine_command(int argc, char *const argv[], char *text, size_t n)
 
 	text[0] = '\0';
 	for (int i = 0; i < argc && used < n; i++) {
-		char *word = strdup(argv[i]);
+		char *word = mem_strdup(argv[i]);
 		int k;
 
 		if (!word)

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "tracker/base/clock.h"
+#include "tracker/mem/mem.h"
 #include "trainer/comm/bootstrap.h"
 
 #define ALIVE_S 1.0
@@ -93,21 +94,18 @@ static int find_listener(const struct node_group_opts *o, int *ret_fd, struct er
 
 int node_group_open(struct node_group **ret, const struct node_group_opts *o, struct err *err)
 {
-	struct node_group *n = calloc(1, sizeof(*n));
+	struct node_group *n = mem_zalloc(sizeof(*n));
 	struct bootstrap_opts e = { .what = "node", .count = o->count, .least = o->least, .wait_s = o->wait_s,
 				    .port = o->port };
-	int rc = 0;
+	int rc;
 
-	if (!n)
-		return err_set(err, ERR_NOMEM, "out of memory: %d nodes", o->count);
 	*n = (struct node_group){ .o = *o, .ranks_listener = -1 };
 	snprintf(n->host, sizeof(n->host), "%s", o->host);
 	snprintf(n->key, sizeof(n->key), "%s", o->key);
 	n->o.host = e.host = n->host;
 	n->o.key = e.key = n->key;
-	n->peer = calloc((size_t)o->count, sizeof(*n->peer));
-	rc = n->peer ? find_listener(o, &e.listener, err)
-		     : err_set(err, ERR_NOMEM, "out of memory: %d nodes", o->count);
+	n->peer = mem_array((size_t)o->count, sizeof(*n->peer));
+	rc = find_listener(o, &e.listener, err);
 	e.self = e.listener >= 0 ? 0 : o->self;
 	if (!rc && e.listener >= 0) {
 		rc = tcp_listen(o->host, 0, &n->ranks_listener, err);
@@ -115,7 +113,7 @@ int node_group_open(struct node_group **ret, const struct node_group_opts *o, st
 	}
 	if (!rc)
 		rc = bootstrap_open(&n->x, &e, err);
-	if (n->peer && e.listener >= 0)
+	if (e.listener >= 0)
 		close(e.listener);
 	if (!rc)
 		rc = exchange_rank_counts(n, err);

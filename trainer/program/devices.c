@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "tracker/base/clock.h"
+#include "tracker/mem/mem.h"
 
 #define LANES (STREAM_COUNT * GROUP_COUNT)
 #define CHECK_S 0.05 /* between two checks of the other ranks */
@@ -68,14 +69,9 @@ static int wait_lane_open(const struct devices_opts *o, struct device_comm *c, s
 /* Finds, for each rank of a group, the first rank on the same machine. */
 static int find_machines(const struct devices_opts *o, struct comm *lane, int **ret, struct err *err)
 {
-	char(*name)[NODE_BYTES] = calloc((size_t)lane->world, sizeof(*name));
-	int *machine = calloc((size_t)lane->world, sizeof(*machine)), rc;
+	char(*name)[NODE_BYTES] = mem_array((size_t)lane->world, sizeof(*name));
+	int *machine = mem_array((size_t)lane->world, sizeof(*machine)), rc;
 
-	if (!name || !machine) {
-		free(name);
-		free(machine);
-		return err_nomem(err, "communicators of devices");
-	}
 	snprintf(name[lane->rank], sizeof(*name), "%s", o->node);
 	rc = lane->ops->all_gather(lane, name, sizeof(*name), err);
 	for (int r = 0; r < lane->world; r++)
@@ -108,11 +104,9 @@ static int open_lane(struct devices *d, const struct devices_opts *o, int i, str
 
 int devices_open(struct devices **ret, const struct devices_opts *o, struct err *err)
 {
-	struct devices *d = calloc(1, sizeof(*d));
+	struct devices *d = mem_zalloc(sizeof(*d));
 	int rc = 0;
 
-	if (!d)
-		return err_nomem(err, "communicators of devices");
 	d->ops = o->backend->comms;
 	d->comm = o->comm;
 	for (int i = 0; !rc && i < LANES; i++)

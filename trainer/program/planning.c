@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/mem/mem.h"
 #include "trainer/ops/partial_sums/partial_sums.h"
 #include "trainer/program/loading.h"
 
@@ -175,9 +176,7 @@ int kernels_share(const struct rank *r, const struct buf *text, struct err *err)
 
 	if (rc || !n)
 		return rc;
-	all = calloc((size_t)n + 1, 1);
-	if (!all)
-		return err_nomem(err, "kernel choices");
+	all = mem_array((size_t)n + 1, 1);
 	if (mine)
 		memcpy(all, text->data, (size_t)n);
 	rc = c->ops->broadcast(c, all, (size_t)n, 0, err);

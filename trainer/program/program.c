@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "tracker/mem/mem.h"
 #include "trainer/ops/accumulate/accumulate.h"
 #include "trainer/ops/step_guard/step_guard.h"
 
@@ -201,9 +202,7 @@ static void prepare_ahead(struct program_build *b)
 
 static int run_kernels(struct program_build *b, struct err *err)
 {
-	b->p->state = calloc((size_t)b->g->n_nodes + 1, sizeof(*b->p->state));
-	if (!b->p->state)
-		return err_set(err, ERR_NOMEM, "out of memory: kernels of %s", b->p->name);
+	b->p->state = mem_array((size_t)b->g->n_nodes + 1, sizeof(*b->p->state));
 	prepare_ahead(b);
 	for (int i = 0; i < b->g->n_nodes; i++) {
 		struct node *n = b->g->nodes[i];
@@ -232,8 +231,6 @@ static int run_schedule(struct program_build *b, struct err *err)
 	if (!s->turns || b->kind == PROGRAM_EVAL)
 		return schedule_make(&b->p->schedule, b->g, err);
 	o.turn = turn = arena_array(b->g->arena, (size_t)o.n, sizeof(*turn));
-	if (!turn)
-		return err_set(err, ERR_NOMEM, "out of memory: schedule of %s", b->p->name);
 	s->turns(turn, &b->o->sharing, micros);
 	return schedule_make_turns(&b->p->schedule, b->g, &o, err);
 }
@@ -323,12 +320,10 @@ int program_new(struct program **ret, const struct program_opts *o, int64_t batc
 		struct err *err)
 {
 	static const char *const names[] = { "train", "micro", "eval" };
-	struct program *p = calloc(1, sizeof(*p));
+	struct program *p = mem_zalloc(sizeof(*p));
 	struct program_build b = { .o = o, .batch = batch, .kind = kind, .p = p };
 	int rc;
 
-	if (!p)
-		return err_nomem(err, "program");
 	p->batch = p->micro = batch;
 	if (o->strategy->micro && kind != PROGRAM_EVAL)
 		p->micro = b.batch = o->strategy->micro(&o->sharing, batch);

@@ -197,8 +197,9 @@ static int emulate_link(struct rank *r, struct err *err)
 	struct comm_slow_link link;
 	int rc = config_link(r->cfg, &link.latency_s, &link.bytes_per_s, err);
 
-	return rc || (link.latency_s <= 0 && link.bytes_per_s <= 0) ? rc
-								    : comm_emulate_link(&r->comm, r->comm, &link, err);
+	if (!rc && (link.latency_s > 0 || link.bytes_per_s > 0))
+		r->comm = comm_emulate_link(r->comm, &link);
+	return rc;
 }
 
 int rank_meet(struct rank *r, struct err *err)
@@ -211,8 +212,10 @@ int rank_meet(struct rank *r, struct err *err)
 					 .timeout_s = fmax(SETUP_LIMIT_S, r->cfg->ddp_timeout) };
 	int rc = 0;
 
-	if (s->world == 1)
-		return comm_self_open(&r->comm, err);
+	if (s->world == 1) {
+		r->comm = comm_self_new();
+		return 0;
+	}
 	if (s->nodes > 1)
 		rc = bootstrap_open(&r->net, &s->net, err);
 	if (!rc && r->net)
@@ -221,10 +224,10 @@ int rank_meet(struct rank *r, struct err *err)
 		rc = s->nodes > 1 ? open_hier_comm(r, &o, err) : comm_shm_open(&r->comm, &o, err);
 	if (!rc)
 		rc = emulate_link(r, err);
-	if (!rc)
-		rc = flight_comm(&r->comm, r->comm, &rank_context_own(s)->flight, "all ranks", err);
-	if (!rc)
-		rc = flight_pulse_start(&r->pulse, &rank_context_own(s)->flight, err);
+	if (rc)
+		return rc;
+	r->comm = flight_comm(r->comm, &rank_context_own(s)->flight, "all ranks");
+	rc = flight_pulse_start(&r->pulse, &rank_context_own(s)->flight, err);
 	return rc ? rc : open_lanes(r, err);
 }
 

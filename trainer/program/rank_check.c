@@ -8,10 +8,10 @@
 #include <string.h>
 
 #include "tracker/base/hash.h"
+#include "tracker/mem/mem.h"
 #include "trainer/ops/collectives/collectives.h"
 #include "trainer/program/prepare.h"
 
-#define FLAGS_BYTES_MAX ((size_t)1 << 20)
 
 /* ---- flags ---- */
 
@@ -29,15 +29,14 @@ struct flag_text { /* "name\0value\0" of every shared flag of one rank */
 	size_t n;
 };
 
-/* Copies the text of one rank in the last round and terminates it. Its text is NULL when memory runs out. */
+/* Copies the text of one rank in the last round and terminates it. */
 static struct flag_text copy_rank_text(const struct bootstrap *x, int rank)
 {
 	struct flag_text t;
 	const void *said = bootstrap_said(x, rank, &t.n);
 
-	t.text = calloc(t.n + 2, 1);
-	if (t.text)
-		memcpy(t.text, said, t.n);
+	t.text = mem_array(t.n + 2, 1);
+	memcpy(t.text, said, t.n);
 	return t;
 }
 
@@ -78,8 +77,7 @@ static int compare_flag_texts(struct bootstrap *x, const struct buf *own, int di
 		return rc;
 	first = copy_rank_text(x, 0);
 	other = copy_rank_text(x, differs);
-	rc = first.text && other.text ? describe_flag_difference(first, other, differs, err)
-				      : err_nomem(err, "flags of the ranks");
+	rc = describe_flag_difference(first, other, differs, err);
 	free(first.text);
 	free(other.text);
 	return rc;
@@ -103,16 +101,13 @@ static int find_differing_rank(const struct bootstrap *x)
 int rank_check_flags(const struct run_config *cfg, struct bootstrap *x, struct err *err)
 {
 	char hash[65] = "";
-	struct err failure = ERR_INIT;
 	struct buf own;
 	int rc;
 
-	buf_init(&own, FLAGS_BYTES_MAX);
-	if (config_each(cfg, add_shared_flag, &own) || buf_failed(&own))
-		err_nomem(&failure, "flags of the rank");
-	else
-		sha256_hex(own.data, own.len, hash);
-	rc = bootstrap_round(x, hash, sizeof(hash), &failure, err);
+	buf_init(&own, SIZE_MAX);
+	config_each(cfg, add_shared_flag, &own);
+	sha256_hex(own.data, own.len, hash);
+	rc = bootstrap_round(x, hash, sizeof(hash), NULL, err);
 	if (!rc && find_differing_rank(x))
 		rc = compare_flag_texts(x, &own, find_differing_rank(x), err);
 	buf_done(&own);
@@ -228,16 +223,14 @@ static void add_program_items(struct collective_list *l, const struct program *p
 }
 
 /* Lists the collectives of all programs that run on the lane; repeated lists are dropped. */
-static int build_collective_list(struct collective_list *l, const struct prepared *p, struct err *err)
+static void build_collective_list(struct collective_list *l, const struct prepared *p)
 {
 	size_t most = 0;
 
 	l->columns = l->group == GROUP_PIPELINE ? 1 + 2 * l->comm->world : 1;
 	for (int i = 0; i < p->n_programs; i++)
 		most += (size_t)p->program[i]->schedule.n;
-	l->item = calloc(most + 1, sizeof(*l->item));
-	if (!l->item)
-		return err_nomem(err, "list of collectives");
+	l->item = mem_array(most + 1, sizeof(*l->item));
 	for (int kind = PROGRAM_STEP; kind <= PROGRAM_EVAL; kind++) {
 		size_t kind_at = l->n;
 
@@ -250,20 +243,15 @@ static int build_collective_list(struct collective_list *l, const struct prepare
 				l->n = at;
 		}
 	}
-	return 0;
 }
 
 /* A member sends its rank in the job, then a hash for each column. */
 static uint64_t *exchange_hashes(const struct collective_list *l, const struct rank *r, struct err *err)
 {
 	size_t each = 1 + (size_t)l->columns;
-	uint64_t *all = calloc((size_t)l->comm->world * each, sizeof(*all));
-	uint64_t *own = all ? all + (size_t)l->comm->rank * each : NULL;
+	uint64_t *all = mem_array((size_t)l->comm->world * each, sizeof(*all));
+	uint64_t *own = all + (size_t)l->comm->rank * each;
 
-	if (!all) {
-		err_nomem(err, "hashes of collectives");
-		return NULL;
-	}
 	own[0] = (uint64_t)r->seat->rank;
 	for (int c = 0; c < l->columns; c++)
 		own[1 + c] = HASH_FNV_BEGIN;
@@ -330,9 +318,7 @@ static int broadcast_hashes(const struct collective_list *l, struct difference_s
 	rc = c->ops->broadcast(c, &s->n, sizeof(s->n), s->member, err);
 	if (rc)
 		return rc;
-	s->hash = calloc((size_t)s->n + 1, sizeof(*s->hash));
-	if (!s->hash)
-		return err_nomem(err, "hashes of collectives");
+	s->hash = mem_array((size_t)s->n + 1, sizeof(*s->hash));
 	for (int64_t i = 0; c->rank == s->member && i < s->n; i++)
 		s->hash[i] = collective_at(l, s->column, i)->hash;
 	return s->n ? c->ops->broadcast(c, s->hash, (size_t)s->n * sizeof(*s->hash), s->member, err) : 0;
@@ -384,15 +370,14 @@ static int check_lane(const struct prepared *p, const struct rank *r, struct col
 {
 	struct difference_side a, b;
 	uint64_t *all;
-	int rc = build_collective_list(l, p, err);
+	int rc;
 
-	if (!rc) {
-		all = exchange_hashes(l, r, err);
-		rc = all ? 0 : err->code;
-		if (!rc && find_difference(l, all, &a, &b))
-			rc = name_difference(l, &a, &b, err);
-		free(all);
-	}
+	build_collective_list(l, p);
+	all = exchange_hashes(l, r, err);
+	rc = all ? 0 : err->code;
+	if (!rc && find_difference(l, all, &a, &b))
+		rc = name_difference(l, &a, &b, err);
+	free(all);
 	free(l->item);
 	return rc;
 }

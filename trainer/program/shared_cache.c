@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tracker/base/array.h"
 #include "tracker/base/log.h"
+#include "tracker/mem/mem.h"
 #include "trainer/data/store/cache.h"
 
 struct shared_cache {
@@ -68,8 +68,8 @@ static int exchange_nodes(struct bootstrap *x, const struct peers_node *own, con
 			continue;
 		memcpy(&node, said, sizeof(node));
 		node.address[sizeof(node.address) - 1] = '\0';
-		if (node.port > 0 && !array_push(&ret->node, &ret->n, &ret->cap, node))
-			rc = err_nomem(err, "nodes that share their caches");
+		if (node.port > 0)
+			mem_push(&ret->node, &ret->n, &ret->cap, node);
 	}
 	return rc;
 }
@@ -99,11 +99,8 @@ int shared_cache_open(struct shared_cache **ret, const struct rank *r, struct er
 	*ret = NULL;
 	if (!r->cfg->cache_shared || !r->net)
 		return 0;
-	s = calloc(1, sizeof(*s));
-	if (!s)
-		err_nomem(&failure, NULL);
-	else
-		open_own_node(s, r, &own, &listener, &failure);
+	s = mem_zalloc(sizeof(*s));
+	open_own_node(s, r, &own, &listener, &failure);
 	rc = exchange_nodes(r->net, &own, &failure, &nodes, err);
 	if (!rc)
 		rc = peers_open(&s->peers,

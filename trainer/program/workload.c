@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "tracker/base/log.h"
+#include "tracker/mem/mem.h"
 #include "trainer/data/class_names.h"
 #include "trainer/data/formats/formats.h"
 #include "trainer/data/formats/synthetic.h"
@@ -395,7 +396,7 @@ static struct model_config make_model_config(const struct run_config *cfg, const
 static int name_classes(struct workload *s, const struct run_config *cfg, struct err *err)
 {
 	if (cfg->trained.class_names)
-		s->class_names = strdup(cfg->trained.class_names);
+		s->class_names = mem_strdup(cfg->trained.class_names);
 	else if (s->data->n_class_names)
 		s->class_names = class_names_text(s->data);
 	else

@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 
 #include "tracker/base/log.h"
+#include "tracker/mem/mem.h"
 #include "trainer/state/tensor_files.h"
 
 #define FLUSH_WAIT_S 10.0
@@ -199,24 +200,12 @@ int checkpoint_writer_finish(struct checkpoint_writer *s, const struct checkpoin
 
 /* ---- open, close ---- */
 
-struct collecting {
-	struct checkpoint_writer *s;
-	bool failed;
-};
-
-static bool add_meta_entry(struct checkpoint_writer *s, struct st_meta *to, const char *key, const char *value)
-{
-	to->key = arena_strdup(s->arena, key);
-	to->value = arena_strdup(s->arena, value);
-	return to->key && to->value;
-}
-
 static void add_config(void *user, const struct config_item *item)
 {
-	struct collecting *c = user;
+	struct checkpoint_writer *s = user;
 
-	if (!add_meta_entry(c->s, &c->s->config[c->s->n_config++], item->name, item->value))
-		c->failed = true;
+	s->config[s->n_config].key = arena_strdup(s->arena, item->name);
+	s->config[s->n_config++].value = arena_strdup(s->arena, item->value);
 }
 
 static void count_kernel(void *user, const char *key, const char *name)
@@ -227,15 +216,14 @@ static void count_kernel(void *user, const char *key, const char *name)
 
 static void add_kernel(void *user, const char *key, const char *name)
 {
-	struct collecting *c = user;
+	struct checkpoint_writer *s = user;
 
-	if (!add_meta_entry(c->s, &c->s->kernels[c->s->n_kernels++], key, name))
-		c->failed = true;
+	s->kernels[s->n_kernels].key = arena_strdup(s->arena, key);
+	s->kernels[s->n_kernels++].value = arena_strdup(s->arena, name);
 }
 
-static int collect_config(struct checkpoint_writer *s, struct err *err)
+static void collect_config(struct checkpoint_writer *s)
 {
-	struct collecting c = { .s = s };
 	const struct backend *b = s->e->rank.backend;
 	size_t n = 0;
 
@@ -243,11 +231,9 @@ static int collect_config(struct checkpoint_writer *s, struct err *err)
 		b->choices(s->e->rank.module, count_kernel, &n);
 	s->config = arena_array(s->arena, FLAG_COUNT, sizeof(*s->config));
 	s->kernels = arena_array(s->arena, n + 1, sizeof(*s->kernels));
-	if (s->kernels && b->choices)
-		b->choices(s->e->rank.module, add_kernel, &c);
-	if (!s->config || !s->kernels || config_each(s->e->rank.cfg, add_config, &c) || c.failed)
-		return err_nomem(err, "checkpoints");
-	return 0;
+	if (b->choices)
+		b->choices(s->e->rank.module, add_kernel, s);
+	config_each(s->e->rank.cfg, add_config, s);
 }
 
 static int start_saver_thread(struct checkpoint_writer *s, struct err *err)
@@ -263,24 +249,18 @@ static int start_saver_thread(struct checkpoint_writer *s, struct err *err)
 int checkpoint_writer_open(struct checkpoint_writer **ret, struct engine *e, struct report *report, int64_t have_step,
 			   struct err *err)
 {
-	struct checkpoint_writer *s = calloc(1, sizeof(*s));
+	struct checkpoint_writer *s = mem_zalloc(sizeof(*s));
 	int rc = 0;
 
-	if (!s)
-		return err_nomem(err, "checkpoints");
 	s->e = e;
 	s->report = report;
 	s->newest_step = have_step;
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_cond_init(&s->change, NULL);
 	s->arena = arena_new();
-	if (!s->arena)
-		rc = err_nomem(err, "checkpoints");
-	if (!rc &&
-	    (size_t)snprintf(s->folder, sizeof(s->folder), "%s/checkpoints", report_dir(report)) >= sizeof(s->folder))
+	collect_config(s);
+	if ((size_t)snprintf(s->folder, sizeof(s->folder), "%s/checkpoints", report_dir(report)) >= sizeof(s->folder))
 		rc = err_set(err, ERR_USAGE, "%.200s…: the path is too long", report_dir(report));
-	if (!rc)
-		rc = collect_config(s, err);
 	if (!rc && e->prepared.snapshot_bytes)
 		rc = start_saver_thread(s, err);
 	if (rc) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* console.c: progress for people. */
-#include "tracker/base/array.h"
+#include "tracker/mem/mem.h"
 #include "trainer/run/observers.h"
 
 #include <math.h>
@@ -30,10 +30,8 @@ struct console {
 
 struct console *console_new(const struct engine *e)
 {
-	struct console *c = calloc(1, sizeof(*c));
+	struct console *c = mem_zalloc(sizeof(*c));
 
-	if (!c)
-		return NULL;
 	c->e = e;
 	c->tty = isatty(STDOUT_FILENO);
 	buf_init(&c->line, 4096);
@@ -316,7 +314,7 @@ static void warn_of_nonfinite_loss(const struct evaluation *v)
 
 void console_epoch(struct console *c, const struct epoch_summary *s)
 {
-	(void)array_push(&c->rows, &c->n_rows, &c->cap_rows, *s); /* out of memory: the last table lacks rows */
+	mem_push(&c->rows, &c->n_rows, &c->cap_rows, *s);
 	clear_progress(c);
 	print_summary(c, s);
 	fflush(stdout);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "tracker/base/log.h"
+#include "tracker/mem/mem.h"
 #include "trainer/program/memory.h"
 #include "trainer/run/observers.h"
 #include "trainer/state/initial.h"
@@ -19,15 +20,10 @@ bool engine_is_root(const struct engine *e)
 	return rank_is_root(&e->rank);
 }
 
-/* Returns NULL and sets err when out of memory. */
-static struct engine *allocate_engine(const struct job *job, const struct rank_context *seat, struct err *err)
+static struct engine *allocate_engine(const struct job *job, const struct rank_context *seat)
 {
-	struct engine *e = calloc(1, sizeof(*e));
+	struct engine *e = mem_zalloc(sizeof(*e));
 
-	if (!e) {
-		err_nomem(err, "engine");
-		return NULL;
-	}
 	e->job = job;
 	e->rank = rank_of(job->cfg, seat);
 	return e;
@@ -143,23 +139,23 @@ static int open_watching(struct engine *e, struct err *err)
 {
 	int rc = watch_new(&e->watch, e->job->cfg->watch_steps, &e->prepared, rank_comm(&e->rank), err);
 
-	return rc ? rc : loss_spike_new(&e->spike, err);
+	e->spike = loss_spike_new();
+	return rc;
 }
 
-static int open_trace(struct engine *e, struct err *err)
+static void open_trace(struct engine *e)
 {
 	int64_t first, last;
 
-	return config_trace_steps(e->rank.cfg, &first, &last) ? trace_new(&e->trace, first, last, err) : 0;
+	if (config_trace_steps(e->rank.cfg, &first, &last))
+		e->trace = trace_new(first, last);
 }
 
 int engine_open(struct engine **ret, const struct job *job, const struct rank_context *seat, struct err *err)
 {
-	struct engine *e = allocate_engine(job, seat, err);
+	struct engine *e = allocate_engine(job, seat);
 	int rc;
 
-	if (!e)
-		return ERR_NOMEM;
 	for (int s = 0; s < SPLIT_COUNT && job->cfg->workers < 0; s++)
 		workers_init(&e->loading[s], loading_workers(job->cfg));
 	rc = rank_meet(&e->rank, err); /* first, so that the other ranks notice from now on when this one ends */
@@ -177,8 +173,7 @@ int engine_open(struct engine **ret, const struct job *job, const struct rank_co
 		rc = draw_values(&e->tensors, job->cfg, e->subject.model, err);
 	if (!rc)
 		rc = exec_new(&e->exec, &e->prepared, err);
-	if (!rc)
-		rc = open_trace(e, err);
+	open_trace(e);
 	if (!rc && e->prepared.opts.optimizer.watch && !job->cfg->test_only)
 		rc = open_watching(e, err);
 	if (!rc && job->cfg->init_from)
@@ -189,11 +184,9 @@ int engine_open(struct engine **ret, const struct job *job, const struct rank_co
 int engine_open_evaluation(struct engine **ret, const struct engine_evaluation *o, struct err *err)
 {
 	const struct weights_load_opts from = { .path = o->job->cfg->init_from };
-	struct engine *e = allocate_engine(o->job, o->seat, err);
+	struct engine *e = allocate_engine(o->job, o->seat);
 	int rc;
 
-	if (!e)
-		return ERR_NOMEM;
 	e->subject = o->subject;
 	rc = rank_meet(&e->rank, err);
 	if (!rc)
@@ -211,11 +204,9 @@ int engine_open_evaluation(struct engine **ret, const struct engine_evaluation *
 
 int engine_open_plan(struct engine **ret, const struct job *job, const struct rank_context *seat, struct err *err)
 {
-	struct engine *e = allocate_engine(job, seat, err);
+	struct engine *e = allocate_engine(job, seat);
 	int rc;
 
-	if (!e)
-		return ERR_NOMEM;
 	rc = open_subject(e, err);
 	e->rank.by_rule = true; /* a plan measures nothing */
 	e->rank.described = job->described;
@@ -253,8 +244,8 @@ int engine_begin(struct engine *e, struct err *err)
 
 	if (!rc && e->course.evaluates && !e->evaluation)
 		rc = engine_load(&e->evaluation, e, SPLIT_VAL, err);
-	if (!rc && !e->queue)
-		rc = step_queue_new(&e->queue, err);
+	if (!e->queue)
+		e->queue = step_queue_new();
 	if (!rc)
 		rc = step_queue_restart(e, err);
 	rank_limit(&e->rank, e->rank.cfg->ddp_timeout);

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "tracker/mem/mem.h"
 #include "trainer/ops/cast/float16.h"
 #include "trainer/state/tensor_files.h"
 
@@ -48,9 +49,7 @@ static int keep_outputs(struct engine *e, const struct program *p, const struct 
 		return err_set(err, ERR_UNSUPPORTED, "the model's outputs cannot be saved");
 	if (p->logits->dtype == DTYPE_F64)
 		return prepared_get(&e->prepared, p->logits, to, (size_t)count * sizeof(double), err);
-	single = malloc((size_t)count * sizeof(float) + 1);
-	if (!single)
-		return err_nomem(err, "outputs");
+	single = mem_alloc((size_t)count * sizeof(float) + 1);
 	rc = prepared_get(&e->prepared, p->logits, single, (size_t)count * dtype_bytes(p->logits->dtype), err);
 	for (int64_t i = 0; !rc && i < count; i++)
 		to[i] = float_get(single, p->logits->dtype, i);
@@ -182,12 +181,10 @@ int evaluate_run(struct engine *e, double *outputs, struct evaluation *ret, stru
 int evaluate_save_outputs(struct engine *e, const char *path, struct err *err)
 {
 	int64_t n = e->course.eval.n_samples;
-	double *outputs = calloc((size_t)(n * evaluate_outputs(e)) + 1, sizeof(*outputs));
+	double *outputs = mem_array((size_t)(n * evaluate_outputs(e)) + 1, sizeof(*outputs));
 	struct evaluation ignored;
 	int rc;
 
-	if (!outputs)
-		return err_set(err, ERR_NOMEM, "out of memory: outputs of %lld samples", (long long)n);
 	rc = evaluate_run(e, outputs, &ignored, err);
 	if (!rc && engine_is_root(e))
 		rc = files_save_outputs(&e->subject, outputs, n, path, err);

@@ -10,6 +10,7 @@
 
 #include "tracker/base/log.h"
 #include "tracker/insight/learning.h"
+#include "tracker/mem/mem.h"
 
 #define SAMPLES 5     /* samples named in an alert */
 #define SPIKES_MAX 20 /* most alerts of a run: more would tell nothing new */
@@ -32,10 +33,9 @@ struct spike_sample {
 	char where[240];
 };
 
-int loss_spike_new(struct loss_spike **ret, struct err *err)
+struct loss_spike *loss_spike_new(void)
 {
-	*ret = calloc(1, sizeof(**ret));
-	return *ret ? 0 : err_nomem(err, "losses of samples");
+	return mem_zalloc(sizeof(struct loss_spike));
 }
 
 void loss_spike_free(struct loss_spike *s)
@@ -157,9 +157,7 @@ int loss_spike_check(struct engine *e, struct dptrack_run *run, const struct ste
 
 	if (!s || is_partial_batch(e, r) || !learning_spikes(&s->usual, r->loss, &usual) || s->alerts++ >= SPIKES_MAX)
 		return 0;
-	all = calloc((size_t)e->rank.seat->world * SAMPLES, sizeof(*all));
-	if (!all)
-		return err_nomem(err, "samples of a spike");
+	all = mem_array((size_t)e->rank.seat->world * SAMPLES, sizeof(*all));
 	rc = gather_spike_samples(e, r, all, err);
 	if (!rc && rank_is_root(&e->rank))
 		report_spike(run, r, usual, all);

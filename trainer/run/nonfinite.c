@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/mem/mem.h"
+
 /* Tensors that no node of the compute stream made (parameters, inputs, data of other ranks) are checked where they are
  * first read. */
 enum { UNKNOWN, FINITE, SPOILT };
@@ -33,19 +35,13 @@ void nonfinite_free(struct nonfinite_watch *w)
 
 struct nonfinite_watch *nonfinite_new(const struct prepared *p)
 {
-	struct nonfinite_watch *w = calloc(1, sizeof(*w));
+	struct nonfinite_watch *w = mem_zalloc(sizeof(*w));
 
-	for (int i = 0; w && i < p->n_programs; i++)
+	for (int i = 0; i < p->n_programs; i++)
 		w->most = p->program[i]->graph->n_tensors > w->most ? p->program[i]->graph->n_tensors : w->most;
-	if (!w)
-		return NULL;
 	w->prepared = p;
-	w->known = calloc((size_t)w->most + 1, 1);
-	w->piece = malloc(PIECE_BYTES);
-	if (!w->known || !w->piece) {
-		nonfinite_free(w);
-		return NULL;
-	}
+	w->known = mem_array((size_t)w->most + 1, 1);
+	w->piece = mem_alloc(PIECE_BYTES);
 	return w;
 }
 

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/mem/mem.h"
+
 /* Skipped steps in a row before the run fails. */
 #define IN_VAIN_MAX 10
 
@@ -63,11 +65,9 @@ static int gather_findings(const struct engine *e, const struct nonfinite_findin
 			   struct err *err)
 {
 	struct comm *c = rank_comm(&e->rank);
-	struct nonfinite_finding *all = calloc((size_t)c->world, sizeof(*all));
+	struct nonfinite_finding *all = mem_array((size_t)c->world, sizeof(*all));
 	int rc;
 
-	if (!all)
-		return err_nomem(err, "findings of the ranks");
 	all[c->rank] = *own;
 	rc = c->ops->all_gather(c, all, (int64_t)sizeof(*all), err);
 	for (int k = c->world - 1; !rc && k >= 0; k--)
@@ -103,8 +103,6 @@ static int find_nonfinite_node(struct engine *e, const struct step_result *r, ch
 
 	ret[0] = '\0';
 	w = nonfinite_new(&e->prepared);
-	if (!w)
-		return err_nomem(err, "search of non-finite values");
 	rc = rerun_step(e, r, w, err);
 	if (!rc && nonfinite_first(w)->kind != NONFINITE_NONE)
 		describe_finding(e, r, nonfinite_first(w), &own);
@@ -118,12 +116,10 @@ static int find_nonfinite_node(struct engine *e, const struct step_result *r, ch
 static int rank_of_loss(const struct engine *e, const struct step_result *r, int *ret, struct err *err)
 {
 	struct comm *c = rank_comm(&e->rank);
-	double *loss = calloc((size_t)c->world, sizeof(*loss));
+	double *loss = mem_array((size_t)c->world, sizeof(*loss));
 	int rc;
 
 	*ret = -1;
-	if (!loss)
-		return err_nomem(err, "losses");
 	loss[c->rank] = r->own_sum;
 	rc = c->ops->all_gather(c, loss, sizeof(*loss), err);
 	for (int k = c->world - 1; !rc && k >= 0; k--)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "tracker/base/log.h"
+#include "tracker/mem/mem.h"
 #include "trainer/run/nonfinite.h"
 #include "trainer/state/tensor_files.h"
 
@@ -73,10 +74,10 @@ static void add_span_row(struct buf *texts, size_t cell[COLUMNS], const struct t
 static int record_span_table(struct dptrack_run *run, int64_t step, const struct buf *texts, const size_t *at,
 			     size_t rows)
 {
-	const char **cells = calloc(rows * COLUMNS, sizeof(*cells));
+	const char **cells = mem_array(rows * COLUMNS, sizeof(*cells));
 	int rc;
 
-	if (!cells || buf_failed(texts)) {
+	if (buf_failed(texts)) {
 		free(cells);
 		return DPTRACK_NOMEM;
 	}
@@ -94,7 +95,7 @@ static void record_spans(struct trace *t, struct dptrack_run *run, int64_t step,
 	size_t n, lost;
 	const struct trace_span *spans = trace_end(t, to_s, &n, &lost);
 	struct trace_span whole = { TRACE_STEP_ROW, 0, "", "", -1, trace_from(t), to_s };
-	size_t *at = calloc((n + 1) * COLUMNS, sizeof(*at));
+	size_t *at = mem_array((n + 1) * COLUMNS, sizeof(*at));
 	int64_t offset_ns = trace_date_offset_ns(t);
 	struct buf texts;
 	char name[40];

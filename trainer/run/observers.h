@@ -51,8 +51,8 @@ struct checkpoint_state loop_position(const struct training *t);
 
 struct console;
 
-struct console *console_new(const struct engine *e); /* NULL when out of memory */
-void console_free(struct console *c);		     /* NULL is fine */
+struct console *console_new(const struct engine *e);
+void console_free(struct console *c); /* NULL is fine */
 
 void console_heading(struct console *c, const char *run_dir); /* run_dir: NULL when nothing is recorded */
 void console_data(const struct console *c);		      /* which files are used; part of the heading */
@@ -121,8 +121,8 @@ int watch_record(struct watch *w, struct dptrack_run *run, const struct watch_st
 
 struct loss_spike;
 
-int loss_spike_new(struct loss_spike **ret, struct err *err); /* ERR_NOMEM */
-void loss_spike_free(struct loss_spike *s);		      /* NULL is fine */
+struct loss_spike *loss_spike_new(void);
+void loss_spike_free(struct loss_spike *s); /* NULL is fine */
 
 /* Records the losses of the rows of one program of a step (as in struct exec_done; NULL: none). It has `samples`
  * samples that begin at a position in the epoch's order; `begins`: the step's first program. s NULL: off. */

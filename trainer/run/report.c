@@ -10,6 +10,7 @@
 
 #include "config.h"
 #include "tracker/base/log.h"
+#include "tracker/mem/mem.h"
 #include "trainer/launch/machine.h"
 #include "trainer/program/memory.h"
 
@@ -260,11 +261,9 @@ static void record_system(struct report *r)
 
 int report_open(struct report **ret, struct engine *e, struct resume *resume, struct err *err)
 {
-	struct report *r = calloc(1, sizeof(*r));
+	struct report *r = mem_zalloc(sizeof(*r));
 	int rc;
 
-	if (!r)
-		return err_nomem(err, "report");
 	r->e = e;
 	r->rank = e->rank.seat->rank;
 	r->has_params = resume->reopens && resume->loads;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/mem/mem.h"
 #include "trainer/run/observers.h"
 #include "trainer/run/nonfinite.h"
 
@@ -54,10 +55,9 @@ struct step_queue {
 	double loss_scale;	      /* scale of the step whose last program ends next */
 };
 
-int step_queue_new(struct step_queue **ret, struct err *err)
+struct step_queue *step_queue_new(void)
 {
-	*ret = calloc(1, sizeof(**ret));
-	return *ret ? 0 : err_nomem(err, "queue of steps");
+	return mem_zalloc(sizeof(struct step_queue));
 }
 
 void step_queue_free(struct step_queue *s)
@@ -279,9 +279,9 @@ static int begin_program_run(struct engine *e, const struct program *p, const st
 
 	if (e->suspects)
 		call.look = nonfinite_look(e->suspects, p);
-	rc = e->bare ? cached_step_keep(e->bare, b, p, &call, err) : 0;
-	if (!rc)
-		rc = exec_begin(e->exec, p, &call, err);
+	if (e->bare)
+		cached_step_keep(e->bare, b, p, &call);
+	rc = exec_begin(e->exec, p, &call, err);
 	return rc ? rc : exec_fed(e->exec, err);
 }
 
@@ -388,10 +388,9 @@ struct cached_step {
 	int64_t micros; /* micro-batches of a step; 0: no step was kept */
 };
 
-int cached_step_new(struct cached_step **ret, struct err *err)
+struct cached_step *cached_step_new(void)
 {
-	*ret = calloc(1, sizeof(**ret));
-	return *ret ? 0 : err_nomem(err, "cached batch");
+	return mem_zalloc(sizeof(struct cached_step));
 }
 
 void cached_step_free(struct cached_step *b)
@@ -408,37 +407,32 @@ static size_t batch_bytes(const struct program *p, const struct tensor *t)
 	return tensor_bytes(t) * (size_t)p->schedule.slots;
 }
 
-static int copy_batch(struct cached_step *b, const struct program *p, const struct exec_call *call, struct err *err)
+static void copy_batch(struct cached_step *b, const struct program *p, const struct exec_call *call)
 {
 	b->inputs_bytes = batch_bytes(p, p->inputs);
 	b->targets_bytes = batch_bytes(p, p->targets);
-	b->inputs = malloc(b->inputs_bytes + 1);
-	b->targets = malloc(b->targets_bytes + 1);
-	if (!b->inputs || !b->targets)
-		return err_nomem(err, "cached batch");
+	b->inputs = mem_alloc(b->inputs_bytes + 1);
+	b->targets = mem_alloc(b->targets_bytes + 1);
 	memcpy(b->inputs, call->inputs, b->inputs_bytes);
 	memcpy(b->targets, call->targets, b->targets_bytes);
-	return 0;
 }
 
-int cached_step_keep(struct cached_step *b, const struct loader_batch *of, const struct program *p,
-		     const struct exec_call *call, struct err *err)
+void cached_step_keep(struct cached_step *b, const struct loader_batch *of, const struct program *p,
+		      const struct exec_call *call)
 {
 	const struct fed_batch fed = { p, *call->page };
-	int rc = 0;
 
 	if (b->micros || of->blank || call->page->step != 1)
-		return 0;
+		return;
 	if (of->micro == 0) {
 		b->first = fed;
-		rc = copy_batch(b, p, call, err);
+		copy_batch(b, p, call);
 	}
 	b->last = fed;
 	/* Samples of a larger last micro-batch were not copied. */
 	if (of->micro + 1 == of->n_micro && batch_bytes(p, p->inputs) <= b->inputs_bytes &&
 	    batch_bytes(p, p->targets) <= b->targets_bytes)
 		b->micros = of->n_micro;
-	return rc;
 }
 
 static int run_cached_step(const struct engine *e, struct err *err)
@@ -461,11 +455,9 @@ static int run_cached_step(const struct engine *e, struct err *err)
 static int agree_steps(const struct engine *e, int64_t *n, struct err *err)
 {
 	struct comm *c = rank_comm(&e->rank);
-	int64_t *all = calloc((size_t)c->world, sizeof(*all));
+	int64_t *all = mem_array((size_t)c->world, sizeof(*all));
 	int rc;
 
-	if (!all)
-		return err_nomem(err, "steps of all ranks");
 	all[c->rank] = *n;
 	rc = c->ops->all_gather(c, all, sizeof(*all), err);
 	for (int r = 0; r < c->world; r++)

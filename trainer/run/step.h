@@ -53,7 +53,7 @@ struct step_result {
 /* A step is begun and, later, ended, in the same order. A device may work on one step while the next is enqueued;
  * results are then returned one step later. */
 struct step_queue;
-int step_queue_new(struct step_queue **ret, struct err *err); /* ERR_NOMEM */
+struct step_queue *step_queue_new(void);
 void step_queue_free(struct step_queue *s);		      /* NULL is fine */
 
 /* Continues after e->step: waits for steps in progress and drops them. The loss scale is read from the optimiser. */
@@ -83,12 +83,12 @@ struct cached_step;
 struct exec_call;
 struct loader_batch;
 
-int cached_step_new(struct cached_step **ret, struct err *err); /* ERR_NOMEM */
+struct cached_step *cached_step_new(void);
 void cached_step_free(struct cached_step *b);			/* NULL is fine */
 
 /* Called before a batch of the first step is passed to p: keeps its arguments. Ignores batches of other steps. */
-int cached_step_keep(struct cached_step *b, const struct loader_batch *of, const struct program *p,
-		     const struct exec_call *call, struct err *err);
+void cached_step_keep(struct cached_step *b, const struct loader_batch *of, const struct program *p,
+		      const struct exec_call *call);
 
 /* Collective, while no step is in progress: runs such steps, which change parameters like others. *ret: mean seconds of
  * a step; NaN where no first step was kept. */

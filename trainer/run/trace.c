@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "tracker/base/array.h"
+#include "tracker/mem/mem.h"
 
 #define TRIES 5
 #define SPANS_MAX ((size_t)1 << 20)
@@ -55,18 +55,15 @@ static int64_t date_offset(void)
 	return offset;
 }
 
-int trace_new(struct trace **ret, int64_t first, int64_t last, struct err *err)
+struct trace *trace_new(int64_t first, int64_t last)
 {
-	struct trace *t = calloc(1, sizeof(*t));
+	struct trace *t = mem_zalloc(sizeof(*t));
 
-	if (!t)
-		return err_nomem(err, "trace");
 	t->first = first;
 	t->last = last;
 	t->date_offset_ns = date_offset();
 	pthread_mutex_init(&t->lock, NULL);
-	*ret = t;
-	return 0;
+	return t;
 }
 
 void trace_free(struct trace *t)

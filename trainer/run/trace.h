@@ -20,8 +20,7 @@ struct trace_span {
 
 struct trace;
 
-/* Traces steps first to last. ERR_NOMEM. */
-int trace_new(struct trace **ret, int64_t first, int64_t last, struct err *err);
+struct trace *trace_new(int64_t first, int64_t last); /* traces these steps */
 void trace_free(struct trace *t); /* NULL is fine */
 
 /* Called between steps, for the next one, whose time began at from_s. Returns false, and nothing is kept, when it is

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "tracker/base/log.h"
+#include "tracker/mem/mem.h"
 #include "trainer/state/initial.h"
 #include "trainer/state/tensor_files.h"
 
@@ -94,12 +95,10 @@ static int save_final_weights(struct training *t, struct err *err)
 static int end_stopped(struct training *t)
 {
 	struct comm *c = rank_comm(&t->e->rank);
-	int64_t *all = calloc((size_t)c->world * 2, sizeof(*all));
+	int64_t *all = mem_array((size_t)c->world * 2, sizeof(*all));
 	struct err ignored = ERR_INIT;
 	int signal_number = 0, rc;
 
-	if (!all)
-		return err_nomem(t->err, "end of the run");
 	all[2 * c->rank] = rank_context_stop(t->e->rank.seat);
 	all[2 * c->rank + 1] = save_last(t);
 	rc = c->ops->all_gather(c, all, 2 * sizeof(*all), t->err);
@@ -187,19 +186,6 @@ static bool has_console(const struct run_config *cfg)
 	return cfg->command != COMMAND_DOCTOR && cfg->command != COMMAND_FIND;
 }
 
-static int open_cached_step(struct training *t)
-{
-	return t->e->rank.cfg->command == COMMAND_DOCTOR ? cached_step_new(&t->e->bare, t->err) : 0;
-}
-
-static int open_range(struct training *t)
-{
-	if (!config_finds(t->e->rank.cfg, "lr"))
-		return 0;
-	t->range = calloc(1, sizeof(*t->range));
-	return t->range ? 0 : err_nomem(t->err, "losses by learning rate");
-}
-
 /* Runs after all results are saved, because it changes the parameters. */
 static int record_cached_step(struct training *t)
 {
@@ -229,18 +215,15 @@ static int run_training(struct training *t)
 {
 	int rc;
 
-	if (engine_is_root(t->e) && has_console(t->e->rank.cfg)) {
+	if (engine_is_root(t->e) && has_console(t->e->rank.cfg))
 		t->console = console_new(t->e);
-		if (!t->console)
-			return err_nomem(t->err, "console");
-	}
 	rc = restore_state(t);
-	if (!rc)
-		rc = open_range(t);
-	if (!rc)
-		rc = open_cached_step(t);
 	if (rc)
 		return rc;
+	if (config_finds(t->e->rank.cfg, "lr"))
+		t->range = mem_zalloc(sizeof(*t->range));
+	if (t->e->rank.cfg->command == COMMAND_DOCTOR)
+		t->e->bare = cached_step_new();
 	rc = t->e->rank.cfg->test_only ? 0 : open_record(t);
 	if (!rc && engine_is_root(t->e))
 		rc = files_check(t->e->rank.cfg, t->err); /* some may be in the runs' folder, which exists now */

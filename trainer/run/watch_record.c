@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "tracker/mem/mem.h"
 #include "trainer/ops/watch/watch.h"
 
 #define KEY_BYTES 512
@@ -65,19 +66,13 @@ static int count_watched(const struct graph *model)
 /* Allocates the watch and lists the watched tensors of the model. */
 static struct watch *allocate_watch(const struct graph *model, int64_t every, int world)
 {
-	struct watch *w = calloc(1, sizeof(*w));
+	struct watch *w = mem_zalloc(sizeof(*w));
 	const int n = count_watched(model);
 
-	if (!w)
-		return NULL;
 	w->every = every;
-	w->item = calloc((size_t)n + 1, sizeof(*w->item));
-	w->values = calloc((size_t)n + 1, WATCH_VALUES * sizeof(*w->values));
-	w->largest = calloc((size_t)n + 1, (size_t)world * sizeof(*w->largest));
-	if (!w->item || !w->values || !w->largest) {
-		watch_free(w);
-		return NULL;
-	}
+	w->item = mem_array((size_t)n + 1, sizeof(*w->item));
+	w->values = mem_array((size_t)n + 1, WATCH_VALUES * sizeof(*w->values));
+	w->largest = mem_array((size_t)n + 1, (size_t)world * sizeof(*w->largest));
 	for (int i = 0; i < model->n_tensors; i++) {
 		struct watched_item *item = &w->item[w->n];
 
@@ -114,11 +109,9 @@ static int assign_items(struct watch *w, struct err *err)
 {
 	const struct graph *g = first_step_graph(w->prepared);
 	struct comm *c = w->all;
-	int64_t *part = calloc((size_t)w->n + 1, (size_t)c->world * sizeof(*part));
+	int64_t *part = mem_array((size_t)w->n + 1, (size_t)c->world * sizeof(*part));
 	int rc;
 
-	if (!part)
-		return err_nomem(err, "watched tensors");
 	for (int i = 0; g && i < w->n; i++)
 		part[(int64_t)c->rank * w->n + i] = watched_part(w, g, &w->item[i]);
 	rc = w->n ? c->ops->all_gather(c, part, (int64_t)w->n * (int64_t)sizeof(*part), err) : 0;
@@ -139,8 +132,6 @@ int watch_new(struct watch **ret, int64_t every, const struct prepared *prepared
 	struct watch *w = allocate_watch(prepared->model, every, all->world);
 	int rc;
 
-	if (!w)
-		return err_nomem(err, "--watch-steps");
 	w->prepared = prepared;
 	w->all = all;
 	rc = assign_items(w, err);

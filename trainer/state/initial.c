@@ -141,8 +141,6 @@ int initial_locate(struct run_config *cfg, struct err *err)
 	for (size_t i = 0; !found && i < sizeof(names) / sizeof(names[0]); i++) {
 		char *path = arena_printf(cfg->arena, "%s/%s", cfg->init_from, names[i]);
 
-		if (!path)
-			return err_nomem(err, "--init-from");
 		found = is_weights_file(path) ? path : NULL;
 	}
 	if (!found)
@@ -243,7 +241,7 @@ static int settle_from_config_json(struct run_config *cfg, const char *path, str
 }
 
 /* Notes what an evaluation must know of the data that the model was trained on. */
-static int note_trained(const struct settling *t)
+static void note_trained(const struct settling *t)
 {
 	const char *names = safetensors_meta(t->file, "class_names");
 	const char *tokenizer = safetensors_meta(t->file, "tokenizer");
@@ -254,9 +252,6 @@ static int note_trained(const struct settling *t)
 						.class_names = names ? arena_strdup(cfg->arena, names) : NULL,
 						.tokenizer = tokenizer ? arena_strdup(cfg->arena, tokenizer) : NULL,
 						.classes = classes ? strtoll(classes, NULL, 10) : 0 };
-	if (!cfg->trained.path || (names && !cfg->trained.class_names) || (tokenizer && !cfg->trained.tokenizer))
-		return err_nomem(t->err, "--test-only");
-	return 0;
 }
 
 int initial_settle(struct run_config *cfg, struct err *err)
@@ -273,11 +268,10 @@ int initial_settle(struct run_config *cfg, struct err *err)
 	if (rc)
 		return cfg->init_from ? rc : 0; /* resume_open may find another checkpoint */
 	t.file = s;
-	rc = config_each(cfg, settle_from_metadata, &t);
-	if (!rc)
-		rc = t.rc;
+	config_each(cfg, settle_from_metadata, &t);
+	rc = t.rc;
 	if (!rc && cfg->test_only)
-		rc = note_trained(&t);
+		note_trained(&t);
 	if (!rc && !safetensors_meta(s, "model"))
 		rc = settle_from_config_json(cfg, t.path, err);
 	if (!rc && cfg->origin[FLAG_model] == ORIGIN_DEFAULT)

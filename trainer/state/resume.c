@@ -13,6 +13,7 @@
 #include "tracker/base/clock.h"
 #include "tracker/base/log.h"
 #include "tracker/dptrack.h"
+#include "tracker/mem/mem.h"
 #include "trainer/program/planning.h"
 #include "trainer/state/initial.h"
 #include "trainer/state/tensor_files.h"
@@ -93,8 +94,7 @@ static int check_fits(struct resume_search *s, const struct checkpoint *c, const
 	const struct checkpoint_state *at = checkpoint_state(c);
 	struct comparison k = { .c = c, .path = path, .err = s->err };
 
-	if (config_each(s->cfg, compare_item, &k))
-		return err_nomem(s->err, "configuration");
+	config_each(s->cfg, compare_item, &k);
 	if (k.rc)
 		return k.rc;
 	s->r->moved_end = k.moved_end;
@@ -157,7 +157,7 @@ static int try_checkpoint_folder(struct resume_search *s, const char *folder)
 			rc = try_checkpoint(s, path, &damaged);
 		else
 			damaged = false;
-		if (rc && damaged && rc != ERR_NOMEM) {
+		if (rc && damaged) {
 			log_warn("skipped: %s", s->err->text);
 			*s->err = (struct err)ERR_INIT;
 			rc = 0;
@@ -367,17 +367,13 @@ static int settle_order(struct run_config *cfg, struct err *err)
 }
 
 /* An evaluation follows the metadata of the weights, as with --init-from. */
-static int settle_trained(struct run_config *cfg, struct err *err)
+static void settle_trained(struct run_config *cfg)
 {
 	struct checkpoint *c = open_newest_checkpoint(cfg);
-	int rc = 0;
 
-	if (c) {
+	if (c)
 		cfg->trained.path = arena_printf(cfg->arena, "%s/" CHECKPOINT_MODEL, checkpoint_folder(c));
-		rc = cfg->trained.path ? 0 : err_nomem(err, "--resume");
-	}
 	checkpoint_close(c);
-	return rc;
 }
 
 int resume_settle(struct run_config *cfg, struct err *err)
@@ -386,7 +382,10 @@ int resume_settle(struct run_config *cfg, struct err *err)
 
 	if (rc || !cfg->resume)
 		return rc;
-	return cfg->test_only ? settle_trained(cfg, err) : settle_order(cfg, err);
+	if (!cfg->test_only)
+		return settle_order(cfg, err);
+	settle_trained(cfg);
+	return 0;
 }
 
 /* ---- kernels ---- */
@@ -520,9 +519,7 @@ int resume_open(struct resume *ret, const struct rank *r, struct workload *subje
 	ret->lock_fd = -1;
 	if (!r->cfg->resume && !r->seat->attempt)
 		return 0;
-	f = calloc(1, sizeof(*f));
-	if (!f)
-		return err_nomem(err, "--resume");
+	f = mem_zalloc(sizeof(*f));
 	rc = find_on_all_ranks(f, r, subject, s, err);
 	*ret = f->resume;
 	free(f);

@@ -135,12 +135,8 @@ int buckets_sum(struct graph *g, const struct strategy_opts *o, enum group group
 	struct gradient_bucket *all;
 	int n_grad, n = 0;
 
-	if (!grad)
-		return err_nomem(err, "buckets");
 	n_grad = collect_gradients(g, grad);
 	all = arena_array(g->arena, (size_t)n_grad + 1, sizeof(*all));
-	if (!all)
-		return err_nomem(err, "buckets");
 	for (int i = 0; i < n_grad; i++) {
 		size_t bytes = round_up_bytes(tensor_bytes(grad[i]), VIEW_ALIGN);
 		size_t cap = n <= 1 && FIRST_BUCKET_BYTES < o->bucket_bytes ? FIRST_BUCKET_BYTES : o->bucket_bytes;

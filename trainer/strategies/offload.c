@@ -77,7 +77,7 @@ static bool *find_read(const struct offloader *f)
 {
 	bool *read = arena_array(f->g->arena, (size_t)f->n_tensors + 1, sizeof(*read));
 
-	for (int i = 0; read && i < f->n_nodes; i++) {
+	for (int i = 0; i < f->n_nodes; i++) {
 		const struct node *n = f->g->nodes[i];
 
 		for (int k = 0; k < n->n_in; k++)
@@ -91,7 +91,7 @@ static bool *find_viewed(const struct offloader *f)
 {
 	bool *viewed = arena_array(f->g->arena, (size_t)f->n_tensors + 1, sizeof(*viewed));
 
-	for (int i = 0; viewed && i < f->n_tensors; i++)
+	for (int i = 0; i < f->n_tensors; i++)
 		if (f->g->tensors[i]->base)
 			viewed[f->g->tensors[i]->base->id] = true;
 	return viewed;
@@ -142,10 +142,6 @@ static void choose_offloaded(struct offloader *f)
 	const bool *read = find_read(f), *viewed = find_viewed(f);
 	const int end = end_of_early(f);
 
-	if (!read || !viewed) {
-		graph_fail(f->g, ERR_NOMEM, "out of memory: offloading");
-		return;
-	}
 	for (int i = 0; i < f->n_tensors && !graph_failed(f->g); i++) {
 		struct tensor *t = f->g->tensors[i];
 

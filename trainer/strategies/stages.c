@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "tracker/mem/mem.h"
 #include "trainer/ops/ops.h"
 
 #define FLOPS_PER_BYTE 8.0 /* a core computes about that many operations while a byte comes from memory */
@@ -74,21 +75,17 @@ static void extend_partition(struct partition_search *t, int s, int b)
 }
 
 /* Finds the partition whose largest stage has the least work. */
-static int balance_stages(struct stages *ret, const struct graph *g, int blocks, struct err *err)
+static void balance_stages(struct stages *ret, const struct graph *g, int blocks)
 {
 	const size_t width = (size_t)blocks + 1, cells = width * (size_t)ret->n;
-	struct partition_search t = { calloc(width, sizeof(double)), calloc(cells, sizeof(double)),
-				      calloc(cells, sizeof(int)), blocks };
-	int rc = 0;
+	struct partition_search t = { mem_array(width, sizeof(double)), mem_array(cells, sizeof(double)),
+				      mem_array(cells, sizeof(int)), blocks };
 
-	if (!t.sum || !t.best || !t.from)
-		rc = err_nomem(err, "stages");
-	else
-		accumulate_block_work(t.sum, g, blocks);
-	for (int s = 0; !rc && s < ret->n; s++)
+	accumulate_block_work(t.sum, g, blocks);
+	for (int s = 0; s < ret->n; s++)
 		for (int b = s + 1; b <= blocks; b++)
 			extend_partition(&t, s, b);
-	for (int s = ret->n - 1, b = blocks; !rc && s >= 0; s--) {
+	for (int s = ret->n - 1, b = blocks; s >= 0; s--) {
 		ret->first[s + 1] = b + 1;
 		b = t.from[(size_t)s * width + (size_t)b];
 		ret->first[s] = b + 1;
@@ -96,7 +93,6 @@ static int balance_stages(struct stages *ret, const struct graph *g, int blocks,
 	free(t.sum);
 	free(t.best);
 	free(t.from);
-	return rc;
 }
 
 /* Reads "3,4,5", the number of blocks of each stage. */
@@ -132,7 +128,10 @@ int stages_cut(struct stages *ret, const struct graph *model, const struct strat
 	if (o->stages > blocks)
 		return err_set(err, ERR_USAGE, "--pp-stages %d: the model has %d blocks: each stage needs one",
 			       o->stages, blocks);
-	return o->partition ? read_partition(ret, o->partition, blocks, err) : balance_stages(ret, model, blocks, err);
+	if (o->partition)
+		return read_partition(ret, o->partition, blocks, err);
+	balance_stages(ret, model, blocks);
+	return 0;
 }
 
 /* ---- stages of nodes ---- */

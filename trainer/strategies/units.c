@@ -174,8 +174,6 @@ int units_lay(struct graph *model, const struct strategy_opts *o, struct err *er
 
 	l.read = arena_array(model->arena, (size_t)model->n_tensors + 1, sizeof(*l.read));
 	l.kinds = arena_array(model->arena, (size_t)model->n_tensors + 1, sizeof(*l.kinds));
-	if (!l.read || !l.kinds)
-		return err_nomem(err, "units");
 	find_readings(&l);
 	if (graph_failed(model))
 		return err_set(err, model->err.code, "%s", model->err.text);
@@ -226,13 +224,11 @@ static int count_units(const struct graph *g)
 }
 
 /* Lists the parameters of each unit of the program. */
-static bool make_lists(struct units *u, struct graph *g)
+static void make_lists(struct units *u, struct graph *g)
 {
 	struct tensor **params = arena_array(g->arena, (size_t)g->n_tensors + 1, sizeof(*params));
 
 	u->unit = arena_array(g->arena, (size_t)u->n + 1, sizeof(*u->unit));
-	if (!params || !u->unit)
-		return false;
 	for (int i = 0; i < g->n_tensors; i++) /* counts first, for the offsets */
 		if (is_param(g->tensors[i]))
 			u->unit[g->tensors[i]->shard.unit - 1].n++;
@@ -252,7 +248,6 @@ static bool make_lists(struct units *u, struct graph *g)
 		unit->each = p->shard.each;
 		unit->dtype = p->shard.dtype;
 	}
-	return true;
 }
 
 void units_cut(struct units *ret, struct graph *g, const struct strategy_opts *o)
@@ -266,8 +261,8 @@ void units_cut(struct units *ret, struct graph *g, const struct strategy_opts *o
 		if (is_param(g->tensors[i]))
 			cut_param_range(g, g->tensors[i], o, ret->own);
 	ret->n = count_units(g);
-	if (!graph_failed(g) && !make_lists(ret, g))
-		graph_fail(g, ERR_NOMEM, "out of memory: units");
+	if (!graph_failed(g))
+		make_lists(ret, g);
 	uses = graph_failed(g) ? NULL : units_uses(g, &n);
 	for (int i = n - 1; uses && i >= 0; i--)
 		if (uses[i].place >= 0)

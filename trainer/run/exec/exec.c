@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/mem/mem.h"
+
 #define VALUE(tensor, member) \
 	{ tensor, offsetof(struct exec_results, member), sizeof(((struct exec_results *)0)->member) }
 
@@ -84,16 +86,13 @@ const char *exec_time_name(enum exec_time kind)
 	return names[kind];
 }
 
-int exec_time_begin(double **seconds, const struct program *p, struct err *err)
+void exec_time_begin(double **seconds, const struct program *p)
 {
 	size_t n = (size_t)p->graph->n_nodes;
 
 	if (!*seconds)
-		*seconds = calloc(n + 1, sizeof(**seconds));
-	if (!*seconds)
-		return err_set(err, ERR_NOMEM, "out of memory: times of %s", p->name);
+		*seconds = mem_array(n + 1, sizeof(**seconds));
 	memset(*seconds, 0, n * sizeof(**seconds));
-	return 0;
 }
 
 /* ---- the executor of the backend ---- */

@@ -87,7 +87,7 @@ struct exec_ops {
 	int (*begin)(struct exec *e, const struct program *p, const struct exec_call *call, struct err *err);
 	int (*fed)(struct exec *e, struct err *err);
 	int (*end)(struct exec *e, struct exec_done *ret, struct err *err);
-	int (*profile)(struct exec *e, struct err *err);
+	void (*profile)(struct exec *e);
 	const double *(*node_seconds)(const struct exec *e, const struct program *p);
 };
 
@@ -121,7 +121,7 @@ int exec_run(struct exec *e, const struct program *p, const struct exec_call *ca
 
 /* Adds up the seconds of each node from now on, beginning at zero. Off, it costs nothing. Only while no run is in
  * progress. */
-int exec_profile(struct exec *e, struct err *err);
+void exec_profile(struct exec *e);
 const double *exec_node_seconds(const struct exec *e, const struct program *p); /* by node id; NULL: not profiled */
 
 #endif

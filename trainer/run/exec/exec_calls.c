@@ -43,9 +43,9 @@ int exec_run(struct exec *e, const struct program *p, const struct exec_call *ca
 	return rc ? rc : exec_end(e, ret, err);
 }
 
-int exec_profile(struct exec *e, struct err *err)
+void exec_profile(struct exec *e)
 {
-	return e->ops->profile(e, err);
+	e->ops->profile(e);
 }
 
 const double *exec_node_seconds(const struct exec *e, const struct program *p)

@@ -5,6 +5,8 @@
 
 #include <stdlib.h>
 
+#include "tracker/mem/mem.h"
+
 #include "trainer/run/exec/exec_inside.h"
 
 #define SPINS 400
@@ -209,25 +211,15 @@ static void host_close(struct exec *exec)
 	free(e);
 }
 
-/* Allocates the executor; NULL: out of memory. */
 static struct host_executor *host_new(const struct prepared *p)
 {
-	struct host_executor *e = calloc(1, sizeof(*e));
+	struct host_executor *e = mem_zalloc(sizeof(*e));
 
-	if (!e)
-		return NULL;
 	for (int i = 0; i < p->n_programs; i++)
 		e->slots = p->program[i]->schedule.slots > e->slots ? p->program[i]->schedule.slots : e->slots;
-	e->page = calloc((size_t)e->slots + 1, sizeof(*e->page));
-	e->programs = calloc((size_t)p->n_programs + 1, sizeof(*e->programs));
-	e->losses = calloc((size_t)exec_losses_most(p) + 1, sizeof(*e->losses));
-	if (!e->programs || !e->page || !e->losses) {
-		free(e->programs);
-		free(e->page);
-		free(e->losses);
-		free(e);
-		return NULL;
-	}
+	e->page = mem_array((size_t)e->slots + 1, sizeof(*e->page));
+	e->programs = mem_array((size_t)p->n_programs + 1, sizeof(*e->programs));
+	e->losses = mem_array((size_t)exec_losses_most(p) + 1, sizeof(*e->losses));
 	e->exec.ops = &exec_host;
 	e->prepared = p;
 	pthread_mutex_init(&e->lock, NULL);
@@ -242,8 +234,9 @@ static struct host_executor *host_new(const struct prepared *p)
 static int add_host_program(struct host_executor *e, const struct program *p, struct err *err)
 {
 	struct host_program *ep = &e->programs[e->n_programs++];
-	int rc = host_program_fill(ep, p, &(struct host_places){ e->prepared, e->page }, err);
+	int rc = 0;
 
+	host_program_fill(ep, p, &(struct host_places){ e->prepared, e->page });
 	for (int s = STREAM_COMPUTE + 1; !rc && s < STREAM_COUNT; s++)
 		if (ep->n[s])
 			rc = start_lane(&e->lane[s], err);
@@ -255,8 +248,6 @@ static int host_open(struct exec **ret, const struct prepared *p, struct err *er
 	struct host_executor *e = host_new(p);
 	int rc = 0;
 
-	if (!e)
-		return err_nomem(err, "executor");
 	for (int i = 0; !rc && i < p->n_programs; i++)
 		rc = add_host_program(e, p->program[i], err);
 	if (rc) {
@@ -505,14 +496,12 @@ static int host_ahead(const struct exec *exec)
 	return 0;
 }
 
-static int host_profile(struct exec *exec, struct err *err)
+static void host_profile(struct exec *exec)
 {
 	struct host_executor *e = (struct host_executor *)exec;
-	int rc = 0;
 
-	for (int i = 0; !rc && i < e->n_programs; i++)
-		rc = host_program_profile(&e->programs[i], err);
-	return rc;
+	for (int i = 0; i < e->n_programs; i++)
+		host_program_profile(&e->programs[i]);
 }
 
 static const double *host_node_seconds(const struct exec *exec, const struct program *p)

@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include "tracker/mem/mem.h"
+
 static bool schedule_item_waits(const struct schedule_item *s)
 {
 	for (int k = 0; k < STREAM_COUNT; k++)
@@ -13,16 +15,13 @@ static bool schedule_item_waits(const struct schedule_item *s)
 }
 
 /* Fills one item from the schedule: its kernel, operands, and waits. */
-static int fill_host_item(struct host_item *it, const struct program *p, int index, const struct host_places *at,
-			  struct err *err)
+static void fill_host_item(struct host_item *it, const struct program *p, int index, const struct host_places *at)
 {
 	const struct schedule_item *s = &p->schedule.items[index];
 	const struct node *n = s->node;
 	unsigned char *workspace = at->prepared->slab[SPACE_PRIVATE];
 	void **operands = arena_array(p->graph->arena, (size_t)(n->n_in + n->n_out) + 1, sizeof(*operands));
 
-	if (!operands)
-		return err_set(err, ERR_NOMEM, "out of memory: operands of %s", n->name);
 	for (int i = 0; i < n->n_in; i++)
 		operands[i] = prepared_slot(at->prepared, n->in[i], s->slot);
 	for (int i = 0; i < n->n_out; i++)
@@ -43,26 +42,18 @@ static int fill_host_item(struct host_item *it, const struct program *p, int ind
 			  .page = &at->page[s->slot],
 			  .workspace = n->workspace_bytes ? workspace + plan_workspace(n, s->slot) : NULL },
 	};
-	return 0;
 }
 
-int host_program_fill(struct host_program *ep, const struct program *p, const struct host_places *at, struct err *err)
+void host_program_fill(struct host_program *ep, const struct program *p, const struct host_places *at)
 {
 	ep->program = p;
-	for (int s = 0; s < STREAM_COUNT; s++) {
-		ep->items[s] = calloc((size_t)p->schedule.n + 1, sizeof(*ep->items[s]));
-		if (!ep->items[s])
-			return err_set(err, ERR_NOMEM, "out of memory: schedule of %s", p->name);
-	}
+	for (int s = 0; s < STREAM_COUNT; s++)
+		ep->items[s] = mem_array((size_t)p->schedule.n, sizeof(*ep->items[s]));
 	for (int i = 0; i < p->schedule.n; i++) {
 		enum stream s = p->schedule.items[i].stream;
-		struct host_item *it = &ep->items[s][ep->n[s]++];
-		int rc = fill_host_item(it, p, i, at, err);
 
-		if (rc)
-			return rc;
+		fill_host_item(&ep->items[s][ep->n[s]++], p, i, at);
 	}
-	return 0;
 }
 
 void host_program_done(struct host_program *ep)
@@ -85,12 +76,10 @@ int host_item_run(struct host_item *it, struct err *err)
 	return rc;
 }
 
-int host_program_profile(struct host_program *ep, struct err *err)
+void host_program_profile(struct host_program *ep)
 {
-	int rc = exec_time_begin(&ep->node_seconds, ep->program, err);
-
-	for (int s = 0; !rc && s < STREAM_COUNT; s++)
+	exec_time_begin(&ep->node_seconds, ep->program);
+	for (int s = 0; s < STREAM_COUNT; s++)
 		for (int i = 0; i < ep->n[s]; i++)
 			ep->items[s][i].seconds = &ep->node_seconds[ep->items[s][i].node->id];
-	return rc;
 }

@@ -16,7 +16,7 @@ enum exec_time exec_time_of_wait(enum stream s);
 const char *exec_time_name(enum exec_time kind); /* phase of a span */
 
 /* Zeroes the seconds of each of the program's nodes, by id; allocated at the first call, freed by the caller. */
-int exec_time_begin(double **seconds, const struct program *p, struct err *err);
+void exec_time_begin(double **seconds, const struct program *p);
 
 /* A value that the host reads after a run: a tensor of the program, its place in the results, and its size. */
 struct exec_value {
@@ -63,12 +63,12 @@ struct host_places {
 	struct step_page *page; /* page of each slot */
 };
 
-/* Fills a zeroed program. What it refers to must outlive it. host_program_done is valid after a failure. ERR_NOMEM. */
-int host_program_fill(struct host_program *ep, const struct program *p, const struct host_places *at, struct err *err);
+/* Fills a zeroed program. What it refers to must outlive it. */
+void host_program_fill(struct host_program *ep, const struct program *p, const struct host_places *at);
 void host_program_done(struct host_program *ep);
 
-/* Times the items of later runs, in node_seconds. ERR_NOMEM. */
-int host_program_profile(struct host_program *ep, struct err *err);
+/* Times the items of later runs, in node_seconds. */
+void host_program_profile(struct host_program *ep);
 
 /* Runs an item's kernel. */
 int host_item_run(struct host_item *it, struct err *err);

@@ -86,7 +86,7 @@ int stream_program_fill(struct stream_executor *e, struct stream_program *sp, co
 void stream_program_free(struct stream_executor *e, struct stream_program *sp);
 
 /* Finds the program's groups, once its items have waits, events and marks. */
-int stream_program_group(struct stream_program *sp, struct err *err);
+void stream_program_group(struct stream_program *sp);
 
 /* Reads the phases of the finished run of that slot. */
 int stream_times(struct stream_executor *e, const struct stream_program *sp, int slot, struct exec_times *ret,

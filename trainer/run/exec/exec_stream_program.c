@@ -5,6 +5,8 @@
 
 #include <stdlib.h>
 
+#include "tracker/mem/mem.h"
+
 int stream_make(struct stream_executor *e, enum stream s, struct err *err)
 {
 	return e->stream[s] ? 0 : e->ops->stream_new(e->module, &e->stream[s], err);
@@ -16,16 +18,13 @@ int stream_event(struct stream_executor *e, struct event_handle **ret, bool time
 }
 
 /* Fills one item from the schedule: its kernel, operands and stream. */
-static int fill_stream_item(struct stream_executor *e, struct stream_item *it, const struct program *p, int index,
-			    struct err *err)
+static void fill_stream_item(struct stream_executor *e, struct stream_item *it, const struct program *p, int index)
 {
 	const struct schedule_item *s = &p->schedule.items[index];
 	const struct node *n = s->node;
 	void **operands = arena_array(p->graph->arena, (size_t)(n->n_in + n->n_out) + 1, sizeof(*operands));
 	unsigned char *workspace = e->prepared->slab[SPACE_PRIVATE];
 
-	if (!operands)
-		return err_set(err, ERR_NOMEM, "out of memory: operands of %s", n->name);
 	for (int i = 0; i < n->n_in; i++)
 		operands[i] = prepared_slot(e->prepared, n->in[i], s->slot);
 	for (int i = 0; i < n->n_out; i++)
@@ -41,7 +40,6 @@ static int fill_stream_item(struct stream_executor *e, struct stream_item *it, c
 			  .workspace = n->workspace_bytes ? workspace + plan_workspace(n, s->slot) : NULL,
 			  .stream = e->stream[s->stream] },
 	};
-	return 0;
 }
 
 /* Returns the last item of stream s in front of a position of the schedule; NULL: there is none. */
@@ -150,16 +148,13 @@ int stream_program_fill(struct stream_executor *e, struct stream_program *sp, co
 	int rc = 0;
 
 	sp->program = p;
-	sp->items = calloc(n + 1, sizeof(*sp->items));
-	sp->marks = calloc(2 * n + 2, sizeof(*sp->marks));
-	if (!sp->items || !sp->marks)
-		return err_set(err, ERR_NOMEM, "out of memory: schedule of %s", p->name);
+	sp->items = mem_array(n + 1, sizeof(*sp->items));
+	sp->marks = mem_array(2 * n + 2, sizeof(*sp->marks));
 	for (int i = 0; !rc && i < p->schedule.n; i++) {
 		enum stream s = p->schedule.items[i].stream;
 
 		rc = stream_make(e, s, err);
-		if (!rc)
-			rc = fill_stream_item(e, &sp->items[i], p, i, err);
+		fill_stream_item(e, &sp->items[i], p, i);
 		sp->n = i + 1;
 		if (!rc)
 			rc = fill_waits(e, sp, i, err);
@@ -168,7 +163,9 @@ int stream_program_fill(struct stream_executor *e, struct stream_program *sp, co
 		rc = fill_ends(e, sp, err);
 	if (!rc)
 		rc = fill_marks(e, sp, err);
-	return rc ? rc : stream_program_group(sp, err);
+	if (!rc)
+		stream_program_group(sp);
+	return rc;
 }
 
 void stream_program_free(struct stream_executor *e, struct stream_program *sp)
@@ -303,15 +300,13 @@ static int collect_group(const struct stream_program *sp, int first, int *member
 	return n;
 }
 
-static int make_stream_group(struct stream_program *sp, const int *members, int n, struct err *err)
+static void make_stream_group(struct stream_program *sp, const int *members, int n)
 {
 	struct arena *arena = sp->program->graph->arena;
 	struct stream_group *g = arena_array(arena, 1, sizeof(*g));
 	void **states = arena_array(arena, (size_t)n, sizeof(*states));
 	struct kernel_args *args = arena_array(arena, (size_t)n, sizeof(*args));
 
-	if (!g || !states || !args)
-		return err_nomem(err, "nodes that run together");
 	*g = (struct stream_group){ states, args, n };
 	for (int k = 0; k < n; k++) {
 		struct stream_item *it = &sp->items[members[k]];
@@ -321,22 +316,20 @@ static int make_stream_group(struct stream_program *sp, const int *members, int 
 		it->group = g;
 		it->leads = k == 0;
 	}
-	return 0;
 }
 
-int stream_program_group(struct stream_program *sp, struct err *err)
+void stream_program_group(struct stream_program *sp)
 {
-	int members[GROUP_MAX], rc = 0;
+	int members[GROUP_MAX];
 
-	for (int i = 0; !rc && i < sp->n; i++) {
+	for (int i = 0; i < sp->n; i++) {
 		const int n = sp->items[i].kernel->run_many ? collect_group(sp, i, members) : 1;
 
 		if (n > 1) {
-			rc = make_stream_group(sp, members, n, err);
+			make_stream_group(sp, members, n);
 			i = members[n - 1];
 		}
 	}
-	return rc;
 }
 
 /* ---- times ---- */

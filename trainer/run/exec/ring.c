@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/mem/mem.h"
+
 struct sent_values { /* sent in addition to the pages */
 	double vote;
 	double none[XENT_RESULTS]; /* zeros */
@@ -76,11 +78,9 @@ static int open_ring_memory(struct ring *r, struct err *err)
 
 int ring_open(struct ring **ret, const struct prepared *p, struct stream_handle *compute, struct err *err)
 {
-	struct ring *r = calloc(1, sizeof(*r));
+	struct ring *r = mem_zalloc(sizeof(*r));
 	int rc;
 
-	if (!r)
-		return err_nomem(err, "ring");
 	r->prepared = p;
 	r->backend = p->opts.backend;
 	r->ops = r->backend->streams;
