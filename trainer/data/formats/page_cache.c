@@ -38,12 +38,6 @@ struct page_cache {
 	struct page_bucket hashed[BUCKETS];
 };
 
-struct page_source {
-	struct objects *store;
-	int object;
-	const struct stop *stop;
-};
-
 int page_cache_new(struct page_cache **ret, struct objects *store, uint64_t memory_bytes, struct err *err)
 {
 	struct page_cache *p = calloc(1, sizeof(*p));
@@ -122,19 +116,11 @@ static void evict_pages(struct page_cache *p)
 	}
 }
 
-static int read_page_source(void *user, uint64_t at, void *to, size_t n, struct err *err)
-{
-	const struct page_source *s = user;
-
-	return objects_read(s->store, &(struct objects_range){ .object = s->object, .at = at, .n = n, .stop = s->stop },
-			    to, err);
-}
-
 /* Reads a page of Parquet or Arrow, by the sample's kind. */
-static int unpack_into_page(struct cached_page *page, struct page_source *s, const struct sample *one, struct err *err)
+static int unpack_into_page(struct cached_page *page, struct object_source *s, const struct sample *one,
+			    struct err *err)
 {
-	const struct byte_source file = { objects_bytes(s->store, s->object), read_page_source, s,
-					  objects_name(s->store, s->object) };
+	const struct byte_source file = objects_source(s);
 	const int kind = samples_kind(one->packed);
 	struct parquet_page raw;
 	int rc;
@@ -155,7 +141,7 @@ static int unpack_into_page(struct cached_page *page, struct page_source *s, con
 static int fill_page(struct page_cache *p, const struct sample *one, const struct stop *stop, struct cached_page **ret,
 		     struct err *err)
 {
-	struct page_source source = { p->store, (int)one->object, stop };
+	struct object_source source = { p->store, (int)one->object, stop };
 	struct cached_page *page = malloc(sizeof(*page));
 	int rc;
 
