@@ -202,7 +202,8 @@ static void check(const struct test_case *t, const char *variant, int ranks, con
 		l.devices = ranks;
 		micro = cfg->batch_size / ranks;
 	}
-	if (workload_open(&s, cfg, NULL, NULL, &err) || costing_new(&work, cfg, &s, h, &err) ||
+	work = costing_new(cfg, &s, h);
+	if (workload_open(&s, cfg, NULL, NULL, &err) ||
 	    costing_model(work, &(struct model_variant){ micro, cfg->activation_checkpointing, cfg->precision }, &m,
 			  &err))
 		fail_msg("%s", err.text);

@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tracker/mem/mem.h"
+
 #define PRODUCT "product" /* op of a square product in the table of nodes */
 #define NEAREST 4	  /* timed nodes that are averaged */
 #define EXACT 1e-6	  /* distance below which it is the same node */
@@ -390,9 +392,7 @@ static int read_hardware_root(struct hardware_reader *r, json_t *root)
 
 	if (n > HARDWARE_NODES)
 		return err_set(r->err, ERR_USAGE, "%.200s: more than %d nodes and products", r->path, HARDWARE_NODES);
-	r->h->nodes = calloc(n + 1, sizeof(*r->h->nodes));
-	if (!r->h->nodes)
-		return err_set(r->err, ERR_NOMEM, "out of memory: %.200s", r->path);
+	r->h->nodes = mem_array(n + 1, sizeof(*r->h->nodes));
 	check_hardware_members(r, root);
 	read_scalars(r, root);
 	read_link(r, root, "within", &r->h->within);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tracker/base/array.h"
+#include "tracker/mem/mem.h"
 
 #define MICROS_TRIED 8 /* micro-batch sizes: a rank's part of the batch, halved each time */
 #define RECOMPUTES 3
@@ -125,8 +125,7 @@ static int add_candidate_plan(struct plan_enumeration *g)
 
 	if (!(g->o->wanted >> g->at.strategy & 1) || !advise_table[g->at.strategy]->takes(&g->model, &g->at.layout))
 		return 0;
-	if (!array_push(&s->plans, &s->n, &g->room, g->at))
-		return err_nomem(g->err, "plans");
+	mem_push(&s->plans, &s->n, &g->room, g->at);
 	evaluate_plan(g, &s->plans[s->n - 1]);
 	return 0;
 }

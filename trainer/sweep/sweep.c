@@ -12,6 +12,7 @@
 
 #include "tracker/base/log.h"
 #include "tracker/dptrack.h"
+#include "tracker/mem/mem.h"
 #include "trainer/state/resume.h"
 
 #define WORDS_MAX 256
@@ -419,12 +420,10 @@ static int report_best_trial(struct sweep_state *s, struct err *err)
 
 static int prepare_sweep(struct sweep_state *s, struct err *err)
 {
-	s->asha = (struct asha){ .trials = calloc(s->plan.trials, sizeof(*s->asha.trials)), .count = s->plan.trials,
+	s->asha = (struct asha){ .trials = mem_array(s->plan.trials, sizeof(*s->asha.trials)), .count = s->plan.trials,
 				 .rungs = s->plan.rungs, .eta = s->plan.eta, .maximize = s->plan.maximize };
-	s->tries = calloc(s->plan.trials, sizeof(*s->tries));
-	s->running = calloc((size_t)s->max_parallel, sizeof(*s->running));
-	if (!s->asha.trials || !s->tries || !s->running)
-		return err_nomem(err, NULL);
+	s->tries = mem_array(s->plan.trials, sizeof(*s->tries));
+	s->running = mem_array((size_t)s->max_parallel, sizeof(*s->running));
 	s->place = (struct trial_place){ .runs_dir = s->cfg->runs_dir, .metric = s->plan.metric,
 					 .best = s->plan.maximize ? "max" : "min",
 					 .experiment = config_given(s->cfg, FLAG_experiment) || !s->plan.experiment ?

@@ -9,6 +9,7 @@
 
 #include "tracker/base/sha256.h"
 #include "tracker/base/text.h"
+#include "tracker/mem/mem.h"
 #include "trainer/config/document.h"
 #include "trainer/graph/rng.h"
 
@@ -75,13 +76,11 @@ static int read_param(struct sweep_param *p, const char *name, json_t *of, struc
 int space_new(struct search_space **ret, json_t *parameters, uint64_t seed, struct err *err)
 {
 	size_t n = json_object_size(parameters);
-	struct search_space *s = calloc(1, sizeof(*s) + n * sizeof(s->params[0]));
+	struct search_space *s = mem_zalloc(sizeof(*s) + n * sizeof(s->params[0]));
 	const char *name;
 	json_t *of;
 	int rc = 0;
 
-	if (!s)
-		return err_nomem(err, NULL);
 	s->seed = seed;
 	if (!n)
 		rc = err_set(err, ERR_USAGE, "parameters: expected at least one, as in {\"lr\": {\"values\": [0.1]}}");

@@ -292,8 +292,7 @@ static int search_plans(struct auto_found *ret, const struct job *job, struct er
 		workload_warn(s.data);
 	if (!rc)
 		rc = initial_given(&s, cfg, err);
-	if (!rc)
-		rc = costing_new(&work, cfg, &s, &ret->hardware, err);
+	work = costing_new(cfg, &s, &ret->hardware);
 	ret->global_batch = planned_global_batch(cfg, &ret->hardware);
 	ret->per_sample = !rc && s.model->reads_tokens ? s.config.seq_len : 1;
 	if (!rc)

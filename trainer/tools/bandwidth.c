@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "tracker/base/json_print.h"
+#include "tracker/mem/mem.h"
 #include "trainer/tools/child.h"
 
 #define LEAST_S 0.1 /* duration of each measurement */
@@ -109,8 +110,8 @@ struct bandwidth_row {
 static int time_rounds(const struct bandwidth_probe *m, size_t which, int rounds, double *ret_s, struct err *err)
 {
 	struct comm *c = m->comm;
-	double *all = calloc((size_t)c->world, sizeof(*all)), start_s;
-	int rc = all ? c->ops->barrier(c, err) : err_nomem(err, "times of the ranks");
+	double *all = mem_array((size_t)c->world, sizeof(*all)), start_s;
+	int rc = c->ops->barrier(c, err);
 
 	start_s = clock_mono_s();
 	for (int i = 0; !rc && i < rounds; i++)

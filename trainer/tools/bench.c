@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tracker/base/array.h"
 #include "tracker/base/json_print.h"
+#include "tracker/mem/mem.h"
 #include "trainer/launch/machine.h"
 #include "trainer/program/memory.h"
 #include "trainer/run/nonfinite.h"
@@ -42,9 +42,9 @@ struct rank_figures { /* results of one rank */
 
 static double median_phase_seconds(const struct step_bench *b, enum step_phase t)
 {
-	double *v = malloc((size_t)(b->n ? b->n : 1) * sizeof(*v)), m = NAN;
+	double *v = mem_alloc((size_t)(b->n ? b->n : 1) * sizeof(*v)), m = NAN;
 
-	if (v && b->n) {
+	if (b->n) {
 		for (int64_t i = 0; i < b->n; i++)
 			v[i] = b->steps[i].seconds[t];
 		m = median_of(v, (size_t)b->n);
@@ -99,9 +99,7 @@ static int run_bench_steps(struct step_bench *b, struct err *err)
 	const int64_t wanted = b->e->rank.cfg->steps;
 	int begun = 1, rc = engine_begin(b->e, err);
 
-	b->steps = calloc((size_t)wanted, sizeof(*b->steps));
-	if (!rc && !b->steps)
-		rc = err_set(err, ERR_NOMEM, "out of memory: %lld steps", (long long)wanted);
+	b->steps = mem_array((size_t)wanted, sizeof(*b->steps));
 	for (int64_t n = 0; !rc && begun && !b->stopped && n < wanted; n++) {
 		profile_host(b);
 		begun = step_begin(b->e, err);
@@ -158,11 +156,9 @@ static int profile_nodes(struct step_bench *b, struct err *err)
 static int gather_shares(struct step_bench *b, struct err *err)
 {
 	struct comm *c = rank_comm(&b->e->rank);
-	struct rank_figures *all = calloc((size_t)c->world, sizeof(*all));
+	struct rank_figures *all = mem_array((size_t)c->world, sizeof(*all));
 	int rc;
 
-	if (!all)
-		return err_nomem(err, "bench");
 	all[c->rank].peak_bytes = machine_peak_bytes();
 	all[c->rank].flops = b->ops.flops;
 	for (int64_t i = 0; i < b->n; i++) {

@@ -7,6 +7,7 @@
 
 #include "tracker/base/json_print.h"
 #include "tracker/base/log.h"
+#include "tracker/mem/mem.h"
 #include "trainer/tools/child.h"
 #include "trainer/tools/subcommands.h"
 
@@ -32,10 +33,8 @@ static int split_shell_words(struct bench_comparison *a, struct err *err)
 	const char *flags = a->flags;
 	char *to, quote = '\0';
 
-	a->text = strdup(flags);
-	a->words = calloc(strlen(flags) + 1, sizeof(*a->words));
-	if (!a->text || !a->words)
-		return err_nomem(err, "--compare-with");
+	a->text = mem_strdup(flags);
+	a->words = mem_array(strlen(flags) + 1, sizeof(*a->words));
 	to = a->text;
 	for (const char *at = flags; *at;) {
 		at += strspn(at, " \t");
@@ -57,17 +56,14 @@ static int split_shell_words(struct bench_comparison *a, struct err *err)
 }
 
 /* The command line of one side. *ret is freed by the caller. */
-static int side_command_line(const struct bench_comparison *a, int side, char ***ret, struct err *err)
+static int side_command_line(const struct bench_comparison *a, int side, char ***ret)
 {
 	size_t n = 0, n_both = 0;
 	char **argv;
 
 	while (a->both[n_both])
 		n_both++;
-	argv = calloc((size_t)a->job->argc + a->n_words + n_both + 2, sizeof(*argv));
-
-	if (!argv)
-		return err_nomem(err, "--compare-with");
+	argv = mem_array((size_t)a->job->argc + a->n_words + n_both + 2, sizeof(*argv));
 	for (int i = 0; i < a->job->argc; i++)
 		argv[n++] = a->job->argv[i];
 	for (size_t i = 0; side == 1 && i < a->n_words; i++)
@@ -83,11 +79,10 @@ static int side_command_line(const struct bench_comparison *a, int side, char **
 static int check_second_side(const struct bench_comparison *a, struct err *err)
 {
 	struct run_config *cfg = NULL;
-	char **argv = NULL;
-	int rc = side_command_line(a, 1, &argv, err);
+	char **argv;
+	const int argc = side_command_line(a, 1, &argv);
+	int rc = config_parse(&cfg, argc, argv, err);
 
-	if (rc > 0)
-		rc = config_parse(&cfg, rc, argv, err);
 	if (rc)
 		err_prefix(err, "--compare-with");
 	config_free(cfg);
@@ -99,10 +94,9 @@ static int check_second_side(const struct bench_comparison *a, struct err *err)
 static int run_side_process(const struct bench_comparison *a, int side, struct buf *out, int *ret_code, struct err *err)
 {
 	char **argv;
-	int rc = side_command_line(a, side, &argv, err);
+	int rc;
 
-	if (rc < 0)
-		return rc;
+	side_command_line(a, side, &argv);
 	rc = child_run(argv, out, ret_code, err);
 	free(argv);
 	return rc;
@@ -129,11 +123,8 @@ static int run_rounds(struct bench_comparison *a, int *ret_code, struct err *err
 {
 	int rc = 0;
 
-	for (int side = 0; side < 2; side++) {
-		a->paces[side] = calloc((size_t)a->rounds, sizeof(*a->paces[side]));
-		if (!a->paces[side])
-			return err_nomem(err, "rounds");
-	}
+	for (int side = 0; side < 2; side++)
+		a->paces[side] = mem_array((size_t)a->rounds, sizeof(*a->paces[side]));
 	for (int64_t r = 0; !rc && !*ret_code && r < a->rounds; r++)
 		for (int i = 0; !rc && !*ret_code && i < 2; i++)
 			rc = run_side(a, r, (int)((r + i) % 2), ret_code, err);
@@ -333,14 +324,12 @@ static int split_links(struct link_list *l, struct err *err)
 }
 
 /* Builds the command line for one link: the last --link wins. The caller frees *ret. */
-static int link_command_line(struct link_list *l, size_t i, char ***ret, struct err *err)
+static int link_command_line(struct link_list *l, size_t i, char ***ret)
 {
 	static char json[] = "--json";
-	char **argv = calloc((size_t)l->job->argc + 3, sizeof(*argv));
+	char **argv = mem_array((size_t)l->job->argc + 3, sizeof(*argv));
 	int n = 0;
 
-	if (!argv)
-		return err_nomem(err, "--link");
 	for (int k = 0; k < l->job->argc; k++)
 		argv[n++] = l->job->argv[k];
 	argv[n++] = l->flag[i];
@@ -354,11 +343,10 @@ static int check_link_flag(struct link_list *l, size_t i, struct err *err)
 {
 	struct run_config *cfg = NULL;
 	struct link_row *r = &l->rows[i];
-	char **argv = NULL;
-	int rc = link_command_line(l, i, &argv, err);
+	char **argv;
+	const int argc = link_command_line(l, i, &argv);
+	int rc = config_parse(&cfg, argc, argv, err);
 
-	if (rc > 0)
-		rc = config_parse(&cfg, rc, argv, err);
 	if (!rc)
 		rc = config_link(cfg, &r->latency_s, &r->bytes_per_s, err);
 	config_free(cfg);
@@ -384,12 +372,12 @@ static int read_link_steps(struct link_list *l, size_t i, const struct buf *out,
 static int measure_link(struct link_list *l, size_t i, int *ret_code, struct err *err)
 {
 	struct buf out;
-	char **argv = NULL;
-	int rc = link_command_line(l, i, &argv, err);
+	char **argv;
+	int rc;
 
+	link_command_line(l, i, &argv);
 	buf_init(&out, OUTPUT_MAX);
-	if (rc > 0)
-		rc = child_run(argv, &out, ret_code, err);
+	rc = child_run(argv, &out, ret_code, err);
 	if (!rc && !*ret_code)
 		rc = read_link_steps(l, i, &out, err);
 	buf_done(&out);
@@ -431,11 +419,9 @@ static void print_links_json(const struct link_list *l)
 
 int bench_links_main(const struct job *job, struct err *err)
 {
-	struct link_list *l = calloc(1, sizeof(*l));
+	struct link_list *l = mem_zalloc(sizeof(*l));
 	int code = 0, rc;
 
-	if (!l)
-		return err_nomem(err, "--link");
 	l->job = job;
 	rc = split_links(l, err);
 	for (size_t i = 0; !rc && i < l->n; i++)

@@ -9,6 +9,7 @@
 
 #include "tracker/base/json_print.h"
 #include "tracker/base/log.h"
+#include "tracker/mem/mem.h"
 #include "trainer/tools/child.h"
 
 struct loader_pass { /* over the set, or --steps of it; of one rank, then of all */
@@ -181,11 +182,9 @@ static int run_pass(struct loader_bench *b, int64_t steps, struct loader_pass *p
 static int sum_pass_over_ranks(const struct loader_bench *b, struct loader_pass *p, struct err *err)
 {
 	struct comm *c = rank_comm(&b->rank);
-	struct loader_pass *all = calloc((size_t)c->world, sizeof(*all)), sum = { 0 };
+	struct loader_pass *all = mem_array((size_t)c->world, sizeof(*all)), sum = { 0 };
 	int rc;
 
-	if (!all)
-		return err_nomem(err, "bench");
 	all[c->rank] = *p;
 	rc = c->ops->all_gather(c, all, sizeof(*all), err);
 	for (int r = 0; !rc && r < c->world; r++) {
@@ -217,9 +216,7 @@ static int run_loader_passes(struct loader_bench *b, struct err *err)
 	b->passes = n;
 	b->steps = steps;
 	b->counted = dataset_traffic(b->subject.data);
-	b->pass = calloc((size_t)n, sizeof(*b->pass));
-	if (!b->pass)
-		return err_set(err, ERR_NOMEM, "out of memory: %lld passes", (long long)n);
+	b->pass = mem_array((size_t)n, sizeof(*b->pass));
 	for (; !rc && b->n < n && !rank_context_stop(b->rank.seat); b->n++) {
 		rc = c->ops->barrier(c, err);
 		if (!rc)

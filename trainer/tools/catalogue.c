@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tracker/base/array.h"
 #include "tracker/base/json_print.h"
+#include "tracker/mem/mem.h"
 #include "trainer/state/initial.h"
 #include "trainer/tools/child.h"
 #include "trainer/tools/costing.h"
@@ -72,12 +72,10 @@ static void prices_free(struct prices *p)
 static int prices_open(struct prices **ret, const char *path, struct err *err)
 {
 	char own[4096];
-	struct prices *p = calloc(1, sizeof(*p));
+	struct prices *p = mem_zalloc(sizeof(*p));
 	json_error_t e = { .line = 0 };
 	int rc = 0;
 
-	if (!p)
-		return err_nomem(err, "prices");
 	path = path ? path : find_prices_file(own, sizeof(own)) ? own : NULL;
 	p->root = path ? json_load_file(path, 0, &e) : json_loads(shipped_prices, 0, &e);
 	if (!json_is_object(p->root))
@@ -165,8 +163,7 @@ static int machine_precision(const struct run_config *cfg, const struct hardware
 }
 
 /* Adds the row of the machine's best plan of a strategy. */
-static int add_catalogue_row(struct catalogue *c, const struct hardware *h, const struct search_plan *p,
-			     struct err *err)
+static void add_catalogue_row(struct catalogue *c, const struct hardware *h, const struct search_plan *p)
 {
 	const double hours = c->samples / p->samples_per_s / 3600, price = prices_per_hour(c->prices, h->name);
 	struct catalogue_row r = { .plan = *p };
@@ -176,23 +173,21 @@ static int add_catalogue_row(struct catalogue *c, const struct hardware *h, cons
 	r.cost[BY_TIME] = hours;
 	r.cost[BY_MONEY] = price < 0 ? -1 : hours * price;
 	r.cost[BY_ENERGY] = h->watts > 0 ? hours * h->watts * (h->shared ? 1 : p->layout.ranks) / 1000 : -1;
-	return array_push(&c->rows, &c->n, &c->room, r) ? 0 : err_nomem(err, "catalogue");
+	mem_push(&c->rows, &c->n, &c->room, r);
 }
 
-static int add_best_plans(struct catalogue *c, const struct hardware *h, const struct plan_search *s, struct err *err)
+static void add_best_plans(struct catalogue *c, const struct hardware *h, const struct plan_search *s)
 {
 	const int before = c->n;
-	int rc = 0;
 
-	for (int id = 0; !rc && id < ADVISE_COUNT; id++)
-		for (int i = 0; !rc && i < s->n; i++)
+	for (int id = 0; id < ADVISE_COUNT; id++)
+		for (int i = 0; i < s->n; i++)
 			if ((int)s->plans[i].strategy == id && s->plans[i].fits) {
-				rc = add_catalogue_row(c, h, &s->plans[i], err);
+				add_catalogue_row(c, h, &s->plans[i]);
 				break;
 			}
 	c->machines++;
 	c->without += c->n == before;
-	return rc;
 }
 
 static int search_machine(struct catalogue *c, const struct hardware *h, struct err *err)
@@ -213,9 +208,9 @@ static int search_machine(struct catalogue *c, const struct hardware *h, struct 
 	rc = search_all(&s, &o, SEARCH_SPEED, err);
 	if (rc)
 		return rc;
-	rc = add_best_plans(c, h, &s, err);
+	add_best_plans(c, h, &s);
 	search_done(&s);
-	return rc;
+	return 0;
 }
 
 static int search_machines(struct catalogue *c, struct err *err)
@@ -229,9 +224,8 @@ static int search_machines(struct catalogue *c, struct err *err)
 		if (rc)
 			break;
 		if (!c->costing)
-			rc = costing_new(&c->costing, c->cfg, &c->subject, &h, err);
-		if (!rc)
-			rc = search_machine(c, &h, err);
+			c->costing = costing_new(c->cfg, &c->subject, &h);
+		rc = search_machine(c, &h, err);
 		hardware_done(&h);
 	}
 	return rc;

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "tracker/base/log.h"
+#include "tracker/mem/mem.h"
 
 struct child_process {
 	pid_t pid;
@@ -128,12 +129,10 @@ int child_pace(const struct buf *text, struct step_time *ret, struct err *err)
 {
 	json_t *root = json_loadb(text->data ? text->data : "", text->len, 0, NULL);
 	size_t n = json_array_size(json_object_get(root, "all_step_seconds"));
-	struct step_time_step *steps = calloc(n + 1, sizeof(*steps));
+	struct step_time_step *steps = mem_array(n + 1, sizeof(*steps));
 	int rc = 0;
 
-	if (!steps)
-		rc = err_set(err, ERR_NOMEM, "out of memory: %zu steps", n);
-	else if (!n)
+	if (!n)
 		rc = err_set(err, ERR_CORRUPT, "dptrain printed no steps");
 	for (size_t i = 0; !rc && i < n; i++)
 		read_child_step(root, i, &steps[i]);

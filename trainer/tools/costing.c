@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "tracker/base/array.h"
+#include "tracker/mem/mem.h"
 #include "trainer/ops/layernorm/layernorm.h"
 #include "trainer/program/planning.h"
 
@@ -141,17 +141,17 @@ static void add_reads(struct program_sums *s, struct advise_part **owner, const 
 	}
 }
 
-static bool add_node_work(struct work_list *l, struct program_sums *s, const struct part_bounds *p,
+static void add_node_work(struct work_list *l, struct program_sums *s, const struct part_bounds *p,
 			  const struct node *n)
 {
 	const struct advise_part *part = node_part(s, p, n);
 	struct node_work w = { .forward = n->phase == PHASE_FORWARD, .op = n->op->name, .cost = costing_node(n) };
 
 	if (n->op->collective || (!w.forward && n->phase != PHASE_BACKWARD && n->phase != PHASE_OPTIMIZER))
-		return true;
+		return;
 	w.part = n->phase == PHASE_OPTIMIZER ? WORK_UPDATE : part == &s->front ? WORK_FRONT :
 		 part == &s->blocks ? WORK_BLOCKS : WORK_BACK;
-	return array_push(&l->work, &l->n, &l->room, w);
+	mem_push(&l->work, &l->n, &l->room, w);
 }
 
 /* Adds the seconds of all nodes on a machine. */
@@ -230,33 +230,27 @@ static void add_persistent(struct program_sums *s, const struct graph *model)
 }
 
 /* Sums all nodes of the first program, without seconds, and lists their work. */
-static int sum_program(struct program_sums *ret, struct work_list *list, const struct prepared *p, struct err *err)
+static void sum_program(struct program_sums *ret, struct work_list *list, const struct prepared *p)
 {
 	const struct graph *g = p->program[0]->graph;
 	const struct part_bounds place = find_part_bounds(g);
-	struct advise_part **owner = calloc((size_t)g->n_tensors + 1, sizeof(struct advise_part *));
-	bool listed = true;
+	struct advise_part **owner = mem_array((size_t)g->n_tensors + 1, sizeof(struct advise_part *));
 
 	*ret = (struct program_sums){ .n_blocks = 0 };
-	if (!owner)
-		return err_nomem(err, "plan");
-	for (int i = 0; listed && i < g->n_nodes; i++) {
+	for (int i = 0; i < g->n_nodes; i++) {
 		const struct node *n = g->nodes[i];
 
 		ret->n_blocks = n->block > ret->n_blocks ? n->block : ret->n_blocks;
 		if (n->id <= place.turn)
 			add_reads(ret, owner, &place, n);
-		listed = add_node_work(list, ret, &place, n);
+		add_node_work(list, ret, &place, n);
 		add_cast(ret, g, &place, n);
 	}
 	free(owner);
-	if (!listed)
-		return err_nomem(err, "plan");
 	add_crossing_bytes(ret, g);
 	add_persistent(ret, p->model);
 	for (int c = 0; c < PLAN_CATEGORY_COUNT; c++)
 		ret->work[c] = (double)p->plan.category_bytes[c];
-	return 0;
 }
 
 /* ---- planning ---- */
@@ -332,13 +326,13 @@ static int plan_program(struct costing *w, struct planned_program *ret, struct e
 	rc = planning_make(&c, &p, &r, &s, err);
 	if (rc)
 		return rc;
-	rc = sum_program(&ret->sums, &ret->list, &p, err);
+	sum_program(&ret->sums, &ret->list, &p);
 	if (!r.known_model) {
 		ret->model = p.model;
 		p.model = NULL;
 	}
 	prepare_done(&p);
-	return rc;
+	return 0;
 }
 
 static bool same_shape(const struct program_shape *a, const struct program_shape *b)
@@ -358,13 +352,12 @@ static int plan_sums(struct costing *w, const struct program_shape *o, struct pr
 		found = same_shape(&w->program[i].shape, o) ? &w->program[i] : NULL;
 	if (!found) {
 		rc = plan_program(w, &fresh, err);
-		if (!rc && !array_push(&w->program, &w->n_programs, &w->program_room, fresh))
-			rc = err_nomem(err, "plan");
 		if (rc) {
 			free(fresh.list.work);
 			graph_free(fresh.model);
 			return rc;
 		}
+		mem_push(&w->program, &w->n_programs, &w->program_room, fresh);
 		found = &w->program[w->n_programs - 1];
 	}
 	*ret = found->sums;
@@ -503,8 +496,7 @@ int costing_model(void *user, const struct model_variant *v, struct advise_model
 	struct cached_model *k = find_cached_model(w, v);
 
 	if (!k) {
-		if (!array_reserve(&w->known, &w->room, w->n + 1))
-			return err_nomem(err, "plan");
+		mem_reserve(&w->known, &w->room, w->n + 1);
 		k = &w->known[w->n++];
 		*k = (struct cached_model){ .variant = *v };
 		k->rc = build_cost_model(w, &o, &k->model, err);
@@ -513,16 +505,12 @@ int costing_model(void *user, const struct model_variant *v, struct advise_model
 	return k->rc;
 }
 
-int costing_new(struct costing **ret, const struct run_config *cfg, const struct workload *s, const struct hardware *h,
-		struct err *err)
+struct costing *costing_new(const struct run_config *cfg, const struct workload *s, const struct hardware *h)
 {
-	struct costing *w = calloc(1, sizeof(*w));
+	struct costing *w = mem_zalloc(sizeof(*w));
 
-	if (!w)
-		return err_nomem(err, "plan");
 	*w = (struct costing){ .cfg = cfg, .subject = s, .h = h };
-	*ret = w;
-	return 0;
+	return w;
 }
 
 void costing_set_machine(struct costing *w, const struct hardware *h)

@@ -11,8 +11,7 @@
 struct costing;
 
 /* Borrows cfg (resolved), s (open) and h until costing_free. */
-int costing_new(struct costing **ret, const struct run_config *cfg, const struct workload *s, const struct hardware *h,
-		struct err *err);
+struct costing *costing_new(const struct run_config *cfg, const struct workload *s, const struct hardware *h);
 /* Costs the same model on another machine; planned graphs are used again. Borrows h until costing_free. */
 void costing_set_machine(struct costing *w, const struct hardware *h);
 void costing_free(struct costing *w); /* NULL is fine */

@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tracker/base/array.h"
 #include "tracker/base/json_print.h"
 #include "tracker/base/log.h"
 #include "tracker/insight/learning.h"
 #include "tracker/insight/run_diagnosis.h"
+#include "tracker/mem/mem.h"
 #include "trainer/tools/child.h"
 
 #define TEXT_MAX ((size_t)1 << 20)
@@ -68,9 +68,8 @@ static void keep_validation(struct run_doctor *d, const struct dptrack_point *p)
 
 	if (!of || d->err.code)
 		return;
-	if (!array_push(&d->validated, &d->n_validated, &d->validated_room,
-			(struct validation_point){ of, p->step, p->value }))
-		err_nomem(&d->err, "validations of a run");
+	mem_push(&d->validated, &d->n_validated, &d->validated_room,
+		 (struct validation_point){ of, p->step, p->value });
 }
 
 static void note_point(void *user, const struct dptrack_point *p)
@@ -202,9 +201,7 @@ static int diagnose_run(struct run_doctor *d, struct err *err)
 	struct steps_batch batch = { .global = d->facts.global_batch_size > 0 ? d->facts.global_batch_size : 1 };
 	int rc;
 
-	d->rows = calloc(steps_span(d->steps) + 1, sizeof(*d->rows));
-	if (!d->rows)
-		return err_nomem(err, "steps of a run");
+	d->rows = mem_array(steps_span(d->steps) + 1, sizeof(*d->rows));
 	d->n = steps_take(d->steps, &batch, d->rows);
 	rc = step_time_of(d->rows, d->n, steps_settled(d->steps), &d->pace, err);
 	if (rc)

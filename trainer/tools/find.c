@@ -9,6 +9,7 @@
 #include "tracker/base/json_print.h"
 #include "tracker/base/log.h"
 #include "tracker/insight/tuning.h"
+#include "tracker/mem/mem.h"
 #include "trainer/program/memory.h"
 #include "trainer/tools/child.h"
 #include "trainer/tools/subcommands.h"
@@ -58,19 +59,15 @@ static int plan_largest_batch(struct batch_finding *f, int64_t most, struct err 
 /* ---- the fastest ---- */
 
 /* Builds the command line of another command, with the job's flags and more, up to a NULL; the last of two flags wins.
- * The caller frees *ret. */
-static int child_command_line(const struct job *job, enum config_command command, const char *const *more, char ***ret,
-			      struct err *err)
+ * The caller frees it. */
+static char **child_command_line(const struct job *job, enum config_command command, const char *const *more)
 {
 	size_t n = 0, n_more = 0;
 	char **argv;
 
 	while (more[n_more])
 		n_more++;
-	argv = calloc((size_t)job->argc + n_more + 3, sizeof(*argv));
-
-	if (!argv)
-		return err_nomem(err, "find batch");
+	argv = mem_array((size_t)job->argc + n_more + 3, sizeof(*argv));
 	argv[n++] = job->argv[0];
 	argv[n++] = (char *)(uintptr_t)config_command_name(command);
 	argv[n++] = (char *)(uintptr_t) "--experiment=find";
@@ -79,8 +76,7 @@ static int child_command_line(const struct job *job, enum config_command command
 			argv[n++] = job->argv[i];
 	for (size_t i = 0; i < n_more; i++)
 		argv[n++] = (char *)(uintptr_t)more[i];
-	*ret = argv;
-	return 0;
+	return argv;
 }
 
 /* Measures samples per second; *ret_code is the exit code of the child. */
@@ -95,9 +91,7 @@ static int measure_batch_size(const struct job *job, int64_t size, double *ret, 
 
 	snprintf(text, sizeof(text), "%lld", (long long)size);
 	snprintf(name, sizeof(name), "batch-%s", text);
-	rc = child_command_line(job, COMMAND_DOCTOR, more, &argv, err);
-	if (rc)
-		return rc;
+	argv = child_command_line(job, COMMAND_DOCTOR, more);
 	buf_init(&out, OUTPUT_MAX);
 	rc = child_run(argv, &out, ret_code, err);
 	if (!rc && !*ret_code)
@@ -241,13 +235,11 @@ static void keep_lr_and_loss(void *user, const struct dptrack_point *p)
 
 static int read_lr_curve(const char *dir, struct lr_range_test *ret, struct err *err)
 {
-	struct lr_loss_curve *c = calloc(1, sizeof(*c));
+	struct lr_loss_curve *c = mem_zalloc(sizeof(*c));
 	const struct dptrack_reader reader = { .user = c, .point = keep_lr_and_loss };
 	struct dptrack_error error = { 0, "" };
 	int rc = 0;
 
-	if (!c)
-		return err_nomem(err, "losses by learning rate");
 	if (dptrack_read(dir, &reader, &error))
 		rc = err_set(err, ERR_IO, "%s", error.text);
 	for (int step = 1; !rc && step <= LR_RANGE_STEPS_MAX && c->lr[step] > 0; step++)
@@ -301,9 +293,7 @@ static int run_lr_trial(const struct job *job, struct lr_trials *t, int *ret_cod
 	snprintf(lr, sizeof(lr), "%.3g", lr_trials_rate(t, t->n));
 	snprintf(text, sizeof(text), "%lld", (long long)steps);
 	snprintf(name, sizeof(name), "lr-%s", lr);
-	rc = child_command_line(job, COMMAND_TRAIN, more, &argv, err);
-	if (rc)
-		return rc;
+	argv = child_command_line(job, COMMAND_TRAIN, more);
 	buf_init(&out, OUTPUT_MAX);
 	rc = child_run(argv, &out, ret_code, err);
 	t->loss[t->n] = INFINITY;
@@ -385,9 +375,9 @@ static int print_lr_answer(const struct job *job, const char *dir, const struct 
 
 static int find_lr(const struct job *job, const char *dir, struct err *err)
 {
-	struct lr_range_test *r = calloc(1, sizeof(*r));
+	struct lr_range_test *r = mem_zalloc(sizeof(*r));
 	struct lr_trials t = { .n = 0 };
-	int code = 0, rc = r ? read_lr_curve(dir, r, err) : err_nomem(err, "the answer");
+	int code = 0, rc = read_lr_curve(dir, r, err);
 
 	if (!rc)
 		rc = run_lr_trials(job, r, &t, &code, err);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "trainer/data/formats/formats.h"
+#include "tracker/mem/mem.h"
 #include "trainer/data/pictures/picture.h"
 #include "trainer/tools/subcommands.h"
 
@@ -71,11 +72,9 @@ static int allocate_sample_buffers(struct inspection *i, struct err *err)
 	int rc = picture_new(&i->picture, err);
 
 	buf_init(&i->file.bytes, FILE_BYTES_MAX);
-	i->pixels = malloc(pixels * dtype_bytes(d->dtype) + 1);
-	i->tokens = malloc((tokens + 1) * sizeof(*i->tokens));
-	i->targets = malloc((tokens + 1) * sizeof(*i->targets));
-	if (!rc && (!i->pixels || !i->tokens || !i->targets))
-		rc = err_nomem(err, "a sample");
+	i->pixels = mem_alloc(pixels * dtype_bytes(d->dtype) + 1);
+	i->tokens = mem_alloc((tokens + 1) * sizeof(*i->tokens));
+	i->targets = mem_alloc((tokens + 1) * sizeof(*i->targets));
 	if (!rc && d->ops->hand_new)
 		rc = d->ops->hand_new(&i->scratch, err);
 	return rc;

@@ -5,6 +5,7 @@
 
 #include "tracker/base/file.h"
 #include "tracker/base/json_print.h"
+#include "tracker/mem/mem.h"
 #include "trainer/advise/plan_map.h"
 #include "trainer/tools/child.h"
 #include "trainer/tools/subcommands.h"
@@ -226,9 +227,9 @@ static void fill_map_cells(struct map_cells *m)
 
 int map_plan(const struct run_config *cfg, struct buf *out, struct err *err)
 {
-	struct map_cells *m = calloc(1, sizeof(*m));
+	struct map_cells *m = mem_zalloc(sizeof(*m));
 	struct hardware h;
-	int rc = m ? hardware_open_chosen(&h, cfg->hardware, err) : err_nomem(err, "the map");
+	int rc = hardware_open_chosen(&h, cfg->hardware, err);
 
 	if (rc) {
 		free(m);

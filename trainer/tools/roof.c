@@ -6,8 +6,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "tracker/base/array.h"
 #include "tracker/base/round.h"
+#include "tracker/mem/mem.h"
 #include "trainer/ops/cast/float16.h"
 #include "trainer/ops/linear/linear.h"
 #include "trainer/ops/relu/relu.h"
@@ -39,7 +39,7 @@ static size_t padded_bytes(const struct tensor *t)
 
 static int probe_init(struct probe *p, const struct program_opts *o, struct err *err)
 {
-	*p = (struct probe){ .opts = o, .graph = graph_new(false), .numbers = malloc(NUMBERS_BYTES) };
+	*p = (struct probe){ .opts = o, .graph = graph_new(false), .numbers = mem_alloc(NUMBERS_BYTES) };
 	return p->graph && p->numbers ? 0 : err_nomem(err, "bench");
 }
 
@@ -273,13 +273,12 @@ static int time_collective(struct comm *c, int op, void *data, struct curve_poin
 /* Replaces the seconds by those of the slowest rank. */
 static int take_slowest_rank(struct comm *c, struct curve_point *points, int n, struct err *err)
 {
-	double *all = calloc((size_t)c->world * (size_t)n, sizeof(*all));
-	int rc = all ? 0 : err_nomem(err, "collectives");
+	double *all = mem_array((size_t)c->world * (size_t)n, sizeof(*all));
+	int rc;
 
-	for (int i = 0; !rc && i < n; i++)
+	for (int i = 0; i < n; i++)
 		all[c->rank * n + i] = points[i].seconds;
-	if (!rc)
-		rc = c->ops->all_gather(c, all, (int64_t)((size_t)n * sizeof(*all)), err);
+	rc = c->ops->all_gather(c, all, (int64_t)((size_t)n * sizeof(*all)), err);
 	for (int i = 0; !rc && i < n; i++)
 		for (int r = 0; r < c->world; r++)
 			points[i].seconds = all[r * n + i] > points[i].seconds ? all[r * n + i] : points[i].seconds;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tracker/base/array.h"
+#include "tracker/mem/mem.h"
 #include "trainer/data/tokenizer/tokenizer.h"
 #include "trainer/state/initial.h"
 #include "trainer/weights/gpt_file.h"
@@ -270,12 +270,10 @@ static int read_positions(struct sampling *s, struct err *err)
 {
 	const struct tensor *t = graph_find(s->e->prepared.model, "transformer.wpe.weight");
 
-	s->positions = malloc(tensor_bytes(t));
-	s->raw = malloc((size_t)s->model.vocab * sizeof(double));
-	s->logits = malloc((size_t)s->model.vocab * sizeof(double));
-	s->sorted = malloc((size_t)s->model.vocab * sizeof(double));
-	if (!s->positions || !s->raw || !s->logits || !s->sorted)
-		return err_set(err, ERR_NOMEM, "out of memory: a vocabulary of %lld", (long long)s->model.vocab);
+	s->positions = mem_alloc(tensor_bytes(t));
+	s->raw = mem_alloc((size_t)s->model.vocab * sizeof(double));
+	s->logits = mem_alloc((size_t)s->model.vocab * sizeof(double));
+	s->sorted = mem_alloc((size_t)s->model.vocab * sizeof(double));
 	return tensors_get(&s->e->tensors, t, tensors_all(t), s->positions, err);
 }
 

@@ -13,9 +13,9 @@
 
 #include <jansson.h>
 
-#include "tracker/base/array.h"
 #include "tracker/base/crc32c.h"
 #include "tracker/base/file.h"
+#include "tracker/mem/mem.h"
 
 #define PATH_BYTES 4096
 #define FILE_BYTES 4200 /* room for a path in a checkpoint */
@@ -219,13 +219,13 @@ static int read_state_file(struct buf *ret, const char *path, struct err *err)
 
 int checkpoint_open(struct checkpoint **ret, const char *path, struct err *err)
 {
-	struct checkpoint *c = calloc(1, sizeof(*c));
+	struct checkpoint *c = mem_zalloc(sizeof(*c));
 	struct buf text;
 	char file[FILE_BYTES];
-	int rc = c ? 0 : err_nomem(err, "checkpoint");
+	int rc = 0;
 
 	buf_init(&text, STATE_BYTES_MAX);
-	if (!rc && (size_t)snprintf(c->path, sizeof(c->path), "%s", path) >= sizeof(c->path))
+	if ((size_t)snprintf(c->path, sizeof(c->path), "%s", path) >= sizeof(c->path))
 		rc = err_set(err, ERR_USAGE, "%.200s…: the path is too long", path);
 	if (!rc)
 		rc = join_path(file, sizeof(file), path, STATE, err);
@@ -400,22 +400,14 @@ int checkpoint_list(struct checkpoint_entry **ret, size_t *ret_n, const char *fo
 	DIR *d = opendir(folder);
 	const struct dirent *e;
 	int64_t step;
-	int rc = 0;
 
 	if (!d && errno != ENOENT)
 		return err_set_errno(err, errno, "cannot read %.300s", folder);
-	while (!rc && d && (e = readdir(d))) {
-		if (!parse_step_name(e->d_name, &step))
-			continue;
-		if (!array_push(&list, &n, &room, describe_entry(folder, step)))
-			rc = err_set(err, ERR_NOMEM, "out of memory: list of %.300s", folder);
-	}
+	while (d && (e = readdir(d)))
+		if (parse_step_name(e->d_name, &step))
+			mem_push(&list, &n, &room, describe_entry(folder, step));
 	if (d)
 		closedir(d);
-	if (rc) {
-		free(list);
-		return rc;
-	}
 	if (n)
 		qsort(list, n, sizeof(*list), newest_first);
 	*ret = list;

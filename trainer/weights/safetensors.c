@@ -9,6 +9,7 @@
 
 #include <jansson.h>
 #include "tracker/base/file.h"
+#include "tracker/mem/mem.h"
 
 struct safetensors {
 	char *path;
@@ -174,10 +175,8 @@ static int parse_entries(struct safetensors *s, size_t data_at, struct err *err)
 	json_t *v;
 	int rc;
 
-	s->tensors = calloc(n + 1, sizeof(*s->tensors));
-	s->by_name = calloc(n + 1, sizeof(*s->by_name));
-	if (!s->tensors || !s->by_name)
-		return err_set(err, ERR_NOMEM, "out of memory: %zu tensors of %.200s", n, s->path);
+	s->tensors = mem_array(n + 1, sizeof(*s->tensors));
+	s->by_name = mem_array(n + 1, sizeof(*s->by_name));
 	json_object_foreach(s->root, key, v) {
 		struct st_tensor *t = &s->tensors[s->n_tensors];
 
@@ -241,13 +240,10 @@ static int parse_safetensors(struct safetensors *s, struct err *err)
 
 int safetensors_open_memory(struct safetensors **ret, const char *name, const void *bytes, size_t n, struct err *err)
 {
-	struct safetensors *s = calloc(1, sizeof(*s));
+	struct safetensors *s = mem_zalloc(sizeof(*s));
 	int rc;
 
-	if (!s || !(s->path = strdup(name))) {
-		free(s);
-		return err_nomem(err, NULL);
-	}
+	s->path = mem_strdup(name);
 	s->bytes = bytes;
 	s->n_bytes = n;
 	rc = parse_safetensors(s, err);

@@ -12,6 +12,7 @@
 #include "tracker/base/crc32c.h"
 #include "tracker/base/file.h"
 #include "tracker/base/round.h"
+#include "tracker/mem/mem.h"
 #include "trainer/weights/safetensors.h"
 
 #define CHUNK_BYTES ((size_t)1 << 20) /* stays in the cache until its checksum is computed */
@@ -64,7 +65,7 @@ static char *make_header_text(const struct st_write_opts *o, size_t *ret_n)
 {
 	json_t *root = json_object();
 	size_t n = fill_header(root, o) ? 0 : json_dumpb(root, NULL, 0, JSON_COMPACT), padded = round_up_bytes(n, 8);
-	char *text = n ? malloc(padded) : NULL;
+	char *text = n ? mem_alloc(padded) : NULL;
 
 	if (text) {
 		memset(text, ' ', padded);

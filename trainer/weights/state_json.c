@@ -12,6 +12,7 @@
 #include <jansson.h>
 
 #include "tracker/base/crc32c.h"
+#include "tracker/mem/mem.h"
 
 #define FORMAT "dptrain checkpoint"
 #define VERSION 1
@@ -82,7 +83,7 @@ static json_t *best_json(const struct checkpoint_state *s)
 static char *append_checksum(char *text)
 {
 	size_t n = text ? strlen(text) : 0, room = n + sizeof(SEAL) + 10;
-	char *sealed = text ? realloc(text, room) : NULL;
+	char *sealed = text ? mem_realloc(text, room) : NULL;
 
 	if (!sealed) {
 		free(text);
