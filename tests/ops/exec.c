@@ -165,7 +165,7 @@ static int prepare(struct exec *e, int i, struct err *err)
 	const struct kernel *k = backend_kernel(e->rig->backend, n);
 	int rc;
 
-	if (!k->run)
+	if (!kernel_supported(k))
 		return err_set(err, ERR_UNSUPPORTED, "%s is not offered by %s", n->op->name, e->rig->backend->name);
 	n->workspace_bytes = 0;
 	rc = k->prepare ? k->prepare(&e->rig->env, n, &e->states[i], err) : 0;
