@@ -68,7 +68,7 @@ struct kernel {
 	 * have the same bits as n separate runs. */
 	void (*run_many)(void *const *states, const struct kernel_args *args, int n);
 
-	void (*release)(void *state); /* state may be NULL */
+	void (*release)(void *state); /* optional: the state needs none */
 
 	/* Optional: name of the chosen implementation, for bench and dumps. */
 	const char *(*impl)(const void *state);

@@ -163,7 +163,7 @@ static size_t place_space(struct liveness *l, enum space space, size_t start)
 			ranges[n++] = (struct slab_range){ .bytes = l->buffers[i].bytes,
 							   .first = l->buffers[i].first,
 							   .last = l->buffers[i].last };
-	bytes = n ? slab_place(ranges, n, PLAN_ALIGN_BYTES) : 0;
+	bytes = n ? slab_place(ranges, n, PLAN_ALIGN_BYTES, NULL) : 0;
 	n = 0;
 	for (int i = 0; i < l->n; i++)
 		if (live_space(&l->buffers[i]) == space)

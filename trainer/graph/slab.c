@@ -509,12 +509,7 @@ static void try_sweeps(struct placer *p, struct slab_range *ranges, size_t bound
 	}
 }
 
-size_t slab_place(struct slab_range *ranges, int n, size_t align)
-{
-	return slab_place_counted(ranges, n, align, NULL);
-}
-
-size_t slab_place_counted(struct slab_range *ranges, int n, size_t align, uint64_t *ret_work)
+size_t slab_place(struct slab_range *ranges, int n, size_t align, uint64_t *ret_work)
 {
 	struct placer p = { NULL };
 	size_t bound = init_placer(&p, ranges, n, align) ? find_lower_bound(&p) : SIZE_MAX;

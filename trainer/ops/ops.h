@@ -25,11 +25,9 @@ extern const struct op *const ops_table[OP_COUNT];
 /* prepare for ops without a workspace: every float operand must be f64. */
 int ref_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err);
 
-void ref_release(void *state);
-
 double ref_dot(const double *a, const double *b, int64_t n);
 void ref_axpy(double *y, double factor, const double *x, int64_t n); /* y += factor * x */
 
-#define REF_KERNEL(run_function) { .prepare = ref_prepare, .run = (run_function), .release = ref_release }
+#define REF_KERNEL(run_function) { .prepare = ref_prepare, .run = (run_function) }
 
 #endif

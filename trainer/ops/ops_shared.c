@@ -24,11 +24,6 @@ int ref_prepare(const struct kernel_env *env, struct node *n, void **ret_state, 
 	return rc;
 }
 
-void ref_release(void *state)
-{
-	(void)state;
-}
-
 typedef double pair __attribute__((vector_size(16), aligned(8), may_alias)); /* a vector size that every processor
 									      * supports */
 

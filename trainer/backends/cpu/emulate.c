@@ -148,9 +148,6 @@ static void emulate_release(void *state)
 
 	if (e && e->inner->release && e->state)
 		e->inner->release(e->state);
-	for (int i = 0; e && i < e->n_packs; i++)
-		if (pack_cpu.release && e->packs[i].state)
-			pack_cpu.release(e->packs[i].state);
 	cpu_state_release(e);
 }
 

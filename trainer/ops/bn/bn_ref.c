@@ -216,15 +216,11 @@ static void run_bn_grad_params_ref(void *state, const struct kernel_args *args)
 }
 
 const struct kernel bn_stats_ref = REF_KERNEL(run_bn_stats_ref);
-const struct kernel bn_apply_ref = { .prepare = prepare_bn_x0_ref, .run = run_bn_apply_ref, .release = ref_release };
+const struct kernel bn_apply_ref = { .prepare = prepare_bn_x0_ref, .run = run_bn_apply_ref };
 const struct kernel bn_fixed_ref = REF_KERNEL(run_bn_fixed_ref);
 const struct kernel bn_running_ref = REF_KERNEL(run_bn_running_ref);
 const struct kernel bn_keep_ref = REF_KERNEL(run_bn_keep_ref);
-const struct kernel bn_infer_ref = { .prepare = prepare_bn_x0_ref, .run = run_bn_infer_ref, .release = ref_release };
-const struct kernel bn_grad_stats_ref = { .prepare = prepare_bn_x2_ref,
-					  .run = run_bn_grad_stats_ref,
-					  .release = ref_release };
-const struct kernel bn_grad_apply_ref = { .prepare = prepare_bn_x1_ref,
-					  .run = run_bn_grad_apply_ref,
-					  .release = ref_release };
+const struct kernel bn_infer_ref = { .prepare = prepare_bn_x0_ref, .run = run_bn_infer_ref };
+const struct kernel bn_grad_stats_ref = { .prepare = prepare_bn_x2_ref, .run = run_bn_grad_stats_ref };
+const struct kernel bn_grad_apply_ref = { .prepare = prepare_bn_x1_ref, .run = run_bn_grad_apply_ref };
 const struct kernel bn_grad_params_ref = REF_KERNEL(run_bn_grad_params_ref);

@@ -53,7 +53,7 @@ static void run_cast_ref(void *state, const struct kernel_args *args)
 		float_put(args->out[0], n->out[0]->dtype, i, float_get(args->in[0], n->in[0]->dtype, i));
 }
 
-const struct kernel cast_ref = { .prepare = prepare_cast_ref, .run = run_cast_ref, .release = ref_release };
+const struct kernel cast_ref = { .prepare = prepare_cast_ref, .run = run_cast_ref };
 
 /* ---- casts.def as one table for each level ---- */
 

@@ -27,17 +27,12 @@ static int conv_prepare(const struct kernel_env *env, struct node *n, void **ret
 	return 0;
 }
 
+/* The module keeps the state, a convolution, until it is closed. */
 static void conv_run(void *state, const struct kernel_args *args)
 {
 	const struct dnn_conv_args a = { args->in[0], args->in[1], args->out[0], args->workspace };
 
 	cpu_conv_run(state, &a);
-}
-
-/* The module keeps convolutions until it is closed. */
-static void conv_release(void *state)
-{
-	(void)state;
 }
 
 static const char *conv_impl(const void *state)
@@ -50,16 +45,14 @@ const struct kernel conv_cpu = {
 	.pack_bytes = conv_pack_bytes,
 	.prepare = conv_prepare,
 	.run = conv_run,
-	.release = conv_release,
 	.impl = conv_impl,
 };
 const struct kernel conv_dgrad_cpu = {
 	.pack_bytes = conv_pack_bytes,
 	.prepare = conv_prepare,
 	.run = conv_run,
-	.release = conv_release,
 	.impl = conv_impl,
 };
 const struct kernel conv_wgrad_cpu = {
-	.prepare = conv_prepare, .run = conv_run, .release = conv_release, .impl = conv_impl
+	.prepare = conv_prepare, .run = conv_run, .impl = conv_impl
 };

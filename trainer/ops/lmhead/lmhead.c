@@ -178,4 +178,4 @@ static void run_lmhead_ref(void *state, const struct kernel_args *args)
 	}
 }
 
-const struct kernel lmhead_ref = { .prepare = prepare_lmhead_ref, .run = run_lmhead_ref, .release = ref_release };
+const struct kernel lmhead_ref = { .prepare = prepare_lmhead_ref, .run = run_lmhead_ref };

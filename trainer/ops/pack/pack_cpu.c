@@ -21,16 +21,11 @@ static int prepare_pack_cpu(const struct kernel_env *env, struct node *n, void *
 	return rc;
 }
 
+/* The module owns the state, a convolution. */
 static void run_pack_cpu(void *state, const struct kernel_args *args)
 {
 	cpu_conv_pack(state, args->in[0], args->out[0]);
 }
 
-/* The module owns the convolutions. */
-static void release_pack_cpu(void *state)
-{
-	(void)state;
-}
-
 extern const struct kernel pack_cpu;
-const struct kernel pack_cpu = { .prepare = prepare_pack_cpu, .run = run_pack_cpu, .release = release_pack_cpu };
+const struct kernel pack_cpu = { .prepare = prepare_pack_cpu, .run = run_pack_cpu };
