@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* buf.h: the one growing byte buffer, for every builder of text or bytes.
  * An append that fails (beyond the maximum of buf_init, or out of memory) marks the buffer as failed. Later appends do
- * nothing, so that callers check once, at the end, with buf_failed. In programs (tracker/mem) a buffer without a maximum
- * cannot fail. */
+ * nothing, so that callers check once, at the end, with buf_failed. Programs (tracker/mem) fail only at the maximum. */
 #ifndef DPT_BASE_BUF_H
 #define DPT_BASE_BUF_H
 

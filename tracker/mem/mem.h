@@ -2,8 +2,8 @@
 /* mem.h: memory in programs. No function returns NULL: without memory the program prints one line and ends. What is
  * freed with free() is made here; buffers, arenas and arrays of tracker/base end the program likewise, after mem_init.
  * libdptrack is built without this file: its functions return ERR_NOMEM.
- * Sizes from outside must be bounded before they get here. Memory that libraries allocate, mapped files and shared memory
- * are not under this rule: their failures are errors (ERR_NOMEM). */
+ * Sizes from outside must be bounded before they get here. Memory that libraries allocate, mapped files and shared
+ * memory are not under this rule: their failures are errors (ERR_NOMEM). */
 #ifndef DPT_MEM_MEM_H
 #define DPT_MEM_MEM_H
 

@@ -119,7 +119,7 @@ const char *cli_status_words(json_t *run, char *text);
 
 struct table;
 
-struct table *table_new(void);	  /* NULL: out of memory */
+struct table *table_new(void);
 void table_free(struct table *t); /* NULL is fine */
 
 void table_column(struct table *t, const char *title, bool right); /* before the first cell */

@@ -218,8 +218,6 @@ static int print_export(struct source *s, const struct export_options *o, const 
 	if (o->all || o->jsonl || o->common.json)
 		return cli_get_print(s, target, err);
 	f = layer_filter_new(&out);
-	if (!f)
-		return err_nomem(err, NULL);
 	filtered = layer_filter_sink(f);
 	rc = source_send(s, &(struct local_opts){ .method = "GET", .target = target }, &filtered, err);
 	if (!rc && layer_filter_left_out(f))

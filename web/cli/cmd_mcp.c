@@ -30,8 +30,6 @@ static int print_message(json_t *message, struct err *err)
 	int rc = 0;
 
 	json_decref(message);
-	if (!text)
-		return err_nomem(err, NULL);
 	if (printf("%s\n", text) < 0 || fflush(stdout))
 		rc = err_set(err, ERR_IO, "cannot write to standard output");
 	free(text);

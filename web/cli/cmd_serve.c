@@ -17,6 +17,7 @@
 #include "tracker/base/clock.h"
 #include "tracker/base/log.h"
 #include "tracker/base/run_folders.h"
+#include "tracker/mem/mem.h"
 #include "web/assets/asset.h"
 #include "web/server/server.h"
 #include "web/store/alert/alert.h"
@@ -100,7 +101,7 @@ static void log_fresh_folder(const char *logdir)
 	snprintf(parent, sizeof parent, "%.*s", name > logdir ? (int)(name - logdir) : 1, name > logdir ? logdir : ".");
 	d = opendir(parent);
 	while (d && n < NEAR_MAX && (e = readdir(d)))
-		if (strcmp(e->d_name, name) && is_folder(parent, e->d_name) && (names[n] = strdup(e->d_name)))
+		if (strcmp(e->d_name, name) && is_folder(parent, e->d_name) && (names[n] = mem_strdup(e->d_name)))
 			n++;
 	if (d)
 		closedir(d);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tracker/base/array.h"
+#include "tracker/mem/mem.h"
 
 enum { RECORD_BYTES_MAX = 1 << 26 };
 
@@ -26,13 +26,11 @@ struct layer_filter {
 
 struct layer_filter *layer_filter_new(const struct local_sink *to)
 {
-	struct layer_filter *f = calloc(1, sizeof(*f));
+	struct layer_filter *f = mem_zalloc(sizeof(*f));
 
-	if (f) {
-		f->to = to;
-		f->key_column = SIZE_MAX;
-		buf_init(&f->record, RECORD_BYTES_MAX);
-	}
+	f->to = to;
+	f->key_column = SIZE_MAX;
+	buf_init(&f->record, RECORD_BYTES_MAX);
 	return f;
 }
 
@@ -52,7 +50,7 @@ size_t layer_filter_left_out(const struct layer_filter *f)
 }
 
 /* Divides the record at the commas outside quotes. */
-static int split_record(struct layer_filter *f, struct err *err)
+static void split_record(struct layer_filter *f)
 {
 	bool quoted = false;
 	size_t from = 0;
@@ -64,11 +62,9 @@ static int split_record(struct layer_filter *f, struct err *err)
 		quoted ^= c == '"';
 		if (c != ',' || (quoted && i < f->record.len))
 			continue;
-		if (!array_push(&f->field, &f->fields, &f->cap, (struct csv_field){ from, i - from }))
-			return err_nomem(err, NULL);
+		mem_push(&f->field, &f->fields, &f->cap, (struct csv_field){ from, i - from });
 		from = i + 1;
 	}
-	return 0;
 }
 
 /* The field without its opening quote. The groups' names have no quotes. */
@@ -80,15 +76,13 @@ static const char *field_text(const struct layer_filter *f, size_t i)
 }
 
 /* Finds the columns to hide, and the column with keys, in the first record. */
-static int read_csv_head(struct layer_filter *f, struct err *err)
+static void read_csv_head(struct layer_filter *f)
 {
 	static const char metrics[] = "metrics.";
 
 	f->headed = true;
 	f->columns = f->fields;
-	f->hidden = calloc(f->fields + 1, sizeof(*f->hidden));
-	if (!f->hidden)
-		return err_nomem(err, NULL);
+	f->hidden = mem_array(f->fields + 1, sizeof(*f->hidden));
 	for (size_t i = 0; i < f->fields; i++) {
 		const char *text = field_text(f, i);
 
@@ -98,7 +92,6 @@ static int read_csv_head(struct layer_filter *f, struct err *err)
 		if (f->field[i].bytes == 3 && !strncmp(text, "key", 3))
 			f->key_column = i;
 	}
-	return 0;
 }
 
 /* Passes the record on without hidden columns, or drops it. */
@@ -108,17 +101,17 @@ static int pass_record(struct layer_filter *f, struct err *err)
 	int rc;
 
 	buf_addc(&f->record, '\0');
-	f->record.len -= !buf_failed(&f->record);
-	rc = buf_failed(&f->record) ? err_nomem(err, "a line of CSV") : split_record(f, err);
-	if (!rc && !f->headed)
-		rc = read_csv_head(f, err);
-	if (rc)
-		return rc;
+	if (buf_failed(&f->record))
+		return err_set(err, ERR_LIMIT, "a line of CSV is too long");
+	f->record.len--;
+	split_record(f);
+	if (!f->headed)
+		read_csv_head(f);
 	if (f->key_column < f->fields && query_layer_group(field_text(f, f->key_column))) {
 		f->left_out++;
 		return 0;
 	}
-	buf_init(&out, RECORD_BYTES_MAX);
+	buf_init(&out, SIZE_MAX);
 	for (size_t i = 0, shown = 0; i < f->fields; i++) {
 		if (i < f->columns && f->hidden[i])
 			continue;
@@ -126,7 +119,7 @@ static int pass_record(struct layer_filter *f, struct err *err)
 		buf_add(&out, f->record.data + f->field[i].from, f->field[i].bytes);
 	}
 	buf_addc(&out, '\n');
-	rc = buf_failed(&out) ? err_nomem(err, "a line of CSV") : f->to->take(f->to->arg, out.data, out.len, err);
+	rc = f->to->take(f->to->arg, out.data, out.len, err);
 	buf_done(&out);
 	return rc;
 }

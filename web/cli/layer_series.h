@@ -9,7 +9,7 @@
 /* A sink that passes CSV on to another one without per-layer series: columns metrics.KEY.… of the table of runs, or
  * rows whose column "key" has such a KEY. One thread. */
 struct layer_filter;
-struct layer_filter *layer_filter_new(const struct local_sink *to); /* NULL: out of memory; borrows to */
+struct layer_filter *layer_filter_new(const struct local_sink *to); /* borrows to */
 void layer_filter_free(struct layer_filter *f);			    /* NULL is fine */
 struct local_sink layer_filter_sink(struct layer_filter *f);
 

@@ -11,6 +11,7 @@
 #include "tracker/base/clock.h"
 #include "tracker/base/log.h"
 #include "tracker/base/run_folders.h"
+#include "tracker/mem/mem.h"
 #include "tracker/sink/http_client.h"
 
 enum { SOURCE_TRIES = 20 };
@@ -137,12 +138,10 @@ int source_folder(const char *logdir, struct err *err)
 
 int source_open(struct source **ret, const struct source_opts *o, struct err *err)
 {
-	struct source *s = calloc(1, sizeof(*s));
+	struct source *s = mem_zalloc(sizeof(*s));
 	const char *logdir = o->logdir, *db = o->db;
 	int rc;
 
-	if (!s)
-		return err_nomem(err, NULL);
 	rc = o->url ? 0 : source_place(&db, err);
 	if (!logdir && !store_is_address(db))
 		logdir = run_folders_dir(NULL);

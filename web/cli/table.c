@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* table.c: prints aligned tables. Independent of their content. */
-#include "tracker/base/array.h"
 #include "tracker/base/terminal.h"
 #include "tracker/base/text.h"
 #include "tracker/base/utf8.h"
+#include "tracker/mem/mem.h"
 #include "web/cli/cli.h"
 
 #include <inttypes.h>
@@ -32,7 +32,7 @@ struct table {
 
 struct table *table_new(void)
 {
-	struct table *t = calloc(1, sizeof(*t));
+	struct table *t = mem_zalloc(sizeof(*t));
 
 	if (t)
 		t->arena = arena_new();

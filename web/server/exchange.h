@@ -143,7 +143,7 @@ struct exchange {
 	bool begun, refused, close, waiting, options, streamed;
 	bool stuck; /* body holds an inflated piece that the handler has no room for yet */
 	bool cut;   /* the reply was sent while the body was still arriving: nothing more may be sent */
-	bool pooled; /* the handler runs on the pool; then the reply is in `response` (NULL: out of memory) */
+	bool pooled; /* the handler runs on the pool; then the reply is in `response` (NULL: no memory) */
 	atomic_int wait;
 	struct thread_pool_task task;
 	struct MHD_Response *response; /* made, not queued */
@@ -158,7 +158,7 @@ void exchange_end(void *server, struct MHD_Connection *conn, void **con_cls, enu
 
 /* ---- reply.c: sends the reply of a call on its connection ---- */
 
-/* Makes the reply: x->response, NULL when out of memory. Any thread. */
+/* Makes the reply: x->response, NULL when the library has no memory. Any thread. */
 void reply_make(struct exchange *x);
 
 /* Queues the reply that was made, on the connection's thread. MHD_NO, which closes the connection: none was made. */
@@ -173,7 +173,7 @@ bool reply_cut(struct exchange *x);
 
 /* ---- stream.c: replies that are produced piece by piece, on the pool ---- */
 
-/* Makes a response of the call's stream and takes the stream over in every case. NULL: out of memory. */
+/* Makes a response of the call's stream and takes the stream over in every case. NULL: the library has no memory. */
 struct MHD_Response *stream_response(struct exchange *x, bool gzip);
 
 enum { STREAM_NUDGE_ALL = 1, STREAM_NUDGE_PROBE = 2 };

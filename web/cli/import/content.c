@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* content.c: JSON of other trackers as numbers, texts, histograms and tables. */
+#include "tracker/mem/mem.h"
 #include "web/cli/import/importer.h"
 
 #include <stdlib.h>
@@ -60,7 +61,7 @@ char *content_text(json_t *value)
 	struct buf out;
 
 	if (json_is_string(value))
-		return strdup(json_string_value(value));
+		return mem_strdup(json_string_value(value));
 	buf_init(&out, CONTENT_MAX);
 	j.out = &out;
 	print_json_value(&j, value);
@@ -75,7 +76,7 @@ bool content_add_histogram(struct buf *to, json_t *histogram)
 
 	if (!n || n > BINS_MAX || json_array_size(edges) != n + 1)
 		return false;
-	numbers = calloc(2 * n + 1, sizeof(*numbers));
+	numbers = mem_array(2 * n + 1, sizeof(*numbers));
 	for (i = 0; numbers && i <= n; i++) {
 		numbers[i] = json_number_value(json_array_get(edges, i));
 		if (i < n)
@@ -91,8 +92,8 @@ bool content_add_table(struct buf *to, json_t *table)
 {
 	json_t *columns = json_object_get(table, "columns"), *data = json_object_get(table, "data");
 	size_t width = json_array_size(columns), height = json_array_size(data) + 1, i;
-	struct event_text *cells = width ? calloc(width * height, sizeof(*cells)) : NULL;
-	char **texts = cells ? calloc(width * height, sizeof(*texts)) : NULL;
+	struct event_text *cells = width ? mem_array(width * height, sizeof(*cells)) : NULL;
+	char **texts = cells ? mem_array(width * height, sizeof(*texts)) : NULL;
 
 	for (i = 0; texts && i < width * height; i++) {
 		json_t *row = i < width ? columns : json_array_get(data, i / width - 1);

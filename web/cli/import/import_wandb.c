@@ -104,8 +104,6 @@ int wandb_read(struct importer *b, const char *path, struct err *err)
 	struct wandb_reader w = { b, map_new(sizeof(int)) };
 	int rc;
 
-	if (!w.sessions)
-		return err_nomem(err, NULL);
 	rc = name_ends_with(path, ".wandb") ? read_wandb_file(b, path, w.sessions, err)
 					    : visit_wandb_files(path, read_found_file, &w, err);
 	map_free(w.sessions);

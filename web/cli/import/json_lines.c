@@ -91,8 +91,6 @@ static int read_pair_line(struct line_reader *l, json_t *value, put_pair *put, s
 	if (json_unpack(value, "[s, o!]", &key, &second))
 		return fail_line(err, "[name, value]");
 	text = content_text(second);
-	if (!text)
-		return err_nomem(err, NULL);
 	put(&l->run, key, text);
 	free(text);
 	return 0;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "tracker/mem/mem.h"
 #include "web/cli/import/mlruns_inside.h"
 
 struct model_metrics {
@@ -95,7 +96,7 @@ int mlruns_logged_model(void *arg, const char *path, const char *name, struct er
 	if (importer_entry(e->of->b, path) != ENTRY_FOLDER)
 		return 0;
 	e->of->scratch = arena_new();
-	rc = e->of->scratch ? mlruns_meta(e->of->b, e->of->scratch, path, &meta, &why) : err_nomem(&why, NULL);
+	rc = mlruns_meta(e->of->b, e->of->scratch, path, &meta, &why);
 	rc = rc ? mlruns_skip(e->of, rc, path, &why, err) : read_logged_model(e, path, meta, err);
 	arena_free(e->of->scratch);
 	return rc;
@@ -151,7 +152,7 @@ static int compare_version_numbers(const void *a, const void *b)
 static json_t *sort_versions(json_t *versions)
 {
 	size_t n = json_array_size(versions), i;
-	json_t **items = calloc(n + 1, sizeof(json_t *)), *to = json_array();
+	json_t **items = mem_array(n + 1, sizeof(json_t *)), *to = json_array();
 
 	for (i = 0; items && i < n; i++)
 		items[i] = json_array_get(versions, i);

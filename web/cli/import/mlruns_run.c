@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "tracker/base/array.h"
+#include "tracker/mem/mem.h"
 #include "web/cli/import/mlruns_inside.h"
 
 struct run_point {
@@ -43,8 +43,8 @@ static int add_run_point(void *arg, const char *line, const struct mlruns_point 
 
 	if (sscanf(line, "%*s %*s %*s %*s %*s %1s", sixth) > 0)
 		return 1;
-	if (!array_push(&f->points, &f->count, &f->cap, (struct run_point){ *p, f->key, number }))
-		return err_nomem(err, NULL);
+	(void)err;
+	mem_push(&f->points, &f->count, &f->cap, (struct run_point){ *p, f->key, number });
 	return 0;
 }
 
@@ -53,8 +53,6 @@ static int read_metric_file(void *arg, const char *path, const char *key, struct
 	struct run_files *f = arg;
 
 	f->key = arena_strdup(f->of->scratch, key);
-	if (!f->key)
-		return err_nomem(err, NULL);
 	return mlruns_lines(f->of, path, &(struct mlruns_reader){ "time, value, step", add_run_point, f }, err);
 }
 
@@ -154,8 +152,7 @@ static int queue_run_files(struct mlruns *m, const char *run, const char *folder
 	char own[4096];
 	struct stat st;
 
-	if (place)
-		*place = arena_strdup(m->b->kept, uri);
+	*place = arena_strdup(m->b->kept, uri);
 	snprintf(own, sizeof(own), "%.4000s/artifacts", folder);
 	return !stat(own, &st) && S_ISDIR(st.st_mode) ? importer_files(m->b, run, "", own, err)
 						      : mlflow_files(m->b, run, uri, m->root, err);

@@ -92,12 +92,10 @@ static int send_run_file(const struct kept_upload *k, const char *name, const ch
 		return 0;
 	}
 	hash_mapped_file(&map, found);
-	buf_init(&to, sizeof(path) * 4);
+	buf_init(&to, SIZE_MAX);
 	buf_addf(&to, "/api/v1/runs/%s/artifacts/", k->run);
 	http_add_path(&to, name);
-	if (buf_failed(&to))
-		rc = err_nomem(err, NULL);
-	else if (strcmp(found, digest) != 0)
+	if (strcmp(found, digest) != 0)
 		ret->gone++;
 	else if (upload_run_file(k, to.data, &map, digest, &why))
 		rc = err_set(err, ERR_PEER, "%s: %s: run the command again to send the rest", path, why.text);
@@ -168,14 +166,11 @@ struct sync_state {
 	struct run_files_result kept;
 };
 
-static int remember_run_folder(struct sync_state *s, const char *journal, const char *run, struct err *err)
+static void remember_run_folder(struct sync_state *s, const char *journal, const char *run)
 {
 	char *id = map_put(s->folders, journal, (size_t)(strrchr(journal, '/') - journal));
 
-	if (!id)
-		return err_nomem(err, NULL);
 	memcpy(id, run, ID_BYTES);
-	return 0;
 }
 
 /* Returns true, counted, if the journal is a link out of the folder, or in a folder that is. */
@@ -225,7 +220,8 @@ static int send_folder_journal(void *user, const char *path, struct err *err)
 	printf("%-8.8s  %-30s  %12llu bytes  %s\n", id.run, name, (unsigned long long)bytes, shown);
 	s->files++;
 	s->bytes += bytes;
-	return remember_run_folder(s, whole, id.run, err);
+	remember_run_folder(s, whole, id.run);
+	return 0;
 }
 
 static int send_kept_files(struct sync_state *s, struct err *err)
@@ -299,7 +295,7 @@ static int run_sync_command(int argc, char **argv, struct err *err)
 	if (!rc) {
 		s.only = line.words.count ? line.words.items[0] : NULL;
 		s.folders = map_new(ID_BYTES);
-		rc = s.folders ? sync_folder_runs(&s, err) : err_nomem(err, NULL);
+		rc = sync_folder_runs(&s, err);
 	}
 	map_free(s.folders);
 	http_close(s.http);

@@ -380,13 +380,11 @@ static void read_alert_record(struct wandb *w, struct event_span s)
 }
 
 /* A rule of define_metric. */
-static int read_metric_record(struct wandb *w, struct event_span s, struct err *err)
+static void read_metric_record(struct wandb *w, struct event_span s)
 {
 	struct wandb_rule *r = arena_alloc(w->b->kept, sizeof(*r)), **end = &w->items.rules;
 	struct wire_field f;
 
-	if (!r)
-		return err_nomem(err, NULL);
 	*r = (struct wandb_rule){ "", "", NULL };
 	while (wire_next(&s, &f) > 0) {
 		if (f.number == 1 || f.number == 2)
@@ -399,7 +397,6 @@ static int read_metric_record(struct wandb *w, struct event_span s, struct err *
 	r->next = *end ? (*end)->next : NULL; /* a repeated one replaces the first */
 	if (*r->name)
 		*end = r;
-	return 0;
 }
 
 static void read_exit_record(struct wandb *w, struct event_span s)
@@ -457,7 +454,8 @@ static int read_record_field(struct wandb *w, const struct wire_field *f, struct
 		read_output_record(w, s);
 		break;
 	case RECORD_METRIC:
-		return read_metric_record(w, s, err);
+		read_metric_record(w, s);
+		break;
 	case RECORD_ALERT:
 		read_alert_record(w, s);
 		break;

@@ -169,7 +169,7 @@ struct follow {
 void follow_wake(struct follow *f);					/* any thread */
 void follow_note(struct follow *f, const char *path, const char *text); /* any thread: sets the status line */
 
-/* adds it if new; NULL when out of memory */
+/* adds it if new */
 struct follow_file *follow_file_of(struct follow *f, const char *path);
 void follow_enqueue(struct follow *f, struct follow_file *file, enum follow_turn turn);
 /* the most urgent file; NULL: none to read now */

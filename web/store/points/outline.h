@@ -36,7 +36,7 @@ void outline_describe(struct outline *ret, const struct chunk *c, const struct s
 
 struct outlines;
 
-/* chunk_bytes: size of the cache of chunk bytes; 0: none. NULL when out of memory. */
+/* chunk_bytes: size of the cache of chunk bytes; 0: none. */
 struct outlines *outlines_new(uint64_t chunk_bytes);
 void outlines_free(struct outlines *o); /* NULL is fine */
 

@@ -119,7 +119,8 @@ static int fill_window(struct export_order *a, struct arrival_line *l, struct db
 	if (rc)
 		return rc;
 	if (!l->window)
-		l->window = mem_alloc((l->folded < WINDOW_POINTS ? (size_t)l->folded : WINDOW_POINTS) * sizeof *l->window);
+		l->window = mem_array(l->folded < WINDOW_POINTS ? (size_t)l->folded : WINDOW_POINTS,
+				      sizeof *l->window);
 	l->count = l->at = 0;
 	while (!rc && l->count < WINDOW_POINTS && l->taken < l->folded)
 		rc = take_chunks(l, d, err);

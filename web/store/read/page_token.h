@@ -24,7 +24,7 @@ struct page_token_search {
 	size_t key_count; /* number of fields in its order */
 };
 
-/* In the arena; NULL when out of memory. */
+/* In the arena. */
 const char *page_token_write(const struct page_token_search *s, const struct page_token_place *p, struct arena *a);
 
 /* texts live in the arena. ERR_USAGE: not a token of this search. */
@@ -33,7 +33,7 @@ int page_token_read(const char *token, const struct page_token_search *s, struct
 
 /* Page tokens for short lists that are computed again for each page: a position, and what the list was
  * made for. Knows no list. */
-/* made_for identifies the list (a CRC of filter and order). In the arena; NULL: out of memory. */
+/* made_for identifies the list (a CRC of filter and order). In the arena. */
 const char *list_token_write(struct arena *a, uint32_t made_for, size_t place);
 
 /* *ret: the position; 0 for NULL and "". ERR_USAGE: not a token, or of another list. */

@@ -229,7 +229,7 @@ size_t query_layer_group(const char *key);
 int query_pairs_read(struct db *d, struct db_rows *q, struct arena *a, struct query_kvs *ret, struct err *err);
 
 /* The address of `below` ("<run>/artifacts") for MLflow's clients, in the arena. location: of the experiment, "" for
- * artifacts in the store. A query part of location stays at the end. NULL: out of memory. */
+ * artifacts in the store. A query part of location stays at the end. */
 const char *location_of(struct arena *a, const char *location, int64_t experiment, const char *below);
 
 #endif

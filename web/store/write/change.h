@@ -32,8 +32,8 @@ struct change_ops {
 	 * statuses and pairs are checked for every kind. */
 	int (*check)(const struct ingest_op *op, struct err *err);
 
-	/* Caller's thread: copies what apply needs into c->in.arena (NULL: change_copy), then decodes the bytes and points
-	 * of op into c->in (NULL: it has none). */
+	/* Caller's thread: copies what apply needs into c->in.arena (NULL: change_copy), then decodes the bytes and
+	 * points of op into c->in (NULL: it has none). */
 	void (*copy)(struct change *c, const struct ingest_op *op);
 	int (*decode)(struct change *c, const struct ingest_op *op, struct err *err);
 
