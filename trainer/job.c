@@ -14,34 +14,34 @@
 
 /* ---- the ranks ---- */
 
-static int rank_main(void *user, struct rank_context *seat)
+static int rank_main(void *user, struct rank_context *context)
 {
 	struct job *job = user;
 
 	if (job->cfg->command != COMMAND_BENCH)
-		return train_main(job, seat);
+		return train_main(job, context);
 	if (job->cfg->loader)
-		return bench_loader_main(job, seat);
-	return job->cfg->bandwidth ? bandwidth_main(job, seat) : bench_main(job, seat);
+		return bench_loader_main(job, context);
+	return job->cfg->bandwidth ? bandwidth_main(job, context) : bench_main(job, context);
 }
 
-static enum dptrack_status tracked_status(const struct board *board, int code)
+static enum dptrack_status tracked_status(const struct shared_status *shared_status, int code)
 {
 	if (code == 0)
 		return DPTRACK_FINISHED;
 	if (code == RANK_CONTEXT_PREEMPTED)
 		return DPTRACK_PREEMPTED;
-	return code == 130 || (code == 1 && atomic_load(&board->stop_signal)) ? DPTRACK_KILLED : DPTRACK_FAILED;
+	return code == 130 || (code == 1 && atomic_load(&shared_status->stop_signal)) ? DPTRACK_KILLED : DPTRACK_FAILED;
 }
 
-static void job_ended(void *user, const struct board *board, int code, const char *reason)
+static void job_ended(void *user, const struct shared_status *shared_status, int code, const char *reason)
 {
 	struct job *job = user;
 
-	if (!atomic_load(&board->run_open))
+	if (!atomic_load(&shared_status->run_open))
 		return;
-	memcpy(job->run_id, board->run_id, sizeof(job->run_id));
-	report_final(job->cfg, board, tracked_status(board, code), reason);
+	memcpy(job->run_id, shared_status->run_id, sizeof(job->run_id));
+	report_final(job->cfg, shared_status, tracked_status(shared_status, code), reason);
 }
 
 /* After a loss of machines: configures the job for `world` ranks with the same global batch. */
@@ -82,23 +82,26 @@ static const char *job_key(const struct run_config *cfg, const char *other)
 static int run_placed_rank(struct job *job, const struct rank_env *place, struct err *err)
 {
 	const struct run_config *cfg = job->cfg;
-	struct rank_context seat;
-	int rc = rank_context_open(&seat, place,
-			   &(struct rank_context_opts){ .threads = (int)cfg->threads,
-						.host = cfg->master_addr,
-						.port = config_given(cfg, FLAG_master_port) || !place->port
-								? (int)cfg->master_port : 0,
-						.key = job_key(cfg, NULL),
-						.wait_s = cfg->rdzv_timeout }, err), code;
+	struct rank_context context;
+	int rc = rank_context_open(
+		    &context, place,
+		    &(struct rank_context_opts){
+			    .threads = (int)cfg->threads,
+			    .host = cfg->master_addr,
+			    .port = config_given(cfg, FLAG_master_port) || !place->port ? (int)cfg->master_port : 0,
+			    .key = job_key(cfg, NULL),
+			    .wait_s = cfg->rdzv_timeout },
+		    err),
+	    code;
 
 	if (rc)
 		return rc;
 	if (place->rank == 0)
 		log_info("%d ranks, started by %s", place->world, place->source);
-	code = rank_main(job, &seat);
-	if (atomic_load(&rank_context_own(&seat)->said))
-		log_error("rank %d: %s", place->rank, rank_context_own(&seat)->err.text);
-	rank_context_close(&seat);
+	code = rank_main(job, &context);
+	if (atomic_load(&rank_context_own(&context)->said))
+		log_error("rank %d: %s", place->rank, rank_context_own(&context)->err.text);
+	rank_context_close(&context);
 	return code;
 }
 

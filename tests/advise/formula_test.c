@@ -79,9 +79,10 @@ static struct run_config *parse(const char *flags, const char *more, int ranks)
 
 static void plan_rank(struct planned *ret, const struct run_config *cfg, const struct workload *s, int number)
 {
-	struct rank_context seat = { .world = cfg->world, .local_world = 1, .rank = number, .nodes = 1, .shm_fd = -1,
-			     .signal_fd = -1 };
-	struct rank r = rank_of(cfg, &seat);
+	struct rank_context context = {
+		.world = cfg->world, .local_world = 1, .rank = number, .nodes = 1, .shm_fd = -1, .signal_fd = -1
+	};
+	struct rank r = rank_of(cfg, &context);
 	const struct precision type = rank_precision(&r);
 	struct err err = ERR_INIT;
 	struct prepared p;

@@ -344,24 +344,24 @@ static int split_words(char *text, char **argv)
 
 static void check_rank(const char *flags, const struct run_config *cfg, int rank, bool without, struct totals *total)
 {
-	struct board board = { .stop_signal = 0 };
-	const struct rank_context seat = { .rank = rank,
-				   .world = cfg->world,
-				   .local_world = cfg->world,
-				   .nodes = 1,
-				   .shm_fd = -1,
-				   .signal_fd = -1,
-				   .board = &board };
+	struct shared_status shared_status = { .stop_signal = 0 };
+	const struct rank_context context = { .rank = rank,
+					      .world = cfg->world,
+					      .local_world = cfg->world,
+					      .nodes = 1,
+					      .shm_fd = -1,
+					      .signal_fd = -1,
+					      .shared_status = &shared_status };
 	struct run_config own = *cfg; /* data and model determine the open settings */
-	struct rank r = rank_of(&own, &seat);
-	struct workload subject;
+	struct rank r = rank_of(&own, &context);
+	struct workload workload;
 	struct prepared prepared;
-	struct train_schedule course;
+	struct train_schedule train_schedule;
 	struct err err = ERR_INIT;
 
 	r.by_rule = true; /* planning measures no times */
-	if (workload_open(&subject, &own, NULL, NULL, &err) != 0 || rank_open_backend(&r, &err) != 0 ||
-	    planning_make(&course, &prepared, &r, &subject, &err) != 0)
+	if (workload_open(&workload, &own, NULL, NULL, &err) != 0 || rank_open_backend(&r, &err) != 0 ||
+	    planning_make(&train_schedule, &prepared, &r, &workload, &err) != 0)
 		fail_msg("%s: %s", flags, err.text);
 	expect_rings_apart(&prepared);
 	for (int i = 0; i < prepared.n_programs; i++) {
@@ -369,7 +369,7 @@ static void check_rank(const char *flags, const struct run_config *cfg, int rank
 		check_program(flags, prepared.program[i], without, total);
 	}
 	prepare_done(&prepared);
-	workload_close(&subject);
+	workload_close(&workload);
 	if (r.backend->close)
 		r.backend->close(r.module);
 }

@@ -148,22 +148,22 @@ static void cooling(void **state)
 	for (int i = 0; i < STEPS; i++)
 		seconds += s.steps[i].seconds / STEPS;
 	apart = gain_of(&s, "disk");
-	s.run.bare = 0.095; /* out of 105 ms */
+	s.run.cached = 0.095; /* out of 105 ms */
 	assert_true(fabs(gain_of(&s, "disk") - seconds / 0.095) < 0.01);
 	assert_int_equal(bottleneck_judge(&s.run, &r, &err), 0);
 	assert_non_null(strstr(r.findings[0].evidence, "caches"));
 	s.run.run_wait = 0.04; /* waiting for a core is not an effect of caches */
 	assert_true(fabs(gain_of(&s, "disk") - seconds / (0.095 + 0.04 * (seconds - 0.1))) < 0.01);
 	s.run.run_wait = NAN;
-	s.run.bare = 0.04; /* at most half of the waits */
+	s.run.cached = 0.04; /* at most half of the waits */
 	assert_true(fabs(gain_of(&s, "disk") - seconds / (seconds - 0.15)) < 0.02);
-	s.run.bare = 0.12; /* a machine that became slower proves nothing */
+	s.run.cached = 0.12; /* a machine that became slower proves nothing */
 	assert_true(fabs(gain_of(&s, "disk") - apart) < 1e-9);
 	for (int i = 0; i < STEPS; i++) /* each of two pauses gets its part */
 		s.steps[i].phase[STEP_TIME_h2d] = 0.05;
 	for (int i = 0; i < STEPS; i++)
 		s.steps[i].seconds += 0.05;
-	s.run.bare = 0.09;
+	s.run.cached = 0.09;
 	seconds += 0.05;
 	assert_true(fabs(gain_of(&s, "disk") - seconds / (seconds - 0.1 - 0.015 * 2 / 3)) < 0.02);
 }

@@ -28,4 +28,9 @@ if find trainer -name '*.cu' | xargs grep -nE '^namespace[[:space:]]*\{'; then
 	echo "banned: give the namespace a name: inline namespace NAME_kernels"
 	exit 1
 fi
+# Words that the glossary has replaced, as names of variables, members and types.
+if find trainer -name '*.[ch]' | xargs grep -nwE 'seat|subject|board|course'; then
+	echo "banned: name it as its type: rank_context or context, workload, shared_status, train_schedule"
+	exit 1
+fi
 echo "banned: none used"

@@ -70,6 +70,11 @@ def namespace_without_a_name(copy):
     return copy.lint("banned.sh"), "trainer/ops/planted.cu:1:"
 
 
+def replaced_word(copy):
+    copy.write("trainer/run/planted.c", HEAD + "int planted(const struct rank_context *seat);\n")
+    return copy.lint("banned.sh"), "trainer/run/planted.c:3:"
+
+
 def circle_by_calls(copy):
     a = copy.compile("trainer/graph/planted_a.c", "void planted_b(void);\nvoid planted_a(void) { planted_b(); }\n")
     b = copy.compile("trainer/graph/planted_b.c", "void planted_a(void);\nvoid planted_b(void) { planted_a(); }\n")
@@ -196,7 +201,7 @@ def dialect(copy):
     return copy.lint("dialect.py"), "trainer/graph/planted.c:3: No" + "body"
 
 
-PLANTS = (past_a_face, sqlite_outside, namespace_without_a_name, circle_by_calls, circle_of_rooms_by_calls, symbol_twice, circle_of_headers,
+PLANTS = (past_a_face, sqlite_outside, namespace_without_a_name, replaced_word, circle_by_calls, circle_of_rooms_by_calls, symbol_twice, circle_of_headers,
           circle_of_rooms, module_too_many, line_too_wide, script_function_too_long, fetch_outside,
           text_in_lower_case, readme_too_long, link_to_nothing,
           path_of_nothing, name_of_nothing, no_licence, left_out_of_the_tarball, language,

@@ -55,7 +55,7 @@ static struct run_config *parse(const struct kind *s)
 }
 
 struct stage {
-	struct rank_context seat;
+	struct rank_context context;
 	struct rank rank;
 	struct prepared prepared;
 	const struct schedule *schedule;
@@ -65,7 +65,7 @@ struct stage {
 
 struct line {
 	struct run_config *cfg;
-	struct workload subject;
+	struct workload workload;
 	struct stage stage[STAGES_MOST];
 	int n;
 	double message[2][STAGES_MOST][STAGES_MOST][MICROS_MOST * 8]; /* the time of arrival: by direction, from, to */
@@ -77,11 +77,12 @@ static void open_stage(struct line *p, int number)
 	struct train_schedule c;
 	struct err err = ERR_INIT;
 
-	s->seat = (struct rank_context){ .world = p->n, .local_world = 1, .rank = number, .nodes = 1, .shm_fd = -1,
-				 .signal_fd = -1 };
-	s->rank = rank_of(p->cfg, &s->seat);
+	s->context = (struct rank_context){
+		.world = p->n, .local_world = 1, .rank = number, .nodes = 1, .shm_fd = -1, .signal_fd = -1
+	};
+	s->rank = rank_of(p->cfg, &s->context);
 	s->rank.by_rule = true;
-	if (rank_open_backend(&s->rank, &err) || planning_make(&c, &s->prepared, &s->rank, &p->subject, &err))
+	if (rank_open_backend(&s->rank, &err) || planning_make(&c, &s->prepared, &s->rank, &p->workload, &err))
 		fail_msg("%s", err.text);
 	s->schedule = &s->prepared.program[0]->schedule;
 	s->end = calloc((size_t)s->schedule->n + 1, sizeof(*s->end));
@@ -96,7 +97,7 @@ static struct line *line_open(const struct kind *kind)
 
 	p->n = kind->stages;
 	p->cfg = parse(kind);
-	if (workload_open(&p->subject, p->cfg, NULL, NULL, &err))
+	if (workload_open(&p->workload, p->cfg, NULL, NULL, &err))
 		fail_msg("%s", err.text);
 	for (int i = 0; i < p->n; i++)
 		open_stage(p, i);
@@ -110,7 +111,7 @@ static void line_close(struct line *p)
 		rank_close(&p->stage[i].rank);
 		free(p->stage[i].end);
 	}
-	workload_close(&p->subject);
+	workload_close(&p->workload);
 	config_free(p->cfg);
 	free(p);
 }

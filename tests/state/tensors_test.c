@@ -60,7 +60,7 @@ static const struct strategy parts[] = { { .rewrite = rewrite_nothing, .holds = 
 					 { .rewrite = rewrite_nothing, .holds = elsewhere } };
 
 struct held { /* by one of several ranks, or by a single rank */
-	struct workload subject;
+	struct workload workload;
 	struct prepared prepared;
 	struct tensors tensors;
 };
@@ -84,11 +84,11 @@ static void open_held(struct held *h, const struct strategy *strategy, struct co
 	CHECK(backend_ref.open(&(struct backend_opts){ .threads = 1 }, &o.module, &err) == 0);
 	CHECK(prepare_programs(&h->prepared, &o, &shapes, &err) == 0);
 	CHECK(prepare_memory(&h->prepared, &err) == 0);
-	CHECK(dataset_tokens_open(&h->subject.data,
+	CHECK(dataset_tokens_open(&h->workload.data,
 				  &(struct dataset_tokens_opts){ .path = "made", .seq_len = 8, .vocab = 11, .seed = 1 },
 				  &err) == 0);
-	h->subject.model = o.model;
-	h->subject.config = o.config;
+	h->workload.model = o.model;
+	h->workload.config = o.config;
 	h->tensors = (struct tensors){ .prepared = &h->prepared, .comm = c };
 }
 
@@ -97,7 +97,7 @@ static void close_held(struct held *h)
 	void *module = h->prepared.opts.module;
 
 	prepare_done(&h->prepared);
-	workload_close(&h->subject);
+	workload_close(&h->workload);
 	if (backend_ref.close)
 		backend_ref.close(module);
 }
@@ -177,7 +177,7 @@ static const char *path_of(char *ret, size_t n, const char *name)
 
 static void save(const struct held *h, const char *path)
 {
-	const struct files_weights w = { &h->tensors, &h->subject, &cfg };
+	const struct files_weights w = { &h->tensors, &h->workload, &cfg };
 	struct err err = ERR_INIT;
 
 	CHECK(files_save_weights(&w, path, &err) == 0);
@@ -234,7 +234,7 @@ static void failure_is_reported(const struct held *h)
 static void rank_main(struct comm *c, const struct strategy *strategy)
 {
 	char one[128], many[128];
-	struct held alone = { .subject = { .data = NULL } }, other = alone, mine = alone;
+	struct held alone = { .workload = { .data = NULL } }, other = alone, mine = alone;
 	struct comm *self;
 	struct err err = ERR_INIT;
 
@@ -242,9 +242,9 @@ static void rank_main(struct comm *c, const struct strategy *strategy)
 	open_held(&alone, &whole, self);
 	open_held(&other, &whole, self);
 	open_held(&mine, strategy, c);
-	CHECK(draw_values(&alone.tensors, &cfg, alone.subject.model, &err) == 0);
-	CHECK(draw_values(&other.tensors, &other_cfg, other.subject.model, &err) == 0);
-	CHECK(draw_values(&mine.tensors, &cfg, mine.subject.model, &err) == 0);
+	CHECK(draw_values(&alone.tensors, &cfg, alone.workload.model, &err) == 0);
+	CHECK(draw_values(&other.tensors, &other_cfg, other.workload.model, &err) == 0);
+	CHECK(draw_values(&mine.tensors, &cfg, mine.workload.model, &err) == 0);
 	compare(&mine, &alone);
 	expect_rest_is_zero(&mine);
 	if (c->rank == 0)

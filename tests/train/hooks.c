@@ -268,7 +268,8 @@ WRAPPED(int, exec_new, struct exec **ret, const struct prepared *p, struct err *
 	return __real_exec_new(ret, p, err);
 }
 
-/* DPTRAIN_TEST_SLOW_RANK=rank:ms is added to each step, DPTRAIN_TEST_SLOW_COPY=ms to each batch's copy to the device. */
+/* DPTRAIN_TEST_SLOW_RANK=rank:ms is added to each step, DPTRAIN_TEST_SLOW_COPY=ms to each copy of a batch to the
+ * device. */
 WRAPPED(int, exec_begin, struct exec *e, const struct program *p, const struct exec_call *call, struct err *err)
 {
 	static bool step_goes_on;
@@ -300,7 +301,7 @@ WRAPPED(int, nonfinite_search_check, struct engine *e, const struct step_result 
 {
 	const char *die = getenv("DPTRAIN_TEST_DIE"), *step = die ? strchr(die, ':') : NULL;
 	const bool launcher = die && !strncmp(die, "launcher", 8);
-	const int rank = e->rank.seat->rank;
+	const int rank = e->rank.context->rank;
 	char *end;
 
 	if (step && strtoll(step + 1, &end, 10) == r->step && rank == (launcher ? 0 : (int)strtol(die, NULL, 10)))

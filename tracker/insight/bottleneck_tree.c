@@ -97,7 +97,7 @@ struct bottleneck_run bottleneck_unknown(void)
 		.comm_total = NAN,
 		.evaluation = NAN,
 		.checkpoint = NAN,
-		.bare = NAN,
+		.cached = NAN,
 		.saving_cpu = NAN,
 		.load = NAN,
 		.load_cpu = NAN,
@@ -620,9 +620,9 @@ static double compute_cooling_share(const struct tree_walk *w, double pauses)
 {
 	const struct bottleneck_run *run = w->run;
 	const double waiting = run->run_wait > 0 ? run->run_wait * (1 - pauses) : 0;
-	const double slower = 1 - pauses - waiting - run->bare / w->seconds;
+	const double slower = 1 - pauses - waiting - run->cached / w->seconds;
 
-	return run->bare > 0 ? fmin(fmax(0, slower), pauses / 2) : 0;
+	return run->cached > 0 ? fmin(fmax(0, slower), pauses / 2) : 0;
 }
 
 static void append_cooling(struct bottleneck_finding *f, double seconds)

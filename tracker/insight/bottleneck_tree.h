@@ -44,7 +44,7 @@ struct bottleneck_run {
 	/* Mean seconds per step: comm_total of the rank that the others wait for; evaluation; checkpoints (copying and
 	 * waiting). */
 	double comm_total, evaluation, checkpoint;
-	double bare;	   /* seconds of a cached step: without data loading or pauses */
+	double cached;	   /* seconds of a cached step: without data loading or pauses */
 	double saving_cpu; /* seconds per step on a core, of the thread that writes checkpoints */
 	/* The loader, per step: seconds of its threads, their seconds on a core, batches ready. */
 	double load, load_cpu, ready;

@@ -307,7 +307,7 @@ static void fill_tree_run(struct bottleneck_run *t, const struct diagnosis_input
 	t->checkpoint = steps_mean(in->steps, STEPS_COPY, from);
 	if (!isnan(waits))
 		t->checkpoint += waits;
-	t->bare = steps_most(in->steps, STEPS_BARE);
+	t->cached = steps_most(in->steps, STEPS_CACHED);
 	t->saving_cpu = steps_mean(in->steps, STEPS_SAVE_CPU, from);
 	if (in->vitals)
 		system_stats_fill(in->vitals, from, f->local_world > 0 ? (int)f->local_world : 1, t);

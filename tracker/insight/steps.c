@@ -72,7 +72,7 @@ static const char *const keys[STEPS_MARK] = {
 	[STEPS_COPY] = "checkpoint/copy",
 	[STEPS_WAIT] = "checkpoint/wait",
 	[STEPS_SAVE_CPU] = "checkpoint/cpu",
-	[STEPS_BARE] = "doctor/bare_step",
+	[STEPS_CACHED] = "doctor/bare_step",
 };
 
 const char *steps_key(int series)

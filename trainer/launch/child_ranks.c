@@ -101,7 +101,7 @@ static void print_relay_tail(const struct output_relay *r)
 void child_ranks_reset(struct child_ranks *c)
 {
 	c->killed = false;
-	memset(c->board->rank, 0, (size_t)c->n * sizeof(c->board->rank[0]));
+	memset(c->shared_status->rank, 0, (size_t)c->n * sizeof(c->shared_status->rank[0]));
 	memset(c->end, 0, (size_t)c->n * sizeof(*c->end));
 	memset(c->child, 0, (size_t)c->n * sizeof(*c->child));
 	for (int r = 0; r < c->n; r++)
@@ -111,10 +111,11 @@ void child_ranks_reset(struct child_ranks *c)
 int child_ranks_init(struct child_ranks *c, int n, struct err *err)
 {
 	c->n = n;
-	c->board_bytes = sizeof(*c->board) + (size_t)n * sizeof(struct board_rank);
-	c->board = mmap(NULL, c->board_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (c->board == MAP_FAILED) {
-		c->board = NULL;
+	c->shared_status_bytes = sizeof(*c->shared_status) + (size_t)n * sizeof(struct shared_status_rank);
+	c->shared_status =
+		mmap(NULL, c->shared_status_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (c->shared_status == MAP_FAILED) {
+		c->shared_status = NULL;
 		return err_set_errno(err, errno, "cannot share memory with the ranks");
 	}
 	c->child = mem_array((size_t)n, sizeof(*c->child));
@@ -125,8 +126,8 @@ int child_ranks_init(struct child_ranks *c, int n, struct err *err)
 
 void child_ranks_done(struct child_ranks *c)
 {
-	if (c->board)
-		munmap(c->board, c->board_bytes);
+	if (c->shared_status)
+		munmap(c->shared_status, c->shared_status_bytes);
 	free(c->child);
 	free(c->end);
 }
@@ -169,7 +170,7 @@ int child_ranks_start(struct child_ranks *c, struct rank_context *s, const struc
 	pid_t launcher_pid = getpid(), pid;
 	int fd[2];
 
-	s->board = c->board;
+	s->shared_status = c->shared_status;
 	if (pipe2(fd, O_CLOEXEC))
 		return err_set_errno(err, errno, "cannot create a pipe for rank %d", s->local_rank);
 	fflush(NULL);
@@ -203,14 +204,14 @@ void child_ranks_kill(struct child_ranks *c)
 bool child_ranks_idle(const struct child_ranks *c)
 {
 	for (int r = 0; r < c->n; r++)
-		if (!c->child[r].ended && !atomic_load(&c->board->rank[r].idle))
+		if (!c->child[r].ended && !atomic_load(&c->shared_status->rank[r].idle))
 			return false;
 	return true;
 }
 
 static void record_rank_end(struct child_ranks *c, int rank, int status)
 {
-	const struct board_rank *b = &c->board->rank[rank];
+	const struct shared_status_rank *b = &c->shared_status->rank[rank];
 
 	c->child[rank].ended = true;
 	c->end[rank] = (struct rank_end){ .pid = (int)c->child[rank].pid,
@@ -268,7 +269,8 @@ void child_ranks_waiting(const struct child_ranks *c, int silent, char *text, si
 
 	text[0] = '\0';
 	for (int r = 0; r < c->n && !text[0]; r++) {
-		if (r == silent || c->child[r].ended || !flight_last(&c->board->rank[r].flight, 0, &e) || e.end_s > 0)
+		if (r == silent || c->child[r].ended || !flight_last(&c->shared_status->rank[r].flight, 0, &e) ||
+		    e.end_s > 0)
 			continue;
 		flight_describe(&e, clock_mono_s(), line);
 		snprintf(text, n, "; rank %d waits in %s", c->first + r, line);
@@ -286,7 +288,7 @@ static void warn_silent(const struct child_ranks *c, int rank)
 
 static void kill_silent_rank(struct child_ranks *c, int rank, double heartbeat_s)
 {
-	struct board_rank *b = &c->board->rank[rank];
+	struct shared_status_rank *b = &c->shared_status->rank[rank];
 	char waiting[FLIGHT_LINE_BYTES + 40];
 
 	child_ranks_waiting(c, rank, waiting, sizeof(waiting));
@@ -305,7 +307,7 @@ void child_ranks_check_pulses(struct child_ranks *c, double heartbeat_s)
 	passed_s = passed_s < CHECK_MOST_S ? passed_s : CHECK_MOST_S;
 	for (int r = 0; r < c->n; r++) {
 		struct child_rank *child = &c->child[r];
-		uint32_t beats = atomic_load(&c->board->rank[r].flight.beats);
+		uint32_t beats = atomic_load(&c->shared_status->rank[r].flight.beats);
 		double before_s = child->silent_s;
 
 		child->silent_s = beats == child->beats && beats && !child->ended ? child->silent_s + passed_s : 0;
@@ -335,10 +337,10 @@ static void print_flight(const struct child_ranks *c, int rank)
 	char line[FLIGHT_LINE_BYTES];
 	struct flight_entry e;
 
-	if (!flight_last(&c->board->rank[rank].flight, 0, &e))
+	if (!flight_last(&c->shared_status->rank[rank].flight, 0, &e))
 		return;
 	log_error("last collectives of rank %d:", c->first + rank);
-	for (unsigned i = 0; i < FLIGHT_LINES && flight_last(&c->board->rank[rank].flight, i, &e); i++) {
+	for (unsigned i = 0; i < FLIGHT_LINES && flight_last(&c->shared_status->rank[rank].flight, i, &e); i++) {
 		flight_describe(&e, c->end[rank].at_s, line);
 		fprintf(stderr, "    %s\n", line);
 	}

@@ -13,8 +13,8 @@ struct child_rank;
 
 struct child_ranks { /* zeroed before child_ranks_init; the caller may read all */
 	int n;
-	struct board *board; /* status shared with the ranks */
-	size_t board_bytes;
+	struct shared_status *shared_status; /* status shared with the ranks */
+	size_t shared_status_bytes;
 	struct child_rank *child;
 	struct rank_end *end; /* of each child that has ended */
 	int first;	      /* number of the first child in the job, for messages */
@@ -32,12 +32,12 @@ void child_ranks_reset(struct child_ranks *c);
 struct child_start {
 	int threads;  /* see launch.h */
 	int close_fd; /* of the launcher, closed in the child */
-	int (*rank_main)(void *user, struct rank_context *seat);
+	int (*rank_main)(void *user, struct rank_context *context);
 	void *user;
 };
 
-/* Forks the rank of this context, which is complete up to the board, and relays its stderr, each line with the rank's
- * number where the job has several. */
+/* Forks the rank of this context, which is complete up to the shared_status, and relays its stderr, each line with the
+ * rank's number where the job has several. */
 int child_ranks_start(struct child_ranks *c, struct rank_context *s, const struct child_start *o, struct err *err);
 
 void child_ranks_kill(struct child_ranks *c);

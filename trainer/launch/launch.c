@@ -84,7 +84,7 @@ static void read_signal(struct launcher *l)
 			continue; /* kernel and shell both report a closed terminal */
 		if (l->stop_count++ == 0) {
 			l->stop_signal = (int)info.ssi_signo;
-			atomic_store(&l->ranks.board->stop_signal, l->stop_signal);
+			atomic_store(&l->ranks.shared_status->stop_signal, l->stop_signal);
 			log_warn("%s: %s", strsignal(l->stop_signal),
 				 should_end_at_once(l) ? "no step has begun; it ends at once"
 						 : "it ends after this step; send the signal again to end at once");
@@ -144,7 +144,7 @@ static void handle_node_message(struct launcher *l, struct node_group_word *w)
 		if (l->stop_count++)
 			break;
 		l->stop_signal = w->number;
-		atomic_store(&l->ranks.board->stop_signal, w->number);
+		atomic_store(&l->ranks.shared_status->stop_signal, w->number);
 		break;
 	case NODE_GROUP_LOST:
 		if (l->concluded) /* node 0 sent the result and closed the connection */
@@ -288,7 +288,7 @@ static int conclude_job(struct launcher *l)
 	else if (l->again)
 		log_warn("restarting the ranks (%d of %d)", l->attempt + 1, l->o->max_restarts);
 	else if (l->o->ended)
-		l->o->ended(l->o->user, l->ranks.board, v.code, v.reason);
+		l->o->ended(l->o->user, l->ranks.shared_status, v.code, v.reason);
 	return v.code;
 }
 

@@ -15,11 +15,11 @@ struct launch_opts {
 	int max_restarts;	  /* restarts of all ranks after a failure */
 	int threads; /* threads of a rank; ranks are bound to their share of the cores if it has that many */
 	/* Runs a rank in its own process; returns its exit code. */
-	int (*rank_main)(void *user, struct rank_context *seat);
+	int (*rank_main)(void *user, struct rank_context *context);
 	/* Machines are lost and the job restarts with that many ranks; rank_main must use the new number. */
 	int (*resized)(void *user, int world, struct err *err);
 	/* Called after all ranks have ended, with the status of the job and a line with the reason. */
-	void (*ended)(void *user, const struct board *board, int exit_code, const char *reason);
+	void (*ended)(void *user, const struct shared_status *shared_status, int exit_code, const char *reason);
 	void *user;
 };
 

@@ -80,9 +80,9 @@ static void warn_waiting(const char *origin)
 	log_warn("waiting for the other ranks: %s", origin);
 }
 
-static size_t board_bytes(const struct rank_context *s)
+static size_t shared_status_bytes(const struct rank_context *s)
 {
-	return sizeof(*s->board) + (size_t)s->local_world * sizeof(struct board_rank);
+	return sizeof(*s->shared_status) + (size_t)s->local_world * sizeof(struct shared_status_rank);
 }
 
 /* Makes the memory of the ranks' communicators (fd[0]) and of their status (fd[1]). */
@@ -93,18 +93,18 @@ static int make_memory(const struct rank_context *s, int fd[2], struct err *err)
 	if (rc)
 		return rc;
 	fd[1] = memfd_create("dptrain-status", MFD_CLOEXEC);
-	if (fd[1] >= 0 && !ftruncate(fd[1], (off_t)board_bytes(s)))
+	if (fd[1] >= 0 && !ftruncate(fd[1], (off_t)shared_status_bytes(s)))
 		return 0;
 	return err_set_errno(err, errno, "cannot get memory for the status of the ranks");
 }
 
-static int map_board(struct rank_context *s, int fd, struct err *err)
+static int map_shared_status(struct rank_context *s, int fd, struct err *err)
 {
-	void *at = mmap(NULL, board_bytes(s), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	void *at = mmap(NULL, shared_status_bytes(s), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
 	if (at == MAP_FAILED)
 		return err_set_errno(err, errno, "cannot use the memory for the status of the ranks");
-	s->board = at;
+	s->shared_status = at;
 	return 0;
 }
 
@@ -141,7 +141,7 @@ static int share_memory(struct rank_context *s, const struct rank_env *p, double
 	bootstrap_close(x);
 	s->shm_fd = fd[0];
 	if (!rc)
-		rc = map_board(s, fd[1], err);
+		rc = map_shared_status(s, fd[1], err);
 	if (fd[1] >= 0)
 		close(fd[1]);
 	return rc;
@@ -240,8 +240,8 @@ void rank_context_close(struct rank_context *s)
 		close(s->signal_fd);
 	if (s->net.listener >= 0)
 		close(s->net.listener);
-	if (s->board)
-		munmap(s->board, board_bytes(s));
+	if (s->shared_status)
+		munmap(s->shared_status, shared_status_bytes(s));
 }
 
 int rank_context_stop(const struct rank_context *s)
@@ -250,12 +250,12 @@ int rank_context_stop(const struct rank_context *s)
 	sigset_t set;
 
 	if (s->signal_fd >= 0 && read(s->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
-		atomic_store(&s->board->stop_signal, (int)info.ssi_signo);
+		atomic_store(&s->shared_status->stop_signal, (int)info.ssi_signo);
 		rank_context_stop_signals(&set);
 		sigdelset(&set, SIGHUP); /* a closed terminal may be reported twice */
 		sigprocmask(SIG_UNBLOCK, &set, NULL);
 	}
-	return atomic_load(&s->board->stop_signal);
+	return atomic_load(&s->shared_status->stop_signal);
 }
 
 int rank_context_exit_code(const struct err *e)
@@ -263,14 +263,14 @@ int rank_context_exit_code(const struct err *e)
 	return e->code == ERR_USAGE ? 2 : 1;
 }
 
-struct board_rank *rank_context_own(const struct rank_context *s)
+struct shared_status_rank *rank_context_own(const struct rank_context *s)
 {
-	return &s->board->rank[s->local_rank];
+	return &s->shared_status->rank[s->local_rank];
 }
 
 int rank_context_fail(const struct rank_context *s, const struct err *e)
 {
-	struct board_rank *b = rank_context_own(s);
+	struct shared_status_rank *b = rank_context_own(s);
 
 	b->err = *e;
 	atomic_store(&b->said, 1);

@@ -12,20 +12,20 @@
 
 #define RANK_CONTEXT_PREEMPTED 75 /* exit code: ended on request, after a checkpoint */
 
-struct board_rank {
+struct shared_status_rank {
 	_Atomic int said; /* err is complete */
 	_Atomic int idle; /* it has begun no work that is worth finishing: ctrl-C ends it at once */
 	struct err err;
 	struct flight flight;
 };
 
-struct board {			 /* status shared by the ranks of a machine, and by their launcher */
+struct shared_status {		 /* status shared by the ranks of a machine, and by their launcher */
 	_Atomic int stop_signal; /* SIGINT, SIGTERM or SIGUSR1 once received */
 	_Atomic int run_open;	 /* rank 0 has opened the tracked run */
 	char run_id[33];	 /* id of that run */
 	int segment;		 /* segment of that run that this job opened; its first step and epoch */
 	int64_t first_step, first_epoch;
-	struct board_rank rank[];
+	struct shared_status_rank rank[];
 };
 
 struct rank_context {
@@ -38,11 +38,12 @@ struct rank_context {
 	bool launched;		   /* started by dptrain's launcher, which watches the rank and sets the final status */
 	int shm_fd;		   /* shared memory of this machine's ranks; -1 with one rank */
 	int signal_fd;		   /* receives signals if there is no launcher; else -1 */
-	struct board *board;
+	struct shared_status *shared_status;
 };
 
 /* Opens the context of a process that another program started (rank_env.h): connects to the other ranks of this machine
- * (bootstrap.h), binds itself to its cores, blocks the stop signals. rank_context_close frees it; board may be NULL.
+ * (bootstrap.h), binds itself to its cores, blocks the stop signals. rank_context_close frees it; shared_status may be
+ * NULL.
  */
 struct rank_env;
 struct rank_context_opts {
@@ -76,7 +77,7 @@ int rank_context_kept_stop(void); /* 0: none */
 int rank_context_stop(const struct rank_context *s);
 
 /* Returns this rank's part of the shared status. */
-struct board_rank *rank_context_own(const struct rank_context *s);
+struct shared_status_rank *rank_context_own(const struct rank_context *s);
 
 /* Stores e in the shared status for the launcher to print; returns the matching exit code. */
 int rank_context_fail(const struct rank_context *s, const struct err *e);

@@ -26,7 +26,7 @@ static int helper_threads(const struct run_config *cfg)
 
 static bool rank_is_to_end(void *rank)
 {
-	return rank_context_stop(((const struct rank *)rank)->seat) != 0;
+	return rank_context_stop(((const struct rank *)rank)->context) != 0;
 }
 
 /* Makes the options of the loader, except where it begins. */
@@ -35,10 +35,10 @@ static struct loader_opts make_loader_opts(const struct loading_opts *o)
 	const struct run_config *cfg = o->rank->cfg;
 	bool training = o->split == SPLIT_TRAIN;
 
-	return (struct loader_opts){ .dataset = o->subject->data,
-				     .norm = &o->subject->norm,
+	return (struct loader_opts){ .dataset = o->workload->data,
+				     .norm = &o->workload->norm,
 				     .split = o->split,
-				     .sampler = training ? o->course->train : o->course->eval,
+				     .sampler = training ? o->train_schedule->train : o->train_schedule->eval,
 				     .rank = rank_share(o->rank),
 				     .dtype = rank_precision(o->rank).master,
 				     .workers = loading_workers(cfg),
@@ -85,9 +85,9 @@ int loading_open(struct loader **ret, const struct loading_opts *o, struct err *
 
 	if (o->split == SPLIT_TRAIN) {
 		warn_crowded_workers(o->rank);
-		l.steps_end = o->course->steps_end < INT64_MAX ? o->course->steps_end : 0;
-		l.first_epoch = o->step / o->course->steps_per_epoch;
-		l.first_step = o->step % o->course->steps_per_epoch;
+		l.steps_end = o->train_schedule->steps_end < INT64_MAX ? o->train_schedule->steps_end : 0;
+		l.first_epoch = o->step / o->train_schedule->steps_per_epoch;
+		l.first_step = o->step % o->train_schedule->steps_per_epoch;
 	}
 	rc = loader_open(ret, &l, err);
 	if (!rc && o->rank->cfg->workers < 0)

@@ -12,8 +12,8 @@ int loading_workers(const struct run_config *cfg); /* most threads */
 
 struct loading_opts {
 	const struct rank *rank;
-	const struct workload *subject;
-	const struct train_schedule *course;
+	const struct workload *workload;
+	const struct train_schedule *train_schedule;
 	enum split split; /* training: endless from step; evaluation: one pass */
 	bool resting;	  /* see loader_opts */
 	int64_t step;	  /* finished optimiser steps */

@@ -36,21 +36,21 @@ static int64_t plan_bytes_needed(const struct plan *p, const struct rank *r)
 		return (int64_t)(p->slab_bytes[SPACE_PRIVATE] + p->slab_bytes[SPACE_COMM]);
 	for (int s = 0; s < SPACE_OFFLOAD; s++)
 		own += (int64_t)p->slab_bytes[s];
-	return own * r->seat->local_world;
+	return own * r->context->local_world;
 }
 
 /* Returns the memory for all ranks of this machine. With a small limit of address space (ulimit -v) a process also maps
  * the other ranks' shared memory and a stack for each loader thread. These are not counted, so that no run that would
  * fit is refused. */
-static int64_t available_on_host(const struct rank_context *seat, const char **ret_whose)
+static int64_t available_on_host(const struct rank_context *context, const char **ret_whose)
 {
 	int64_t machine = machine_available_bytes(), own = machine_mappable_bytes();
 
 	*ret_whose = "this machine has";
-	if (own > INT64_MAX / seat->local_world || (machine > 0 && machine <= own * seat->local_world))
+	if (own > INT64_MAX / context->local_world || (machine > 0 && machine <= own * context->local_world))
 		return machine;
 	*ret_whose = "the limit of its processes (ulimit -v) leaves";
-	return own * seat->local_world;
+	return own * context->local_world;
 }
 
 /* Returns the free bytes of the rank's device; 0: it has none or does not report it. */
@@ -93,7 +93,10 @@ static void describe_room(char *text, size_t n, const struct rank *r, const stru
 /* Returns the bytes that the run would need with other settings; -1: they cannot be planned. */
 static int64_t bytes_needed_with(const struct rank *like, const struct workload *s, const struct run_config *cfg)
 {
-	struct rank r = { .cfg = cfg, .seat = like->seat, .backend = like->backend, .by_rule = true,
+	struct rank r = { .cfg = cfg,
+			  .context = like->context,
+			  .backend = like->backend,
+			  .by_rule = true,
 			  .sizes_only = like->sizes_only };
 	struct err ignored = ERR_INIT;
 	struct prepared p;
@@ -113,7 +116,7 @@ static int64_t bytes_needed_with(const struct rank *like, const struct workload 
 
 struct advice {
 	const struct rank *rank;
-	const struct workload *subject;
+	const struct workload *workload;
 	int64_t limit;
 	char text[ADVICE_BYTES];
 	size_t used;
@@ -122,7 +125,7 @@ struct advice {
 
 static bool try_advice(struct advice *a, const struct run_config *cfg, const char *flags)
 {
-	int64_t bytes = bytes_needed_with(a->rank, a->subject, cfg);
+	int64_t bytes = bytes_needed_with(a->rank, a->workload, cfg);
 	int n;
 
 	if (bytes < 0 || bytes > a->limit)
@@ -184,8 +187,8 @@ static int check_bytes(int64_t bytes, int times, const struct rank *r, const str
 	const char *whose = "";
 	const bool on_device = r->backend->room;
 	struct advice a = { .rank = r,
-			    .subject = s,
-			    .limit = on_device ? room_on_device(r) : available_on_host(r->seat, &whose) };
+			    .workload = s,
+			    .limit = on_device ? room_on_device(r) : available_on_host(r->context, &whose) };
 	char room[200];
 
 	if (a.limit <= 0 || bytes / times <= a.limit)
@@ -193,7 +196,7 @@ static int check_bytes(int64_t bytes, int times, const struct rank *r, const str
 	find_advice(&a);
 	describe_room(room, sizeof(room), r, &(struct shortage){ bytes, a.limit, whose });
 	return err_set(err, ERR_USAGE, "the plan needs %.0f MiB%s, but %s; %s%s", (double)bytes / MIB,
-		       !on_device && r->seat->local_world > 1 ? " for its ranks" : "", room,
+		       !on_device && r->context->local_world > 1 ? " for its ranks" : "", room,
 		       a.count ? "what fits: " : "no batch size of this model fits; choose a smaller --model",
 		       a.count ? a.text : "");
 }
@@ -216,7 +219,7 @@ int memory_check_first(const struct rank *r, const struct workload *s, struct er
 bool memory_is_large(const struct plan *p, const struct rank *r, char *text, size_t n)
 {
 	const char *whose = "";
-	const int64_t limit = r->backend->room ? 0 : available_on_host(r->seat, &whose);
+	const int64_t limit = r->backend->room ? 0 : available_on_host(r->context, &whose);
 	const int64_t bytes = plan_bytes_needed(p, r);
 	char room[200];
 
@@ -224,7 +227,7 @@ bool memory_is_large(const struct plan *p, const struct rank *r, char *text, siz
 		return false;
 	describe_room(room, sizeof(room), r, &(struct shortage){ bytes, limit, whose });
 	snprintf(text, n, "the plan needs %.0f MiB%s; %s", (double)bytes / MIB,
-		 r->seat->local_world > 1 ? " for its ranks" : "", room);
+		 r->context->local_world > 1 ? " for its ranks" : "", room);
 	return true;
 }
 
@@ -243,7 +246,7 @@ static int64_t bytes_that_fit(const struct rank *r, const struct workload *s, in
 int64_t memory_largest_batch(const struct rank *r, const struct workload *s, int64_t most, int64_t *ret_bytes)
 {
 	const char *whose = "";
-	const int64_t limit = r->backend->room ? room_on_device(r) : available_on_host(r->seat, &whose);
+	const int64_t limit = r->backend->room ? room_on_device(r) : available_on_host(r->context, &whose);
 	int64_t fits = 0, fails = most + 1;
 
 	*ret_bytes = 0;

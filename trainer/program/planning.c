@@ -72,7 +72,7 @@ static struct prepare_shapes make_prepare_shapes(const struct rank *r, const str
 	bool has_part = rank_is_root(r) || strategies_table[cfg->strategy]->holds;
 	struct prepare_shapes shapes = { .snapshot = has_part && saves_on_the_way,
 					 .data_bytes = (size_t)s->data->buffer_bytes };
-	struct loading_opts l = { .rank = r, .subject = s, .course = c, .split = SPLIT_TRAIN };
+	struct loading_opts l = { .rank = r, .workload = s, .train_schedule = c, .split = SPLIT_TRAIN };
 
 	if (!cfg->test_only) {
 		shapes.n_train = sampler_shapes(&c->train, shapes.train);
@@ -86,7 +86,7 @@ static struct prepare_shapes make_prepare_shapes(const struct rank *r, const str
 	return shapes;
 }
 
-int planning_make(struct train_schedule *ret_course, struct prepared *ret, const struct rank *r,
+int planning_make(struct train_schedule *ret_schedule, struct prepared *ret, const struct rank *r,
 		  const struct workload *s, struct err *err)
 {
 	struct program_opts o;
@@ -98,27 +98,27 @@ int planning_make(struct train_schedule *ret_course, struct prepared *ret, const
 		return rc;
 	o = make_program_opts(r, s, &c);
 	shapes = make_prepare_shapes(r, s, &c);
-	*ret_course = c;
+	*ret_schedule = c;
 	return prepare_programs(ret, &o, &shapes, err);
 }
 
-int planning_together(struct train_schedule *ret_course, struct prepared *ret, const struct rank *r,
+int planning_together(struct train_schedule *ret_schedule, struct prepared *ret, const struct rank *r,
 		      const struct workload *s, struct err *err)
 {
 	struct buf text;
 	int rc = 0;
 
-	if (r->seat->world == 1 || !r->backend->choose || r->by_rule)
-		return planning_make(ret_course, ret, r, s, err);
+	if (r->context->world == 1 || !r->backend->choose || r->by_rule)
+		return planning_make(ret_schedule, ret, r, s, err);
 	buf_init(&text, KERNELS_BYTES_MAX);
 	if (rank_is_root(r)) {
-		rc = planning_make(ret_course, ret, r, s, err);
+		rc = planning_make(ret_schedule, ret, r, s, err);
 		r->backend->choices(r->module, kernels_add, &text);
 	}
 	if (!rc)
 		rc = kernels_share(r, &text, err);
 	if (!rc && !rank_is_root(r))
-		rc = planning_make(ret_course, ret, r, s, err);
+		rc = planning_make(ret_schedule, ret, r, s, err);
 	buf_done(&text);
 	return rc;
 }

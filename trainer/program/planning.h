@@ -9,11 +9,11 @@
 #include "trainer/program/workload.h"
 
 /* Makes schedule and programs of r->cfg, with the open backend; needs no other ranks. */
-int planning_make(struct train_schedule *ret_course, struct prepared *ret, const struct rank *r,
+int planning_make(struct train_schedule *ret_schedule, struct prepared *ret, const struct rank *r,
 		  const struct workload *s, struct err *err);
 
 /* The same on every rank: rank 0 first and alone, so that the others use its kernel choices. Collective. */
-int planning_together(struct train_schedule *ret_course, struct prepared *ret, const struct rank *r,
+int planning_together(struct train_schedule *ret_schedule, struct prepared *ret, const struct rank *r,
 		      const struct workload *s, struct err *err);
 
 /* Makes programs that only evaluate s, for batches of these sizes (at most SAMPLER_SHAPES_MAX). */

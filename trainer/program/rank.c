@@ -13,14 +13,14 @@
 
 #define SETUP_LIMIT_S 600.0 /* rank 0 may measure kernels and read data during that time */
 
-struct rank rank_of(const struct run_config *cfg, const struct rank_context *seat)
+struct rank rank_of(const struct run_config *cfg, const struct rank_context *context)
 {
-	return (struct rank){ .cfg = cfg, .seat = seat, .by_rule = cfg->deterministic };
+	return (struct rank){ .cfg = cfg, .context = context, .by_rule = cfg->deterministic };
 }
 
 bool rank_is_root(const struct rank *r)
 {
-	return r->seat->rank == 0;
+	return r->context->rank == 0;
 }
 
 struct comm *rank_comm(const struct rank *r)
@@ -52,15 +52,15 @@ struct strategy_opts rank_sharing(const struct rank *r)
 {
 	const struct run_config *cfg = r->cfg;
 
-	return (struct strategy_opts){ .rank = r->seat->rank,
-				       .world = r->seat->world,
+	return (struct strategy_opts){ .rank = r->context->rank,
+				       .world = r->context->world,
 				       .bucket_bytes = (size_t)(cfg->bucket_cap_mb * 1048576.0),
 				       .sync_bn = cfg->sync_bn,
 				       .zero_stage = zero_stage(cfg),
 				       .unit_is_layer = cfg->fsdp_unit == CONFIG_UNIT_LAYER,
 				       .reshard = cfg->reshard_after_forward,
-				       .shard_degree = cfg->strategy == STRATEGY_pdp ? rank_parts(cfg)
-										     : (int)cfg->shard_degree,
+				       .shard_degree =
+					       cfg->strategy == STRATEGY_pdp ? rank_parts(cfg) : (int)cfg->shard_degree,
 				       .gather_prefetch = (int)cfg->gather_prefetch,
 				       .sync_each_batch = cfg->sync_each_batch,
 				       .devices = (int)cfg->dp_devices,
@@ -72,7 +72,7 @@ struct strategy_opts rank_sharing(const struct rank *r)
 
 int rank_share(const struct rank *r)
 {
-	return strategy_share(r->seat->rank, r->seat->world, (int)config_stages(r->cfg)).part;
+	return strategy_share(r->context->rank, r->context->world, (int)config_stages(r->cfg)).part;
 }
 
 int rank_parts(const struct run_config *cfg)
@@ -103,8 +103,9 @@ static int open_lanes(struct rank *r, struct err *err)
 
 	for (int i = 0; i < STREAM_COUNT * GROUP_COUNT && !rc; i++) {
 		int stream = i / GROUP_COUNT, group = i % GROUP_COUNT;
-		int color = group == GROUP_WORLD ? 0 : s->group_of ? s->group_of(&o, (enum group)group, r->seat->rank)
-			: -1;
+		int color = group == GROUP_WORLD ? 0
+			    : s->group_of	 ? s->group_of(&o, (enum group)group, r->context->rank)
+						 : -1;
 
 		if (s->groups[stream] & STRATEGY_GROUP(group))
 			rc = r->comm->ops->split(r->comm, color, &r->lane[stream][group], err);
@@ -118,7 +119,7 @@ static int open_lanes(struct rank *r, struct err *err)
  * processes. */
 static bool can_use_mpi(const struct rank *r)
 {
-	return !r->seat->launched && (getenv("PMIX_RANK") || getenv("OMPI_COMM_WORLD_RANK"));
+	return !r->context->launched && (getenv("PMIX_RANK") || getenv("OMPI_COMM_WORLD_RANK"));
 }
 
 static int load_mpi(const struct rank *r, const struct link_module **ret, struct err *err)
@@ -141,8 +142,10 @@ static int pick_link(const struct rank *r, const struct link_module **ret, const
 
 	*ret_why = "";
 	if (asked == CONFIG_COMM_SHM)
-		return err_set(err, ERR_USAGE, "%s shm: connects ranks of one machine only, but there are %d machines: "
-			       "use ucx", config_label(r->cfg, FLAG_comm, label, sizeof(label)), r->seat->nodes);
+		return err_set(err, ERR_USAGE,
+			       "%s shm: connects ranks of one machine only, but there are %d machines: "
+			       "use ucx",
+			       config_label(r->cfg, FLAG_comm, label, sizeof(label)), r->context->nodes);
 	rc = asked == CONFIG_COMM_MPI ? load_mpi(r, ret, err) : link_load(ret, "ucx", err);
 	if (rc == ERR_NOENT && asked != CONFIG_COMM_AUTO) {
 		err->code = ERR_USAGE;
@@ -161,15 +164,15 @@ static int pick_link(const struct rank *r, const struct link_module **ret, const
 static void log_transport(const struct rank *r, const char *why)
 {
 	if (rank_is_root(r))
-		log_info("%d ranks on %d machines: shm within each, %s between them%s", r->seat->world, r->seat->nodes,
-			 r->link, why);
+		log_info("%d ranks on %d machines: shm within each, %s between them%s", r->context->world,
+			 r->context->nodes, r->link, why);
 }
 
 /* Opens the communicator over several machines with the chosen transport. */
 static int open_hier_comm(struct rank *r, const struct comm_shm_opts *so, struct err *err)
 {
 	struct comm_hier_opts o = { .bootstrap = r->net,
-				    .node = r->seat->node,
+				    .node = r->context->node,
 				    .sockets = (int)r->cfg->comm_sockets,
 				    .timeout_s = so->timeout_s };
 	struct err ignored = ERR_INIT;
@@ -204,7 +207,7 @@ static int emulate_link(struct rank *r, struct err *err)
 
 int rank_meet(struct rank *r, struct err *err)
 {
-	const struct rank_context *s = r->seat;
+	const struct rank_context *s = r->context;
 	const struct comm_shm_opts o = { .fd = s->shm_fd,
 					 .rank = s->local_rank,
 					 .world = s->local_world,
@@ -234,7 +237,7 @@ int rank_meet(struct rank *r, struct err *err)
 void rank_at_step(struct rank *r, int64_t step)
 {
 	if (r->pulse)
-		atomic_store(&rank_context_own(r->seat)->flight.step, step);
+		atomic_store(&rank_context_own(r->context)->flight.step, step);
 }
 
 void rank_limit(struct rank *r, double seconds)
@@ -250,7 +253,7 @@ void rank_limit(struct rank *r, double seconds)
 
 const char *rank_transport(const struct rank *r)
 {
-	if (r->seat->world == 1)
+	if (r->context->world == 1)
 		return "self";
 	return !r->link ? "shm" : strcmp(r->link, "mpi") ? "shm and ucx" : "shm and mpi";
 }
@@ -302,8 +305,8 @@ static void set_library_threads(int threads)
 static struct backend_opts rank_backend_opts(const struct rank *r)
 {
 	return (struct backend_opts){ .threads = rank_threads(r),
-				      .local_rank = r->seat->local_rank,
-				      .local_world = r->seat->local_world,
+				      .local_rank = r->context->local_rank,
+				      .local_world = r->context->local_world,
 				      .device = r->cfg->device,
 				      .share = r->cfg->share_gpu,
 				      .deterministic = r->by_rule,
@@ -320,8 +323,8 @@ static int fall_back_to_cpu(struct rank *r, struct backend_choice *c, struct err
 	char why[256], device[16];
 	int rc = 0;
 
-	if (c->backend->probe_ranks && r->seat->world > 1 &&
-	    c->backend->probe_ranks(r->cfg->share_gpu ? 1 : r->seat->local_world, why, sizeof(why))) {
+	if (c->backend->probe_ranks && r->context->world > 1 &&
+	    c->backend->probe_ranks(r->cfg->share_gpu ? 1 : r->context->local_world, why, sizeof(why))) {
 		snprintf(device, sizeof(device), "%s", c->backend->name);
 		rc = backend_load(c, "cpu", err);
 		snprintf(c->why, sizeof(c->why), "backend %s cannot run here: %s", device, why);
@@ -417,7 +420,7 @@ int rank_open_backend(struct rank *r, struct err *err)
 						    .module = r->module,
 						    .comm = r->comm,
 						    .lane = (struct comm *const *)r->lane,
-						    .node = r->seat->node,
+						    .node = r->context->node,
 						    .timeout_s = r->cfg->ddp_timeout },
 			    err);
 }

@@ -11,7 +11,7 @@
 
 struct rank {
 	const struct run_config *cfg;
-	const struct rank_context *seat;
+	const struct rank_context *context;
 	struct comm *comm;			      /* communicator of all ranks; NULL: none (a plan) */
 	struct comm *lane[STREAM_COUNT][GROUP_COUNT]; /* split from comm, as the strategy asks; else NULL */
 	struct flight_pulse *pulse;		      /* its heartbeat, with several ranks */
@@ -31,7 +31,7 @@ struct rank {
 	struct graph *known_model;
 };
 
-struct rank rank_of(const struct run_config *cfg, const struct rank_context *seat); /* borrows both; opens nothing */
+struct rank rank_of(const struct run_config *cfg, const struct rank_context *context); /* borrows both; opens nothing */
 /* Opens the communicators. From now on the other ranks notice when this rank ends. */
 int rank_meet(struct rank *r, struct err *err);
 int rank_open_backend(struct rank *r, struct err *err);

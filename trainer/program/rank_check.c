@@ -252,7 +252,7 @@ static uint64_t *exchange_hashes(const struct collective_list *l, const struct r
 	uint64_t *all = mem_array((size_t)l->comm->world * each, sizeof(*all));
 	uint64_t *own = all + (size_t)l->comm->rank * each;
 
-	own[0] = (uint64_t)r->seat->rank;
+	own[0] = (uint64_t)r->context->rank;
 	for (int c = 0; c < l->columns; c++)
 		own[1 + c] = HASH_FNV_BEGIN;
 	for (size_t i = 0; i < l->n; i++)

@@ -43,7 +43,7 @@ static int open_own_node(struct shared_cache *s, const struct rank *r, struct pe
 	if (rc)
 		return rc;
 	cache_id(s->cache, ret->id);
-	if (r->seat->local_rank)
+	if (r->context->local_rank)
 		return 0;
 	tcp_own_name(bootstrap_fd(r->net, other), ret->address);
 	rc = tcp_listen(ret->address, 0, ret_listener, err);
@@ -104,10 +104,8 @@ int shared_cache_open(struct shared_cache **ret, const struct rank *r, struct er
 	rc = exchange_nodes(r->net, &own, &failure, &nodes, err);
 	if (!rc)
 		rc = peers_open(&s->peers,
-				&(struct peers_opts){ .node = nodes.node,
-						      .n = nodes.n,
-						      .id = own.id,
-						      .key = r->seat->net.key },
+				&(struct peers_opts){
+					.node = nodes.node, .n = nodes.n, .id = own.id, .key = r->context->net.key },
 				err);
 	if (!rc && listener >= 0)
 		rc = peer_server_open(&s->server, s->peers, listener, err);

@@ -33,14 +33,14 @@ static const struct model *find_named_model(const char *name, struct err *err)
 }
 
 /* The workload that is being opened. */
-struct subject_opening {
+struct workload_opening {
 	struct workload *s;
 	struct run_config *cfg;
 	const struct batch_file *batch;
 	struct peers *peers;
 };
 
-static int open_image_batch(struct subject_opening *o, struct err *err)
+static int open_image_batch(struct workload_opening *o, struct err *err)
 {
 	const struct run_config *cfg = o->cfg;
 	const struct model *m = o->s->model;
@@ -62,7 +62,7 @@ static int open_image_batch(struct subject_opening *o, struct err *err)
 				   err);
 }
 
-static int open_random_images(struct subject_opening *o, struct err *err)
+static int open_random_images(struct workload_opening *o, struct err *err)
 {
 	const struct run_config *cfg = o->cfg;
 	const struct model_config *d = &o->s->model->defaults;
@@ -87,7 +87,7 @@ static int64_t sample_length(const struct run_config *cfg, const struct model *m
 	return value_or_default(cfg->seq_len, value_or_default(cfg->block_size, m->defaults.context));
 }
 
-static int open_token_batch(struct subject_opening *o, struct err *err)
+static int open_token_batch(struct workload_opening *o, struct err *err)
 {
 	const struct run_config *cfg = o->cfg;
 	const struct model *m = o->s->model;
@@ -106,7 +106,7 @@ static int open_token_batch(struct subject_opening *o, struct err *err)
 }
 
 /* Opens --data-path with the options of the flags, and checks flags that need each other. */
-static int open_data_folder(struct subject_opening *opening, struct err *err)
+static int open_data_folder(struct workload_opening *opening, struct err *err)
 {
 	struct run_config *cfg = opening->cfg;
 	const struct model *m = opening->s->model;
@@ -180,7 +180,7 @@ static int check_kind(const struct model *m, bool tokens, const char *path, stru
 		       sample_kind_name(m->reads_tokens ? SAMPLE_TOKENS : SAMPLE_IMAGE));
 }
 
-static int open_data(struct subject_opening *o, struct err *err)
+static int open_data(struct workload_opening *o, struct err *err)
 {
 	const struct run_config *cfg = o->cfg;
 	const struct model *m = o->s->model;
@@ -408,7 +408,7 @@ int workload_open(struct workload *ret, struct run_config *cfg, const struct bat
 		  struct err *err)
 {
 	struct workload s = { .model = find_named_model(cfg->model, err) };
-	struct subject_opening o = { &s, cfg, batch, peers };
+	struct workload_opening o = { &s, cfg, batch, peers };
 	int rc = s.model ? open_data(&o, err) : err->code;
 
 	if (!rc)

@@ -82,7 +82,7 @@ static int write_checkpoint_now(struct checkpoint_writer *s, const struct checkp
 	struct hf_config gpt;
 	int rc;
 
-	files_meta(&s->e->subject, s->e->rank.cfg, false, &meta);
+	files_meta(&s->e->workload, s->e->rank.cfg, false, &meta);
 	rc = checkpoint_write(&(struct checkpoint_write_opts){ .folder = s->folder,
 							       .state = at,
 							       .config = s->config,
@@ -91,7 +91,7 @@ static int write_checkpoint_now(struct checkpoint_writer *s, const struct checkp
 							       .n_kernels = s->n_kernels,
 							       .meta = meta.entry,
 							       .n_meta = meta.n,
-							       .gpt = files_gpt(&s->e->subject, &gpt) ? &gpt : NULL,
+							       .gpt = files_gpt(&s->e->workload, &gpt) ? &gpt : NULL,
 							       .graph = files_graph(&s->e->tensors),
 							       .access = access,
 							       .ready = flush_points_first,

@@ -80,7 +80,7 @@ void console_memory(struct console *c)
 
 void console_data(const struct console *c)
 {
-	const struct dataset *d = c->e->subject.data;
+	const struct dataset *d = c->e->workload.data;
 	struct buf line;
 
 	buf_init(&line, 4096);
@@ -93,7 +93,7 @@ void console_data(const struct console *c)
 void console_heading(struct console *c, const char *run_dir)
 {
 	const struct run_config *cfg = c->e->rank.cfg;
-	const struct dataset *d = c->e->subject.data;
+	const struct dataset *d = c->e->workload.data;
 	char version[160] = "";
 	const char *slow;
 
@@ -110,7 +110,7 @@ void console_heading(struct console *c, const char *run_dir)
 		printf("--backend auto: %s, because %s\n", c->e->rank.backend->name, c->e->rank.why);
 	printf("backend %s%s%s%s, %s, %d rank%s of %d thread%s, global batch %lld\n", c->e->rank.backend->name,
 	       version[0] ? " (" : "", version, version[0] ? ")" : "", dtype_name(c->e->prepared.opts.precision.low),
-	       c->e->rank.seat->world, c->e->rank.seat->world > 1 ? "s" : "", rank_threads(&c->e->rank),
+	       c->e->rank.context->world, c->e->rank.context->world > 1 ? "s" : "", rank_threads(&c->e->rank),
 	       rank_threads(&c->e->rank) > 1 ? "s" : "", (long long)cfg->global_batch_size);
 	slow = c->e->rank.backend->slow ? c->e->rank.backend->slow(c->e->rank.module, &c->e->prepared.opts.precision)
 					: NULL;
@@ -118,7 +118,7 @@ void console_heading(struct console *c, const char *run_dir)
 		printf("%s\n", slow);
 	if (run_dir)
 		printf("recorded in %s\n", run_dir);
-	if (run_dir && !c->e->course.saves && cfg->command == COMMAND_TRAIN && !cfg->save_weights)
+	if (run_dir && !c->e->train_schedule.saves && cfg->command == COMMAND_TRAIN && !cfg->save_weights)
 		printf("no checkpoint and no weights are kept (--save-total-limit 0)\n");
 	print_plan(c->e);
 	fflush(stdout);
@@ -147,7 +147,7 @@ static void add_bar(struct buf *line, double share, int cells)
 /* Returns the share of the training that is done, of the epoch where the training has no end, or -1. */
 static double progress_share(const struct console *c, const struct step_result *r)
 {
-	int64_t per_epoch = c->e->course.steps_per_epoch, total = c->e->course.steps_total;
+	int64_t per_epoch = c->e->train_schedule.steps_per_epoch, total = c->e->train_schedule.steps_total;
 
 	if (total != INT64_MAX)
 		return (double)r->step / (double)total;
@@ -156,7 +156,7 @@ static double progress_share(const struct console *c, const struct step_result *
 
 static void add_step(const struct console *c, const struct step_result *r, struct buf *line)
 {
-	int64_t per_epoch = c->e->course.steps_per_epoch, total = c->e->course.steps_total;
+	int64_t per_epoch = c->e->train_schedule.steps_per_epoch, total = c->e->train_schedule.steps_total;
 
 	if (per_epoch != INT64_MAX)
 		buf_addf(line, "  step %lld/%lld", (long long)r->in_epoch, (long long)per_epoch);
@@ -176,7 +176,7 @@ struct line_form {
 /* Appends one progress line: position, loss, speed and time left, with the details that form asks for. */
 static void add_progress(const struct console *c, const struct step_result *r, struct line_form form, struct buf *line)
 {
-	int64_t per_epoch = c->e->course.steps_per_epoch, total = c->e->course.steps_total;
+	int64_t per_epoch = c->e->train_schedule.steps_per_epoch, total = c->e->train_schedule.steps_total;
 	double share = progress_share(c, r);
 
 	buf_addf(line, "epoch %lld", (long long)r->epoch);
@@ -191,7 +191,7 @@ static void add_progress(const struct console *c, const struct step_result *r, s
 	buf_addf(line, "  loss %.4f", r->loss);
 	if (form.details)
 		buf_addf(line, "  lr %.4g", r->lr);
-	buf_addf(line, "  %.0f %s/s", c->mean_rate, sample_kind_name(c->e->subject.data->kind));
+	buf_addf(line, "  %.0f %s/s", c->mean_rate, sample_kind_name(c->e->workload.data->kind));
 	if (c->e->prepared.opts.precision.low == DTYPE_F16)
 		buf_addf(line, "  scale %g", r->loss_scale);
 	if (r->skipped)
@@ -269,7 +269,7 @@ void console_step(struct console *c, const struct step_result *r)
 		fflush(stdout);
 		c->drawn_s = now;
 	} else if (!c->tty && (r->in_epoch % c->e->rank.cfg->print_freq == 0 || r->epoch_ends || r->step == 1 ||
-			       r->step == c->e->course.steps_end)) {
+			       r->step == c->e->train_schedule.steps_end)) {
 		buf_reset(&c->line);
 		add_progress(c, r, (struct line_form){ .details = true }, &c->line);
 		if (!buf_failed(&c->line))
@@ -280,7 +280,7 @@ void console_step(struct console *c, const struct step_result *r)
 
 static bool console_shows_tokens(const struct console *c)
 {
-	return c->e->subject.data->kind == SAMPLE_TOKENS;
+	return c->e->workload.data->kind == SAMPLE_TOKENS;
 }
 
 static void print_accuracy(const struct evaluation *v)
@@ -302,7 +302,7 @@ static void print_summary(const struct console *c, const struct epoch_summary *s
 	printf(", %.1f s", s->seconds);
 	if (s->evaluated)
 		printf(" + %.1f s evaluation", s->val.seconds);
-	printf(", %.0f %s/s\n", s->samples_per_s, sample_kind_name(c->e->subject.data->kind));
+	printf(", %.0f %s/s\n", s->samples_per_s, sample_kind_name(c->e->workload.data->kind));
 }
 
 static void warn_of_nonfinite_loss(const struct evaluation *v)
@@ -354,7 +354,7 @@ void console_evaluation(struct console *c, const struct evaluation *v)
 		printf("evaluation of %lld tokens: loss %.6f, perplexity %.4f, %.1f s\n", (long long)v->count, v->loss,
 		       exp(v->loss), v->seconds);
 	else
-		print_image_evaluation(c->e->subject.data, v);
+		print_image_evaluation(c->e->workload.data, v);
 	fflush(stdout);
 }
 

@@ -20,12 +20,12 @@ bool engine_is_root(const struct engine *e)
 	return rank_is_root(&e->rank);
 }
 
-static struct engine *allocate_engine(const struct job *job, const struct rank_context *seat)
+static struct engine *allocate_engine(const struct job *job, const struct rank_context *context)
 {
 	struct engine *e = mem_zalloc(sizeof(*e));
 
 	e->job = job;
-	e->rank = rank_of(job->cfg, seat);
+	e->rank = rank_of(job->cfg, context);
 	return e;
 }
 
@@ -39,18 +39,18 @@ static int finish_opening(struct engine **ret, struct engine *e, int rc)
 	return rc;
 }
 
-static int open_subject(struct engine *e, struct err *err)
+static int open_workload(struct engine *e, struct err *err)
 {
 	int rc = shared_cache_open(&e->shared_cache, &e->rank, err);
 	char text[512];
 
 	if (!rc)
-		rc = workload_open(&e->subject, e->job->cfg, e->job->batch, shared_cache_peers(e->shared_cache), err);
+		rc = workload_open(&e->workload, e->job->cfg, e->job->batch, shared_cache_peers(e->shared_cache), err);
 	if (rc)
 		return rc;
-	while (!engine_is_root(e) && dataset_notice(e->subject.data, text, sizeof(text)))
+	while (!engine_is_root(e) && dataset_notice(e->workload.data, text, sizeof(text)))
 		; /* rank 0 prints the account of the set as a whole */
-	return initial_given(&e->subject, e->rank.cfg, err);
+	return initial_given(&e->workload, e->rank.cfg, err);
 }
 
 /* Returns true if a micro-batch of an epoch's first or last step has one sample on all ranks together. */
@@ -76,7 +76,7 @@ static bool leaves_one_sample(const struct sampler *s)
 /* Measured steps need not learn. */
 static int check_norms(const struct engine *e, struct err *err)
 {
-	const struct sampler *s = &e->course.train;
+	const struct sampler *s = &e->train_schedule.train;
 	const int ranks = e->rank.cfg->sync_bn && !leaves_one_sample(s) ? s->world : 1;
 	int rc = 0;
 
@@ -99,7 +99,7 @@ static void announce_large_plan(const struct engine *e)
 	if (!isatty(STDOUT_FILENO) || !memory_is_large(&e->prepared.plan, &e->rank, text, sizeof(text)))
 		return;
 	log_warn("%s; it begins in %d s, ctrl-C stops it", text, LARGE_WAIT_S);
-	while (clock_mono_s() < until_s && !rank_context_stop(e->rank.seat))
+	while (clock_mono_s() < until_s && !rank_context_stop(e->rank.context))
 		clock_sleep_s(0.05);
 }
 
@@ -109,22 +109,22 @@ static int plan_engine(struct engine *e, struct err *err)
 	const struct run_config *cfg = e->rank.cfg;
 	int rc = resume_kernels(&e->rank, err);
 
-	if (!rc && e->rank.seat->local_rank == 0)
-		rc = memory_check_first(&e->rank, &e->subject, err);
+	if (!rc && e->rank.context->local_rank == 0)
+		rc = memory_check_first(&e->rank, &e->workload, err);
 	if (!rc)
-		rc = planning_together(&e->course, &e->prepared, &e->rank, &e->subject, err);
+		rc = planning_together(&e->train_schedule, &e->prepared, &e->rank, &e->workload, err);
 	if (!rc)
 		rc = check_norms(e, err);
 	if (!rc)
 		rc = rank_check_collectives(&e->prepared, &e->rank, err);
-	if (!rc && e->rank.seat->local_rank == 0)
-		rc = memory_check(&e->prepared.plan, &e->rank, &e->subject, err);
-	if (!rc && e->rank.seat->local_rank == 0)
+	if (!rc && e->rank.context->local_rank == 0)
+		rc = memory_check(&e->prepared.plan, &e->rank, &e->workload, err);
+	if (!rc && e->rank.context->local_rank == 0)
 		announce_large_plan(e);
-	e->resident_before = memory_begin() - (int64_t)e->subject.data->drawn_bytes;
+	e->resident_before = memory_begin() - (int64_t)e->workload.data->drawn_bytes;
 	if (!rc)
-		rc = initial_check_freeze(e->prepared.model, cfg, e->subject.model, err);
-	return rc ? rc : train_schedule_check_best(&e->course, cfg, e->subject.data, err);
+		rc = initial_check_freeze(e->prepared.model, cfg, e->workload.model, err);
+	return rc ? rc : train_schedule_check_best(&e->train_schedule, cfg, e->workload.data, err);
 }
 
 static int allocate_engine_memory(struct engine *e, struct err *err)
@@ -151,48 +151,48 @@ static void open_trace(struct engine *e)
 		e->trace = trace_new(first, last);
 }
 
-int engine_open(struct engine **ret, const struct job *job, const struct rank_context *seat, struct err *err)
+int engine_open(struct engine **ret, const struct job *job, const struct rank_context *context, struct err *err)
 {
-	struct engine *e = allocate_engine(job, seat);
+	struct engine *e = allocate_engine(job, context);
 	int rc;
 
 	for (int s = 0; s < SPLIT_COUNT && job->cfg->workers < 0; s++)
 		workers_init(&e->loading[s], loading_workers(job->cfg));
 	rc = rank_meet(&e->rank, err); /* first, so that the other ranks notice from now on when this one ends */
 	if (!rc)
-		rc = open_subject(e, err);
+		rc = open_workload(e, err);
 	if (!rc)
 		rc = rank_open_backend(&e->rank, err);
 	if (!rc)
 		rc = plan_engine(e, err);
 	if (!rc && engine_is_root(e))
-		workload_warn(e->subject.data);
+		workload_warn(e->workload.data);
 	if (!rc)
 		rc = allocate_engine_memory(e, err);
 	if (!rc && !job->cfg->resume) /* resume_open knows whether a checkpoint has them */
-		rc = draw_values(&e->tensors, job->cfg, e->subject.model, err);
+		rc = draw_values(&e->tensors, job->cfg, e->workload.model, err);
 	if (!rc)
 		rc = exec_new(&e->exec, &e->prepared, err);
 	open_trace(e);
 	if (!rc && e->prepared.opts.optimizer.watch && !job->cfg->test_only)
 		rc = open_watching(e, err);
 	if (!rc && job->cfg->init_from)
-		rc = initial_load(&e->tensors, job->cfg, &e->subject, err);
+		rc = initial_load(&e->tensors, job->cfg, &e->workload, err);
 	return finish_opening(ret, e, rc);
 }
 
 int engine_open_evaluation(struct engine **ret, const struct engine_evaluation *o, struct err *err)
 {
 	const struct weights_load_opts from = { .path = o->job->cfg->init_from };
-	struct engine *e = allocate_engine(o->job, o->seat);
+	struct engine *e = allocate_engine(o->job, o->context);
 	int rc;
 
-	e->subject = o->subject;
+	e->workload = o->workload;
 	rc = rank_meet(&e->rank, err);
 	if (!rc)
 		rc = rank_open_backend(&e->rank, err);
 	if (!rc)
-		rc = planning_evaluation(&e->prepared, &e->rank, &e->subject, &o->sizes, err);
+		rc = planning_evaluation(&e->prepared, &e->rank, &e->workload, &o->sizes, err);
 	if (!rc)
 		rc = allocate_engine_memory(e, err);
 	if (!rc)
@@ -202,18 +202,18 @@ int engine_open_evaluation(struct engine **ret, const struct engine_evaluation *
 	return finish_opening(ret, e, rc);
 }
 
-int engine_open_plan(struct engine **ret, const struct job *job, const struct rank_context *seat, struct err *err)
+int engine_open_plan(struct engine **ret, const struct job *job, const struct rank_context *context, struct err *err)
 {
-	struct engine *e = allocate_engine(job, seat);
+	struct engine *e = allocate_engine(job, context);
 	int rc;
 
-	rc = open_subject(e, err);
+	rc = open_workload(e, err);
 	e->rank.by_rule = true; /* a plan measures nothing */
 	e->rank.described = job->described;
 	if (!rc)
 		rc = rank_open_backend(&e->rank, err);
 	if (!rc)
-		rc = planning_make(&e->course, &e->prepared, &e->rank, &e->subject, err);
+		rc = planning_make(&e->train_schedule, &e->prepared, &e->rank, &e->workload, err);
 	return finish_opening(ret, e, rc);
 }
 
@@ -226,8 +226,8 @@ int engine_load(struct loader **ret, struct engine *e, enum split split, struct 
 {
 	return loading_open(ret,
 			    &(struct loading_opts){ .rank = &e->rank,
-						    .subject = &e->subject,
-						    .course = &e->course,
+						    .workload = &e->workload,
+						    .train_schedule = &e->train_schedule,
 						    .split = split,
 						    .resting = split == SPLIT_VAL,
 						    .step = e->step,
@@ -242,7 +242,7 @@ int engine_begin(struct engine *e, struct err *err)
 {
 	int rc = engine_load(&e->loader, e, SPLIT_TRAIN, err);
 
-	if (!rc && e->course.evaluates && !e->evaluation)
+	if (!rc && e->train_schedule.evaluates && !e->evaluation)
 		rc = engine_load(&e->evaluation, e, SPLIT_VAL, err);
 	if (!e->queue)
 		e->queue = step_queue_new();
@@ -251,7 +251,7 @@ int engine_begin(struct engine *e, struct err *err)
 	rank_limit(&e->rank, e->rank.cfg->ddp_timeout);
 	e->mark_s = clock_mono_s();
 	e->until_s =
-		e->bare ? e->mark_s + fmax(e->rank.cfg->seconds - CACHED_STEP_S, e->rank.cfg->seconds / 2) : INFINITY;
+		e->cached ? e->mark_s + fmax(e->rank.cfg->seconds - CACHED_STEP_S, e->rank.cfg->seconds / 2) : INFINITY;
 	return rc;
 }
 
@@ -265,10 +265,10 @@ void engine_close(struct engine *e)
 	trace_free(e->trace);
 	watch_free(e->watch);
 	loss_spike_free(e->spike);
-	cached_step_free(e->bare);
+	cached_step_free(e->cached);
 	step_queue_free(e->queue);
 	prepare_done(&e->prepared);
-	workload_close(&e->subject);
+	workload_close(&e->workload);
 	shared_cache_close(e->shared_cache);
 	rank_close(&e->rank);
 	free(e);

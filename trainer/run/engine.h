@@ -30,8 +30,8 @@ struct engine {
 	const struct job *job;
 	struct rank rank;
 	struct shared_cache *shared_cache; /* NULL: none */
-	struct workload subject;
-	struct train_schedule course;
+	struct workload workload;
+	struct train_schedule train_schedule;
 	struct prepared prepared;
 	struct tensors tensors;
 	struct exec *exec;
@@ -42,7 +42,7 @@ struct engine {
 	struct nonfinite_watch *suspects; /* watches a repeated step; NULL: none */
 	struct watch *watch;		  /* watch of --watch-steps; NULL: off */
 	struct loss_spike *spike;	  /* detects loss spikes; NULL: off */
-	struct cached_step *bare;	  /* used by dptrain doctor; NULL: off */
+	struct cached_step *cached;	  /* used by dptrain doctor; NULL: off */
 	int64_t step;			  /* optimiser steps begun */
 	struct step_queue *queue;	  /* steps in progress (step.h) */
 	double mark_s;			  /* when the last step ended */
@@ -53,21 +53,21 @@ struct engine {
 };
 
 /* Collective. Opens communicators, backend and data; prepares every program; loads --init-from. */
-int engine_open(struct engine **ret, const struct job *job, const struct rank_context *seat, struct err *err);
+int engine_open(struct engine **ret, const struct job *job, const struct rank_context *context, struct err *err);
 void engine_close(struct engine *e); /* NULL is fine */
 
 /* Opens a backend without data or other ranks, with evaluation programs of the given sizes, and loads --init-from. */
 struct engine_evaluation {
 	const struct job *job;
-	const struct rank_context *seat;
-	struct workload subject; /* model and its sizes, no data */
+	const struct rank_context *context;
+	struct workload workload; /* model and its sizes, no data */
 	struct planning_sizes sizes;
 };
 
 int engine_open_evaluation(struct engine **ret, const struct engine_evaluation *o, struct err *err);
 
 /* Opens only what a plan needs: no other ranks, no tensor memory, no training data except its shape. */
-int engine_open_plan(struct engine **ret, const struct job *job, const struct rank_context *seat, struct err *err);
+int engine_open_plan(struct engine **ret, const struct job *job, const struct rank_context *context, struct err *err);
 
 int engine_begin(struct engine *e, struct err *err); /* starts the loaders and the clock of the first step */
 
@@ -77,6 +77,6 @@ int engine_load(struct loader **ret, struct engine *e, enum split split, struct 
 bool engine_is_root(const struct engine *e);
 
 /* train.c: `dptrain train` in a rank's process. Returns the exit code; stores a failure in the shared status. */
-int train_main(const struct job *job, struct rank_context *seat);
+int train_main(const struct job *job, struct rank_context *context);
 
 #endif

@@ -17,16 +17,16 @@ enum { SUM_STOPPED = XENT_RESULTS, SUMS };
 /* Returns the number of logits of one sample. */
 static int64_t evaluate_outputs(const struct engine *e)
 {
-	const struct model_config *c = &e->subject.config;
+	const struct model_config *c = &e->workload.config;
 
-	return workload_reads_words(&e->subject) ? c->seq_len * c->vocab : e->subject.data->classes;
+	return workload_reads_words(&e->workload) ? c->seq_len * c->vocab : e->workload.data->classes;
 }
 
 int evaluate_share_stats(struct engine *e, struct err *err)
 {
 	int rc;
 
-	if (e->rank.seat->world == 1 || e->rank.cfg->sync_bn || e->stats_shared)
+	if (e->rank.context->world == 1 || e->rank.cfg->sync_bn || e->stats_shared)
 		return 0;
 	rc = tensors_share_stats(&e->tensors, err);
 	e->stats_shared = !rc;
@@ -37,7 +37,7 @@ int evaluate_share_stats(struct engine *e, struct err *err)
 static int keep_outputs(struct engine *e, const struct program *p, const struct loader_batch *b, double *outputs,
 			struct err *err)
 {
-	struct range part = sampler_part(&e->course.eval, b->step, rank_share(&e->rank));
+	struct range part = sampler_part(&e->train_schedule.eval, b->step, rank_share(&e->rank));
 	int64_t each = evaluate_outputs(e), count = b->count * each;
 	double *to = outputs + part.begin * each;
 	float *single;
@@ -86,7 +86,7 @@ static int vote_to_stop(const struct engine *e, double *stopped, struct err *err
 {
 	struct comm *c = rank_comm(&e->rank);
 
-	*stopped = rank_context_stop(e->rank.seat) != 0;
+	*stopped = rank_context_stop(e->rank.context) != 0;
 	return prepared_meets(&e->prepared, PROGRAM_EVAL) ? c->ops->allreduce(c, stopped, 1, DTYPE_F64, err) : 0;
 }
 
@@ -161,15 +161,16 @@ int evaluate_run(struct engine *e, double *outputs, struct evaluation *ret, stru
 	if (!rc)
 		rc = c->ops->allreduce(c, sums, SUMS, DTYPE_F64, err);
 	if (!rc && outputs)
-		rc = c->ops->allreduce(c, outputs, e->course.eval.n_samples * evaluate_outputs(e), DTYPE_F64, err);
+		rc = c->ops->allreduce(c, outputs, e->train_schedule.eval.n_samples * evaluate_outputs(e), DTYPE_F64,
+				       err);
 	if (!rc && !sums[XENT_COUNT] && !sums[SUM_STOPPED])
-		rc = err_set(err, ERR_USAGE, "%.300s: no evaluation image can be read", e->subject.data->path);
+		rc = err_set(err, ERR_USAGE, "%.300s: no evaluation image can be read", e->workload.data->path);
 	if (rc)
 		return rc;
 	*ret = (struct evaluation){
 		.loss = isnan(sums[XENT_LOSS_SUM]) ? (double)NAN : sums[XENT_LOSS_SUM] / sums[XENT_COUNT],
 		.top1 = 100 * sums[XENT_TOP1] / sums[XENT_COUNT],
-		.top5 = e->subject.data->classes > 5 ? 100 * sums[XENT_TOP5] / sums[XENT_COUNT] : (double)NAN,
+		.top5 = e->workload.data->classes > 5 ? 100 * sums[XENT_TOP5] / sums[XENT_COUNT] : (double)NAN,
 		.count = (int64_t)sums[XENT_COUNT],
 		.stopped = sums[SUM_STOPPED] > 0,
 	};
@@ -180,14 +181,14 @@ int evaluate_run(struct engine *e, double *outputs, struct evaluation *ret, stru
 
 int evaluate_save_outputs(struct engine *e, const char *path, struct err *err)
 {
-	int64_t n = e->course.eval.n_samples;
+	int64_t n = e->train_schedule.eval.n_samples;
 	double *outputs = mem_array((size_t)(n * evaluate_outputs(e)) + 1, sizeof(*outputs));
 	struct evaluation ignored;
 	int rc;
 
 	rc = evaluate_run(e, outputs, &ignored, err);
 	if (!rc && engine_is_root(e))
-		rc = files_save_outputs(&e->subject, outputs, n, path, err);
+		rc = files_save_outputs(&e->workload, outputs, n, path, err);
 	free(outputs);
 	return rc;
 }

@@ -51,7 +51,7 @@ static void add_mix_parts(const struct dataset *d, struct buf *to)
 /* Records one split of the data set as an input of the run, with its digest and a profile. */
 static int record_split(struct dptrack_run *run, const struct engine *e, enum split split, struct err *err)
 {
-	const struct dataset *d = e->subject.data;
+	const struct dataset *d = e->workload.data;
 	const struct run_config *cfg = e->rank.cfg;
 	const struct dataset_facts f = dataset_facts(d, split);
 	const char *source = split == SPLIT_VAL && cfg->val_path ? cfg->val_path : d->path;
@@ -71,7 +71,7 @@ static int record_split(struct dptrack_run *run, const struct engine *e, enum sp
 		return err_set(err, ERR_NOMEM, "out of memory: the description of %.200s", source);
 	}
 	dptrack_input(run, &(struct dptrack_input_opts){ .name = name,
-							 .digest = e->subject.digest[split],
+							 .digest = e->workload.digest[split],
 							 .context = split == SPLIT_TRAIN ? "training" : "validation",
 							 .source_type = type,
 							 .source = source,
@@ -144,10 +144,10 @@ static void record_data_params(struct dptrack_run *run, const struct engine *e, 
 					      [SAMPLER_GLOBAL] = "global",
 					      [SAMPLER_MIX] = "mix",
 					      [SAMPLER_WINDOW] = "window" };
-	const struct sampler *s = &e->course.train;
+	const struct sampler *s = &e->train_schedule.train;
 
 	dptrack_param(run, "data_format", f->format);
-	dptrack_param_i64(run, "data_samples", e->subject.data->n_samples[SPLIT_TRAIN]);
+	dptrack_param_i64(run, "data_samples", e->workload.data->n_samples[SPLIT_TRAIN]);
 	if (f->shards)
 		dptrack_param_i64(run, "data_shards", f->shards);
 	if (f->bytes)
@@ -161,7 +161,7 @@ static void record_data_params(struct dptrack_run *run, const struct engine *e, 
 
 int log_datasets_record(struct dptrack_run *run, const struct engine *e, bool has_params, struct err *err)
 {
-	const struct dataset *d = e->subject.data;
+	const struct dataset *d = e->workload.data;
 	const struct dataset_facts f = dataset_facts(d, SPLIT_TRAIN);
 	char text[32];
 	int rc = 0;

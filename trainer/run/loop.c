@@ -43,7 +43,7 @@ static int evaluate_when_due(struct training *t)
 	if (rc || t->stopped)
 		return rc;
 	t->at.evaluation_is_open = false;
-	points = eval_metrics_of_evaluation(&t->val, t->e->subject.data->kind == SAMPLE_TOKENS, t->at.step);
+	points = eval_metrics_of_evaluation(&t->val, t->e->workload.data->kind == SAMPLE_TOKENS, t->at.step);
 	report_points(t->report, &points);
 	observers_note_metric(t, &points);
 	if (t->console)
@@ -62,7 +62,7 @@ static int end_epoch(struct training *t)
 	s.seconds = epoch_seconds(t);
 	s.train_loss = t->at.samples ? t->at.loss_sum / (double)t->at.samples : (double)NAN; /* 0 / 0 has a sign */
 	s.samples_per_s = (double)t->at.samples / s.seconds;
-	s.evaluated = t->e->course.evaluates && !t->e->subject.data->endless;
+	s.evaluated = t->e->train_schedule.evaluates && !t->e->workload.data->endless;
 	if (s.evaluated)
 		rc = evaluate_now(t);
 	s.val = t->val;
@@ -104,7 +104,7 @@ static int save_when_due(struct training *t)
 	struct checkpoint_state at;
 	bool best;
 
-	if (t->stopped || !t->e->course.saves)
+	if (t->stopped || !t->e->train_schedule.saves)
 		return 0;
 	best = is_best(t);
 	if (!t->saver || (!best && (!every || t->at.step % every)))
@@ -117,13 +117,13 @@ static int save_when_due(struct training *t)
 static bool needs_all_steps(const struct training *t, int64_t step)
 {
 	const struct run_config *cfg = t->e->rank.cfg;
-	const struct train_schedule *c = &t->e->course;
+	const struct train_schedule *c = &t->e->train_schedule;
 
 	return (cfg->eval_steps && step % cfg->eval_steps == 0) || (cfg->save_steps && step % cfg->save_steps == 0) ||
 	       (cfg->dump_grads && step == 1) || step % c->steps_per_epoch == 0 || step >= c->steps_end || t->range;
 }
 
-/* The evaluation, the end of an epoch and the checkpoint that are due. A run that stops leaves the rest of them open. */
+/* The evaluation, the end of an epoch and the checkpoint that are due. A run that stops leaves the rest undone. */
 static int do_what_is_due(struct training *t, bool evaluates, bool epoch_ends)
 {
 	int rc = evaluates ? evaluate_when_due(t) : 0;
@@ -137,7 +137,7 @@ static int do_what_is_due(struct training *t, bool evaluates, bool epoch_ends)
 static int catch_up(struct training *t)
 {
 	const bool evaluates = t->at.evaluation_is_open,
-		   ends = t->at.epoch_is_open && t->at.in_epoch == t->e->course.steps_per_epoch;
+		   ends = t->at.epoch_is_open && t->at.in_epoch == t->e->train_schedule.steps_per_epoch;
 
 	return evaluates || ends ? do_what_is_due(t, evaluates, ends) : 0;
 }
@@ -191,7 +191,7 @@ int loop_run(struct training *t)
 	t->epoch_start_s = clock_mono_s();
 	if (!rc)
 		rc = catch_up(t);
-	while (!rc && begun && e->step < e->course.steps_end && !t->stopped) {
+	while (!rc && begun && e->step < e->train_schedule.steps_end && !t->stopped) {
 		begun = begin_step(t);
 		t->stopped |= !begun;
 		rc = begun < 0 ? begun : finish_steps(t, needs_all_steps(t, e->step));

@@ -87,7 +87,7 @@ void loss_spike_micro(struct loss_spike *s, const struct loss_spike_micro *m)
 /* Lists this rank's worst samples with their place in the data set. */
 static void name_samples(const struct engine *e, const struct step_result *r, struct spike_sample *ret)
 {
-	const struct dataset *d = e->subject.data;
+	const struct dataset *d = e->workload.data;
 
 	for (int i = 0; i < SAMPLES; i++) {
 		const struct bad_sample *b = &e->spike->worst[r->step % 2][i];
@@ -95,7 +95,7 @@ static void name_samples(const struct engine *e, const struct step_result *r, st
 		ret[i] = (struct spike_sample){ .loss = b->loss, .number = -1 };
 		if (b->position < 0)
 			continue;
-		ret[i].number = train_schedule_sample(&e->course, r->epoch - 1, b->position);
+		ret[i].number = train_schedule_sample(&e->train_schedule, r->epoch - 1, b->position);
 		if (ret[i].number < 0)
 			continue;
 		ret[i].loss /= fmax(1, (double)dataset_weight(d, SPLIT_TRAIN, ret[i].number));
@@ -143,9 +143,9 @@ static int gather_spike_samples(struct engine *e, const struct step_result *r, s
 /* Losses of the small last batch of an epoch vary more than those of whole batches. */
 static bool is_partial_batch(const struct engine *e, const struct step_result *r)
 {
-	const struct range all = sampler_global(&e->course.train, r->in_epoch - 1);
+	const struct range all = sampler_global(&e->train_schedule.train, r->in_epoch - 1);
 
-	return 2 * (all.end - all.begin) < e->course.train.global_batch;
+	return 2 * (all.end - all.begin) < e->train_schedule.train.global_batch;
 }
 
 int loss_spike_check(struct engine *e, struct dptrack_run *run, const struct step_result *r, struct err *err)
@@ -157,7 +157,7 @@ int loss_spike_check(struct engine *e, struct dptrack_run *run, const struct ste
 
 	if (!s || is_partial_batch(e, r) || !learning_spikes(&s->usual, r->loss, &usual) || s->alerts++ >= SPIKES_MAX)
 		return 0;
-	all = mem_array((size_t)e->rank.seat->world * SAMPLES, sizeof(*all));
+	all = mem_array((size_t)e->rank.context->world * SAMPLES, sizeof(*all));
 	rc = gather_spike_samples(e, r, all, err);
 	if (!rc && rank_is_root(&e->rank))
 		report_spike(run, r, usual, all);

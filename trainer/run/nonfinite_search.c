@@ -21,12 +21,12 @@ struct nonfinite_finding { /* the finding of one rank, as sent to the others */
 /* Returns the index in the set of a sample of this rank's micro-batch; -1: unknown. */
 static int64_t sample_number(const struct engine *e, const struct step_result *r, const struct nonfinite *f)
 {
-	const struct sampler *s = &e->course.train;
+	const struct sampler *s = &e->train_schedule.train;
 	const struct range own = sampler_micro(s, r->in_epoch - 1, rank_share(&e->rank), 0);
 
 	if (f->sample < 0 || own.begin + f->sample >= own.end || sampler_micros(s, r->in_epoch - 1) > 1)
 		return -1;
-	return train_schedule_sample(&e->course, r->epoch - 1, own.begin + f->sample);
+	return train_schedule_sample(&e->train_schedule, r->epoch - 1, own.begin + f->sample);
 }
 
 static void describe_sample(const struct engine *e, const struct step_result *r, const struct nonfinite *f, char *text,
@@ -52,12 +52,13 @@ static void describe_finding(const struct engine *e, const struct step_result *r
 	describe_sample(e, r, f, sample, sizeof(sample));
 	if (f->kind == NONFINITE_READ)
 		snprintf(ret->text, sizeof(ret->text), "%s hold%s %s on rank %d%s, which %s (%s, %s) reads first",
-			 f->tensor, f->tensor[strlen(f->tensor) - 1] == 's' ? "" : "s", what, e->rank.seat->rank,
+			 f->tensor, f->tensor[strlen(f->tensor) - 1] == 's' ? "" : "s", what, e->rank.context->rank,
 			 sample, f->node, f->op, f->backward ? "backward" : "forward");
 	else
-		snprintf(ret->text, sizeof(ret->text), "%s (%s, %s) was the first to make %s of finite numbers, on "
-			 "rank %d%s", f->node, f->op, f->backward ? "backward" : "forward", what, e->rank.seat->rank,
-			 sample);
+		snprintf(ret->text, sizeof(ret->text),
+			 "%s (%s, %s) was the first to make %s of finite numbers, on "
+			 "rank %d%s",
+			 f->node, f->op, f->backward ? "backward" : "forward", what, e->rank.context->rank, sample);
 }
 
 /* Takes the finding of the lowest rank that made or read the value itself; *ret stays empty when there is none. */

@@ -14,7 +14,7 @@
 
 static bool training_reads_tokens(const struct training *t)
 {
-	return t->e->subject.data->kind == SAMPLE_TOKENS;
+	return t->e->workload.data->kind == SAMPLE_TOKENS;
 }
 
 static int count_step(struct training *t, const struct step_result *r)
@@ -138,7 +138,7 @@ static int record_trace(struct training *t, const struct step_result *r)
 
 static int record_watched_step(struct training *t, const struct step_result *r)
 {
-	const struct range all = sampler_global(&t->e->course.train, r->in_epoch - 1);
+	const struct range all = sampler_global(&t->e->train_schedule.train, r->in_epoch - 1);
 	const struct watch_step s = { step_program(t->e, r->in_epoch), r->step, all.end - all.begin, r->grad_norm,
 				      r->loss_scale };
 

@@ -100,15 +100,15 @@ static void record_run_params(struct report *r)
 	char text[32];
 
 	config_each(e->rank.cfg, record_config_item, r);
-	snprintf(text, sizeof(text), "%d", e->rank.seat->world);
+	snprintf(text, sizeof(text), "%d", e->rank.context->world);
 	dptrack_segment_param(r->run, "world_size", text);
 	if (r->has_params)
 		return;
-	if (e->course.steps_per_epoch != INT64_MAX)
-		record_number(r, "steps_per_epoch", e->course.steps_per_epoch);
+	if (e->train_schedule.steps_per_epoch != INT64_MAX)
+		record_number(r, "steps_per_epoch", e->train_schedule.steps_per_epoch);
 	record_number(r, "parameters", model_parameter_count(e->prepared.model));
-	if (e->subject.identity[0])
-		dptrack_param(r->run, "data_hash", e->subject.identity);
+	if (e->workload.identity[0])
+		dptrack_param(r->run, "data_hash", e->workload.identity);
 	dptrack_param(r->run, "backend_used", e->rank.backend->name);
 }
 
@@ -170,7 +170,7 @@ static int open_root_run(struct report *r, const struct resume *resume, struct r
 		memcpy(o->id, resume->run_id, sizeof(o->id));
 	else if (dptrack_draw_id(o->id))
 		return -1;
-	opts = run_opts(r->e->rank.cfg, o->id, 0, r->e->rank.seat->world);
+	opts = run_opts(r->e->rank.cfg, o->id, 0, r->e->rank.context->world);
 	opts.reopen = resume->reopens;
 	opts.first_step = o->first_step;
 	opts.first_epoch = o->first_epoch;
@@ -185,7 +185,7 @@ static int open_root_run(struct report *r, const struct resume *resume, struct r
 }
 
 /* Publishes what the launcher needs to set the run's status after the ranks have ended. */
-static void publish_run(struct board *b, const struct run_opening *o)
+static void publish_run(struct shared_status *b, const struct run_opening *o)
 {
 	memcpy(b->run_id, o->id, sizeof(b->run_id));
 	b->segment = o->segment;
@@ -196,7 +196,7 @@ static void publish_run(struct board *b, const struct run_opening *o)
 
 static int join_open_run(struct report *r, const struct run_opening *o, struct err *err)
 {
-	struct dptrack_run_opts opts = run_opts(r->e->rank.cfg, o->id, r->rank, r->e->rank.seat->world);
+	struct dptrack_run_opts opts = run_opts(r->e->rank.cfg, o->id, r->rank, r->e->rank.context->world);
 	struct dptrack_error error = { 0, "" };
 
 	opts.segment = o->segment;
@@ -233,7 +233,7 @@ static int open_report_run(struct report *r, const struct resume *resume, struct
 	if (rc)
 		return rc;
 	record_environment(r);
-	publish_run(r->e->rank.seat->board, &o);
+	publish_run(r->e->rank.context->shared_status, &o);
 	return 0;
 }
 
@@ -265,7 +265,7 @@ int report_open(struct report **ret, struct engine *e, struct resume *resume, st
 	int rc;
 
 	r->e = e;
-	r->rank = e->rank.seat->rank;
+	r->rank = e->rank.context->rank;
 	r->has_params = resume->reopens && resume->loads;
 	r->workers = -1;
 	r->lock_fd = resume->lock_fd;
@@ -334,7 +334,7 @@ void report_waited(struct report *r, int64_t step, double wait_s)
 /* Records what was read since the step before; a kind that the set never read has no points. */
 static void report_traffic(struct report *r, int64_t step)
 {
-	struct dataset_traffic now = dataset_traffic(r->e->subject.data), *before = &r->traffic;
+	struct dataset_traffic now = dataset_traffic(r->e->workload.data), *before = &r->traffic;
 	const struct {
 		enum series_id series;
 		uint64_t now, before;
@@ -357,13 +357,13 @@ void report_notices(const struct engine *e)
 {
 	char text[512];
 
-	while (e && dataset_notice(e->subject.data, text, sizeof(text)))
+	while (e && dataset_notice(e->workload.data, text, sizeof(text)))
 		log_warn("%s", text);
 }
 
 static void report_data(struct report *r, int64_t step)
 {
-	int64_t broken = dataset_broken(r->e->subject.data);
+	int64_t broken = dataset_broken(r->e->workload.data);
 
 	report_notices(r->e);
 	report_traffic(r, step);
@@ -397,9 +397,9 @@ void report_step(struct report *r, const struct step_result *s)
 			log_series_point(r, step_phase_series((enum step_phase)t), s->step, s->seconds[t]);
 	if (r->rank == 0 && r->e->job->planned_step_s > 0)
 		log_series_point(r, SERIES_plan_step, s->step, r->e->job->planned_step_s);
-	if (r->e->rank.seat->world > 1)
+	if (r->e->rank.context->world > 1)
 		log_series_point(r, SERIES_comm_bytes, s->step, (double)s->sent);
-	if (r->e->rank.seat->nodes > 1)
+	if (r->e->rank.context->nodes > 1)
 		log_series_point(r, SERIES_comm_bytes_nodes, s->step, (double)s->sent_nodes);
 	log_series_point(r, SERIES_data_load, s->step, s->load_s);
 	log_series_point(r, SERIES_data_load_cpu, s->step, s->load_cpu_s);
@@ -412,7 +412,7 @@ void report_step(struct report *r, const struct step_result *s)
 	report_data(r, s->step);
 }
 
-void report_bare(struct report *r, int64_t step, double seconds)
+void report_cached_step(struct report *r, int64_t step, double seconds)
 {
 	log_series_point(r, SERIES_doctor_bare_step, step, seconds);
 }
@@ -447,17 +447,17 @@ void report_close(struct report *r, enum dptrack_status status)
 	free(r);
 }
 
-void report_final(const struct run_config *cfg, const struct board *board, enum dptrack_status status,
+void report_final(const struct run_config *cfg, const struct shared_status *shared_status, enum dptrack_status status,
 		  const char *reason)
 {
-	struct dptrack_run_opts o = run_opts(cfg, board->run_id, 0, cfg->world);
+	struct dptrack_run_opts o = run_opts(cfg, shared_status->run_id, 0, cfg->world);
 	struct dptrack_error error = { 0, "" };
 	struct dptrack_run *run;
 
 	o.role = DPTRACK_LAUNCHER;
-	o.segment = board->segment;
-	o.first_step = board->first_step;
-	o.first_epoch = board->first_epoch;
+	o.segment = shared_status->segment;
+	o.first_step = shared_status->first_step;
+	o.first_epoch = shared_status->first_epoch;
 	o.close_wait_s = FINAL_WAIT_S;
 	if (dptrack_run_open(&run, &o, &error)) {
 		log_warn("the run's final status is not recorded: %s", error.text);

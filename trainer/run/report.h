@@ -20,7 +20,7 @@ void report_step(struct report *r, const struct step_result *s);
 /* Prints the data set's notices that were not printed yet. NULL is fine. */
 void report_notices(const struct engine *e);
 void report_points(struct report *r, const struct eval_metrics *p); /* for the run as a whole: rank 0 records them */
-void report_bare(struct report *r, int64_t step, double seconds);   /* result of cached_step_run */
+void report_cached_step(struct report *r, int64_t step, double seconds); /* result of cached_step_run */
 void report_memory(struct report *r, int64_t step);		    /* memory planned and used, at the end */
 void report_epoch(struct report *r,
 		  const struct eval_metrics *p); /* at its end: its points, and each rank's peak memory */
@@ -40,7 +40,7 @@ void report_flush(struct report *r, double wait_s); /* any thread: writes what w
 void report_close(struct report *r, enum dptrack_status status);
 
 /* Records the launcher's final status, in a journal of its own. */
-void report_final(const struct run_config *cfg, const struct board *board, enum dptrack_status status,
+void report_final(const struct run_config *cfg, const struct shared_status *shared_status, enum dptrack_status status,
 		  const char *reason);
 
 /* ---- log_datasets.c ----

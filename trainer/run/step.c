@@ -105,17 +105,16 @@ static struct step_result *step_result_of(const struct engine *e, int64_t step)
 static struct step_page make_step_page(const struct engine *e, const struct loader_batch *b,
 				       const struct step_result *r)
 {
-	struct range own = sampler_micro(&e->course.train, b->step, rank_share(&e->rank), b->micro);
+	struct range own = sampler_micro(&e->train_schedule.train, b->step, rank_share(&e->rank), b->micro);
 
 	return (struct step_page){ .step = e->step + 1,
 				   .epoch = b->epoch + 1,
 				   .epoch_step = b->step,
 				   .label_weight = b->label_weight,
-				   .first_sample = own.begin - sampler_global(&e->course.train, b->step).begin,
-				   .micro = sampler_leaf(&e->course.train, b->step,
-							 rank_share(&e->rank), b->micro),
-				   .leaves = sampler_leaves(&e->course.train, b->step,
-							    rank_share(&e->rank)),
+				   .first_sample = own.begin - sampler_global(&e->train_schedule.train, b->step).begin,
+				   .micro = sampler_leaf(&e->train_schedule.train, b->step, rank_share(&e->rank),
+							 b->micro),
+				   .leaves = sampler_leaves(&e->train_schedule.train, b->step, rank_share(&e->rank)),
 				   .seed = (uint64_t)e->rank.cfg->seed,
 				   .lr = r->lr,
 				   .inv_count = 1.0 / (double)b->global_weight,
@@ -168,7 +167,7 @@ static const struct program *find_batch_program(const struct engine *e, const st
 
 static int watch_part(struct engine *e, const struct program_run *run, const struct step_result *r, struct err *err)
 {
-	const struct range all = sampler_global(&e->course.train, r->in_epoch - 1);
+	const struct range all = sampler_global(&e->train_schedule.train, r->in_epoch - 1);
 	const struct watch_step s = { run->program, r->step, all.end - all.begin, NAN, r->loss_scale };
 
 	return watch_micro(e->watch, &s, run->samples, err);
@@ -279,8 +278,8 @@ static int begin_program_run(struct engine *e, const struct program *p, const st
 
 	if (e->suspects)
 		call.look = nonfinite_look(e->suspects, p);
-	if (e->bare)
-		cached_step_keep(e->bare, b, p, &call);
+	if (e->cached)
+		cached_step_keep(e->cached, b, p, &call);
 	rc = exec_begin(e->exec, p, &call, err);
 	return rc ? rc : exec_fed(e->exec, err);
 }
@@ -288,7 +287,7 @@ static int begin_program_run(struct engine *e, const struct program *p, const st
 /* Begins one batch of the loader. */
 static int begin_micro(struct engine *e, const struct loader_batch *b, struct step_result *r, struct err *err)
 {
-	const struct range own = sampler_micro(&e->course.train, b->step, rank_share(&e->rank), b->micro);
+	const struct range own = sampler_micro(&e->train_schedule.train, b->step, rank_share(&e->rank), b->micro);
 	const struct program *p = find_batch_program(e, b);
 	struct step_queue *s = e->queue;
 	int rc = p ? begin_program_run(e, p, b, r, err)
@@ -311,14 +310,14 @@ static struct step_result make_step_result(struct engine *e, const struct loader
 				 .in_epoch = b->step + 1,
 				 .count = b->global_weight,
 				 .ready = b->ready,
-				 .epoch_ends = b->step + 1 == e->course.steps_per_epoch,
-				 .stop = rank_context_stop(e->rank.seat) != 0 || clock_mono_s() >= e->until_s,
+				 .epoch_ends = b->step + 1 == e->train_schedule.steps_per_epoch,
+				 .stop = rank_context_stop(e->rank.context) != 0 || clock_mono_s() >= e->until_s,
 				 .loss_scale = e->queue->loss_scale,
 				 .grad_norm = NAN,
 				 .sent = -rank_sent(&e->rank),
 				 .sent_nodes = -rank_sent_nodes(&e->rank) };
 
-	r.lr = lr_schedule_at(&e->course.lr, r.step);
+	r.lr = lr_schedule_at(&e->train_schedule.lr, r.step);
 	return r;
 }
 
@@ -337,7 +336,7 @@ int step_begin(struct engine *e, struct err *err)
 		if (rc <= 0)
 			return rc;
 		waited = end_phase(e, "data_wait", start);
-		if (b.blank && e->rank.seat->world == 1) {
+		if (b.blank && e->rank.context->world == 1) {
 			loader_release(e->loader, &b);
 			return 0;
 		}
@@ -366,8 +365,8 @@ int step_run(struct engine *e, struct step_result *ret, struct err *err)
 
 const struct program *step_program(const struct engine *e, int64_t in_epoch)
 {
-	int64_t step = in_epoch - 1, last = sampler_micros(&e->course.train, step) - 1;
-	struct range r = sampler_micro(&e->course.train, step, rank_share(&e->rank), last);
+	int64_t step = in_epoch - 1, last = sampler_micros(&e->train_schedule.train, step) - 1;
+	struct range r = sampler_micro(&e->train_schedule.train, step, rank_share(&e->rank), last);
 
 	return prepared_program(&e->prepared, PROGRAM_STEP, r.end - r.begin);
 }
@@ -437,7 +436,7 @@ void cached_step_keep(struct cached_step *b, const struct loader_batch *of, cons
 
 static int run_cached_step(const struct engine *e, struct err *err)
 {
-	const struct cached_step *b = e->bare;
+	const struct cached_step *b = e->cached;
 	struct exec_done ignored;
 	int rc = 0;
 
@@ -468,7 +467,7 @@ static int agree_steps(const struct engine *e, int64_t *n, struct err *err)
 
 int cached_step_run(const struct engine *e, double *ret, struct err *err)
 {
-	int64_t n = e->bare->micros ? 1 : 0;
+	int64_t n = e->cached->micros ? 1 : 0;
 	double start;
 	int rc = agree_steps(e, &n, err);
 

@@ -15,7 +15,7 @@
 
 static int save_weights(struct training *t, const char *path, struct err *err)
 {
-	const struct files_weights w = { &t->e->tensors, &t->e->subject, t->e->rank.cfg };
+	const struct files_weights w = { &t->e->tensors, &t->e->workload, t->e->rank.cfg };
 
 	return files_save_weights(&w, path, err);
 }
@@ -49,11 +49,11 @@ static int run_test_only(struct training *t)
 	const struct config_trained *trained = &t->e->rank.cfg->trained;
 	int rc = evaluate_run(t->e, NULL, &s.val, t->err);
 
-	if (t->console && trained->class_names && !t->e->subject.data->n_class_names)
-		log_warn("%s has no names of classes: its labels are read as those of %s", t->e->subject.data->path,
+	if (t->console && trained->class_names && !t->e->workload.data->n_class_names)
+		log_warn("%s has no names of classes: its labels are read as those of %s", t->e->workload.data->path,
 			 trained->path);
 	t->stopped = s.val.stopped;
-	t->stop_code = exit_code_of_signal(rank_context_stop(t->e->rank.seat), false);
+	t->stop_code = exit_code_of_signal(rank_context_stop(t->e->rank.context), false);
 	if (rc || t->stopped)
 		return rc;
 	report_notices(t->e);
@@ -72,7 +72,7 @@ static bool save_last(struct training *t)
 	struct checkpoint_state at = loop_position(t);
 	struct err err = ERR_INIT;
 
-	if (!t->e->course.saves)
+	if (!t->e->train_schedule.saves)
 		return false;
 	if (!(t->saver ? checkpoint_writer_finish(t->saver, &at, &err) : tensors_help(&t->e->tensors, &err)))
 		return t->saver != NULL;
@@ -85,7 +85,7 @@ static int save_final_weights(struct training *t, struct err *err)
 {
 	char path[4200];
 
-	if (!t->e->course.saves)
+	if (!t->e->train_schedule.saves)
 		return 0;
 	snprintf(path, sizeof(path), "%s/" CHECKPOINT_MODEL, report_dir(t->report));
 	return save_weights(t, path, err);
@@ -99,7 +99,7 @@ static int end_stopped(struct training *t)
 	struct err ignored = ERR_INIT;
 	int signal_number = 0, rc;
 
-	all[2 * c->rank] = rank_context_stop(t->e->rank.seat);
+	all[2 * c->rank] = rank_context_stop(t->e->rank.context);
 	all[2 * c->rank + 1] = save_last(t);
 	rc = c->ops->all_gather(c, all, 2 * sizeof(*all), t->err);
 	for (int r = 0; r < c->world; r++)
@@ -128,7 +128,7 @@ static int open_record(struct training *t)
 	struct engine *e = t->e;
 	int rc;
 
-	atomic_store(&rank_context_own(e->rank.seat)->idle, 0);
+	atomic_store(&rank_context_own(e->rank.context)->idle, 0);
 	rc = report_open(&t->report, e, &t->resume, t->err);
 	if (rc)
 		return rc;
@@ -136,12 +136,12 @@ static int open_record(struct training *t)
 		t->at = t->resume.at;
 	snprintf(t->at.run_id, sizeof(t->at.run_id), "%s", report_run_id(t->report));
 	snprintf(t->at.model, sizeof(t->at.model), "%s", e->rank.cfg->model);
-	snprintf(t->at.data_hash, sizeof(t->at.data_hash), "%s", e->subject.identity);
+	snprintf(t->at.data_hash, sizeof(t->at.data_hash), "%s", e->workload.identity);
 	t->at.segment = report_segment(t->report);
-	t->at.world = e->rank.seat->world;
+	t->at.world = e->rank.context->world;
 	t->at.global_batch = e->rank.cfg->global_batch_size;
 	t->at.seed = (uint64_t)e->rank.cfg->seed;
-	if (e->course.saves && (engine_is_root(e) || e->rank.saving))
+	if (e->train_schedule.saves && (engine_is_root(e) || e->rank.saving))
 		rc = checkpoint_writer_open(&t->saver, e, t->report,
 					    t->resume.loads && t->resume.reopens ? t->at.step : -1, t->err);
 	return rc;
@@ -150,7 +150,7 @@ static int open_record(struct training *t)
 /* Says what of the learning rate may surprise. */
 static void describe_learning_rate(const struct training *t)
 {
-	const struct train_schedule *c = &t->e->course;
+	const struct train_schedule *c = &t->e->train_schedule;
 	const bool decays = c->lr.kind != CONFIG_LR_STEP && c->lr.kind != CONFIG_LR_CONSTANT;
 
 	if (t->resume.moved_end && decays)
@@ -167,12 +167,12 @@ static int restore_state(struct training *t)
 {
 	struct engine *e = t->e;
 	const struct run_config *cfg = e->rank.cfg;
-	int rc = engine_is_root(e) && !cfg->test_only ? workload_identify(&e->subject, cfg, t->err) : 0;
+	int rc = engine_is_root(e) && !cfg->test_only ? workload_identify(&e->workload, cfg, t->err) : 0;
 
 	if (!rc)
-		rc = resume_open(&t->resume, &e->rank, &e->subject, &e->tensors, t->err);
+		rc = resume_open(&t->resume, &e->rank, &e->workload, &e->tensors, t->err);
 	if (!rc && cfg->resume && !t->resume.loads)
-		rc = draw_values(&e->tensors, cfg, e->subject.model, t->err);
+		rc = draw_values(&e->tensors, cfg, e->workload.model, t->err);
 	if (!rc)
 		e->step = t->resume.at.step;
 	if (!rc && engine_is_root(e) && !cfg->test_only)
@@ -190,10 +190,10 @@ static bool has_console(const struct run_config *cfg)
 static int record_cached_step(struct training *t)
 {
 	double seconds;
-	int rc = t->e->bare ? cached_step_run(t->e, &seconds, t->err) : 0;
+	int rc = t->e->cached ? cached_step_run(t->e, &seconds, t->err) : 0;
 
-	if (!rc && t->e->bare && t->at.step && !isnan(seconds))
-		report_bare(t->report, t->at.step, seconds);
+	if (!rc && t->e->cached && t->at.step && !isnan(seconds))
+		report_cached_step(t->report, t->at.step, seconds);
 	return rc;
 }
 
@@ -223,7 +223,7 @@ static int run_training(struct training *t)
 	if (config_finds(t->e->rank.cfg, "lr"))
 		t->range = mem_zalloc(sizeof(*t->range));
 	if (t->e->rank.cfg->command == COMMAND_DOCTOR)
-		t->e->bare = cached_step_new();
+		t->e->cached = cached_step_new();
 	rc = t->e->rank.cfg->test_only ? 0 : open_record(t);
 	if (!rc && engine_is_root(t->e))
 		rc = files_check(t->e->rank.cfg, t->err); /* some may be in the runs' folder, which exists now */
@@ -231,7 +231,7 @@ static int run_training(struct training *t)
 		return rc;
 	if (t->e->rank.cfg->test_only)
 		return run_test_only(t);
-	if (t->console && t->resume.loads && t->at.step >= t->e->course.steps_end)
+	if (t->console && t->resume.loads && t->at.step >= t->e->train_schedule.steps_end)
 		log_info("nothing left to train: %lld steps are done; raise --epochs, --max-steps or --stop-epoch to "
 			 "continue",
 			 (long long)t->at.step);
@@ -242,7 +242,7 @@ static int run_training(struct training *t)
 		console_table(t->console);
 	if (rc)
 		return rc;
-	if (t->range && (t->range->exploded > 0 || t->at.step == t->e->course.steps_end)) /* not interrupted */
+	if (t->range && (t->range->exploded > 0 || t->at.step == t->e->train_schedule.steps_end)) /* not interrupted */
 		record_range(t);
 	report_memory(t->report, t->at.step);
 	if (t->console)
@@ -260,20 +260,20 @@ static enum dptrack_status training_status(const struct training *t, int rc)
 	return t->stop_code == RANK_CONTEXT_PREEMPTED ? DPTRACK_PREEMPTED : DPTRACK_KILLED;
 }
 
-int train_main(const struct job *job, struct rank_context *seat)
+int train_main(const struct job *job, struct rank_context *context)
 {
 	struct err err = ERR_INIT;
 	struct training t = { .err = &err, .resume = { .lock_fd = -1 } };
 	int rc, code = 0;
 
-	atomic_store(&rank_context_own(seat)->idle, 1);
-	rc = engine_open(&t.e, job, seat, &err);
+	atomic_store(&rank_context_own(context)->idle, 1);
+	rc = engine_open(&t.e, job, context, &err);
 	if (!rc)
 		rc = run_training(&t);
 	if (rc)
 		report_notices(t.e); /* names the unreadable samples that caused the error */
 	if (rc)
-		code = rank_context_fail(seat, &err);
+		code = rank_context_fail(context, &err);
 	else if (t.stopped)
 		code = t.stop_code;
 	/* the other ranks do not know of this failure yet */

@@ -384,19 +384,19 @@ bool initial_gives(const struct run_config *cfg, const struct model *m, const st
 	return cfg->init_from && is_weight(t) && !(skipped && !strncmp(t->name, skipped, strlen(skipped)));
 }
 
-int initial_load(const struct tensors *s, const struct run_config *cfg, struct workload *subject, struct err *err)
+int initial_load(const struct tensors *s, const struct run_config *cfg, struct workload *workload, struct err *err)
 {
-	const char *head = subject->model->head;
+	const char *head = workload->model->head;
 	int rc;
 
 	if (cfg->reset_head && !head)
-		return err_set(err, ERR_USAGE, "--reset-head: %s has no separate classifier", subject->model->name);
+		return err_set(err, ERR_USAGE, "--reset-head: %s has no separate classifier", workload->model->name);
 	rc = files_load_weights(s,
 				&(struct weights_load_opts){
 					.path = cfg->init_from, .head = head, .skip = cfg->reset_head ? head : NULL,
 					.evaluates = cfg->test_only },
 				err);
-	return rc ? rc : initial_normalize(subject, cfg, cfg->init_from, err);
+	return rc ? rc : initial_normalize(workload, cfg, cfg->init_from, err);
 }
 
 static bool pattern_matches_some(const struct graph *g, const char *pattern)

@@ -16,7 +16,7 @@ int initial_locate(struct run_config *cfg, struct err *err);
 int initial_settle(struct run_config *cfg, struct err *err);
 
 /* Loads --init-from, on every rank the part that it owns. Images are then normalised as they were for those weights. */
-int initial_load(const struct tensors *s, const struct run_config *cfg, struct workload *subject, struct err *err);
+int initial_load(const struct tensors *s, const struct run_config *cfg, struct workload *workload, struct err *err);
 
 /* Returns true if initial_load fills this tensor. */
 bool initial_gives(const struct run_config *cfg, const struct model *m, const struct tensor *t);

@@ -24,11 +24,11 @@
 
 struct resume_search {
 	const struct run_config *cfg;
-	const struct workload *subject;
+	const struct workload *workload;
 	const struct graph *graph; /* graph with the wanted tensors */
 	struct resume *r;
 	struct err *err;
-	const struct board *board; /* status of the run to continue after a rank has failed; else NULL */
+	const struct shared_status *shared_status; /* of the run to continue after a rank has failed; else NULL */
 };
 
 /* ---- the lock of a run's folder ---- */
@@ -98,12 +98,12 @@ static int check_fits(struct resume_search *s, const struct checkpoint *c, const
 	if (k.rc)
 		return k.rc;
 	s->r->moved_end = k.moved_end;
-	if (strcmp(at->data_hash, s->subject->identity) && strcmp(at->data_hash, s->subject->data->hash))
-		return err_set(s->err, ERR_USAGE,
-			       "%.200s: the run was begun with other data than that of %.200s, for training or "
-			       "evaluation; give the same, or begin a new run with --init-from %.100s/"
-			       CHECKPOINT_MODEL,
-			       path, s->subject->data->path, path);
+	if (strcmp(at->data_hash, s->workload->identity) && strcmp(at->data_hash, s->workload->data->hash))
+		return err_set(
+			s->err, ERR_USAGE,
+			"%.200s: the run was begun with other data than that of %.200s, for training or "
+			"evaluation; give the same, or begin a new run with --init-from %.100s/" CHECKPOINT_MODEL,
+			path, s->workload->data->path, path);
 	return 0;
 }
 
@@ -227,7 +227,7 @@ static int find_restarted_run(struct resume_search *s)
 	char folder[4200];
 	int rc;
 
-	memcpy(s->r->run_id, s->board->run_id, sizeof(s->r->run_id));
+	memcpy(s->r->run_id, s->shared_status->run_id, sizeof(s->r->run_id));
 	rc = find_run_to_resume(s, &(struct dptrack_run_opts){ .runs_dir = s->cfg->runs_dir, .run_id = s->r->run_id },
 				&found);
 	if (rc == ERR_NOENT)
@@ -425,55 +425,57 @@ static void log_resume_point(const struct resume *r)
 		log_info("run %s has no usable checkpoint: it begins again", r->run_id);
 }
 
-static int take_checkpoint_norm(struct workload *subject, const struct run_config *cfg, const struct resume *r,
+static int take_checkpoint_norm(struct workload *workload, const struct run_config *cfg, const struct resume *r,
 				struct err *err)
 {
 	char file[4200];
 
 	if ((size_t)snprintf(file, sizeof(file), "%s/" CHECKPOINT_MODEL, r->path) >= sizeof(file))
 		return 0;
-	return initial_normalize(subject, cfg, file, err);
+	return initial_normalize(workload, cfg, file, err);
 }
 
-static int find_on_root(struct resume_search *s, struct workload *subject)
+static int find_on_root(struct resume_search *s, struct workload *workload)
 {
 	const struct resume *r = s->r;
 	int rc = 0;
 
-	if (s->board)
+	if (s->shared_status)
 		rc = find_restarted_run(s);
 	else if (s->cfg->resume)
 		rc = strcmp(s->cfg->resume, "auto") ? find_named_checkpoint(s) : find_auto_run(s);
 	if (!rc && r->loads)
-		rc = take_checkpoint_norm(subject, s->cfg, r, s->err);
+		rc = take_checkpoint_norm(workload, s->cfg, r, s->err);
 	else if (!rc && r->reopens && s->cfg->test_only)
 		return err_set(s->err, ERR_USAGE, "--resume %.300s: run %s has no checkpoint to test", s->cfg->resume,
 			       r->run_id);
-	if (!rc && (s->board || s->cfg->resume))
+	if (!rc && (s->shared_status || s->cfg->resume))
 		log_resume_point(r);
 	return rc;
 }
 
 /* Finds the checkpoint on rank 0 and sends the result to every rank. */
-static int find_on_all_ranks(struct resume_finding *f, const struct rank *r, struct workload *subject,
+static int find_on_all_ranks(struct resume_finding *f, const struct rank *r, struct workload *workload,
 			     const struct tensors *s, struct err *err)
 {
-	const struct board *board = r->seat->board;
-	struct resume_search search = { r->cfg,	    subject, files_graph(s),
-					&f->resume, &f->err,	   r->seat->attempt && board->run_open ? board : NULL };
+	const struct shared_status *shared_status = r->context->shared_status;
+	struct resume_search search = {
+		r->cfg,	    workload, files_graph(s),
+		&f->resume, &f->err,  r->context->attempt && shared_status->run_open ? shared_status : NULL
+	};
 	int rc, lock_fd;
 
 	f->resume.lock_fd = -1;
-	if (rank_is_root(r) && find_on_root(&search, subject) && !f->err.code)
+	if (rank_is_root(r) && find_on_root(&search, workload) && !f->err.code)
 		f->err.code = ERR_IO;
 	lock_fd = f->resume.lock_fd;
-	f->norm = subject->norm;
+	f->norm = workload->norm;
 	rc = s->comm->ops->broadcast(s->comm, f, sizeof(*f), 0, err);
 	f->resume.lock_fd = lock_fd;
 	if (!rc && f->err.code)
 		rc = err_set(err, f->err.code, "%s", f->err.text);
 	if (!rc)
-		subject->norm = f->norm;
+		workload->norm = f->norm;
 	return rc;
 }
 
@@ -509,7 +511,7 @@ static int load_on_all_ranks(const struct tensors *s, const char *path, struct e
 	return rc ? rc : tensors_end(s, NULL, err);
 }
 
-int resume_open(struct resume *ret, const struct rank *r, struct workload *subject, const struct tensors *s,
+int resume_open(struct resume *ret, const struct rank *r, struct workload *workload, const struct tensors *s,
 		struct err *err)
 {
 	struct resume_finding *f;
@@ -517,10 +519,10 @@ int resume_open(struct resume *ret, const struct rank *r, struct workload *subje
 
 	memset(ret, 0, sizeof(*ret));
 	ret->lock_fd = -1;
-	if (!r->cfg->resume && !r->seat->attempt)
+	if (!r->cfg->resume && !r->context->attempt)
 		return 0;
 	f = mem_zalloc(sizeof(*f));
-	rc = find_on_all_ranks(f, r, subject, s, err);
+	rc = find_on_all_ranks(f, r, workload, s, err);
 	*ret = f->resume;
 	free(f);
 	return rc || !ret->loads ? rc : load_on_all_ranks(s, ret->path, err);

@@ -27,7 +27,7 @@ int resume_kernels(const struct rank *r, struct err *err);
 /* Collective. Finds and checks what --resume names, and loads a usable checkpoint into every rank, with its
  * normalisation; zeroed without --resume. Damaged and foreign checkpoints are skipped with a warning (auto, or a run's
  * folder) or refused (a checkpoint's path). */
-int resume_open(struct resume *ret, const struct rank *r, struct workload *subject, const struct tensors *s,
+int resume_open(struct resume *ret, const struct rank *r, struct workload *workload, const struct tensors *s,
 		struct err *err);
 void resume_close(struct resume *r); /* unlocks the run's folder */
 

@@ -118,7 +118,7 @@ static void add_token_meta(const struct workload *s, struct files_meta *ret, siz
 		add_meta_text(ret, used, "tokenizer", "%s", s->data->tokenizer);
 }
 
-void files_meta(const struct workload *subject, const struct run_config *cfg, bool averages, struct files_meta *ret)
+void files_meta(const struct workload *workload, const struct run_config *cfg, bool averages, struct files_meta *ret)
 {
 	size_t used = 0;
 
@@ -129,15 +129,15 @@ void files_meta(const struct workload *subject, const struct run_config *cfg, bo
 	add_meta_text(ret, &used, "weights", "%s", averages ? "ema" : "raw");
 	if (averages)
 		add_meta_text(ret, &used, "ema_decay", "%.17g", cfg->model_ema_decay);
-	if (workload_reads_words(subject))
-		add_token_meta(subject, ret, &used);
+	if (workload_reads_words(workload))
+		add_token_meta(workload, ret, &used);
 	else
-		add_image_meta(subject, cfg, ret, &used);
+		add_image_meta(workload, cfg, ret, &used);
 }
 
-bool files_gpt(const struct workload *subject, struct hf_config *ret)
+bool files_gpt(const struct workload *workload, struct hf_config *ret)
 {
-	const struct model_config *c = &subject->config;
+	const struct model_config *c = &workload->config;
 
 	*ret = (struct hf_config){ .layers = c->layers,
 				   .heads = c->heads,
@@ -146,8 +146,8 @@ bool files_gpt(const struct workload *subject, struct hf_config *ret)
 				   .vocab = c->vocab,
 				   .tied = c->tied,
 				   .dropout = c->dropout,
-				   .separator = subject->data->separator };
-	return workload_reads_words(subject);
+				   .separator = workload->data->separator };
+	return workload_reads_words(workload);
 }
 
 static int save_values(const struct files_weights *w, const char *path, bool averages, struct err *err)
@@ -160,7 +160,7 @@ static int save_values(const struct files_weights *w, const char *path, bool ave
 		access.get = get_average;
 		access.get_part = get_part_of_average;
 	}
-	files_meta(w->subject, w->cfg, averages, &meta);
+	files_meta(w->workload, w->cfg, averages, &meta);
 	o.meta = meta.entry;
 	o.n_meta = meta.n;
 	return weights_save(files_graph(w->tensors), &o, &access, err);
@@ -197,7 +197,7 @@ static int save_all(const struct files_weights *w, const char *path, struct err 
 
 	if (!rc && w->tensors->prepared->opts.optimizer.ema_decay > 0)
 		rc = save_averages(w, path, err);
-	if (!rc && files_gpt(w->subject, &gpt))
+	if (!rc && files_gpt(w->workload, &gpt))
 		rc = hf_config_write(&gpt, path, err);
 	return rc;
 }
@@ -229,16 +229,16 @@ static int fetch_outputs(void *user, size_t i, const void **ret, struct err *err
 	return 0;
 }
 
-int files_save_outputs(const struct workload *subject, const double *outputs, int64_t n, const char *path,
+int files_save_outputs(const struct workload *workload, const double *outputs, int64_t n, const char *path,
 		       struct err *err)
 {
-	const bool words = workload_reads_words(subject);
+	const bool words = workload_reads_words(workload);
 	struct st_tensor t = { .name = "logits", .dtype = ST_F64 };
 
 	t.dim[t.ndim++] = n;
 	if (words)
-		t.dim[t.ndim++] = subject->config.seq_len;
-	t.dim[t.ndim++] = words ? subject->config.vocab : subject->data->classes;
+		t.dim[t.ndim++] = workload->config.seq_len;
+	t.dim[t.ndim++] = words ? workload->config.vocab : workload->data->classes;
 	return safetensors_write(&(struct st_write_opts){ .path = path,
 							  .tensors = &t,
 							  .n_tensors = 1,

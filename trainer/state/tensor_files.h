@@ -16,9 +16,9 @@ struct files_meta {
 };
 
 /* Describes a language model for its config.json. Returns false for other models. */
-bool files_gpt(const struct workload *subject, struct hf_config *ret);
+bool files_gpt(const struct workload *workload, struct hf_config *ret);
 
-void files_meta(const struct workload *subject, const struct run_config *cfg, bool averages, struct files_meta *ret);
+void files_meta(const struct workload *workload, const struct run_config *cfg, bool averages, struct files_meta *ret);
 
 /* Access to the tensors for readers and writers of files: the whole tensors of s, on rank 0 (put: on every rank the
  * part that it owns). */
@@ -34,7 +34,7 @@ int files_check(const struct run_config *cfg, struct err *err);
 /* Collective; rank 0 writes. With --model-ema it writes the averages too: x.safetensors and x-ema.safetensors. */
 struct files_weights {
 	const struct tensors *tensors;
-	const struct workload *subject;
+	const struct workload *workload;
 	const struct run_config *cfg;
 };
 
@@ -44,7 +44,7 @@ int files_save_weights(const struct files_weights *w, const char *path, struct e
 int files_save_grads(const struct tensors *tensors, const struct graph *g, const char *path, struct err *err);
 
 /* Rank 0: writes the logits of n samples, f64, in the evaluation set's order. */
-int files_save_outputs(const struct workload *subject, const double *outputs, int64_t n, const char *path,
+int files_save_outputs(const struct workload *workload, const double *outputs, int64_t n, const char *path,
 		       struct err *err);
 
 #endif

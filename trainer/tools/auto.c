@@ -41,13 +41,17 @@ static double planning_work(const struct prepared *p)
 static int plan_stage_in_full(struct advise_cost *ret, double *work, const struct job *job, int stage, struct err *err)
 {
 	const struct run_config *cfg = job->cfg;
-	struct board board = { .stop_signal = 0 }; /* a plan is never stopped */
+	struct shared_status shared_status = { .stop_signal = 0 }; /* a plan is never stopped */
 	/* In the last pipeline, whose ranks do not print warnings. */
-	const struct rank_context seat = { .world = cfg->world, .rank = cfg->world - (int)config_stages(cfg) + stage,
-				   .local_world = 1, .nodes = cfg->world, .shm_fd = -1, .signal_fd = -1,
-				   .board = &board };
+	const struct rank_context context = { .world = cfg->world,
+					      .rank = cfg->world - (int)config_stages(cfg) + stage,
+					      .local_world = 1,
+					      .nodes = cfg->world,
+					      .shm_fd = -1,
+					      .signal_fd = -1,
+					      .shared_status = &shared_status };
 	struct engine *e;
-	int rc = engine_open_plan(&e, job, &seat, err);
+	int rc = engine_open_plan(&e, job, &context, err);
 
 	if (rc)
 		return rc;

@@ -163,7 +163,7 @@ static int measure_collectives(struct comm *c, struct bandwidth_row *rows, size_
 
 static void print_bandwidth_rows(const struct rank *r, const struct bandwidth_row *rows, size_t n)
 {
-	printf("%d ranks on %d machine%s, %s\n", r->seat->world, r->seat->nodes, r->seat->nodes > 1 ? "s" : "",
+	printf("%d ranks on %d machine%s, %s\n", r->context->world, r->context->nodes, r->context->nodes > 1 ? "s" : "",
 	       rank_transport(r));
 	printf("  %-16s %12s %12s %10s\n", "", "bytes", "us", "GB/s sent");
 	for (size_t i = 0; i < n; i++) {
@@ -187,22 +187,22 @@ static void print_bandwidth_json(const struct rank *r, const struct bandwidth_ro
 		json_object_set_new(j, "sent_gbs", rows[i].rate > 0 ? json_real(1e-9 * rows[i].rate) : json_null());
 		json_array_append_new(list, j);
 	}
-	json_object_set_new(o, "ranks", json_integer(r->seat->world));
-	json_object_set_new(o, "nodes", json_integer(r->seat->nodes));
+	json_object_set_new(o, "ranks", json_integer(r->context->world));
+	json_object_set_new(o, "nodes", json_integer(r->context->nodes));
 	json_object_set_new(o, "transport", json_string(rank_transport(r)));
 	json_object_set_new(o, "collectives", list);
 	json_print(o, JSON_PRINT_PAGE);
 }
 
-int bandwidth_main(const struct job *job, struct rank_context *seat)
+int bandwidth_main(const struct job *job, struct rank_context *context)
 {
-	struct rank r = rank_of(job->cfg, seat);
+	struct rank r = rank_of(job->cfg, context);
 	struct bandwidth_row rows[COLLECTIVES * SIZES];
 	struct err err = ERR_INIT;
 	size_t n = 0;
 	int rc, code = 0;
 
-	if (seat->world == 1)
+	if (context->world == 1)
 		rc = err_set(&err, ERR_USAGE, "--bandwidth: needs two ranks: add --nproc-per-node 2");
 	else
 		rc = rank_meet(&r, &err);
@@ -215,7 +215,7 @@ int bandwidth_main(const struct job *job, struct rank_context *seat)
 			print_bandwidth_rows(&r, rows, n);
 	}
 	if (rc)
-		code = rank_context_fail(seat, &err);
+		code = rank_context_fail(context, &err);
 	rank_close(&r);
 	return code;
 }

@@ -296,7 +296,7 @@ static void print_bench_json(const struct step_bench *b)
 	}
 	json_object_set_new(o, "model", json_string(cfg->model));
 	json_object_set_new(o, "backend", json_string(b->e->rank.backend->name));
-	json_object_set_new(o, "ranks", json_integer(b->e->rank.seat->world));
+	json_object_set_new(o, "ranks", json_integer(b->e->rank.context->world));
 	json_object_set_new(o, "threads", json_integer(rank_threads(&b->e->rank)));
 	json_object_set_new(o, "global_batch_size", json_integer(cfg->global_batch_size));
 	json_object_set_new(o, "samples_per_s", real_or_null(median_sample_rate(b)));
@@ -371,9 +371,9 @@ static void print_bench_table(const struct step_bench *b)
 
 	printf("%s, global batch %lld, %s, backend %s, %d rank(s) x %d thread(s): %lld steps\n", cfg->model,
 	       (long long)cfg->global_batch_size, dtype_name(b->e->prepared.opts.precision.low),
-	       b->e->rank.backend->name, b->e->rank.seat->world, rank_threads(&b->e->rank), (long long)b->n);
+	       b->e->rank.backend->name, b->e->rank.context->world, rank_threads(&b->e->rank), (long long)b->n);
 	printf("%12.1f %s/s (median step %.4f s, first %.4f s)\n", median_sample_rate(b),
-	       sample_kind_name(b->e->subject.data->kind), step, b->n ? b->steps[0].seconds[TIME_STEP] : NAN);
+	       sample_kind_name(b->e->workload.data->kind), step, b->n ? b->steps[0].seconds[TIME_STEP] : NAN);
 	printf("%12.1f GFLOP/s in matrix products and convolutions; a product alone %.1f (%.1f %%)\n",
 	       1e-9 * b->flops / step, 1e-9 * b->peak_flops, 100 * b->flops / step / b->peak_flops);
 	printf("%12.1f %% of the step is neither\n", 100 * other_share(b));
@@ -392,12 +392,12 @@ static void print_bench_table(const struct step_bench *b)
 	       b->n ? b->steps[b->n - 1].loss : NAN);
 }
 
-int bench_main(const struct job *job, struct rank_context *seat)
+int bench_main(const struct job *job, struct rank_context *context)
 {
 	struct err err = ERR_INIT;
 	struct step_bench b = { .n = 0 };
 	const double begin = clock_mono_s();
-	int rc = engine_open(&b.e, job, seat, &err);
+	int rc = engine_open(&b.e, job, context, &err);
 	int code = 0;
 
 	b.ready_s = clock_mono_s() - begin;
@@ -416,7 +416,7 @@ int bench_main(const struct job *job, struct rank_context *seat)
 			print_bench_table(&b);
 	}
 	if (rc)
-		code = rank_context_fail(seat, &err);
+		code = rank_context_fail(context, &err);
 	else if (b.n < job->cfg->steps)
 		code = 130;
 	profile_done(&b.profile);

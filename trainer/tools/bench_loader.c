@@ -22,8 +22,8 @@ struct loader_pass { /* over the set, or --steps of it; of one rank, then of all
 struct loader_bench {
 	struct rank rank;
 	struct shared_cache *shared_cache; /* NULL: none */
-	struct workload subject;
-	struct train_schedule course;
+	struct workload workload;
+	struct train_schedule train_schedule;
 	struct loader *loader;
 	struct workers workers;		/* result of --workers auto */
 	_Atomic uint64_t raw_bytes;	/* read with --no-decode */
@@ -46,14 +46,14 @@ static int open_loader(struct loader_bench *b, struct err *err)
 {
 	const struct run_config *cfg = b->rank.cfg;
 	struct loading_opts o = { .rank = &b->rank,
-				  .subject = &b->subject,
-				  .course = &b->course,
+				  .workload = &b->workload,
+				  .train_schedule = &b->train_schedule,
 				  .split = SPLIT_TRAIN,
 				  .raw_bytes = cfg->no_decode ? &b->raw_bytes : NULL };
 
-	if (cfg->no_decode && !b->subject.data->ops->file)
-		return err_set(err, ERR_USAGE, "--no-decode: %.200s holds no files of samples", b->subject.data->path);
-	b->course.steps_end = b->passes * (b->steps ? b->steps : b->course.steps_per_epoch);
+	if (cfg->no_decode && !b->workload.data->ops->file)
+		return err_set(err, ERR_USAGE, "--no-decode: %.200s holds no files of samples", b->workload.data->path);
+	b->train_schedule.steps_end = b->passes * (b->steps ? b->steps : b->train_schedule.steps_per_epoch);
 	workers_init(&b->workers, cfg->workers < 0 ? loading_workers(cfg) : 1);
 	return loading_open(&b->loader, &o, err);
 }
@@ -63,7 +63,7 @@ static void print_set_notices(const struct loader_bench *b, bool quiet)
 {
 	char text[512];
 
-	while (b->subject.data && dataset_notice(b->subject.data, text, sizeof(text)))
+	while (b->workload.data && dataset_notice(b->workload.data, text, sizeof(text)))
 		if (!quiet)
 			log_warn("%s", text);
 }
@@ -78,11 +78,11 @@ static int open_bench(struct loader_bench *b, const struct job *job, struct err 
 	if (!rc)
 		rc = shared_cache_open(&b->shared_cache, &b->rank, err);
 	if (!rc)
-		rc = workload_open(&b->subject, job->cfg, job->batch, shared_cache_peers(b->shared_cache), err);
+		rc = workload_open(&b->workload, job->cfg, job->batch, shared_cache_peers(b->shared_cache), err);
 	if (!rc)
-		rc = train_schedule_make(&b->course, job->cfg, b->subject.data, err);
-	if (b->subject.data && rank_is_root(&b->rank)) /* the first one speaks for all */
-		workload_warn(b->subject.data);
+		rc = train_schedule_make(&b->train_schedule, job->cfg, b->workload.data, err);
+	if (b->workload.data && rank_is_root(&b->rank)) /* the first one speaks for all */
+		workload_warn(b->workload.data);
 	print_set_notices(b, true);
 	return rc;
 }
@@ -124,7 +124,7 @@ static void add_dataset_traffic(struct dataset_traffic *to, const struct dataset
  * for another. */
 static void count_pass_traffic(struct loader_bench *b, struct loader_pass *p)
 {
-	struct dataset_traffic now = dataset_traffic(b->subject.data);
+	struct dataset_traffic now = dataset_traffic(b->workload.data);
 
 	p->traffic = now;
 	add_dataset_traffic(&p->traffic, &b->counted, -1);
@@ -134,7 +134,7 @@ static void count_pass_traffic(struct loader_bench *b, struct loader_pass *p)
 /* Returns the stored bytes of a pass's samples. With --no-decode those read since the pass before. */
 static double count_stored_bytes(struct loader_bench *b, const struct loader_pass *p)
 {
-	const struct dataset *d = b->subject.data;
+	const struct dataset *d = b->workload.data;
 	struct dataset_facts f = dataset_facts(d, SPLIT_TRAIN);
 
 	if (b->rank.cfg->no_decode)
@@ -152,7 +152,7 @@ static int run_pass(struct loader_bench *b, int64_t steps, struct loader_pass *p
 	*p = (struct loader_pass){ .cpu_s = -process_cpu_seconds() };
 	if (!b->loader && open_loader(b, err)) /* starts reading immediately */
 		return err->code;
-	for (int64_t i = 0; rc == 1 && (!steps || i < steps) && !rank_context_stop(b->rank.seat); i++) {
+	for (int64_t i = 0; rc == 1 && (!steps || i < steps) && !rank_context_stop(b->rank.context); i++) {
 		struct loader_batch batch;
 		double now;
 		bool ends;
@@ -162,7 +162,7 @@ static int run_pass(struct loader_bench *b, int64_t steps, struct loader_pass *p
 			break;
 		p->samples += batch.blank ? 0 : (double)batch.count;
 		p->wait_s += batch.wait_s;
-		ends = batch.step + 1 == b->course.steps_per_epoch && batch.micro + 1 == batch.n_micro;
+		ends = batch.step + 1 == b->train_schedule.steps_per_epoch && batch.micro + 1 == batch.n_micro;
 		loader_release(b->loader, &batch);
 		pace_consumer(cfg, begin, p->samples);
 		now = clock_mono_s();
@@ -215,9 +215,9 @@ static int run_loader_passes(struct loader_bench *b, struct err *err)
 
 	b->passes = n;
 	b->steps = steps;
-	b->counted = dataset_traffic(b->subject.data);
+	b->counted = dataset_traffic(b->workload.data);
 	b->pass = mem_array((size_t)n, sizeof(*b->pass));
-	for (; !rc && b->n < n && !rank_context_stop(b->rank.seat); b->n++) {
+	for (; !rc && b->n < n && !rank_context_stop(b->rank.context); b->n++) {
 		rc = c->ops->barrier(c, err);
 		if (!rc)
 			rc = run_pass(b, steps, &b->pass[b->n], err);
@@ -262,18 +262,19 @@ static void print_loader_json(const struct loader_bench *b)
 		json_object_set_new(j, "workers", real_or_null(p->workers));
 		json_array_append_new(list, j);
 	}
-	json_object_set_new(o, "ranks", json_integer(b->rank.seat->world));
+	json_object_set_new(o, "ranks", json_integer(b->rank.context->world));
 	json_object_set_new(o, "passes", list);
 	json_print(o, JSON_PRINT_PAGE);
 }
 
 static void print_loader_table(const struct loader_bench *b)
 {
-	const struct dataset *d = b->subject.data;
+	const struct dataset *d = b->workload.data;
 	const struct dataset_facts f = dataset_facts(d, SPLIT_TRAIN);
 
 	printf("%s: %lld samples (%s), format %s, %d rank(s)%s\n", d->path, (long long)d->n_samples[SPLIT_TRAIN],
-	       sample_kind_name(d->kind), f.format, b->rank.seat->world, b->rank.cfg->no_decode ? ", not decoded" : "");
+	       sample_kind_name(d->kind), f.format, b->rank.context->world,
+	       b->rank.cfg->no_decode ? ", not decoded" : "");
 	printf("  %4s %12s %10s %10s %8s %12s %12s %12s %12s %9s %8s\n", "pass", "samples/s", "MB/s", "CPU us",
 	       "waiting", "remote bytes", "refetched", "from cache", "from peers", "requests", "workers");
 	for (int i = 0; i < b->n; i++) {
@@ -287,9 +288,9 @@ static void print_loader_table(const struct loader_bench *b)
 	}
 }
 
-int bench_loader_main(const struct job *job, struct rank_context *seat)
+int bench_loader_main(const struct job *job, struct rank_context *context)
 {
-	struct loader_bench b = { .rank = rank_of(job->cfg, seat) };
+	struct loader_bench b = { .rank = rank_of(job->cfg, context) };
 	struct err err = ERR_INIT;
 	int rc = open_bench(&b, job, &err), code = 0;
 
@@ -303,11 +304,11 @@ int bench_loader_main(const struct job *job, struct rank_context *seat)
 			print_loader_table(&b);
 	}
 	if (rc)
-		code = rank_context_fail(seat, &err);
-	else if (rank_context_stop(seat))
+		code = rank_context_fail(context, &err);
+	else if (rank_context_stop(context))
 		code = 130;
 	loader_close(b.loader);
-	workload_close(&b.subject);
+	workload_close(&b.workload);
 	shared_cache_close(b.shared_cache);
 	rank_close(&b.rank);
 	free(b.pass);

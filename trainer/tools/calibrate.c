@@ -20,7 +20,7 @@
 #define REPEATS 3 /* repeats of each measurement */
 
 /* The measured models: shapes that cover small and large runs. */
-static const char *const subjects[] = {
+static const char *const workloads[] = {
 	"--model gpt2-124m --n-layer 2 --n-embd 256 --n-head 4 --vocab-size 4096 --seq-len 128 -b 4",
 	"--model gpt2-124m --n-layer 2 --n-embd 768 --n-head 12 --vocab-size 8192 --seq-len 128 -b 1",
 	"--model gpt2-124m --n-layer 2 --n-embd 512 --n-head 8 --vocab-size 4096 --seq-len 256 -b 4",
@@ -42,7 +42,7 @@ struct calibration {
 };
 
 struct measurement {
-	const char *subject, *precision;
+	const char *workload, *precision;
 	int64_t ranks;
 	bool linked; /* with --link, if given */
 };
@@ -60,7 +60,7 @@ static void build_bench_words(const struct calibration *c, const struct measurem
 	if (config_given(cfg, FLAG_link) && m->linked)
 		snprintf(link, sizeof(link), "--link %s", cfg->link);
 	snprintf(text, n, "%s bench %s --precision %s --nproc-per-node %lld %s %s --steps 5 --profile node --json",
-		 c->job->argv[0], m->subject, m->precision, (long long)m->ranks, threads, link);
+		 c->job->argv[0], m->workload, m->precision, (long long)m->ranks, threads, link);
 	for (char *w = strtok_r(text, " ", &save); w && argc < WORDS_MAX - 1; w = strtok_r(NULL, " ", &save))
 		argv[argc++] = w;
 	argv[argc] = NULL;
@@ -201,7 +201,7 @@ static int run_measurement(struct calibration *c, const struct measurement *m, d
 	rc = child_run(argv, &out, &code, err);
 	if (!rc && code)
 		rc = err_set(err, ERR_USAGE, "a measurement failed (exit code %d): dptrain bench %s --precision %s",
-			     code, m->subject, m->precision);
+			     code, m->workload, m->precision);
 	if (!rc)
 		root = json_loadb(out.data ? out.data : "", out.len, 0, NULL);
 	if (!rc && !root)
@@ -226,22 +226,22 @@ static bool cpu_takes_bf16(void)
 	       b.backend->takes && b.backend->takes(&bf16);
 }
 
-/* Measures each subject once without --link; the first one also on a single rank (if there are several) and with
+/* Measures each workload once without --link; the first one also on a single rank (if there are several) and with
  * --link. */
 static int run_calibration_round(struct calibration *c, int round, bool bf16, struct err *err)
 {
-	const size_t n = sizeof(subjects) / sizeof(subjects[0]);
+	const size_t n = sizeof(workloads) / sizeof(workloads[0]);
 	const int64_t ranks = c->job->cfg->nproc_per_node;
-	const struct measurement lone = { subjects[0], "fp32", 1, false };
-	const struct measurement linked = { subjects[0], "fp32", ranks, true };
+	const struct measurement lone = { workloads[0], "fp32", 1, false };
+	const struct measurement linked = { workloads[0], "fp32", ranks, true };
 	double ignored;
 	int rc = ranks > 1 ? run_measurement(c, &lone, &ignored, err) : 0;
 
 	for (int p = 0; !rc && p <= bf16; p++)
 		for (size_t i = 0; !rc && i < n; i++) {
-			const struct measurement m = { subjects[i], p ? "bf16" : "fp32", ranks, false };
+			const struct measurement m = { workloads[i], p ? "bf16" : "fp32", ranks, false };
 
-			log_info("calibrating, %d of %d: %s in %s", round + 1, REPEATS, m.subject, m.precision);
+			log_info("calibrating, %d of %d: %s in %s", round + 1, REPEATS, m.workload, m.precision);
 			rc = run_measurement(c, &m, &ignored, err);
 		}
 	return rc ? rc : run_measurement(c, &linked, &c->steps_s[round], err);

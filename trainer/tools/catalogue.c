@@ -116,7 +116,7 @@ struct catalogue_row {
 
 struct catalogue {
 	const struct run_config *cfg;
-	struct workload subject;
+	struct workload workload;
 	struct costing *costing;
 	struct prices *prices;
 	double samples; /* samples of the whole training */
@@ -130,18 +130,18 @@ struct catalogue {
 static int count_samples(struct catalogue *c, struct err *err)
 {
 	const struct run_config *cfg = c->cfg;
-	const bool words = workload_reads_words(&c->subject);
+	const bool words = workload_reads_words(&c->workload);
 
 	if (config_given(cfg, FLAG_tokens) && !words)
 		return err_set(err, ERR_USAGE, "--tokens: %s reads images: use --epochs N with --data-path",
 			       cfg->model);
 	if (config_given(cfg, FLAG_tokens))
-		c->samples = ceil((double)cfg->tokens / (double)c->subject.config.seq_len);
-	else if (c->subject.data->endless)
+		c->samples = ceil((double)cfg->tokens / (double)c->workload.config.seq_len);
+	else if (c->workload.data->endless)
 		return err_set(err, ERR_USAGE, "--catalogue: random inputs have no epochs: use %s",
 			       words ? "--tokens N, or --data-path" : "--data-path");
 	else
-		c->samples = (double)cfg->epochs * (double)c->subject.data->n_samples[SPLIT_TRAIN];
+		c->samples = (double)cfg->epochs * (double)c->workload.data->n_samples[SPLIT_TRAIN];
 	return 0;
 }
 
@@ -194,13 +194,19 @@ static int search_machine(struct catalogue *c, const struct hardware *h, struct 
 {
 	const struct run_config *cfg = c->cfg;
 	const int precision = machine_precision(cfg, h);
-	const struct search_opts o = { .hardware = h, .nodes = 1, .ranks_per_node = h->ranks_per_node,
-				       .global_batch = c->global_batch, .precisions = &precision, .n_precisions = 1,
-				       .data_bytes = (double)c->subject.data->buffer_bytes,
+	const struct search_opts o = { .hardware = h,
+				       .nodes = 1,
+				       .ranks_per_node = h->ranks_per_node,
+				       .global_batch = c->global_batch,
+				       .precisions = &precision,
+				       .n_precisions = 1,
+				       .data_bytes = (double)c->workload.data->buffer_bytes,
 				       .bucket_bytes = cfg->bucket_cap_mb * 1048576,
 				       .threads = h->threads_per_rank,
-				       .wanted = ~(1u << ADVISE_dp), .built = ~0u,
-				       .model = costing_model, .user = c->costing };
+				       .wanted = ~(1u << ADVISE_dp),
+				       .built = ~0u,
+				       .model = costing_model,
+				       .user = c->costing };
 	struct plan_search s;
 	int rc;
 
@@ -224,7 +230,7 @@ static int search_machines(struct catalogue *c, struct err *err)
 		if (rc)
 			break;
 		if (!c->costing)
-			c->costing = costing_new(c->cfg, &c->subject, &h);
+			c->costing = costing_new(c->cfg, &c->workload, &h);
 		rc = search_machine(c, &h, err);
 		hardware_done(&h);
 	}
@@ -349,12 +355,12 @@ static void add_unverified(const struct catalogue *c, struct buf *out)
 static int fill_catalogue(struct catalogue *c, const struct job *job, struct err *err)
 {
 	struct run_config *cfg = job->cfg;
-	int rc = workload_open(&c->subject, cfg, job->batch, NULL, err);
+	int rc = workload_open(&c->workload, cfg, job->batch, NULL, err);
 
 	if (!rc)
-		workload_warn(c->subject.data);
+		workload_warn(c->workload.data);
 	if (!rc)
-		rc = initial_given(&c->subject, cfg, err);
+		rc = initial_given(&c->workload, cfg, err);
 	if (!rc)
 		rc = count_samples(c, err);
 	if (!rc)
@@ -380,7 +386,7 @@ int catalogue_plan(const struct job *job, struct buf *out, struct err *err)
 	}
 	costing_free(c.costing);
 	prices_free(c.prices);
-	workload_close(&c.subject);
+	workload_close(&c.workload);
 	free(c.rows);
 	return rc || c.n ? rc : NO_PLAN_FITS;
 }

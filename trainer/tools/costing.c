@@ -32,7 +32,7 @@ struct work_list {
 
 struct costing {
 	const struct run_config *cfg;
-	const struct workload *subject;
+	const struct workload *workload;
 	const struct hardware *h;
 	struct rank rank[PRECISIONS]; /* opened when first needed */
 	bool open[PRECISIONS];
@@ -257,9 +257,10 @@ static void sum_program(struct program_sums *ret, struct work_list *list, const 
 
 static int open_costing_rank(struct costing *w, int precision, struct err *err)
 {
-	static struct board board; /* a plan is never stopped */
-	static const struct rank_context seat = { .world = 1, .local_world = 1, .nodes = 1, .shm_fd = -1,
-					  .signal_fd = -1, .board = &board };
+	static struct shared_status shared_status; /* a plan is never stopped */
+	static const struct rank_context context = {
+		.world = 1, .local_world = 1, .nodes = 1, .shm_fd = -1, .signal_fd = -1, .shared_status = &shared_status
+	};
 	struct run_config cfg = *w->cfg;
 	int rc;
 
@@ -267,7 +268,7 @@ static int open_costing_rank(struct costing *w, int precision, struct err *err)
 		return 0;
 	cfg.precision = precision;
 	cfg.world = cfg.local_world = 1;
-	w->rank[precision] = rank_of(&cfg, &seat);
+	w->rank[precision] = rank_of(&cfg, &context);
 	w->rank[precision].by_rule = w->rank[precision].sizes_only = true;
 	rc = rank_open_backend(&w->rank[precision], err);
 	w->open[precision] = !rc;
@@ -298,8 +299,8 @@ static int plan_program(struct costing *w, struct planned_program *ret, struct e
 	const struct program_shape *o = &ret->shape;
 	struct run_config cfg = *w->cfg;
 	/* On separate machines, so that shared memory is not counted. */
-	struct rank_context seat = { .world = 2, .local_world = 1, .nodes = 2, .shm_fd = -1, .signal_fd = -1 };
-	struct workload s = *w->subject;
+	struct rank_context context = { .world = 2, .local_world = 1, .nodes = 2, .shm_fd = -1, .signal_fd = -1 };
+	struct workload s = *w->workload;
 	struct rank r = w->rank[o->precision];
 	struct prepared p;
 	struct train_schedule c;
@@ -321,7 +322,7 @@ static int plan_program(struct costing *w, struct planned_program *ret, struct e
 	cfg.activation_offload = cfg.param_offload = cfg.optim_offload = false;
 	s.config.layers = o->layers ? o->layers : s.config.layers;
 	r.cfg = &cfg;
-	r.seat = &seat;
+	r.context = &context;
 	r.known_model = find_known_model(w, o);
 	rc = planning_make(&c, &p, &r, &s, err);
 	if (rc)
@@ -452,7 +453,7 @@ static void add_stage_bytes(struct advise_model *m, const struct program_sums *s
 /* Plans two or three small programs and makes the model. */
 static int build_cost_model(struct costing *w, const struct program_shape *o, struct advise_model *ret, struct err *err)
 {
-	const bool grows = workload_reads_words(w->subject);
+	const bool grows = workload_reads_words(w->workload);
 	struct program_shape few = *o, more = *o, pipe = *o;
 	struct program_sums a, b, stage;
 	struct err ignored = ERR_INIT;
@@ -474,7 +475,7 @@ static int build_cost_model(struct costing *w, const struct program_shape *o, st
 	if (grows && !plan_sums(w, &pipe, &stage, &ignored))
 		add_stage_bytes(ret, &stage);
 	if (grows)
-		set_block_count(ret, (int)w->subject->config.layers);
+		set_block_count(ret, (int)w->workload->config.layers);
 	return 0;
 }
 
@@ -509,7 +510,7 @@ struct costing *costing_new(const struct run_config *cfg, const struct workload 
 {
 	struct costing *w = mem_zalloc(sizeof(*w));
 
-	*w = (struct costing){ .cfg = cfg, .subject = s, .h = h };
+	*w = (struct costing){ .cfg = cfg, .workload = s, .h = h };
 	return w;
 }
 

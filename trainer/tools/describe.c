@@ -29,7 +29,7 @@ static void summarize_plan(const struct engine *e, struct buf *out)
 
 	buf_addf(out, "model %s: %lld parameters\n", e->rank.cfg->model, (long long)parameters);
 	buf_addf(out, "global batch %lld, %d rank%s, %lld on the largest\n", (long long)e->rank.cfg->global_batch_size,
-		 e->rank.seat->world, e->rank.seat->world > 1 ? "s" : "", (long long)e->rank.cfg->batch_size);
+		 e->rank.context->world, e->rank.context->world > 1 ? "s" : "", (long long)e->rank.cfg->batch_size);
 	for (int i = 0; i < e->prepared.n_programs; i++)
 		buf_addf(out, "program %s: %d nodes, %d tensors\n", e->prepared.program[i]->name,
 			 e->prepared.program[i]->graph->n_nodes, e->prepared.program[i]->graph->n_tensors);
@@ -56,7 +56,7 @@ static int summarize_plan_json(const struct engine *e, struct buf *out, struct e
 	json_object_set_new(root, "model", json_string(e->rank.cfg->model));
 	json_object_set_new(root, "parameters", json_integer(model_parameter_count(e->prepared.model)));
 	json_object_set_new(root, "global_batch_size", json_integer(e->rank.cfg->global_batch_size));
-	json_object_set_new(root, "ranks", json_integer(e->rank.seat->world));
+	json_object_set_new(root, "ranks", json_integer(e->rank.context->world));
 	json_object_set_new(root, "planned_bytes", json_integer((json_int_t)(planned_mib(p) * 1048576)));
 	json_object_set_new(root, "lower_bound_bytes", json_integer((json_int_t)p->lower_bound_bytes));
 	json_object_set_new(root, "memory", memory);
@@ -68,8 +68,8 @@ static int summarize_plan_json(const struct engine *e, struct buf *out, struct e
 	return text ? 0 : err_nomem(err, "the plan");
 }
 
-/* Adds a line for every stage of a pipeline; sets seat->rank to the stage that needs most, whose plan is *ret. */
-static int describe_stages(struct engine **ret, const struct job *job, struct rank_context *seat, struct buf *out,
+/* Adds a line for every stage of a pipeline; sets context->rank to the stage that needs most, whose plan is *ret. */
+static int describe_stages(struct engine **ret, const struct job *job, struct rank_context *context, struct buf *out,
 			   struct err *err)
 {
 	const int stages = (int)config_stages(job->cfg);
@@ -82,8 +82,8 @@ static int describe_stages(struct engine **ret, const struct job *job, struct ra
 		double mib;
 		int rc;
 
-		seat->rank = s;
-		rc = engine_open_plan(&e, job, seat, err);
+		context->rank = s;
+		rc = engine_open_plan(&e, job, context, err);
 		if (rc)
 			return rc;
 		mib = planned_mib(&e->prepared.plan);
@@ -95,7 +95,7 @@ static int describe_stages(struct engine **ret, const struct job *job, struct ra
 		neediest = mib > most ? s : neediest;
 		most = mib > most ? mib : most;
 	}
-	seat->rank = neediest;
+	context->rank = neediest;
 	return 0;
 }
 
@@ -110,8 +110,8 @@ static void add_fit(const struct engine *e, const struct hardware *h, struct buf
 }
 
 /* Describes the plan of the rank that needs most. h: the GPU to plan for; NULL: this machine. */
-static int describe_whole(const struct job *job, struct rank_context *seat, const struct hardware *h, struct buf *out,
-			  struct err *err)
+static int describe_whole(const struct job *job, struct rank_context *context, const struct hardware *h,
+			  struct buf *out, struct err *err)
 {
 	struct buf stages;
 	struct engine *e = NULL;
@@ -119,11 +119,11 @@ static int describe_whole(const struct job *job, struct rank_context *seat, cons
 
 	buf_init(&stages, STAGES_BYTES_MAX);
 	if (config_stages(job->cfg) > 1)
-		rc = describe_stages(&e, job, seat, &stages, err);
+		rc = describe_stages(&e, job, context, &stages, err);
 	if (!rc && !e)
-		rc = engine_open_plan(&e, job, seat, err);
+		rc = engine_open_plan(&e, job, context, err);
 	if (!rc)
-		workload_warn(e->subject.data);
+		workload_warn(e->workload.data);
 	if (!rc && job->cfg->json)
 		rc = summarize_plan_json(e, out, err);
 	else if (!rc)
@@ -144,19 +144,20 @@ static int describe_whole(const struct job *job, struct rank_context *seat, cons
 /* Adds the graph, the plan or the summary that --dump selects. */
 static int describe_prepared(const struct job *job, const struct hardware *h, struct buf *out, struct err *err)
 {
-	struct board board = { .stop_signal = 0 };
-	struct rank_context seat = { .world = job->cfg->world,
-			     .local_world = job->cfg->world,
-			     .nodes = 1, .shm_fd = -1,
-			     .signal_fd = -1,
-			     .board = &board };
+	struct shared_status shared_status = { .stop_signal = 0 };
+	struct rank_context context = { .world = job->cfg->world,
+					.local_world = job->cfg->world,
+					.nodes = 1,
+					.shm_fd = -1,
+					.signal_fd = -1,
+					.shared_status = &shared_status };
 	struct plan_program list[PROGRAMS_MAX];
 	struct engine *e;
 	int rc;
 
 	if (job->cfg->dump != CONFIG_DUMP_GRAPH && job->cfg->dump != CONFIG_DUMP_PLAN)
-		return describe_whole(job, &seat, h, out, err);
-	rc = engine_open_plan(&e, job, &seat, err);
+		return describe_whole(job, &context, h, out, err);
+	rc = engine_open_plan(&e, job, &context, err);
 	if (rc)
 		return rc;
 	for (int i = 0; i < e->prepared.n_programs; i++)

@@ -34,11 +34,15 @@ struct batch_finding {
 /* Plans the largest micro-batch of at most `most` samples that fits, without gradient accumulation. */
 static int plan_largest_batch(struct batch_finding *f, int64_t most, struct err *err)
 {
-	struct board board = { .stop_signal = 0 };
+	struct shared_status shared_status = { .stop_signal = 0 };
 	struct run_config cfg = *f->job->cfg;
 	struct job job = *f->job;
-	struct rank_context seat = { .world = cfg.world, .local_world = cfg.world, .nodes = 1, .shm_fd = -1,
-			     .signal_fd = -1, .board = &board };
+	struct rank_context context = { .world = cfg.world,
+					.local_world = cfg.world,
+					.nodes = 1,
+					.shm_fd = -1,
+					.signal_fd = -1,
+					.shared_status = &shared_status };
 	struct engine *e;
 	int64_t samples;
 	int rc;
@@ -46,12 +50,12 @@ static int plan_largest_batch(struct batch_finding *f, int64_t most, struct err 
 	cfg.grad_accum_steps = 1;
 	cfg.global_batch_size = cfg.batch_size * cfg.world;
 	job.cfg = &cfg;
-	rc = engine_open_plan(&e, &job, &seat, err);
+	rc = engine_open_plan(&e, &job, &context, err);
 	if (rc)
 		return rc;
-	samples = e->subject.data->n_samples[SPLIT_TRAIN] / cfg.world;
-	f->search.largest = memory_largest_batch(&e->rank, &e->subject,
-						 samples > 0 && samples < most ? samples : most, &f->bytes);
+	samples = e->workload.data->n_samples[SPLIT_TRAIN] / cfg.world;
+	f->search.largest =
+		memory_largest_batch(&e->rank, &e->workload, samples > 0 && samples < most ? samples : most, &f->bytes);
 	engine_close(e);
 	return 0;
 }

@@ -281,9 +281,10 @@ int sample_main(const struct job *job, struct err *err)
 {
 	static const int64_t sizes[] = { 1, CHUNK };
 	struct sampling s = { .cfg = job->cfg };
-	struct board board = { .stop_signal = 0 };
-	struct rank_context seat = { .world = 1, .local_world = 1, .nodes = 1, .shm_fd = -1,
-			     .signal_fd = -1, .board = &board };
+	struct shared_status shared_status = { .stop_signal = 0 };
+	struct rank_context context = {
+		.world = 1, .local_world = 1, .nodes = 1, .shm_fd = -1, .signal_fd = -1, .shared_status = &shared_status
+	};
 	int rc = describe_gpt_model(&s, err);
 
 	if (!rc)
@@ -292,8 +293,8 @@ int sample_main(const struct job *job, struct err *err)
 		rc = engine_open_evaluation(
 			&s.e,
 			&(struct engine_evaluation){ .job = job,
-						     .seat = &seat,
-						     .subject = { .model = &model_gpt2_124m, .config = s.model },
+						     .context = &context,
+						     .workload = { .model = &model_gpt2_124m, .config = s.model },
 						     .sizes = { sizes, s.model.context < CHUNK ? 1 : 2 } },
 			err);
 	if (!rc)

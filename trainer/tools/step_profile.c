@@ -101,10 +101,10 @@ static int add_profiled_node(struct profile_builder *a, const struct program *p,
 /* Returns how often a step runs the program: once, or for each of its micro-batches of that size. */
 static int64_t program_runs_per_step(const struct engine *e, const struct program *p)
 {
-	int64_t micros = sampler_micros(&e->course.train, 0), n = 0;
+	int64_t micros = sampler_micros(&e->train_schedule.train, 0), n = 0;
 
 	for (int64_t m = 0; m < micros; m++) {
-		struct range r = sampler_micro(&e->course.train, 0, rank_share(&e->rank), m);
+		struct range r = sampler_micro(&e->train_schedule.train, 0, rank_share(&e->rank), m);
 
 		n += p ==
 		     prepared_program(&e->prepared, m + 1 < micros ? PROGRAM_MICRO : PROGRAM_STEP, r.end - r.begin);
@@ -194,11 +194,11 @@ static void add_op_seconds(struct bench_ops *ops, const struct graph *g, const d
 
 void bench_ops_collect(struct bench_ops *ret, const struct engine *e, int64_t steps)
 {
-	int64_t micros = sampler_micros(&e->course.train, 0);
+	int64_t micros = sampler_micros(&e->train_schedule.train, 0);
 
 	memset(ret, 0, sizeof(*ret));
 	for (int64_t m = 0; m < micros; m++) {
-		struct range r = sampler_micro(&e->course.train, 0, rank_share(&e->rank), m);
+		struct range r = sampler_micro(&e->train_schedule.train, 0, rank_share(&e->rank), m);
 		const struct program *p =
 			prepared_program(&e->prepared, m + 1 < micros ? PROGRAM_MICRO : PROGRAM_STEP, r.end - r.begin);
 

@@ -10,14 +10,14 @@
 
 /* ---- bench.c, bench_loader.c, bandwidth.c ---- */
 
-int bench_main(const struct job *job, struct rank_context *seat);
+int bench_main(const struct job *job, struct rank_context *context);
 
 /* `dptrain bench --loader`: throughput of the loader, without a model. Rank 0 prints a line for each pass over the set,
  * or with --json one object. */
-int bench_loader_main(const struct job *job, struct rank_context *seat);
+int bench_loader_main(const struct job *job, struct rank_context *context);
 
 /* `dptrain bench --bandwidth`: times each collective between the ranks of a job over sizes, without a model. */
-int bandwidth_main(const struct job *job, struct rank_context *seat);
+int bandwidth_main(const struct job *job, struct rank_context *context);
 
 /* ---- bench_compare.c: the same measurement with other flags, in turn ---- */
 

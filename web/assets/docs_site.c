@@ -113,13 +113,13 @@ static int compare_site_paths(const void *a, const void *b)
 
 int docs_site_load(struct docs_site **ret, const char *folder, struct err *err)
 {
-	struct docs_site *s = mem_zalloc(sizeof *s);
+	struct docs_site *s = mem_zalloc(sizeof(*s));
 	int rc;
 
 	s->arena = arena_new();
 	rc = add_site_folder(s, folder, "", 0, err);
 	if (!rc) {
-		qsort(s->files, s->count, sizeof *s->files, compare_site_paths);
+		qsort(s->files, s->count, sizeof(*s->files), compare_site_paths);
 		if (!docs_site_find(s, "index.html"))
 			rc = err_set(err, ERR_USAGE, "%s: has no index.html: expected the site that make docs builds",
 				     folder);
@@ -147,7 +147,7 @@ const struct docs_file *docs_site_find(const struct docs_site *s, const char *pa
 {
 	struct docs_file key = { .path = path };
 
-	return s->count ? bsearch(&key, s->files, s->count, sizeof *s->files, compare_site_paths) : NULL;
+	return s->count ? bsearch(&key, s->files, s->count, sizeof(*s->files), compare_site_paths) : NULL;
 }
 
 int docs_site_unpack(const struct docs_file *f, struct buf *to)

@@ -44,7 +44,7 @@ void framing_begin(int fd, bool tls)
 
 	if (fd < 0 || fd >= FRAMING_FDS)
 		return;
-	f = mem_zalloc(sizeof *f);
+	f = mem_zalloc(sizeof(*f));
 	f->tls = tls;
 	atomic_store(&framings[fd], f);
 }

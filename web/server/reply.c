@@ -148,7 +148,7 @@ static void free_file_part(void *cls)
  * sendfile short, which the library takes for a full socket, and the reply never continues. */
 static struct MHD_Response *make_file_response(const struct call_file *f)
 {
-	struct file_part *p = mem_alloc(sizeof *p);
+	struct file_part *p = mem_alloc(sizeof(*p));
 	struct MHD_Response *r;
 
 	*p = (struct file_part){ fcntl(f->fd, F_DUPFD_CLOEXEC, 0), f->from };

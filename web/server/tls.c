@@ -91,7 +91,7 @@ static int import_tls_pair(struct tls_pair *p, const char *cert, const char *key
 
 int tls_use(const char *cert, const char *key, struct err *err)
 {
-	struct tls_pair *p = mem_zalloc(sizeof *p);
+	struct tls_pair *p = mem_zalloc(sizeof(*p));
 	int rc;
 
 	rc = import_tls_pair(p, cert, key, err);

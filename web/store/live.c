@@ -109,7 +109,7 @@ static void *run_live(void *arg)
 /* Returns after the first look, which reports changed tokens and so ends streams that are open by then. */
 int live_start(struct store_live **ret, struct store *s, const char *address, struct err *err)
 {
-	struct store_live *l = mem_zalloc(sizeof *l);
+	struct store_live *l = mem_zalloc(sizeof(*l));
 
 	l->s = s;
 	l->tokens = -1;

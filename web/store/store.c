@@ -32,7 +32,7 @@ static void parse_holder(char *text, struct store_holder *ret)
 {
 	char *line, *rest = text;
 
-	memset(ret, 0, sizeof *ret);
+	memset(ret, 0, sizeof(*ret));
 	while ((line = strsep(&rest, "\n"))) {
 		if (!strncmp(line, "pid ", 4))
 			ret->pid = (int)strtol(line + 4, NULL, 10);
@@ -122,7 +122,7 @@ static int init_store_parts(struct store *s, const struct store_opts *o, struct 
 
 int store_lock(struct store **ret, const char *db_path, struct err *err)
 {
-	struct store *s = mem_zalloc(sizeof *s);
+	struct store *s = mem_zalloc(sizeof(*s));
 	int rc;
 
 	s->lock_fd = -1;
@@ -194,7 +194,7 @@ static int open_store_dbs(struct store *s, const struct store_opts *opts, struct
 
 int store_open(struct store **ret, const struct store_opts *opts, struct err *err)
 {
-	struct store *s = mem_zalloc(sizeof *s);
+	struct store *s = mem_zalloc(sizeof(*s));
 	int rc;
 
 	s->lock_fd = -1;

@@ -142,7 +142,7 @@ static void webhook_format_write(const struct webhook_format *w, struct buf *out
 	buf_done(&escaped);
 }
 
-#define FORMATS (sizeof formats / sizeof *formats)
+#define FORMATS (sizeof formats / sizeof(*formats))
 
 /* Returns true if the URL's host is `domain` or below it. */
 static bool is_below_domain(const char *url, const char *domain)
@@ -204,7 +204,7 @@ struct webhook {
 
 int webhook_new(struct webhook **ret, struct store *s, const struct webhook_opts *opts, struct err *err)
 {
-	struct webhook *w = mem_zalloc(sizeof *w);
+	struct webhook *w = mem_zalloc(sizeof(*w));
 	int rc;
 
 	w->s = s;

@@ -111,7 +111,7 @@ bool request_run_ids(struct call *c, const char *field, const char *const **io_i
 	if (n > PREFIXES_MAX)
 		return call_fail(c, CALL_bad_value, field, "%s: more than %d runs need whole ids of 32 hex digits",
 				 field, PREFIXES_MAX), false;
-	ids = arena_array(c->arena, n, sizeof *ids);
+	ids = arena_array(c->arena, n, sizeof(*ids));
 	for (i = 0; i < n; i++)
 		if (!text_is_hex(given[i], RUN_PREFIX_MIN, 32))
 			return call_fail(c, CALL_bad_value, field,
@@ -133,7 +133,7 @@ bool request_name(struct call *c, const char *field, const char *name)
 
 void request_distinct(struct call *c, const char *const **io_texts, size_t *io_count)
 {
-	const char **kept = arena_array(c->arena, *io_count + 1, sizeof *kept);
+	const char **kept = arena_array(c->arena, *io_count + 1, sizeof(*kept));
 	struct map *seen = map_new(1);
 	size_t n = 0, i;
 

@@ -138,7 +138,7 @@ static void copy_alert(struct change *c, const struct ingest_op *op)
 {
 	const struct alert_op *from = op->more;
 	struct arena *a = c->in.arena;
-	struct alert_op *to = arena_alloc(a, sizeof *to);
+	struct alert_op *to = arena_alloc(a, sizeof(*to));
 
 	*to = *from;
 	to->experiment = change_dup(a, from->experiment);

@@ -33,7 +33,7 @@ struct rule_match {
 
 struct alert_eval *alert_eval_new(struct store *s, bool post)
 {
-	struct alert_eval *j = mem_zalloc(sizeof *j);
+	struct alert_eval *j = mem_zalloc(sizeof(*j));
 
 	*j = (struct alert_eval){ .s = s, .post = post, .seen = map_new(sizeof(int64_t)) };
 	return j;
@@ -219,7 +219,7 @@ static void *run_alert_watch(void *arg)
 
 int alert_watch_start(struct alert_watch **ret, struct store *s, bool post, struct err *err)
 {
-	struct alert_watch *w = mem_zalloc(sizeof *w);
+	struct alert_watch *w = mem_zalloc(sizeof(*w));
 
 	w->s = s;
 	w->post = post;

@@ -400,7 +400,7 @@ int archiver_start(struct archiver **ret, struct store *s, int64_t after_ms, str
 
 	if (!artifacts_objects(s->files) || !s->writer)
 		return 0;
-	a = mem_zalloc(sizeof *a);
+	a = mem_zalloc(sizeof(*a));
 	a->s = s;
 	a->after_ms = after_ms;
 	lease_init(&a->lease, s, "archive");

@@ -56,7 +56,7 @@ static int read_totals(struct archive_packing *p, struct err *err)
 	if (t->points > POINTS_MAX || t->chunks > (int64_t)ARCHIVE_CHUNKS_MAX)
 		return err_set(err, ERR_LIMIT, "run %s has too many points for an archive", p->a->run);
 	p->cap = (size_t)t->chunks;
-	p->entries = mem_array(p->cap + 1, sizeof *p->entries);
+	p->entries = mem_array(p->cap + 1, sizeof(*p->entries));
 	return 0;
 }
 
@@ -167,7 +167,7 @@ static int pack_index(struct archive_packing *p, struct err *err)
 int archive_pack(struct archive *a, struct store *s, bool (*goes_on)(void *arg), void *arg, struct err *err)
 {
 	struct archive_packing p = {
-		.s = s, .a = a, .goes_on = goes_on, .arg = arg, .series = mem_array(SERIES_AHEAD, sizeof *p.series)
+		.s = s, .a = a, .goes_on = goes_on, .arg = arg, .series = mem_array(SERIES_AHEAD, sizeof(*p.series))
 	};
 	int rc = read_totals(&p, err);
 

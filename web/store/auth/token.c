@@ -90,7 +90,7 @@ struct token_cache {
 
 struct token_cache *tokens_new(void)
 {
-	struct token_cache *t = mem_zalloc(sizeof *t);
+	struct token_cache *t = mem_zalloc(sizeof(*t));
 
 	if (getrandom(&t->throttle.seed, sizeof t->throttle.seed, 0) < 0)
 		/* predictable, which only lets one client slow another's wrong guesses */

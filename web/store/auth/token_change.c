@@ -15,7 +15,7 @@ static int check_token(const struct ingest_op *op, struct err *err)
 static void copy_token(struct change *c, const struct ingest_op *op)
 {
 	const struct token_new *from = op->more;
-	struct token_new *t = arena_alloc(c->in.arena, sizeof *t);
+	struct token_new *t = arena_alloc(c->in.arena, sizeof(*t));
 
 	*t = *from;
 	t->name = change_dup(c->in.arena, from->name);
@@ -80,7 +80,7 @@ const struct change_ops token_change_revoke = { .name = "token_revoke",
 
 static void copy_session(struct change *c, const struct ingest_op *op)
 {
-	struct session_new *row = arena_alloc(c->in.arena, sizeof *row);
+	struct session_new *row = arena_alloc(c->in.arena, sizeof(*row));
 
 	*row = *(const struct session_new *)op->more;
 	c->op = (struct ingest_op){ .kind = op->kind, .more = row };

@@ -52,7 +52,7 @@ static void *work_thread(void *arg)
 
 struct background_job *background_job_new(void)
 {
-	struct background_job *w = mem_zalloc(sizeof *w);
+	struct background_job *w = mem_zalloc(sizeof(*w));
 
 	pthread_mutex_init(&w->lock, NULL);
 	pthread_cond_init(&w->news, NULL);
@@ -156,7 +156,7 @@ static void *crew_thread(void *arg)
 
 int thread_pool_new(struct thread_pool **ret, int threads, struct err *err)
 {
-	struct thread_pool *c = mem_zalloc(sizeof *c);
+	struct thread_pool *c = mem_zalloc(sizeof(*c));
 
 	pthread_mutex_init(&c->lock, NULL);
 	pthread_cond_init(&c->news, NULL);

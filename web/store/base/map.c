@@ -27,7 +27,7 @@ struct map {
 
 struct map *map_new(size_t value_bytes)
 {
-	struct map *m = mem_zalloc(sizeof *m);
+	struct map *m = mem_zalloc(sizeof(*m));
 
 	m->value_bytes = round_up_bytes(value_bytes, 16);
 	m->arena = arena_new();
@@ -64,7 +64,7 @@ size_t map_count(const struct map *m)
 
 static const char *map_entry_key(const struct map *m, const struct map_entry *e)
 {
-	return (const char *)e + sizeof *e + m->value_bytes;
+	return (const char *)e + sizeof(*e) + m->value_bytes;
 }
 
 static size_t find_map_slot(const struct map *m, uint64_t h, const void *key, size_t len)
@@ -95,9 +95,9 @@ void *map_get(const struct map *m, const void *key, size_t len)
 static void grow_map(struct map *m)
 {
 	size_t cap = m->cap ? m->cap * 2 : 32, slot_count = cap * 2, i, at;
-	uint32_t *slots = mem_array(slot_count, sizeof *slots);
+	uint32_t *slots = mem_array(slot_count, sizeof(*slots));
 
-	m->entries = mem_realloc(m->entries, cap * sizeof *m->entries);
+	m->entries = mem_realloc(m->entries, cap * sizeof(*m->entries));
 	free(m->slots);
 	m->slots = slots;
 	m->cap = cap;
@@ -120,10 +120,10 @@ void *map_put(struct map *m, const void *key, size_t len)
 	at = find_map_slot(m, h, key, len);
 	if (m->slots[at])
 		return ENTRY_VALUE(m->entries[m->slots[at] - 1]);
-	e = arena_alloc(m->arena, sizeof *e + m->value_bytes + len + 1);
+	e = arena_alloc(m->arena, sizeof(*e) + m->value_bytes + len + 1);
 	e->hash = h;
 	e->len = len;
-	memcpy((char *)e + sizeof *e + m->value_bytes, key, len);
+	memcpy((char *)e + sizeof(*e) + m->value_bytes, key, len);
 	m->entries[m->count++] = e;
 	m->slots[at] = (uint32_t)m->count;
 	return ENTRY_VALUE(e);

@@ -102,7 +102,7 @@ static void put_array_real(struct buf *b, double v)
 
 void db_batch_init(struct db_batch *b, const char *fmt)
 {
-	memset(b, 0, sizeof *b);
+	memset(b, 0, sizeof(*b));
 	b->fmt = fmt;
 	for (size_t i = 0; fmt[i]; i++)
 		buf_init(&b->columns[i], SIZE_MAX);

@@ -87,7 +87,7 @@ static int read_blobs_ahead(struct pg_blob *b, struct db *d, enum db_query rows,
 
 int pg_blob_open(struct blob **io, struct db *d, const struct blob_column *of, int64_t id, struct err *err)
 {
-	struct pg_blob *b = *io ? pg_blob(*io) : mem_zalloc(sizeof *b);
+	struct pg_blob *b = *io ? pg_blob(*io) : mem_zalloc(sizeof(*b));
 	int rc;
 
 	if (!*io) {

@@ -293,7 +293,7 @@ static void pg_close(struct db *d)
 
 static int make_pg_db(struct pg_db **ret, const char *address, bool writes, struct err *err)
 {
-	struct pg_db *p = mem_zalloc(sizeof *p);
+	struct pg_db *p = mem_zalloc(sizeof(*p));
 	int rc;
 
 	p->db.engine = &pg_engine;

@@ -318,7 +318,7 @@ int sqlite_blob_open(struct blob **io, struct db *d, const struct blob_column *o
 	int rc;
 
 	if (!b) {
-		b = mem_zalloc(sizeof *b);
+		b = mem_zalloc(sizeof(*b));
 		b->blob.engine = d->engine;
 		*io = &b->blob;
 	}

@@ -77,7 +77,7 @@ static void *run_reader_connector(void *arg)
 
 int readers_new(struct readers **ret, const char *path, int max, struct err *err)
 {
-	struct readers *p = mem_zalloc(sizeof *p);
+	struct readers *p = mem_zalloc(sizeof(*p));
 
 	memcpy(p->path, path, strlen(path) + 1);
 	p->max = max < 1 ? 4 : max > MAX_READERS ? MAX_READERS : max;
@@ -236,11 +236,11 @@ static int take_rested_reader(struct readers *p, struct db *ret[])
 
 	while (!p->connects && n + 1 < p->idle_count && p->given_s[n] < until)
 		n++;
-	memcpy(ret, p->idle, (size_t)n * sizeof *ret);
+	memcpy(ret, p->idle, (size_t)n * sizeof(*ret));
 	p->idle_count -= n;
 	p->open_count -= n;
-	memmove(p->idle, p->idle + n, (size_t)p->idle_count * sizeof *p->idle);
-	memmove(p->given_s, p->given_s + n, (size_t)p->idle_count * sizeof *p->given_s);
+	memmove(p->idle, p->idle + n, (size_t)p->idle_count * sizeof(*p->idle));
+	memmove(p->given_s, p->given_s + n, (size_t)p->idle_count * sizeof(*p->given_s));
 	return n;
 }
 

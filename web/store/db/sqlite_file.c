@@ -94,7 +94,7 @@ static int open_sqlite(struct sqlite_db **ret, const char *path, int flags, stru
 
 	if (!stat(path, &sb) && !S_ISREG(sb.st_mode))
 		return err_set(err, ERR_USAGE, "%s: not a regular file: move it away, or use --db FILE", path);
-	d = mem_zalloc(sizeof *d);
+	d = mem_zalloc(sizeof(*d));
 	d->db.engine = &sqlite_engine;
 	d->log_fd = -1;
 	if (sqlite3_open_v2(path, &d->h, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE, NULL) != SQLITE_OK) {
@@ -221,7 +221,7 @@ int copy_new(struct db_copy **ret, struct db *to, struct db *from, struct err *e
 
 	if (db_shared(from))
 		return err_set(err, ERR_UNSUPPORTED, "the store is in PostgreSQL, which has no file to copy");
-	c = mem_zalloc(sizeof *c);
+	c = mem_zalloc(sizeof(*c));
 	c->h = sqlite3_backup_init(sqlite_db(to)->h, "main", sqlite_db(from)->h, "main");
 	if (!c->h) {
 		rc = db_failed(to, err, "beginning a backup");

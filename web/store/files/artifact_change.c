@@ -210,7 +210,7 @@ static const void *dup_bytes(struct arena *a, const void *bytes, size_t n)
 static void copy_artifact(struct change *c, const struct ingest_op *op)
 {
 	const struct artifact_digest *from = op->more;
-	struct artifact_digest *d = arena_alloc(c->in.arena, sizeof *d);
+	struct artifact_digest *d = arena_alloc(c->in.arena, sizeof(*d));
 	char run[33];
 
 	*d = *from;

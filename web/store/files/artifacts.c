@@ -174,7 +174,7 @@ static int choose_folder(struct store *s, const struct artifacts_opts *opts, cha
 
 int artifacts_new(struct artifacts **ret, struct store *s, const struct artifacts_opts *opts, struct err *err)
 {
-	struct artifacts *a = mem_zalloc(sizeof *a);
+	struct artifacts *a = mem_zalloc(sizeof(*a));
 	char folder[PATH_MAX];
 	int rc;
 
@@ -318,7 +318,7 @@ int artifact_remove(struct artifacts *a, const char *path, struct err *err)
 int artifact_begin(struct artifact_upload **ret, struct artifacts *a, const char *path,
 		   const struct artifact_room *room, struct err *err)
 {
-	struct artifact_upload *u = mem_zalloc(sizeof *u);
+	struct artifact_upload *u = mem_zalloc(sizeof(*u));
 	int rc;
 
 	u->a = a;

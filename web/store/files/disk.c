@@ -38,7 +38,7 @@ struct disk_receiving {
 
 struct disk *disk_new(const char *root)
 {
-	struct disk *k = mem_zalloc(sizeof *k);
+	struct disk *k = mem_zalloc(sizeof(*k));
 
 	k->root = mem_strdup(root);
 	k->root_fd = -1;
@@ -215,7 +215,7 @@ static int open_temporary(struct disk_receiving *u, int root, struct err *err)
 
 int disk_receiving_begin(struct disk_receiving **ret, struct disk *k, const char *path, struct err *err)
 {
-	struct disk_receiving *u = mem_zalloc(sizeof *u);
+	struct disk_receiving *u = mem_zalloc(sizeof(*u));
 	int root = open_disk_root(k, true), rc;
 
 	u->path = mem_strdup(path);

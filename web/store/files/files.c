@@ -209,5 +209,5 @@ static int compare_entry_names(const void *x, const void *y)
 void entries_sort(struct entries *e)
 {
 	if (e->n)
-		qsort(e->list, e->n, sizeof *e->list, compare_entry_names);
+		qsort(e->list, e->n, sizeof(*e->list), compare_entry_names);
 }

@@ -243,7 +243,7 @@ int object_sending_begin(struct object_sending **ret, struct objects *o, const s
 
 	if (rc)
 		return rc;
-	u = mem_zalloc(sizeof *u);
+	u = mem_zalloc(sizeof(*u));
 	u->o = o;
 	u->room = *room;
 	for (int i = 0; i < UNDER_WAY; i++)

@@ -123,7 +123,7 @@ int artifact_read_begin(struct artifact_read **ret, struct artifacts *a, const s
 		return rc;
 	if (!objects_hold(o, 2 * each))
 		return err_set(err, ERR_BUSY, "too many large files are in transfer: try again later");
-	r = mem_zalloc(sizeof *r);
+	r = mem_zalloc(sizeof(*r));
 	*r = (struct artifact_read){ .o = o, .held = 2 * each, .at = opts->from, .end = opts->from + opts->n,
 				     .piece = FIRST, .have = mem_alloc(each + 1), .come = mem_alloc(each + 1) };
 	pthread_mutex_init(&r->lock, NULL);

@@ -16,7 +16,7 @@
 /* address: s3://BUCKET or s3://BUCKET/PREFIX. Makes no request. */
 static int objects_new(struct objects **ret, struct store *s, const char *address, struct err *err)
 {
-	struct objects *o = mem_zalloc(sizeof *o);
+	struct objects *o = mem_zalloc(sizeof(*o));
 	bool cut;
 	int rc;
 

@@ -40,7 +40,7 @@ int orphan_blobs_begin(struct orphan_blobs **ret, struct artifacts *a, struct er
 		return rc;
 	if (!objects_hold(o, OBJECTS_PART))
 		return err_set(err, ERR_BUSY, "too many large files are in transfer: try again later");
-	l = mem_zalloc(sizeof *l);
+	l = mem_zalloc(sizeof(*l));
 	*l = (struct orphan_blobs){ .o = o, .bytes = mem_alloc(OBJECTS_PART) };
 	sha256_init(&l->sha);
 	rc = files_draw_name(l->of.name, err);
@@ -238,7 +238,7 @@ static int begin_loose_reading(struct loose_reading **ret, struct objects *o, co
 
 	if (!objects_hold(o, of->n))
 		return err_set(err, ERR_BUSY, "too many large files are in transfer: try again later");
-	r = mem_zalloc(sizeof *r);
+	r = mem_zalloc(sizeof(*r));
 	*r = (struct loose_reading){ .o = o, .from = of->from, .n = of->n, .bytes = mem_alloc(of->n) };
 	pthread_mutex_init(&r->lock, NULL);
 	cond_init(&r->ended);

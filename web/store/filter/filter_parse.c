@@ -22,7 +22,7 @@ static struct filter_node *add_filter_node(struct filter_parser *p, enum node_ki
 		err_set(p->err, ERR_USAGE, "%s: more than %d conditions", p->what, FILTER_MAX_NODES);
 		return NULL;
 	}
-	n = arena_alloc(p->a, sizeof *n);
+	n = arena_alloc(p->a, sizeof(*n));
 	n->kind = kind;
 	return n;
 }
@@ -36,7 +36,7 @@ static int parse_filter_list(struct filter_parser *p, const struct filter_ident 
 
 	if (p->l.kind != LEXER_OPEN)
 		return filter_fail(p, "( after IN");
-	n->values = arena_array(p->a, FILTER_MAX_LIST, sizeof *n->values);
+	n->values = arena_array(p->a, FILTER_MAX_LIST, sizeof(*n->values));
 	do {
 		lexer_next(&p->l);
 		if (p->in && p->l.kind == LEXER_CLOSE) /* MLflow allows a comma at the end */
@@ -59,7 +59,7 @@ static int parse_filter_list(struct filter_parser *p, const struct filter_ident 
 
 static int parse_pattern(struct filter_parser *p, const struct filter_ident *id, struct filter_node *n)
 {
-	n->values = arena_alloc(p->a, sizeof *n->values);
+	n->values = arena_alloc(p->a, sizeof(*n->values));
 	if (p->in)
 		return filter_value_read(p, id, n->values);
 	if (p->l.kind != LEXER_TEXT && p->l.kind != LEXER_QUOTED)
@@ -122,7 +122,7 @@ static int parse_filter_compare(struct filter_parser *p, const struct filter_ide
 		return filter_fail(p, "a comparison");
 	n->op = codes[i];
 	n->value_count = 1;
-	n->values = arena_alloc(p->a, sizeof *n->values);
+	n->values = arena_alloc(p->a, sizeof(*n->values));
 	lexer_next(&p->l);
 	return filter_value_read(p, id, n->values);
 }
@@ -333,7 +333,7 @@ static int parse_order_text(struct filter_parser *p, const char *text)
 int filter_parse(struct filter **ret, struct arena *a, const char *filter, const char *order, struct err *err)
 {
 	struct err local = ERR_INIT;
-	struct filter_parser p = { .a = a, .f = arena_alloc(a, sizeof *p.f), .err = err ? err : &local };
+	struct filter_parser p = { .a = a, .f = arena_alloc(a, sizeof(*p.f)), .err = err ? err : &local };
 	int rc;
 
 	rc = parse_filter_text(&p, filter);
@@ -347,7 +347,7 @@ int filter_parse(struct filter **ret, struct arena *a, const char *filter, const
 int filter_parse_mlflow(struct filter **ret, struct arena *a, const struct filter_mlflow *text, struct err *err)
 {
 	struct err local = ERR_INIT;
-	struct filter_parser p = { .a = a, .f = arena_alloc(a, sizeof *p.f), .in = text, .err = err ? err : &local };
+	struct filter_parser p = { .a = a, .f = arena_alloc(a, sizeof(*p.f)), .in = text, .err = err ? err : &local };
 	size_t i;
 	int rc;
 

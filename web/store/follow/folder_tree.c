@@ -227,7 +227,7 @@ static void list_entries(struct follow_walk *w, const char *path)
 	while ((found = readdir(w->dir))) {
 		if (!is_wanted_entry(found))
 			continue;
-		e = arena_alloc(w->paths, sizeof *e);
+		e = arena_alloc(w->paths, sizeof(*e));
 		e->path = *path ? arena_printf(w->paths, "%s/%s", path, found->d_name)
 				: arena_strdup(w->paths, found->d_name);
 		e->name = e->path + (*path ? strlen(path) + 1 : 0);
@@ -285,7 +285,7 @@ static int walk_some(struct tree *t, struct follow_walk *w, double until_s)
 
 struct tree *tree_open(const struct tree_opts *o)
 {
-	struct tree *t = mem_zalloc(sizeof *t);
+	struct tree *t = mem_zalloc(sizeof(*t));
 
 	snprintf(t->root, sizeof t->root, "%s", o->root);
 	t->fn = o->fn;
@@ -412,7 +412,7 @@ void tree_events(struct tree *t)
 			const struct inotify_event *e = (const struct inotify_event *)(room + at);
 
 			handle_inotify_event(t, e);
-			at += (ssize_t)sizeof *e + e->len;
+			at += (ssize_t)sizeof(*e) + e->len;
 		}
 	}
 	/* Events were lost: scan again. */

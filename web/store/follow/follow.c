@@ -421,7 +421,7 @@ static int prepare_follow(struct follow *f, const struct follow_opts *o, struct 
 
 int follow_start(struct follow **ret, struct store *s, const struct follow_opts *o, struct err *err)
 {
-	struct follow *f = mem_zalloc(sizeof *f);
+	struct follow *f = mem_zalloc(sizeof(*f));
 	int rc, i;
 
 	f->s = s;

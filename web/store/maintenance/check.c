@@ -295,7 +295,7 @@ static int check_series(struct check *c, struct db *d, int64_t id, struct series
 /* Checks series: all, or a sample at a regular stride. */
 static int check_points(struct check *c)
 {
-	struct series_check *sc = arena_alloc(c->a, sizeof *sc);
+	struct series_check *sc = arena_alloc(c->a, sizeof(*sc));
 	int64_t id = 0, last = 0, seen = 0, good = 0, stride = 1;
 	int rc = 0;
 
@@ -465,7 +465,7 @@ int check_store(struct store *s, bool full, struct arena *a, struct check_report
 	size_t i;
 	int rc = 0;
 
-	memset(ret, 0, sizeof *ret);
+	memset(ret, 0, sizeof(*ret));
 	for (i = 0; i < sizeof checks / sizeof checks[0] && !rc; i++)
 		rc = checks[i](&c);
 	if (rc == ERR_DAMAGED)
@@ -479,7 +479,7 @@ int check_file(const char *db_path, struct arena *a, struct check_report *ret, s
 	struct check c = { .path = db_path, .a = a, .r = ret, .err = err };
 	int rc;
 
-	memset(ret, 0, sizeof *ret);
+	memset(ret, 0, sizeof(*ret));
 	rc = check_sqlite(&c);
 	if (!rc)
 		rc = check_free_space(&c);
@@ -494,7 +494,7 @@ static void run_check(void *arg)
 	struct store *s = arg;
 	struct arena *a = arena_new(), *old;
 	struct err err = ERR_INIT;
-	struct check_report *r = arena_alloc(a, sizeof *r);
+	struct check_report *r = arena_alloc(a, sizeof(*r));
 
 	if (check_store(s, false, a, r, &err)) {
 		arena_free(a);
@@ -521,7 +521,7 @@ struct check_report check_last(struct store *s, struct arena *a)
 	pthread_mutex_lock(&s->checked_lock);
 	if (s->checked)
 		r = *s->checked;
-	r.items = arena_array(a, r.count, sizeof *r.items);
+	r.items = arena_array(a, r.count, sizeof(*r.items));
 	for (i = 0; i < r.count; i++) {
 		r.items[i] = s->checked->items[i];
 		r.items[i].text = arena_strdup(a, s->checked->items[i].text);

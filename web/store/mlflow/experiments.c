@@ -132,7 +132,7 @@ static int fill_experiment_hit(struct experiment_search *s, struct experiment_hi
 	size_t n = filter_field_count(s->f), i;
 	int rc = 0;
 
-	h->values = arena_array(s->a, n + 1, sizeof *h->values);
+	h->values = arena_array(s->a, n + 1, sizeof(*h->values));
 	for (i = 0; i < n && !rc; i++) {
 		const struct filter_field *ff = filter_field(s->f, i);
 		struct filter_value *v = &h->values[i];
@@ -216,7 +216,7 @@ static int take_experiment_page(struct experiment_search *s, struct arena *a, st
 		return rc;
 	place = place < s->count ? place : s->count;
 	ret->count = s->count - place < s->o->limit ? s->count - place : s->o->limit;
-	ret->items = arena_array(a, ret->count + 1, sizeof *ret->items);
+	ret->items = arena_array(a, ret->count + 1, sizeof(*ret->items));
 	for (i = 0; i < ret->count && !rc; i++) {
 		ret->items[i] = s->hits[place + i].e;
 		ret->items[i].name = arena_strdup(a, ret->items[i].name);
@@ -241,7 +241,7 @@ int experiments_search(struct store *store, const struct experiments_opts *o, st
 	if (!rc) {
 		rc = load_experiments(&s);
 		if (!rc && s.count)
-			qsort_r(s.hits, s.count, sizeof *s.hits, compare_experiment_hits, &s);
+			qsort_r(s.hits, s.count, sizeof(*s.hits), compare_experiment_hits, &s);
 		if (!rc)
 			rc = take_experiment_page(&s, a, &page);
 		readers_give(store, s.d);

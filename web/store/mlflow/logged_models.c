@@ -293,7 +293,7 @@ static void metric_values(struct model_search *s, const struct model *m, const c
 	for (i = 0; i < m->metric_count; i++) {
 		if (strcmp(m->metrics[i].key, key) || !is_on_any_dataset(s, &m->metrics[i]))
 			continue;
-		more = v->present ? arena_alloc(s->a, sizeof *more) : NULL;
+		more = v->present ? arena_alloc(s->a, sizeof(*more)) : NULL;
 		if (more)
 			*more = *v;
 		*v = (struct filter_value){
@@ -307,7 +307,7 @@ static void fill_model_hit(struct model_search *s, struct model_hit *h)
 {
 	size_t n = filter_field_count(s->f), i, k;
 
-	h->values = arena_array(s->a, n + 1, sizeof *h->values);
+	h->values = arena_array(s->a, n + 1, sizeof(*h->values));
 	for (i = 0; i < n; i++) {
 		const struct filter_field *ff = filter_field(s->f, i);
 		const struct query_kv *kv = ff->entity == FILTER_PARAM ? h->m.params : h->m.tags;
@@ -411,7 +411,7 @@ static void fill_model_order(struct model_search *s, struct model_hit *h)
 {
 	size_t i;
 
-	h->order = arena_array(s->a, s->o->order_count + 1, sizeof *h->order);
+	h->order = arena_array(s->a, s->o->order_count + 1, sizeof(*h->order));
 	for (i = 0; i < s->o->order_count; i++) {
 		const struct models_order *o = &s->o->order[i];
 
@@ -476,9 +476,9 @@ static void take_model_page(struct model_search *s, struct arena *a, struct mode
 	size_t place = s->place < s->count ? s->place : s->count, i;
 
 	if (s->count)
-		qsort_r(s->hits, s->count, sizeof *s->hits, compare_model_hits, (void *)(uintptr_t)s->o);
+		qsort_r(s->hits, s->count, sizeof(*s->hits), compare_model_hits, (void *)(uintptr_t)s->o);
 	ret->count = s->count - place < s->o->limit ? s->count - place : s->o->limit;
-	ret->items = arena_array(a, ret->count + 1, sizeof *ret->items);
+	ret->items = arena_array(a, ret->count + 1, sizeof(*ret->items));
 	for (i = 0; i < ret->count; i++)
 		ret->items[i] = s->hits[place + i].m;
 	if (place + ret->count < s->count)

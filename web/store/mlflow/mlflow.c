@@ -18,7 +18,7 @@ static const struct mlflow_point *copy_model_points(struct arena *a, const struc
 
 	for (i = 0; i < op->point_count; i++)
 		n += op->points[i].model != NULL;
-	copy = arena_array(a, n + 1, sizeof *copy);
+	copy = arena_array(a, n + 1, sizeof(*copy));
 	for (i = 0, n = 0; i < op->point_count; i++) {
 		const struct mlflow_point *p = &op->points[i];
 
@@ -36,7 +36,7 @@ static const struct mlflow_point *copy_model_points(struct arena *a, const struc
 
 static const struct ingest_dataset *copy_datasets(struct arena *a, const struct mlflow_op *op)
 {
-	struct ingest_dataset *copy = arena_array(a, op->dataset_count + 1, sizeof *copy);
+	struct ingest_dataset *copy = arena_array(a, op->dataset_count + 1, sizeof(*copy));
 	size_t i;
 
 	for (i = 0; i < op->dataset_count; i++) {
@@ -58,7 +58,7 @@ static const struct ingest_dataset *copy_datasets(struct arena *a, const struct 
 
 static const struct mlflow_model *copy_models(struct arena *a, const struct mlflow_op *op)
 {
-	struct mlflow_model *copy = arena_array(a, op->model_count + 1, sizeof *copy);
+	struct mlflow_model *copy = arena_array(a, op->model_count + 1, sizeof(*copy));
 	size_t i;
 
 	for (i = 0; i < op->model_count; i++)
@@ -69,7 +69,7 @@ static const struct mlflow_model *copy_models(struct arena *a, const struct mlfl
 /* Copies an operation to the arena. */
 static const struct mlflow_op *copy_mlflow_op(const struct mlflow_op *from, struct arena *a)
 {
-	struct mlflow_op *to = arena_alloc(a, sizeof *to);
+	struct mlflow_op *to = arena_alloc(a, sizeof(*to));
 
 	*to = *from;
 	to->run = change_dup(a, from->run);
@@ -92,7 +92,7 @@ int mlflow_decode_points(struct change *c, const struct ingest_op *change, struc
 {
 	const struct mlflow_op *op = change->more;
 	struct intake *in = &c->in;
-	struct ingest_point *points = arena_array(in->arena, op->point_count + 1, sizeof *points);
+	struct ingest_point *points = arena_array(in->arena, op->point_count + 1, sizeof(*points));
 	struct ingest_op all = { .logged.points = points, .logged.point_count = op->point_count };
 	size_t i;
 

@@ -105,7 +105,7 @@ static int find_suspects(struct repeat *p, struct intake *in)
 	size_t i;
 	int rc = 0;
 
-	p->suspects = mem_array(in->series_count + 1, sizeof *p->suspects);
+	p->suspects = mem_array(in->series_count + 1, sizeof(*p->suspects));
 	for (i = 0; i < in->series_count && !rc; i++) {
 		rc = state_key(p->st, in->series[i].key, &key, p->err);
 		if (!rc)
@@ -146,7 +146,7 @@ static int find_suspect_series(struct repeat *p)
 			add_repeat_series(p, i, q);
 	}
 	if (p->series_count)
-		qsort(p->series, p->series_count, sizeof *p->series, compare_stored_series);
+		qsort(p->series, p->series_count, sizeof(*p->series), compare_stored_series);
 	return rc;
 }
 
@@ -190,7 +190,7 @@ static int mark_log_points(void *arg, size_t at, const struct sum_point *points,
 
 static int search_log(struct repeat *p)
 {
-	int64_t *ids = mem_array(p->series_count + 1, sizeof *ids);
+	int64_t *ids = mem_array(p->series_count + 1, sizeof(*ids));
 	size_t i;
 	int rc;
 

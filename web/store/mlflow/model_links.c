@@ -25,7 +25,7 @@ static struct run_links *find_run_links(const struct link_reading *w, struct db_
 
 static void add_dataset(const struct link_reading *w, struct db_rows *q, struct run_links *l)
 {
-	l->datasets = list_room(w->a, l->datasets, l->dataset_count, sizeof *l->datasets);
+	l->datasets = list_room(w->a, l->datasets, l->dataset_count, sizeof(*l->datasets));
 	l->datasets[l->dataset_count++] = (struct run_dataset){
 		.id = db_i64(q, COL_runs_datasets_id),
 		.name = db_text(w->a, q, COL_runs_datasets_name),
@@ -113,7 +113,7 @@ int runs_links(struct store *s, const struct runs_linked *r, struct arena *a, st
 
 	if (rc)
 		return rc;
-	memset(r->links, 0, r->count * sizeof *r->links);
+	memset(r->links, 0, r->count * sizeof(*r->links));
 	rc = load_links(&(struct link_reading){ .d = d, .a = a, .links = r->links, .err = err }, r);
 	readers_give(s, d);
 	return rc;

@@ -82,7 +82,7 @@ static int list_move_folder(struct move_files *f, const struct move_end *e, stru
 	if (t)
 		fts_close(t);
 	if (f->n)
-		qsort(f->list, f->n, sizeof *f->list, compare_move_paths);
+		qsort(f->list, f->n, sizeof(*f->list), compare_move_paths);
 	return rc;
 }
 
@@ -127,7 +127,7 @@ static int check_listed_rows(const struct move_files *f, struct move_end *e, str
 	while (!rc && (rc = db_next(e->d, q, err)) > 0) {
 		rc = 0;
 		row.path = (char *)(uintptr_t)db_str(q, COL_artifact_all_path);
-		if (f->n && bsearch(&row, f->list, f->n, sizeof *f->list, compare_move_paths))
+		if (f->n && bsearch(&row, f->list, f->n, sizeof(*f->list), compare_move_paths))
 			continue;
 		if (!missing++)
 			snprintf(first, sizeof first, "%s", row.path);

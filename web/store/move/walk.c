@@ -114,11 +114,11 @@ static void list_archived_chunks(struct move_walk *w)
 {
 	size_t i, k, n = 0;
 
-	w->away = mem_array(w->n + 1, sizeof *w->away);
+	w->away = mem_array(w->n + 1, sizeof(*w->away));
 	for (i = 0; i < w->archive_count; i++)
 		for (k = 0; k < w->archives[i].list.n; k++)
 			w->away[n++] = (struct archived_chunk){ &w->archives[i].list.entry[k], i };
-	qsort(w->away, w->n, sizeof *w->away, compare_archived_ids);
+	qsort(w->away, w->n, sizeof(*w->away), compare_archived_ids);
 }
 
 /* Reads the bytes of a chunk and verifies them, since they become a row. */
@@ -171,7 +171,7 @@ static int on_source_row(void *arg, const struct db_row *r, struct err *err)
 int move_walk(struct move_end *from, int (*row)(void *arg, const struct db_row *r, struct err *err), void *arg,
 	      struct err *err)
 {
-	struct move_walk *w = mem_zalloc(sizeof *w);
+	struct move_walk *w = mem_zalloc(sizeof(*w));
 	size_t i;
 	int rc;
 

@@ -126,7 +126,7 @@ struct archives {
 
 struct archives *archives_new(const struct archives_source *from)
 {
-	struct archives *s = mem_zalloc(sizeof *s);
+	struct archives *s = mem_zalloc(sizeof(*s));
 
 	s->from = *from;
 	pthread_mutex_init(&s->lock, NULL);
@@ -268,7 +268,7 @@ static void parse_archive_index(struct archives_index *x, const unsigned char *b
 {
 	size_t i;
 
-	x->entries = mem_array(n / ENTRY_BYTES + 1, sizeof *x->entries);
+	x->entries = mem_array(n / ENTRY_BYTES + 1, sizeof(*x->entries));
 	for (i = 0; i < n / ENTRY_BYTES; i++)
 		x->entries[i] = get_archive_index_entry(bytes + i * ENTRY_BYTES);
 	x->list = (struct archive_list){ x->entries, n / ENTRY_BYTES };
@@ -318,7 +318,7 @@ static struct archives_index **make_index_room(struct archives *s)
 			empty = x ? empty : &s->index[i];
 			if (!x || x->users)
 				continue;
-			idle += x->list.n * sizeof *x->entries;
+			idle += x->list.n * sizeof(*x->entries);
 			if (!oldest || x->used < (*oldest)->used)
 				oldest = &s->index[i];
 		}
@@ -365,7 +365,7 @@ int archived_object(struct archived *ret, struct archives *s, const char *object
 	x = find_archive_index(s, object);
 	pthread_mutex_unlock(&s->lock);
 	if (!x) {
-		x = mem_zalloc(sizeof *x);
+		x = mem_zalloc(sizeof(*x));
 		snprintf(x->object, sizeof x->object, "%s", object);
 		x->bytes = bytes;
 		rc = load_archive_index(s, x, err);

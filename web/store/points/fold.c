@@ -134,7 +134,7 @@ static int store_new_spike(struct fold *f, const struct fold_series *s, const st
 		    weight);
 	if (rc)
 		return rc;
-	f->res->alerted = mem_realloc(f->res->alerted, (f->res->alerted_count + 1) * sizeof *f->res->alerted);
+	f->res->alerted = mem_realloc(f->res->alerted, (f->res->alerted_count + 1) * sizeof(*f->res->alerted));
 	f->res->alerted[f->res->alerted_count++] = s->run_id;
 	return 0;
 }
@@ -260,7 +260,7 @@ static int64_t series_id_at(const struct fold *f, size_t i)
 /* Reads the chunks that the n series from `at` on need. */
 static int read_chunks_ahead(struct fold *f, const int64_t *ids, size_t at, size_t n)
 {
-	int64_t *chunks = mem_array(n * (FOLD_PIECES + 1) + 1, sizeof *chunks), number;
+	int64_t *chunks = mem_array(n * (FOLD_PIECES + 1) + 1, sizeof(*chunks)), number;
 	struct fold_series s;
 	size_t count = 0, i;
 	int rc = 0;
@@ -328,7 +328,7 @@ int fold_some(struct db *d, const struct fold_bound *bound, struct fold_result *
 			  .rows = fold_rows_new(d) };
 	int rc;
 
-	memset(ret, 0, sizeof *ret);
+	memset(ret, 0, sizeof(*ret));
 	rc = gather_fold_rows(&f, bound);
 	if (!rc)
 		rc = fold_all_series(&f);

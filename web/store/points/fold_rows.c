@@ -21,7 +21,7 @@ struct fold_rows {
 
 struct fold_rows *fold_rows_new(struct db *d)
 {
-	struct fold_rows *f = mem_zalloc(sizeof *f);
+	struct fold_rows *f = mem_zalloc(sizeof(*f));
 
 	f->db = d;
 	f->series = map_new(sizeof(struct fold_series));

@@ -15,7 +15,7 @@
 /* Initially each series is predicted to be followed by the next new one, the last by the first. */
 static uint32_t *first_guesses(size_t n)
 {
-	uint32_t *after = mem_array(n + 1, sizeof *after), i;
+	uint32_t *after = mem_array(n + 1, sizeof(*after)), i;
 
 	for (i = 0; i < n; i++)
 		after[i] = i + 1 < n ? i + 1 : 0;
@@ -55,7 +55,7 @@ static void put_order_sequence(struct buf *b, const struct order_guess *g, const
 
 void order_encode(struct buf *b, const int64_t *ids, size_t id_count, const uint32_t *series, size_t count)
 {
-	uint32_t *place = mem_array(id_count + 1, sizeof *place), *after, crc;
+	uint32_t *place = mem_array(id_count + 1, sizeof(*place)), *after, crc;
 	size_t i, kept = 0, points = 0;
 
 	for (i = 0; i < id_count; i++)
@@ -102,7 +102,7 @@ static int open_order_head(struct series_order *o)
 	    n > (size_t)(o->end - o->at))
 		return ERR_CORRUPT;
 	o->kept = (size_t)n;
-	o->ids = mem_array(o->kept + 1, sizeof *o->ids);
+	o->ids = mem_array(o->kept + 1, sizeof(*o->ids));
 	o->after = first_guesses(o->kept);
 	for (i = 0; i < o->kept; i++) {
 		if (!little_get_varint(&o->at, o->end, &id))
@@ -115,7 +115,7 @@ static int open_order_head(struct series_order *o)
 
 int order_open(struct series_order **ret, const void *bytes, size_t len)
 {
-	struct series_order *o = mem_zalloc(sizeof *o);
+	struct series_order *o = mem_zalloc(sizeof(*o));
 	int rc;
 
 	o->bytes = mem_dup(bytes, len);

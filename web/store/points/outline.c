@@ -98,7 +98,7 @@ void outline_describe(struct outline *ret, const struct chunk *c, const struct s
 
 struct outlines *outlines_new(uint64_t chunk_bytes)
 {
-	struct outlines *o = mem_zalloc(sizeof *o);
+	struct outlines *o = mem_zalloc(sizeof(*o));
 
 	pthread_rwlock_init(&o->lock, NULL);
 	o->chunk_bytes_max = chunk_bytes;

@@ -207,7 +207,7 @@ static int pass_read_chunk(struct scan_group_source *p, bool full, const struct 
 
 	if (rc || !full)
 		return rc ? rc : o->points(o->arg, points, c.points, err);
-	outline = mem_alloc(sizeof *outline);
+	outline = mem_alloc(sizeof(*outline));
 	outline_describe(outline, &c, points);
 	rc = o->outline(o->arg, outline, p, err);
 	outlines_put(o->outlines, &key, outline);
@@ -306,7 +306,7 @@ static int pass_decoded_chunk(void *arg, const struct chunk *c, struct err *err)
 
 static size_t find_series_position(const struct series_scan *s, int64_t id)
 {
-	size_t at = list_find(s->ids, s->count, sizeof *s->ids, id);
+	size_t at = list_find(s->ids, s->count, sizeof(*s->ids), id);
 
 	return at < s->count && s->ids[at] == id ? at : SIZE_MAX;
 }
@@ -360,7 +360,7 @@ static int scan_log_room(struct db *d, enum db_query query, const struct series_
 
 int scan_log(struct db *d, const struct series_scan *s, struct err *err)
 {
-	struct sum_point *room = mem_alloc(CHUNK_POINTS * sizeof *room);
+	struct sum_point *room = mem_alloc(CHUNK_POINTS * sizeof(*room));
 	int rc = scan_log_room(d, DB_log_of_run, s, room, err);
 
 	free(room);
@@ -387,7 +387,7 @@ static int scan_last_chunk(struct db *d, int64_t series, scan_chunk_fn *fn, void
 
 int scan_newest(struct db *d, const struct series_scan *s, struct err *err)
 {
-	struct sum_point *room = mem_alloc(CHUNK_POINTS * sizeof *room);
+	struct sum_point *room = mem_alloc(CHUNK_POINTS * sizeof(*room));
 	struct decode to = { s, 0, room };
 	int rc = scan_last_chunk(d, s->ids[0], pass_decoded_chunk, &to, err);
 
@@ -399,7 +399,7 @@ int scan_newest(struct db *d, const struct series_scan *s, struct err *err)
 
 int scan_points(struct db *d, const struct series_scan *s, struct err *err)
 {
-	struct sum_point *room = mem_alloc(CHUNK_POINTS * sizeof *room);
+	struct sum_point *room = mem_alloc(CHUNK_POINTS * sizeof(*room));
 	size_t i;
 	int rc = 0;
 

@@ -9,7 +9,7 @@
 
 void sum_init(struct sum *s)
 {
-	memset(s, 0, sizeof *s);
+	memset(s, 0, sizeof(*s));
 	s->min = NAN;
 	s->max = NAN;
 }
@@ -106,7 +106,7 @@ void sum_row_read(struct db_rows *q, enum db_column count, struct sum *ret)
 void tail_add(struct point_tail *t, const struct sum_point *points, size_t n)
 {
 	mem_reserve(&t->points, &t->cap, t->count + n);
-	memcpy(t->points + t->count, points, n * sizeof *points);
+	memcpy(t->points + t->count, points, n * sizeof(*points));
 	t->count += n;
 }
 
@@ -199,7 +199,7 @@ int hide_load(struct hide_list *ret, struct db *d, int64_t run_id, struct arena 
 
 const struct hide *hide_get(const struct hide_list *l, int segment)
 {
-	size_t at = list_find(l->segments, l->count, sizeof *l->segments, segment);
+	size_t at = list_find(l->segments, l->count, sizeof(*l->segments), segment);
 
 	return at < l->count && l->segments[at].number == segment ? &l->segments[at].hide : NULL;
 }

@@ -24,7 +24,7 @@ static int read_cell_experiments(struct cells *c, struct err *err)
 			  (struct cells_experiment){ db_i64(q, COL_experiment_list_id),
 						     db_text(c->a, q, COL_experiment_list_name) });
 	if (c->experiment_count)
-		qsort(c->experiments, c->experiment_count, sizeof *c->experiments, compare_experiment_ids);
+		qsort(c->experiments, c->experiment_count, sizeof(*c->experiments), compare_experiment_ids);
 	return rc;
 }
 
@@ -111,7 +111,7 @@ int cells_begin(struct cells *c, struct columns *columns, struct err *err)
 
 static void fill_experiment(const struct cells *c, const struct columns_row *r, struct filter_value *v)
 {
-	size_t at = list_find(c->experiments, c->experiment_count, sizeof *c->experiments, r->experiment_id);
+	size_t at = list_find(c->experiments, c->experiment_count, sizeof(*c->experiments), r->experiment_id);
 
 	if (at < c->experiment_count && c->experiments[at].id == r->experiment_id)
 		*v = (struct filter_value){ .present = true, .text = c->experiments[at].name };
@@ -190,7 +190,7 @@ static int fill_datasets(struct cells *c, const struct columns_row *r, const cha
 	int rc = db_start(c->d, &q, DB_dataset_cells, err, "i", r->id);
 
 	while (rc >= 0 && (rc = db_next(c->d, q, err)) > 0) {
-		struct filter_value *more = v->present ? arena_alloc(c->a, sizeof *more) : NULL;
+		struct filter_value *more = v->present ? arena_alloc(c->a, sizeof(*more)) : NULL;
 
 		if (db_null(q, column))
 			continue;

@@ -331,7 +331,7 @@ static int fill_cells(struct chart *c, const struct chart_line *l, uint64_t *ret
 	size_t i;
 	int rc = 0;
 
-	memset(c->cells, 0, c->o->buckets * sizeof *c->cells);
+	memset(c->cells, 0, c->o->buckets * sizeof(*c->cells));
 	for (i = l->from; i < l->to && !rc; i++) {
 		const struct series_select_series *s = &l->run->series[i];
 
@@ -361,7 +361,7 @@ static int give_chart_line(struct chart *c, const struct chart_line *l, struct p
 		return rc;
 	for (i = 0; i < c->o->buckets; i++)
 		n += c->cells[i].count > 0;
-	ret->buckets = arena_array(c->a, n ? n : 1, sizeof *ret->buckets);
+	ret->buckets = arena_array(c->a, n ? n : 1, sizeof(*ret->buckets));
 	for (i = 0; i < c->o->buckets; i++) {
 		const struct chart_cell *b = &c->cells[i];
 
@@ -399,10 +399,10 @@ static int compare_chart_lines(const void *x, const void *y)
 /* Scans the log once for all series of a run. */
 static int load_tails(struct chart *c, const struct series_select_run *r)
 {
-	struct point_tail *tails = arena_array(c->a, r->count + 1, sizeof *tails);
-	struct point_tail **order = arena_array(c->a, r->count + 1, sizeof *order);
-	struct id_at *sorted = arena_array(c->a, r->count + 1, sizeof *sorted);
-	int64_t *ids = arena_array(c->a, r->count + 1, sizeof *ids);
+	struct point_tail *tails = arena_array(c->a, r->count + 1, sizeof(*tails));
+	struct point_tail **order = arena_array(c->a, r->count + 1, sizeof(*order));
+	struct id_at *sorted = arena_array(c->a, r->count + 1, sizeof(*sorted));
+	int64_t *ids = arena_array(c->a, r->count + 1, sizeof(*ids));
 	size_t i;
 
 	for (i = 0; i < r->count; i++) {
@@ -411,7 +411,7 @@ static int load_tails(struct chart *c, const struct series_select_run *r)
 	}
 	c->tails[r - c->runs] = tails;
 	if (r->count)
-		qsort(sorted, r->count, sizeof *sorted, compare_chart_lines);
+		qsort(sorted, r->count, sizeof(*sorted), compare_chart_lines);
 	for (i = 0; i < r->count; i++) {
 		ids[i] = sorted[i].id;
 		order[i] = &tails[sorted[i].at];
@@ -448,8 +448,8 @@ static int choose_lines(struct chart *c)
 	size_t i;
 	int rc = 0;
 
-	c->runs = arena_array(c->a, sel->run_count + 1, sizeof *c->runs);
-	c->tails = mem_array(sel->run_count + 1, sizeof *c->tails);
+	c->runs = arena_array(c->a, sel->run_count + 1, sizeof(*c->runs));
+	c->tails = mem_array(sel->run_count + 1, sizeof(*c->tails));
 	for (i = 0; i < sel->run_count && rc >= 0; i++) {
 		const struct series_select_want want = { sel, arena_strdup(c->a, sel->runs[i]) };
 
@@ -480,8 +480,8 @@ static int draw_chart(struct chart *c, struct points_chart *ret)
 		rc = c->err ? c->err->code : ERR_IO;
 	if (rc)
 		return rc;
-	lines = arena_array(c->a, c->line_count ? c->line_count : 1, sizeof *lines);
-	c->cells = mem_array(c->o->buckets, sizeof *c->cells);
+	lines = arena_array(c->a, c->line_count ? c->line_count : 1, sizeof(*lines));
+	c->cells = mem_array(c->o->buckets, sizeof(*c->cells));
 	*ret = c->grid;
 	ret->lines = lines;
 	ret->rev = (uint64_t)rev;

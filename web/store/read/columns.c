@@ -38,7 +38,7 @@ struct columns {
 
 struct columns *columns_new(void)
 {
-	struct columns *c = mem_zalloc(sizeof *c);
+	struct columns *c = mem_zalloc(sizeof(*c));
 
 	pthread_mutex_init(&c->lock, NULL);
 	return c;
@@ -90,7 +90,7 @@ void columns_read_row(struct db_rows *q, struct arena *a, struct columns_row *re
 {
 	const char *user = db_str(q, COL_runs_all_user);
 
-	memset(ret, 0, sizeof *ret);
+	memset(ret, 0, sizeof(*ret));
 	ret->id = db_i64(q, COL_runs_all_id);
 	snprintf(ret->uuid, sizeof ret->uuid, "%s", db_str(q, COL_runs_all_uuid));
 	ret->name = arena_strdup(a, db_str(q, COL_runs_all_name));
@@ -109,17 +109,17 @@ static void add_columns_row(struct columns *c)
 
 	if (c->count == c->cap) {
 		c->cap = c->cap ? c->cap * 2 : 256;
-		c->rows = mem_realloc(c->rows, c->cap * sizeof *c->rows);
-		c->marks = mem_realloc(c->marks, c->cap * sizeof *c->marks);
+		c->rows = mem_realloc(c->rows, c->cap * sizeof(*c->rows));
+		c->marks = mem_realloc(c->marks, c->cap * sizeof(*c->marks));
 	}
 	for (i = 0; i < c->column_count; i++) {
 		struct loaded_column *col = &c->columns[i];
 
 		if (c->count >= col->cap) {
-			col->cells = mem_realloc(col->cells, c->cap * sizeof *col->cells);
+			col->cells = mem_realloc(col->cells, c->cap * sizeof(*col->cells));
 			col->cap = c->cap;
 		}
-		memset(&col->cells[c->count], 0, sizeof *col->cells);
+		memset(&col->cells[c->count], 0, sizeof(*col->cells));
 	}
 	c->count++;
 }
@@ -130,13 +130,13 @@ static void insert_row(struct columns *c, size_t row)
 	size_t i, after = c->count - row;
 
 	add_columns_row(c);
-	memmove(&c->rows[row + 1], &c->rows[row], after * sizeof *c->rows);
+	memmove(&c->rows[row + 1], &c->rows[row], after * sizeof(*c->rows));
 	memset(&c->rows[row], 0, sizeof c->rows[row]);
-	memmove(&c->marks[row + 1], &c->marks[row], after * sizeof *c->marks);
+	memmove(&c->marks[row + 1], &c->marks[row], after * sizeof(*c->marks));
 	for (i = 0; i < c->column_count; i++) {
 		struct columns_cell *cells = c->columns[i].cells;
 
-		memmove(&cells[row + 1], &cells[row], after * sizeof *cells);
+		memmove(&cells[row + 1], &cells[row], after * sizeof(*cells));
 		memset(&cells[row], 0, sizeof cells[row]);
 	}
 }
@@ -225,13 +225,13 @@ static int load_all_rows(struct columns *c, struct db *d, struct err *err)
 static void refresh_row(struct columns *c, struct db_rows *q)
 {
 	int64_t id = db_i64(q, COL_runs_all_id);
-	size_t row = list_find(c->rows, c->count, sizeof *c->rows, id), i;
+	size_t row = list_find(c->rows, c->count, sizeof(*c->rows), id), i;
 
 	if (row == c->count || c->rows[row].id != id)
 		insert_row(c, row);
 	read_column_row(c, q, row);
 	for (i = 0; i < c->column_count; i++)
-		memset(&c->columns[i].cells[row], 0, sizeof *c->columns[i].cells);
+		memset(&c->columns[i].cells[row], 0, sizeof(*c->columns[i]).cells);
 	c->changes++;
 }
 
@@ -250,7 +250,7 @@ static int refresh_gone(struct columns *c, struct db *d, struct db_rows *q, stru
 	int rc;
 
 	while ((rc = db_next(d, q, err)) > 0) {
-		row = list_find(c->rows, c->count, sizeof *c->rows, db_i64(q, COL_gone_since_run_id));
+		row = list_find(c->rows, c->count, sizeof(*c->rows), db_i64(q, COL_gone_since_run_id));
 		if (row < c->count && c->rows[row].id == db_i64(q, COL_gone_since_run_id))
 			c->marks[row].gone = true;
 	}
@@ -297,7 +297,7 @@ static int read_cells(struct columns *c, struct db *d, const struct changed_cell
 
 	while (q && (rc = db_next(d, q, err)) > 0) {
 		int64_t id = db_i64(q, COL_param_cells_run_id);
-		size_t row = list_find(c->rows, c->count, sizeof *c->rows, id);
+		size_t row = list_find(c->rows, c->count, sizeof(*c->rows), id);
 		const struct loaded_column *col = find_loaded_column(c, cells->entity, db_i64(q, key));
 
 		if (col && row < c->count && c->rows[row].id == id)
@@ -440,7 +440,7 @@ int columns_get(struct columns *c, struct db *d, const struct filter_field *of, 
 	if (rc < 0 || (!rc && of->entity != FILTER_NOTE))
 		return rc;
 	make_column_room(c);
-	col.cells = mem_array(c->cap, sizeof *col.cells);
+	col.cells = mem_array(c->cap, sizeof(*col.cells));
 	col.key = mem_strdup(of->key);
 	rc = load_column(c, d, &col, err);
 	if (rc) {

@@ -48,7 +48,7 @@ static void add_metric(const struct runs *o, struct query_run *r, struct db_rows
 {
 	struct sum s;
 
-	r->metrics = list_room(o->a, r->metrics, r->metric_count, sizeof *r->metrics);
+	r->metrics = list_room(o->a, r->metrics, r->metric_count, sizeof(*r->metrics));
 	sum_row_read(q, COL_metrics_of_runs_count, &s);
 	metric_of(&r->metrics[r->metric_count++], db_text(o->a, q, COL_metrics_of_runs_name), &s);
 }
@@ -229,11 +229,11 @@ static int compare_metric_keys(const void *x, const void *y)
 static void sort_details(struct query_run *r)
 {
 	if (r->param_count)
-		qsort(r->params, r->param_count, sizeof *r->params, compare_pair_keys);
+		qsort(r->params, r->param_count, sizeof(*r->params), compare_pair_keys);
 	if (r->tag_count)
-		qsort(r->tags, r->tag_count, sizeof *r->tags, compare_pair_keys);
+		qsort(r->tags, r->tag_count, sizeof(*r->tags), compare_pair_keys);
 	if (r->metric_count)
-		qsort(r->metrics, r->metric_count, sizeof *r->metrics, compare_metric_keys);
+		qsort(r->metrics, r->metric_count, sizeof(*r->metrics), compare_metric_keys);
 }
 
 /* Reads the wanted parts of the runs, then derives alerts and drops metrics that only alerts needed. */
@@ -382,12 +382,12 @@ static int compare_overlay_ids(const void *x, const void *y, void *ids)
 static int add_log(struct db *d, int64_t run_id, struct overlay *o, struct arena *a, struct err *err)
 {
 	size_t n = o->n, i;
-	int64_t *sorted = arena_array(a, n ? n : 1, sizeof *sorted);
+	int64_t *sorted = arena_array(a, n ? n : 1, sizeof(*sorted));
 
-	o->order = arena_array(a, n ? n : 1, sizeof *o->order);
+	o->order = arena_array(a, n ? n : 1, sizeof(*o->order));
 	for (i = 0; i < n; i++)
 		o->order[i] = i;
-	qsort_r(o->order, n, sizeof *o->order, compare_overlay_ids, o->ids);
+	qsort_r(o->order, n, sizeof(*o->order), compare_overlay_ids, o->ids);
 	for (i = 0; i < n; i++)
 		sorted[i] = o->ids[o->order[i]];
 	return scan_log(d, &(struct series_scan){ run_id, sorted, n, overlay_points, o }, err);
@@ -401,9 +401,9 @@ int detail_load_series(struct db *d, int64_t run_id, struct arena *a, struct que
 	int rc = db_start(d, &q, DB_series_of_run, err, "i", run_id);
 
 	while (rc >= 0 && (rc = db_next(d, q, err)) > 0) {
-		r->series = list_room(a, r->series, n, sizeof *r->series);
-		o.ids = list_room(a, o.ids, n, sizeof *o.ids);
-		o.sums = list_room(a, o.sums, n, sizeof *o.sums);
+		r->series = list_room(a, r->series, n, sizeof(*r->series));
+		o.ids = list_room(a, o.ids, n, sizeof(*o.ids));
+		o.sums = list_room(a, o.sums, n, sizeof(*o.sums));
 		o.ids[n] = db_i64(q, COL_series_of_run_id);
 		r->series[n] = (struct query_series){ .key = db_text(a, q, COL_series_of_run_name),
 						      .rank = db_i32(q, COL_series_of_run_rank),

@@ -119,8 +119,8 @@ static int fill_window(struct export_order *a, struct arrival_line *l, struct db
 	if (rc)
 		return rc;
 	if (!l->window)
-		l->window = mem_array(l->folded < WINDOW_POINTS ? (size_t)l->folded : WINDOW_POINTS,
-				      sizeof *l->window);
+		l->window =
+			mem_array(l->folded < WINDOW_POINTS ? (size_t)l->folded : WINDOW_POINTS, sizeof(*l->window));
 	l->count = l->at = 0;
 	while (!rc && l->count < WINDOW_POINTS && l->taken < l->folded)
 		rc = take_chunks(l, d, err);
@@ -244,7 +244,7 @@ static int next_row_by_time(struct export_order *a, struct export_order_row *row
 
 static struct arrival_line *find_arrival_line(const struct export_order *a, int64_t id)
 {
-	size_t at = list_find(a->lines, a->line_count, sizeof *a->lines, id);
+	size_t at = list_find(a->lines, a->line_count, sizeof(*a->lines), id);
 
 	return at < a->line_count && a->lines[at].id == id ? &a->lines[at] : NULL;
 }
@@ -357,8 +357,8 @@ static int load_arrival(struct export_order *a, struct db *d, const char *run, s
 	rc = load_arrival_lines(a, d, part, err);
 	if (rc)
 		return rc;
-	ids = arena_array(a->arena, a->line_count + 1, sizeof *ids);
-	a->heap = arena_array(a->arena, a->line_count + 1, sizeof *a->heap);
+	ids = arena_array(a->arena, a->line_count + 1, sizeof(*ids));
+	a->heap = arena_array(a->arena, a->line_count + 1, sizeof(*a->heap));
 	for (i = 0; i < a->line_count; i++)
 		ids[i] = a->lines[i].id;
 	rc = scan_log(d, &(struct series_scan){ a->run_id, ids, a->line_count, take_arrival_tail, a }, err);
@@ -370,7 +370,7 @@ static int load_arrival(struct export_order *a, struct db *d, const char *run, s
 int export_order_open(struct export_order **ret, struct store *s, const char *run, struct export_order_part part,
 		      struct err *err)
 {
-	struct export_order *a = mem_zalloc(sizeof *a);
+	struct export_order *a = mem_zalloc(sizeof(*a));
 	struct db *d;
 	int rc;
 

@@ -174,14 +174,14 @@ static int compare_series_ids(const void *x, const void *y, void *series)
 static int collect_history(struct db *d, struct heap *h, const struct series_select_run *run, struct arena *a,
 			   struct err *err)
 {
-	int64_t *ids = arena_array(a, run->count + 1, sizeof *ids);
-	struct log_arg l = { h, run, arena_array(a, run->count + 1, sizeof *l.order) };
+	int64_t *ids = arena_array(a, run->count + 1, sizeof(*ids));
+	struct log_arg l = { h, run, arena_array(a, run->count + 1, sizeof(*l.order)) };
 	size_t i;
 	int rc = 0;
 
 	for (i = 0; i < run->count; i++)
 		l.order[i] = i;
-	qsort_r(l.order, run->count, sizeof *l.order, compare_series_ids, run->series);
+	qsort_r(l.order, run->count, sizeof(*l.order), compare_series_ids, run->series);
 	for (i = 0; i < run->count; i++)
 		ids[i] = run->series[l.order[i]].id;
 	rc = scan_log(d, &(struct series_scan){ run->id, ids, run->count, take_history_log, &l }, err);
@@ -202,7 +202,7 @@ static void cut_history_page(struct heap *h, struct history_sel *sel, struct are
 	size_t i, n, from = 0;
 
 	if (h->count)
-		qsort(h->points, h->count, sizeof *h->points, compare_history_times);
+		qsort(h->points, h->count, sizeof(*h->points), compare_history_times);
 	while (from < h->count && skip &&
 	       !compare_history_points(&h->points[from], place->time_ms, place->step, place->value)) {
 		from++;
@@ -210,7 +210,7 @@ static void cut_history_page(struct heap *h, struct history_sel *sel, struct are
 	}
 	n = h->count - from < sel->limit ? h->count - from : sel->limit;
 	ret->more = h->count - from > sel->limit;
-	ret->points = arena_array(a, n + 1, sizeof *ret->points);
+	ret->points = arena_array(a, n + 1, sizeof(*ret->points));
 	for (i = 0; i < n; i++) {
 		const struct sum_point *p = &h->points[from + i];
 
@@ -287,9 +287,9 @@ int history_sample(struct store *s, const struct history_sample *sel, struct are
 	int rc = load_history(s, sel->run, sel->key, &h, err);
 
 	if (!rc)
-		*ret = (struct history_points){ .points = arena_array(a, sel->n + 1, sizeof *ret->points) };
+		*ret = (struct history_points){ .points = arena_array(a, sel->n + 1, sizeof(*ret->points)) };
 	if (!rc && h.count) {
-		qsort(h.points, h.count, sizeof *h.points, compare_history_steps);
+		qsort(h.points, h.count, sizeof(*h.points), compare_history_steps);
 		ret->count = spread_points(h.points, h.count, sel->n, ret->points);
 	}
 	free(h.points);

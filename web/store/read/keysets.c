@@ -51,7 +51,7 @@ struct keysets {
 
 struct keysets *keysets_new(void)
 {
-	struct keysets *k = mem_zalloc(sizeof *k);
+	struct keysets *k = mem_zalloc(sizeof(*k));
 
 	pthread_mutex_init(&k->lock, NULL);
 	k->sets = map_new(sizeof(struct keyset *));
@@ -90,7 +90,7 @@ void keysets_free(struct keysets *k)
 /* Makes a set of these ids with one user. */
 static struct keyset *make_set(const struct buf *ids)
 {
-	struct keyset *s = mem_alloc(sizeof *s + ids->len);
+	struct keyset *s = mem_alloc(sizeof(*s) + ids->len);
 
 	s->count = ids->len / sizeof s->ids[0];
 	s->users = 1;
@@ -237,7 +237,7 @@ static int take_missing_keysets(struct keyset_taking *t)
 	size_t i;
 	int rc;
 
-	t->ids = mem_array(t->missing_count, sizeof *t->ids);
+	t->ids = mem_array(t->missing_count, sizeof(*t->ids));
 	for (i = 0; i < t->missing_count; i++)
 		buf_init(&t->ids[i], SIZE_MAX);
 	rc = db_start(t->d, &q, DB_metric_keys_of_runs, t->err, "t", array_of(&list, t->missing, t->missing_count));
@@ -259,8 +259,8 @@ int keysets_take(struct keysets *k, struct db *d, const struct keysets_want *w, 
 	int rc;
 
 	memset(ret, 0, w->count * sizeof(struct keyset *));
-	t.revs = mem_array(w->count + 1, sizeof *t.revs);
-	t.missing = mem_array(w->count + 1, sizeof *t.missing);
+	t.revs = mem_array(w->count + 1, sizeof(*t.revs));
+	t.missing = mem_array(w->count + 1, sizeof(*t.missing));
 	rc = take_known_keysets(&t);
 	if (!rc && t.missing_count)
 		rc = take_missing_keysets(&t);

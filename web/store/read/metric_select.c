@@ -120,7 +120,7 @@ static void take_chosen_name(void *arg, size_t at, const char *name)
 static int name_chosen_keys(struct metric_select *c, struct db *d, struct err *err)
 {
 	size_t n = map_count(c->keys), i;
-	int64_t *ids = mem_array(n + 1, sizeof *ids);
+	int64_t *ids = mem_array(n + 1, sizeof(*ids));
 	int rc;
 
 	for (i = 0; i < n; i++)
@@ -216,7 +216,7 @@ void metric_select_keys(const struct metric_select *c, struct arena *a, struct q
 {
 	size_t i;
 
-	ret->keys = arena_array(a, map_count(c->keys) + 1, sizeof *ret->keys);
+	ret->keys = arena_array(a, map_count(c->keys) + 1, sizeof(*ret->keys));
 	for (i = 0; i < map_count(c->keys); i++) {
 		const struct metric_select_key *k = map_at(c->keys, i);
 
@@ -225,5 +225,5 @@ void metric_select_keys(const struct metric_select *c, struct arena *a, struct q
 		ret->keys[ret->key_count++] = (struct query_key_runs){ arena_strdup(a, k->name), k->runs };
 	}
 	if (ret->key_count)
-		qsort(ret->keys, ret->key_count, sizeof *ret->keys, compare_key_names);
+		qsort(ret->keys, ret->key_count, sizeof(*ret->keys), compare_key_names);
 }

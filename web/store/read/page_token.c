@@ -66,7 +66,7 @@ uint32_t page_token_plan(const struct query_runs_opts *o)
 	for (i = 0; o->mlflow && i < o->mlflow->order_count; i++)
 		plan = hash_page_text(plan, o->mlflow->order[i]);
 	for (i = 0; i < o->experiment_count; i++)
-		plan = o->experiment_ids ? crc32c(plan, &o->experiment_ids[i], sizeof *o->experiment_ids)
+		plan = o->experiment_ids ? crc32c(plan, &o->experiment_ids[i], sizeof(*o->experiment_ids))
 					 : hash_page_text(plan, o->experiments[i]);
 	return plan;
 }

@@ -34,7 +34,7 @@ struct points_cursor {
 
 static const char *const *copy_list(struct arena *a, const char *const *list, size_t n)
 {
-	const char **copy = arena_array(a, n, sizeof *copy);
+	const char **copy = arena_array(a, n, sizeof(*copy));
 	size_t i;
 
 	for (i = 0; i < n; i++)
@@ -52,7 +52,7 @@ static void sort_steps(struct sum_point *p, size_t n)
 		;
 	if (i >= n)
 		return;
-	spare = mem_alloc(n * sizeof *spare);
+	spare = mem_alloc(n * sizeof(*spare));
 	to = spare;
 	for (width = 1; width < n; width *= 2) {
 		for (i = 0; i < n; i += 2 * width) {
@@ -65,7 +65,7 @@ static void sort_steps(struct sum_point *p, size_t n)
 		from = from == p ? spare : p;
 	}
 	if (from != p)
-		memcpy(p, from, n * sizeof *p);
+		memcpy(p, from, n * sizeof(*p));
 	free(spare);
 }
 
@@ -368,7 +368,7 @@ static int open_at_token(struct points_cursor *c, const char *token, struct err 
 int points_open(struct points_cursor **ret, struct store *s, const struct points_sel *sel, const char *token,
 		struct err *err)
 {
-	struct points_cursor *c = mem_zalloc(sizeof *c);
+	struct points_cursor *c = mem_zalloc(sizeof(*c));
 	int rc = 0;
 
 	c->s = s;

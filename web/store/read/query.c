@@ -219,7 +219,7 @@ struct changes_load {
 static int load_changes(struct changes_load *l, struct arena *a, struct query_changes *c, struct err *err)
 {
 	struct db *d = l->d;
-	const char **ids = arena_array(a, CHANGES_MAX, sizeof *ids);
+	const char **ids = arena_array(a, CHANGES_MAX, sizeof(*ids));
 	struct db_rows *q;
 	int rc;
 

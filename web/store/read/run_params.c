@@ -84,7 +84,7 @@ static void take_param_name(void *arg, size_t at, const char *name)
 static int name_param_keys(struct params *p, size_t run_count)
 {
 	size_t n = map_count(p->keys), i;
-	int64_t *ids = arena_array(p->a, n + 1, sizeof *ids);
+	int64_t *ids = arena_array(p->a, n + 1, sizeof(*ids));
 
 	for (i = 0; i < n; i++) {
 		struct params_key *k = map_at(p->keys, i);
@@ -110,7 +110,7 @@ static int compare_param_choice(const void *x, const void *y)
 static void choose_params(struct params *p, bool *ret_left_out)
 {
 	size_t n = map_count(p->keys), most = p->o->params_max, i, named = 0;
-	struct params_key **list = mem_array(n + 1, sizeof *list);
+	struct params_key **list = mem_array(n + 1, sizeof(*list));
 
 	for (i = 0; i < n; i++) {
 		struct params_key *k = map_at(p->keys, i);
@@ -119,7 +119,7 @@ static void choose_params(struct params *p, bool *ret_left_out)
 			list[named++] = k;
 	}
 	if (named > most)
-		qsort(list, named, sizeof *list, compare_param_choice);
+		qsort(list, named, sizeof(*list), compare_param_choice);
 	for (i = 0; i < named && i < most; i++)
 		list[i]->chosen = true;
 	*ret_left_out = named > most;
@@ -141,7 +141,7 @@ static void give_param_lists(struct params *p, struct query_runs *ret)
 		ret->items[p->cells[i].run].param_count += p->cells[i].key->chosen;
 	for (i = 0; i < ret->count; i++) {
 		r = &ret->items[i];
-		r->params = arena_array(p->a, r->param_count + 1, sizeof *r->params);
+		r->params = arena_array(p->a, r->param_count + 1, sizeof(*r->params));
 		r->param_count = 0;
 	}
 	for (i = 0; i < p->cell_count; i++) {

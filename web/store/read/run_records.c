@@ -50,7 +50,7 @@ static void keep_line(struct console_lines *l, const struct console_line *line, 
 	struct run_records_console *c = l->c;
 	char *text = arena_alloc(l->a, line->text.len + 1);
 
-	c->lines = list_room(l->a, c->lines, c->line_count, sizeof *c->lines);
+	c->lines = list_room(l->a, c->lines, c->line_count, sizeof(*c->lines));
 	memcpy(text, line->text.at, line->text.len);
 	c->lines[c->line_count++] = (struct run_records_line){
 		.number = number, .time_ms = time_ms + line->ms, .stream = line->stream, .again = line->again,
@@ -245,7 +245,7 @@ static void add_media_key(struct media_list *l, struct db_rows *q, struct arena 
 	if (is_media_hidden(db_i64(q, COL_media_keys_hide_step), db_i64(q, COL_media_keys_hide_epoch), name, step))
 		return;
 	if (!last || strcmp(last->key, name) || last->kind != kind) {
-		l->keys = list_room(a, l->keys, l->key_count, sizeof *l->keys);
+		l->keys = list_room(a, l->keys, l->key_count, sizeof(*l->keys));
 		last = &l->keys[l->key_count++];
 		*last = (struct media_key){ db_text(a, q, COL_media_keys_name), kind, 0, step, step };
 	}
@@ -277,7 +277,7 @@ static void add_media_item(struct media_list *l, struct db_rows *q, struct arena
 {
 	struct stored_media *m;
 
-	l->items = list_room(a, l->items, l->count, sizeof *l->items);
+	l->items = list_room(a, l->items, l->count, sizeof(*l->items));
 	m = &l->items[l->count++];
 	*m = (struct stored_media){
 		.id = db_i64(q, COL_media_of_run_id), .key = db_text(a, q, COL_media_of_run_name),
@@ -364,7 +364,7 @@ static void add_part_item(struct media_list *l, struct db_rows *q, struct arena 
 {
 	struct stored_media *m;
 
-	l->items = list_room(a, l->items, l->count, sizeof *l->items);
+	l->items = list_room(a, l->items, l->count, sizeof(*l->items));
 	m = &l->items[l->count++];
 	*m = (struct stored_media){
 		.id = db_i64(q, COL_media_of_part_id),

@@ -49,7 +49,7 @@ static void keep_search_row(struct run_search *s, const struct columns_row *r)
 
 static void add_search_row(struct run_search *s, struct db_rows *q)
 {
-	struct columns_row *r = arena_alloc(s->a, sizeof *r);
+	struct columns_row *r = arena_alloc(s->a, sizeof(*r));
 
 	columns_read_row(q, s->a, r);
 	if (is_shown_run(s->o, r->deleted))
@@ -78,7 +78,7 @@ static void sort_rows(struct run_search *s)
 
 	if (!s->row_count)
 		return; /* rows may be NULL then, which qsort does not accept */
-	qsort(s->rows, s->row_count, sizeof *s->rows, compare_row_ids);
+	qsort(s->rows, s->row_count, sizeof(*s->rows), compare_row_ids);
 	for (i = 0; i < s->row_count; i++)
 		if (!n || s->rows[n - 1]->id != s->rows[i]->id)
 			s->rows[n++] = s->rows[i];
@@ -166,7 +166,7 @@ static void give_columns(struct run_search *s)
 /* Lists the rows that experiments and deletion state admit. */
 static int load_search_rows(struct run_search *s, struct store *store)
 {
-	int64_t *ids = arena_array(s->a, s->o->experiment_count + 1, sizeof *ids);
+	int64_t *ids = arena_array(s->a, s->o->experiment_count + 1, sizeof(*ids));
 	const struct columns_mark *marks;
 	const struct columns_row *base;
 	size_t count, i;
@@ -294,8 +294,8 @@ static void make_hits(struct run_search *s, size_t room)
 {
 	size_t fields = filter_field_count(s->f), i;
 
-	s->hits = mem_array(room, sizeof *s->hits);
-	s->values = mem_array(room * fields + 1, sizeof *s->values);
+	s->hits = mem_array(room, sizeof(*s->hits));
+	s->values = mem_array(room * fields + 1, sizeof(*s->values));
 	for (i = 0; i < room; i++)
 		s->hits[i].values = s->values + i * fields;
 }
@@ -380,7 +380,7 @@ static int select_hits(struct run_search *s)
 	if (s->hit_count > want)
 		keep_best(s, want);
 	if (s->hit_count)
-		qsort_r(s->hits, s->hit_count, sizeof *s->hits, compare_search_hits, s);
+		qsort_r(s->hits, s->hit_count, sizeof(*s->hits), compare_search_hits, s);
 	return 0;
 }
 
@@ -433,10 +433,10 @@ static int load_page(struct run_search *s, struct arena *a, struct query_runs *r
 {
 	size_t limit = page_limit(s), i;
 	struct page_token_place last;
-	int64_t *ids = arena_array(s->a, s->hit_count + 1, sizeof *ids);
+	int64_t *ids = arena_array(s->a, s->hit_count + 1, sizeof(*ids));
 
 	ret->count = s->hit_count < limit ? s->hit_count : limit;
-	ret->items = arena_array(a, ret->count ? ret->count : 1, sizeof *ret->items);
+	ret->items = arena_array(a, ret->count ? ret->count : 1, sizeof(*ret->items));
 	if (s->hit_count > limit) {
 		last = hit_place(s, &s->hits[limit - 1]);
 		ret->next_page_token = page_token_write(&s->token, &last, a);

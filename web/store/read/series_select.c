@@ -22,7 +22,7 @@ static void add_picked_series(struct picker *p, struct db_rows *q)
 
 	if (p->sel->rank != POINTS_ALL_RANKS && p->sel->rank != db_i32(q, COL_series_of_run_rank))
 		return;
-	r->series = list_room(p->arena, r->series, r->count, sizeof *r->series);
+	r->series = list_room(p->arena, r->series, r->count, sizeof(*r->series));
 	s = &r->series[r->count];
 	s->id = db_i64(q, COL_series_of_run_id);
 	last = r->count ? r->series[r->count - 1].key : "";
@@ -54,14 +54,14 @@ static int compare_picked_keys(const void *x, const void *y)
 static int load_picked_keys(struct picker *p)
 {
 	size_t n = p->sel->key_count, i;
-	const char **keys = arena_array(p->arena, n + 1, sizeof *keys);
+	const char **keys = arena_array(p->arena, n + 1, sizeof(*keys));
 	bool all = p->sel->rank == POINTS_ALL_RANKS;
 	int64_t from = all ? INT32_MIN : p->sel->rank, to = all ? INT32_MAX : p->sel->rank;
 	struct db_rows *q;
 	int rc = 0;
 
-	memcpy(keys, p->sel->keys, n * sizeof *keys);
-	qsort(keys, n, sizeof *keys, compare_picked_keys);
+	memcpy(keys, p->sel->keys, n * sizeof(*keys));
+	qsort(keys, n, sizeof(*keys), compare_picked_keys);
 	for (i = 0; !rc && i < n; i++) {
 		if (i && !strcmp(keys[i], keys[i - 1]))
 			continue;

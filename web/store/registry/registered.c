@@ -186,7 +186,7 @@ static int fill_registered_hit(struct registry_search *s, struct registered_hit 
 	bool loaded = false;
 	int rc = 0;
 
-	h->values = arena_array(s->a, n + 1, sizeof *h->values);
+	h->values = arena_array(s->a, n + 1, sizeof(*h->values));
 	for (i = 0; i < n && !rc; i++) {
 		const struct filter_field *ff = filter_field(s->f, i);
 
@@ -321,7 +321,7 @@ static int turn_to_place(struct registry_search *s, struct arena *a, struct regi
 	if (rc)
 		return rc;
 	if (s->count)
-		qsort_r(s->hits, s->count, sizeof *s->hits, compare_registered_hits, s);
+		qsort_r(s->hits, s->count, sizeof(*s->hits), compare_registered_hits, s);
 	p->from = p->from < s->count ? p->from : s->count;
 	p->count = s->count - p->from < s->o->limit ? s->count - p->from : s->o->limit;
 	p->next = p->from + p->count < s->count ? list_token_write(a, made_for, p->from + p->count) : NULL;
@@ -340,10 +340,10 @@ static int copy_out_page(struct registry_search *s, struct arena *a, void *ret)
 	if (rc)
 		return rc;
 	if (s->versions)
-		*versions = (struct registered_versions){ arena_array(a, p.count + 1, sizeof *versions->items),
+		*versions = (struct registered_versions){ arena_array(a, p.count + 1, sizeof(*versions->items)),
 							  p.count, p.next };
 	else
-		*models = (struct registered_models){ arena_array(a, p.count + 1, sizeof *models->items), p.count,
+		*models = (struct registered_models){ arena_array(a, p.count + 1, sizeof(*models->items)), p.count,
 						      p.next };
 	for (i = 0; i < p.count && !rc; i++)
 		rc = s->versions ? copy_out_version(s, &s->hits[p.from + i], a, &versions->items[i])
@@ -400,7 +400,7 @@ static void keep_aliases(const struct registered_model *m, struct arena *a, stru
 {
 	size_t i;
 
-	v->aliases = arena_array(a, m->alias_count + 1, sizeof *v->aliases);
+	v->aliases = arena_array(a, m->alias_count + 1, sizeof(*v->aliases));
 	for (i = 0; i < m->alias_count; i++)
 		if (m->aliases[i].version == v->version)
 			v->aliases[v->alias_count++] = m->aliases[i].alias;

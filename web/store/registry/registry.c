@@ -13,7 +13,7 @@ static void registry_copy(struct change *c, const struct ingest_op *op)
 {
 	const struct registry_op *from = op->more;
 	struct arena *a = c->in.arena;
-	struct registry_op *to = arena_alloc(a, sizeof *to);
+	struct registry_op *to = arena_alloc(a, sizeof(*to));
 
 	*to = *from;
 	to->name = change_dup(a, from->name);

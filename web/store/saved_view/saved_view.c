@@ -132,7 +132,7 @@ static void copy_kept(struct change *c, const struct ingest_op *op)
 {
 	const struct saved_view_op *from = op->more;
 	struct arena *a = c->in.arena;
-	struct saved_view_op *to = arena_alloc(a, sizeof *to);
+	struct saved_view_op *to = arena_alloc(a, sizeof(*to));
 
 	*to = *from;
 	to->shelf = change_dup(a, from->shelf);

@@ -10,7 +10,7 @@
 
 struct state *state_new(struct db *db, size_t cache_bytes)
 {
-	struct state *st = mem_zalloc(sizeof *st);
+	struct state *st = mem_zalloc(sizeof(*st));
 
 	st->db = db;
 	st->cache_bytes = cache_bytes;

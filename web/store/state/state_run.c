@@ -33,11 +33,11 @@ static int load_state_segments(struct state *st, struct state_run *r, struct err
 			.final = db_i32(q, COL_segment_list_final),
 			.world_size = db_i32(q, COL_segment_list_world_size),
 		};
-		struct state_segment *all = arena_array(st->arena, r->segment_count + 1, sizeof *all);
+		struct state_segment *all = arena_array(st->arena, r->segment_count + 1, sizeof(*all));
 
 		copy_status(s.status, db_str(q, COL_segment_list_status));
 		if (r->segment_count)
-			memcpy(all, r->segments, r->segment_count * sizeof *all);
+			memcpy(all, r->segments, r->segment_count * sizeof(*all));
 		all[r->segment_count++] = s;
 		r->segments = all;
 	}
@@ -366,14 +366,14 @@ int state_segment_save(struct state *st, const struct state_run *r, const struct
 
 int state_segment_add(struct state *st, struct state_run *r, const struct state_segment *s, struct err *err)
 {
-	struct state_segment *all = arena_array(st->arena, r->segment_count + 1, sizeof *all);
+	struct state_segment *all = arena_array(st->arena, r->segment_count + 1, sizeof(*all));
 	size_t at = 0;
 
 	while (at < r->segment_count && r->segments[at].number < s->number)
 		at++;
 	if (r->segment_count) {
-		memcpy(all, r->segments, at * sizeof *all);
-		memcpy(all + at + 1, r->segments + at, (r->segment_count - at) * sizeof *all);
+		memcpy(all, r->segments, at * sizeof(*all));
+		memcpy(all + at + 1, r->segments + at, (r->segment_count - at) * sizeof(*all));
 	}
 	all[at] = *s;
 	r->segments = all;

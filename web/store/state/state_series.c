@@ -169,8 +169,8 @@ static void keep_recent_points(struct state_recent *r, const struct sum_point *p
 	size_t from = n > SPIKE_CONTEXT ? n - SPIKE_CONTEXT : 0, add = n - from, old = SPIKE_CONTEXT - add;
 
 	old = r->count < old ? r->count : old;
-	memmove(r->points, r->points + r->count - old, old * sizeof *p);
-	memcpy(r->points + old, p + from, add * sizeof *p);
+	memmove(r->points, r->points + r->count - old, old * sizeof(*p));
+	memcpy(r->points + old, p + from, add * sizeof(*p));
 	r->count = (unsigned)(old + add);
 }
 

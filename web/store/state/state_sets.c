@@ -246,7 +246,7 @@ int state_expect(struct state *st, struct state_run *r, const struct state_batch
 	if (!db_shared(st->db) || (n <= SMALL && !e.first))
 		return 0;
 	a = arena_new();
-	names = arena_array(a, n, sizeof *names);
+	names = arena_array(a, n, sizeof(*names));
 	for (i = 0; i < n; i++)
 		names[i] = b->all[i].key;
 	rc = state_expect_keys(st, names, n, err);

@@ -177,7 +177,7 @@ int params_find(struct state *st, struct params_lookup *l, struct err *err)
 	struct db *d = state_db(st);
 	size_t i;
 
-	l->values = arena_array(l->arena, l->count + 1, sizeof *l->values);
+	l->values = arena_array(l->arena, l->count + 1, sizeof(*l->values));
 	for (i = 0; i < l->count; i++)
 		l->values[i] = NULL;
 	if (!l->count || !l->run->params)
@@ -336,7 +336,7 @@ uint64_t apply_log_rows(const struct intake *in)
 int apply_expect(struct state *st, struct state_run *r, const struct apply_points *a, const struct intake *in,
 		 struct err *err)
 {
-	struct state_expected *all = mem_array(in->series_count + 1, sizeof *all);
+	struct state_expected *all = mem_array(in->series_count + 1, sizeof(*all));
 	size_t i;
 	int rc;
 
@@ -374,7 +374,7 @@ int apply_problem(struct state *st, struct state_run *r, const char *text, uint6
 
 int apply_expect_keys(struct state *st, const struct ingest_kv *kv, size_t n, struct err *err)
 {
-	const char **names = mem_array(n + 1, sizeof *names);
+	const char **names = mem_array(n + 1, sizeof(*names));
 	size_t i;
 	int rc;
 

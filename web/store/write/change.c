@@ -101,7 +101,7 @@ const char *change_dup(struct arena *a, const char *text)
 
 const struct ingest_kv *change_dup_pairs(struct arena *a, const struct ingest_kv *kv, size_t n)
 {
-	struct ingest_kv *copy = arena_array(a, n, sizeof *copy);
+	struct ingest_kv *copy = arena_array(a, n, sizeof(*copy));
 	size_t i;
 
 	for (i = 0; i < n; i++)
@@ -121,7 +121,7 @@ static const char *dup_clean(struct arena *a, const char *text)
 
 static const struct ingest_foreign *dup_foreign(struct arena *a, const struct ingest_foreign *from)
 {
-	struct ingest_foreign *copy = from ? arena_alloc(a, sizeof *copy) : NULL;
+	struct ingest_foreign *copy = from ? arena_alloc(a, sizeof(*copy)) : NULL;
 
 	if (from)
 		*copy = (struct ingest_foreign){ dup_clean(a, from->experiment), dup_clean(a, from->name),

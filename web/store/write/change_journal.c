@@ -345,7 +345,7 @@ static int put_journal_item(struct state *st, struct state_run *r, struct state_
 /* Stores the order across series of the points of an imported file. */
 static int put_arrival_order(struct state *st, const struct state_run *r, const struct intake *in, struct err *err)
 {
-	int64_t *ids = arena_array(in->arena, in->series_count + 1, sizeof *ids);
+	int64_t *ids = arena_array(in->arena, in->series_count + 1, sizeof(*ids));
 	struct buf b;
 	size_t i;
 	int rc;

@@ -216,7 +216,7 @@ static void name_holder(struct committer *w)
 
 int committer_start(struct committer **ret, const struct store_opts *opts, struct err *err)
 {
-	struct committer *w = mem_zalloc(sizeof *w);
+	struct committer *w = mem_zalloc(sizeof(*w));
 	int rc;
 
 	w->g.folding.never = opts->no_fold;
@@ -327,7 +327,7 @@ static int periodic_step(void *arg, struct db *d, struct err *err)
 
 int committer_step(struct committer *w, int (*fn)(void *arg, struct db *d, struct err *err), void *arg, struct err *err)
 {
-	struct queue_job *job = mem_zalloc(sizeof *job);
+	struct queue_job *job = mem_zalloc(sizeof(*job));
 	struct waiter done;
 	int rc;
 

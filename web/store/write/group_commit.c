@@ -88,7 +88,7 @@ static int lock_group_runs(struct group_commit *g, const struct queue_job *jobs,
 		n++;
 		made += j->change.op.kind->makes_run;
 	}
-	uuids = mem_array(n, sizeof *uuids);
+	uuids = mem_array(n, sizeof(*uuids));
 	for (j = jobs, n = 0; j; j = j->next)
 		uuids[n++] = j->change.op.run;
 	rc = state_expect_runs(g->tx.state, made, err);

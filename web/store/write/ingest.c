@@ -20,7 +20,7 @@ static void free_job(struct queue_job *job)
 
 static int make_job(struct queue_job **ret, struct store *s, const struct ingest_op *op, struct err *err)
 {
-	struct queue_job *job = mem_zalloc(sizeof *job);
+	struct queue_job *job = mem_zalloc(sizeof(*job));
 	int rc;
 
 	job->change.store = s;

@@ -25,7 +25,7 @@ struct gather_series {
 
 void intake_init(struct intake *in)
 {
-	memset(in, 0, sizeof *in);
+	memset(in, 0, sizeof(*in));
 	in->items_end = &in->items;
 	in->first_ms = INT64_MIN;
 	in->last_ms = INT64_MIN;
@@ -42,7 +42,7 @@ void intake_done(struct intake *in)
 
 static void gather_init(struct gather *g, struct intake *in)
 {
-	memset(g, 0, sizeof *g);
+	memset(g, 0, sizeof(*g));
 	g->in = in;
 	g->series = map_new(sizeof(struct gather_series));
 }
@@ -95,7 +95,7 @@ static void gather_finish(struct gather *g)
 	struct intake *in = g->in;
 	size_t n = map_count(g->series), i, len;
 
-	in->series = arena_array(in->arena, n ? n : 1, sizeof *in->series);
+	in->series = arena_array(in->arena, n ? n : 1, sizeof(*in->series));
 	for (i = 0; i < n; i++) {
 		const struct gather_series *s = map_at(g->series, i);
 		const char *name = map_key_at(g->series, i, &len);
@@ -103,7 +103,7 @@ static void gather_finish(struct gather *g)
 
 		memcpy(&out->rank, name, sizeof out->rank);
 		out->key = arena_strdup(in->arena, name + sizeof out->rank);
-		out->points = arena_array(in->arena, s->count, sizeof *out->points);
+		out->points = arena_array(in->arena, s->count, sizeof(*out->points));
 	}
 	for (i = 0; i < g->count; i++) {
 		struct intake_series *out = &in->series[g->owner[i]];

@@ -25,7 +25,7 @@ void intake_item_problem(struct intake *in, const char *text)
 			p->count++;
 			return;
 		}
-	p = arena_alloc(in->arena, sizeof *p);
+	p = arena_alloc(in->arena, sizeof(*p));
 	clean = arena_alloc(in->arena, strlen(text) * 3 + 1);
 	/* It may quote a path that is not UTF-8. */
 	utf8_copy(clean, strlen(text) * 3 + 1, text, strlen(text), NULL);
@@ -65,7 +65,7 @@ const char *intake_item_key(struct intake *in, struct event_text key, const char
 
 static struct intake_item *add_intake_item(struct intake *in, const struct event *ev, enum event_kind kind)
 {
-	struct intake_item *it = arena_alloc(in->arena, sizeof *it);
+	struct intake_item *it = arena_alloc(in->arena, sizeof(*it));
 
 	it->kind = kind;
 	it->key = "";
@@ -207,8 +207,8 @@ static void take_file_item(struct intake *in, const struct event *ev, const stru
 /* As in MLflow, the context of a data set is a tag. */
 static void take_dataset_input(struct intake *in, const struct event *ev, const struct event_input *from)
 {
-	struct ingest_dataset *d = arena_alloc(in->arena, sizeof *d);
-	struct ingest_kv *tag = arena_alloc(in->arena, sizeof *tag);
+	struct ingest_dataset *d = arena_alloc(in->arena, sizeof(*d));
+	struct ingest_kv *tag = arena_alloc(in->arena, sizeof(*tag));
 	struct intake_item *it;
 
 	if (!from->name.len || !from->digest.len) {
@@ -279,7 +279,7 @@ static void take_media_item(struct intake *in, const struct ingest_op *op, const
 
 int intake_header_add(struct intake *in, const struct ingest_op *op, const struct event_header *h, struct err *err)
 {
-	struct intake_header *out = arena_alloc(in->arena, sizeof *out);
+	struct intake_header *out = arena_alloc(in->arena, sizeof(*out));
 
 	if (op->journal.foreign || !event_text_equal(h->run_id, op->run) ||
 	    !event_text_equal(h->writer_id, op->journal.writer))

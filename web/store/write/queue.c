@@ -40,7 +40,7 @@ struct job_group {
 
 struct queue *queue_new(size_t max_bytes)
 {
-	struct queue *q = mem_zalloc(sizeof *q);
+	struct queue *q = mem_zalloc(sizeof(*q));
 
 	q->tail = &q->head;
 	q->max_bytes = max_bytes;

@@ -19,7 +19,7 @@ static void store_waiter_answer(void *arg, const struct ingest_result *res)
 
 struct ingest_done waiter_init(struct waiter *w)
 {
-	memset(w, 0, sizeof *w);
+	memset(w, 0, sizeof(*w));
 	pthread_mutex_init(&w->lock, NULL);
 	pthread_cond_init(&w->cond, NULL);
 	return (struct ingest_done){ store_waiter_answer, w };
@@ -62,7 +62,7 @@ struct watchers {
 
 struct watchers *watchers_new(void)
 {
-	struct watchers *w = mem_zalloc(sizeof *w);
+	struct watchers *w = mem_zalloc(sizeof(*w));
 
 	pthread_mutex_init(&w->lock, NULL);
 	return w;

@@ -185,7 +185,7 @@ static int open_formula_series(struct formula_walk *w, const char *const *run)
 
 		if (w->names[i].param)
 			continue;
-		w->parts[i] = mem_zalloc(sizeof *w->parts[i]);
+		w->parts[i] = mem_zalloc(sizeof(*w->parts[i]));
 		if (points_open(&w->parts[i]->cursor, w->c->api->store, &sel, NULL, &w->err))
 			return w->err.code;
 	}
@@ -213,7 +213,7 @@ static void add_formula_line(struct formula_walk *w, const struct query_run *run
 	*l = (struct points_line){ .run = run->id, .run_name = run->name, .key = key, .rank = w->o->sel.rank };
 	for (i = 0; i < w->chart->bucket_count; i++)
 		l->bucket_count += w->cells[i].count > 0;
-	l->buckets = arena_array(w->c->arena, l->bucket_count + 1, sizeof *l->buckets);
+	l->buckets = arena_array(w->c->arena, l->bucket_count + 1, sizeof(*l->buckets));
 	for (i = 0; i < w->chart->bucket_count; i++) {
 		struct points_bucket *b = &w->cells[i];
 
@@ -235,7 +235,7 @@ static int evaluate_run(struct formula_walk *w, const struct query_run *run, con
 	if (!read_formula_params(w, run))
 		return 0;
 	set_formula_axis(w, run);
-	memset(w->cells, 0, w->chart->bucket_count * sizeof *w->cells);
+	memset(w->cells, 0, w->chart->bucket_count * sizeof(*w->cells));
 	rc = open_formula_series(w, &run->id);
 	if (!rc) {
 		walk_common_steps(w);
@@ -250,7 +250,7 @@ static int evaluate_run(struct formula_walk *w, const struct query_run *run, con
 /* Finds the range of x over all series and divides it into buckets. */
 static int find_bucket_edges(struct formula_walk *w)
 {
-	const char **keys = arena_array(w->c->arena, w->name_count + 1, sizeof *keys);
+	const char **keys = arena_array(w->c->arena, w->name_count + 1, sizeof(*keys));
 	struct points_chart_opts o = *w->o;
 	size_t i, n = 0;
 	int rc;
@@ -299,9 +299,9 @@ static int fill_formula_chart(struct formula_walk *w, const char *key)
 		rc = query_runs(w->c->api->store, &q, w->c->arena, &runs, &w->err);
 	if (rc)
 		return rc;
-	w->chart->lines = arena_array(w->c->arena, sel->run_count + 1, sizeof *w->chart->lines);
+	w->chart->lines = arena_array(w->c->arena, sel->run_count + 1, sizeof(*w->chart->lines));
 	w->chart->line_count = 0;
-	w->cells = mem_array(w->o->buckets, sizeof *w->cells);
+	w->cells = mem_array(w->o->buckets, sizeof(*w->cells));
 	for (i = 0; i < sel->run_count && !rc; i++) {
 		const struct query_run *run = find_formula_run(&runs, sel->runs[i]);
 

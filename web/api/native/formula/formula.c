@@ -276,7 +276,7 @@ static int parse_formula_sum(struct formula_parser *p)
 
 int formula_parse(struct formula **ret, const char *text, struct arena *a, struct err *err)
 {
-	struct formula *f = arena_alloc(a, sizeof *f);
+	struct formula *f = arena_alloc(a, sizeof(*f));
 	struct formula_parser p = { .f = f, .text = text, .a = a, .err = err };
 	int rc;
 

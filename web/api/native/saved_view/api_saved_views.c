@@ -192,7 +192,7 @@ static enum call_next reply_deleted_kept(struct call *c, const struct ingest_res
 
 static enum call_next answer_kept_delete(struct call *c, const struct kept_kind *shelf)
 {
-	struct deleted_kept *d = arena_alloc(c->arena, sizeof *d);
+	struct deleted_kept *d = arena_alloc(c->arena, sizeof(*d));
 	int64_t id = parse_kept_var(c, shelf);
 	struct saved_view_op op = { .kind = &kept_change_delete, .shelf = shelf->name, .id = id, .preferred = -1 };
 	struct ingest_op ingest = saved_view_ingest(&op);
