@@ -20,14 +20,6 @@ EXTRA_DIST += $(train_tests) tests/train/helper.py tests/train/reference/make_re
 EXTRA_DIST += tests/train/reference/make_averages.py tests/train/reference/averages.json tests/train/reference/make_resnet18.py \
 	tests/train/reference/resnet18.json tests/train/reference/resnet18.safetensors
 
-# dptrain with hooks, from the same objects: hooks.c wraps what helper.py's variables name.
-check_PROGRAMS += tests/dptrain
-hooked = pass_layout schedule_make_turns host_program_fill sample_loop exec_new exec_begin exec_end \
-	nonfinite_search_check loader_open dataset_read machine_available_bytes child_run
-tests_dptrain_SOURCES = $(dptrain_SOURCES) tests/train/hooks.c
-tests_dptrain_LDADD = $(dptrain_LDADD)
-tests_dptrain_LDFLAGS = $(AM_LDFLAGS) $(hooked:%=-Wl,--wrap=%)
-
 # Counts allocations; loaded with LD_PRELOAD.
 check_LTLIBRARIES += tests/train/alloc_count.la
 tests_train_alloc_count_la_SOURCES = tests/train/alloc_count.c

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bootstrap.c: connects all members of a job to member 0, authenticates both ends with the job's key, and exchanges data
- * in rounds through member 0. */
+/* bootstrap.c: connects all members of a job to member 0, authenticates both ends with the job's key, and exchanges
+ * data in rounds through member 0. */
 #include "trainer/comm/bootstrap.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@
 #define RETRY_S 0.02
 #define LINGER_S 3.0 /* members that connect this much later still receive the reason of a failure */
 #define ABSENT (-1)
-#define TOLD (-2) /* it has received the reason of a failed start */
+#define REFUSED (-2) /* it has received the reason of a failed start */
 #define NOTICE_S 5.0 /* member 0 names the members it waits for after this time */
 #define NONCE_BYTES 32
 #define PROOF_BYTES 32
@@ -68,7 +68,7 @@ struct bootstrap {
 	struct bootstrap_opts o;
 	char key[BOOTSTRAP_KEY_BYTES];
 	int self, listener;
-	int *fd; /* by member; or ABSENT, TOLD */
+	int *fd; /* by member; or ABSENT, REFUSED */
 	struct pending_member *pending;
 	uint32_t other_version;	 /* protocol version of a foreign program that connected; 0: none did */
 	unsigned char *gathered; /* the messages of all members in the last round */
@@ -138,6 +138,7 @@ static void drop_pending(struct pending_member *s)
 	s->fd = -1;
 }
 
+/* Greets a connection; where all places are taken, the oldest gives up its own. */
 static void accept_pending(struct bootstrap *x)
 {
 	struct bootstrap_greeting g = { .magic = MAGIC, .version = BOOTSTRAP_VERSION };
@@ -317,12 +318,12 @@ static void refuse_members(struct bootstrap *x, const struct err *why)
 	for (int i = 1; i < x->o.count; i++)
 		if (x->fd[i] >= 0) {
 			close(x->fd[i]);
-			x->fd[i] = TOLD;
+			x->fd[i] = REFUSED;
 		}
 }
 
-/* Member 0: waits until all members, or enough of them by the deadline, are connected and authenticated. After a failure
- * those that connect a little later receive the reason too. */
+/* Member 0: waits until all members, or enough of them by the deadline, are connected and authenticated. After a
+ * failure those that connect a little later receive the reason too. */
 static int gather_members(struct bootstrap *x, struct err *err)
 {
 	struct pollfd *p = mem_array((size_t)x->o.count + PENDING_MAX + 1, sizeof(*p));
@@ -436,6 +437,7 @@ static int authenticate_with_host(struct bootstrap *x, int fd, struct err *err)
 	return 0;
 }
 
+/* Tries until the deadline. After a failed start the host's reason is the error. */
 static int connect_to_host(struct bootstrap *x, struct err *err)
 {
 	double until_s = clock_mono_s() + x->o.wait_s;
@@ -571,7 +573,8 @@ static int run_host_round(struct bootstrap *x, const void *own, size_t n, struct
 	}
 	x->at[1] = n;
 	if (table + used > UINT32_MAX)
-		return err_set(err, ERR_LIMIT, "%zu bytes for the other %ss: expected less than 4 GiB", used, x->o.what);
+		return err_set(err, ERR_LIMIT, "%zu bytes for the other %ss: expected less than 4 GiB", used,
+			       x->o.what);
 	all = mem_alloc(table + used);
 	memcpy(all, x->at, table);
 	memcpy(all + table, x->gathered, used);

@@ -48,7 +48,7 @@ void tcp_interface(const char *address, char *ret, size_t n);
 #define LOCAL_SOCKET_FDS_MAX 8
 
 int local_socket_listen(const char *job, int *ret_fd, struct err *err);	 /* ERR_EXISTS: another process listens */
-int local_socket_connect(const char *job, int *ret_fd, struct err *err); /* tries once; ERR_PEER: nobody listens */
+int local_socket_connect(const char *job, int *ret_fd, struct err *err); /* tries once; ERR_PEER: no process listens */
 bool local_socket_is_own(int fd); /* the other end is a process of the same user */
 
 /* fd[n], close-on-exec where they are taken. ERR_PEER: the other end has gone. */

@@ -50,8 +50,8 @@ struct strategy_opts {
 	bool averages;	  /* evaluates with averages instead of the parameters */
 };
 
-/* The share of a rank: adjacent ranks are the stages of a pipeline, and each pipeline computes one of the equal parts of
- * every batch (range_part). Without pipelines (stages at most 1) every rank has its own part. */
+/* The share of a rank: adjacent ranks are the stages of a pipeline, and each pipeline computes one of the equal parts
+ * of every batch (range_part). Without pipelines (stages at most 1) every rank has its own part. */
 struct strategy_share {
 	int part, parts; /* of the samples */
 	int stage;	 /* of its pipeline */

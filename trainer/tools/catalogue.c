@@ -190,6 +190,7 @@ static void add_best_plans(struct catalogue *c, const struct hardware *h, const 
 	c->without += c->n == before;
 }
 
+/* Adds the fastest fitting plan of each strategy on one machine. */
 static int search_machine(struct catalogue *c, const struct hardware *h, struct err *err)
 {
 	const struct run_config *cfg = c->cfg;

@@ -231,7 +231,7 @@ static void refresh_row(struct columns *c, struct db_rows *q)
 		insert_row(c, row);
 	read_column_row(c, q, row);
 	for (i = 0; i < c->column_count; i++)
-		memset(&c->columns[i].cells[row], 0, sizeof(*c->columns[i]).cells);
+		memset(&c->columns[i].cells[row], 0, sizeof(*c->columns[i].cells));
 	c->changes++;
 }
 
