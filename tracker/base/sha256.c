@@ -40,13 +40,13 @@ static void mix_sha_block(uint32_t h[8], const unsigned char *p)
 		w[i] = w[i - 16] + w[i - 7] +
 		       (rotate_right(w[i - 15], 7) ^ rotate_right(w[i - 15], 18) ^ w[i - 15] >> 3) +
 		       (rotate_right(w[i - 2], 17) ^ rotate_right(w[i - 2], 19) ^ w[i - 2] >> 10);
-	memcpy(a, h, sizeof a);
+	memcpy(a, h, sizeof(a));
 	for (i = 0; i < 64; i++) {
 		t1 = a[7] + (rotate_right(a[4], 6) ^ rotate_right(a[4], 11) ^ rotate_right(a[4], 25)) +
 		     ((a[4] & a[5]) ^ (~a[4] & a[6])) + K[i] + w[i];
 		t2 = (rotate_right(a[0], 2) ^ rotate_right(a[0], 13) ^ rotate_right(a[0], 22)) +
 		     ((a[0] & a[1]) ^ (a[0] & a[2]) ^ (a[1] & a[2]));
-		memmove(a + 1, a, 7 * sizeof a[0]);
+		memmove(a + 1, a, 7 * sizeof(a[0]));
 		a[4] += t1;
 		a[0] = t1 + t2;
 	}
@@ -218,7 +218,7 @@ void sha256_init(struct sha256 *s)
 	static const uint32_t start[8] = { 0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
 					   0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19 };
 
-	memcpy(s->h, start, sizeof start);
+	memcpy(s->h, start, sizeof(start));
 	s->bytes = 0;
 }
 

@@ -66,7 +66,7 @@ static bool is_entry_wanted(const char *path, const char *name)
 {
 	char packed[PATH_MAX];
 
-	if (*name == '.' || snprintf(packed, sizeof packed, "%s.gz", path) >= (int)sizeof packed)
+	if (*name == '.' || snprintf(packed, sizeof(packed), "%s.gz", path) >= (int)sizeof(packed))
 		return false;
 	return is_packed_name(name) || access(packed, R_OK);
 }
@@ -97,7 +97,7 @@ static int add_site_folder(struct docs_site *s, const char *folder, const char *
 		char path[PATH_MAX];
 		const char *name;
 
-		if (!file_join(path, sizeof path, folder, e->d_name) || !is_entry_wanted(path, e->d_name))
+		if (!file_join(path, sizeof(path), folder, e->d_name) || !is_entry_wanted(path, e->d_name))
 			continue;
 		name = arena_printf(s->arena, "%s%s%s", below, *below ? "/" : "", e->d_name);
 		rc = add_site_entry(s, path, name, depth, err);
@@ -164,9 +164,9 @@ int docs_site_unpack(const struct docs_file *f, struct buf *to)
 		return ERR_NOMEM;
 	while (rc == Z_OK) {
 		z.next_out = piece;
-		z.avail_out = sizeof piece;
+		z.avail_out = sizeof(piece);
 		rc = inflate(&z, Z_NO_FLUSH);
-		buf_add(to, piece, sizeof piece - z.avail_out);
+		buf_add(to, piece, sizeof(piece) - z.avail_out);
 	}
 	inflateEnd(&z);
 	if (rc != Z_STREAM_END)
@@ -178,18 +178,18 @@ static bool is_site_folder(const char *folder)
 {
 	char index[PATH_MAX];
 
-	return file_join(index, sizeof index, folder, "index.html") && !access(index, R_OK);
+	return file_join(index, sizeof(index), folder, "index.html") && !access(index, R_OK);
 }
 
 bool docs_site_locate(char *ret, size_t n)
 {
 	static const char *const places[] = { "site", "../share/dptrack/docs" };
 	char program[PATH_MAX], folder[PATH_MAX];
-	ssize_t len = readlink("/proc/self/exe", program, sizeof program - 1);
+	ssize_t len = readlink("/proc/self/exe", program, sizeof(program) - 1);
 
-	for (size_t i = 0; len > 0 && i < sizeof places / sizeof places[0]; i++) {
+	for (size_t i = 0; len > 0 && i < sizeof(places) / sizeof(places[0]); i++) {
 		program[len] = '\0';
-		file_name_folder(program, folder, sizeof folder);
+		file_name_folder(program, folder, sizeof(folder));
 		if (file_join(ret, n, folder, places[i]) && is_site_folder(ret))
 			return true;
 	}

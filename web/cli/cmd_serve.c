@@ -86,7 +86,7 @@ static bool is_folder(const char *parent, const char *name)
 	char path[PATH_MAX];
 	struct stat st;
 
-	return *name != '.' && file_join(path, sizeof path, parent, name) && !stat(path, &st) && S_ISDIR(st.st_mode);
+	return *name != '.' && file_join(path, sizeof(path), parent, name) && !stat(path, &st) && S_ISDIR(st.st_mode);
 }
 
 /* Says that there was no folder of that name, and which folder next to it may be meant. */
@@ -98,7 +98,8 @@ static void log_fresh_folder(const char *logdir)
 	size_t n = 0;
 	DIR *d;
 
-	snprintf(parent, sizeof parent, "%.*s", name > logdir ? (int)(name - logdir) : 1, name > logdir ? logdir : ".");
+	snprintf(parent, sizeof(parent), "%.*s", name > logdir ? (int)(name - logdir) : 1,
+		 name > logdir ? logdir : ".");
 	d = opendir(parent);
 	while (d && n < NEAR_MAX && (e = readdir(d)))
 		if (strcmp(e->d_name, name) && is_folder(parent, e->d_name) && (names[n] = mem_strdup(e->d_name)))
@@ -250,7 +251,7 @@ static int load_docs(struct serve_options *o, struct err *err)
 
 	if (o->docs)
 		return docs_site_load(&o->site, o->docs, err);
-	if (docs_site_locate(folder, sizeof folder) && docs_site_load(&o->site, folder, &damaged))
+	if (docs_site_locate(folder, sizeof(folder)) && docs_site_load(&o->site, folder, &damaged))
 		log_warn("/docs is not served: %s", damaged.text);
 	return 0;
 }
@@ -331,7 +332,7 @@ static void log_certificate_note(void)
 {
 	char note[200];
 
-	server_tls_note(note, sizeof note);
+	server_tls_note(note, sizeof(note));
 	if (note[0])
 		log_warn("%s", note);
 }
@@ -372,7 +373,7 @@ static void reload_files(struct serve_options *o)
 {
 	struct server_opts so = { .tls_cert = o->tls_cert, .tls_key = o->tls_key };
 	struct err err = ERR_INIT;
-	char old[sizeof o->token];
+	char old[sizeof(o->token)];
 
 	if (o->tls_cert && server_reload(&so, &err))
 		log_error("SIGHUP: %s: the last certificate stays in use", err.text);
@@ -381,9 +382,9 @@ static void reload_files(struct serve_options *o)
 	log_certificate_note();
 	if (!o->token_file)
 		return;
-	memcpy(old, o->token, sizeof old);
+	memcpy(old, o->token, sizeof(old));
 	if (read_fixed_token(o, &err) || token_refix(o->store, old, o->token, &err)) {
-		memcpy(o->token, old, sizeof old);
+		memcpy(o->token, old, sizeof(old));
 		log_error("SIGHUP: %s: the last token stays in use", err.text);
 	} else {
 		log_info("SIGHUP: the token of %s is in use", o->token_file);

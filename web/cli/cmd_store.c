@@ -46,7 +46,7 @@ static int move_whole_store(const struct migrate_options *m, struct err *err)
 
 	if (rc)
 		return rc;
-	store_shown(shown, sizeof shown, m->to.store);
+	store_shown(shown, sizeof(shown), m->to.store);
 	printf("%s: %" PRIu64 " rows and %" PRIu64 " files (%.1f MB", shown, r.rows, r.files, (double)r.bytes * 1e-6);
 	if (r.kept)
 		printf("; %" PRIu64 " of them already copied by an earlier attempt", r.kept);
@@ -182,7 +182,7 @@ static int restore_backup(const struct backup_options *b, const char *from, stru
 		return err_set(err, ERR_USAGE, "--restore needs a folder that no server has open: use --logdir");
 	rc = source_place(&db, err);
 	if (!rc && store_is_address(db)) {
-		store_shown(shown, sizeof shown, db);
+		store_shown(shown, sizeof(shown), db);
 		rc = err_set(err, ERR_USAGE,
 			     "--restore restores files only; for a new database use dptrack migrate %s %s", from,
 			     shown);
@@ -279,8 +279,8 @@ static int run_db_action(const char *word, const char *address, struct err *err)
 	char shown[1024];
 	size_t i;
 
-	store_shown(shown, sizeof shown, address);
-	for (i = 0; i < sizeof actions / sizeof actions[0]; i++)
+	store_shown(shown, sizeof(shown), address);
+	for (i = 0; i < sizeof(actions) / sizeof(actions[0]); i++)
 		if (!strcmp(word, actions[i].word))
 			return actions[i].run(address, shown, err);
 	return err_set(err, ERR_USAGE, "db %s: expected init, status or upgrade", word);

@@ -91,7 +91,7 @@ static uint64_t hash_forwarded_address(const char *said)
 
 	if (!bracket && colon && !memchr(colon + 1, ':', n - (size_t)(colon + 1 - said)))
 		n = (size_t)(colon - said);
-	snprintf(text, sizeof text, "%.*s", (int)(n < sizeof text ? n : 0), said + bracket);
+	snprintf(text, sizeof(text), "%.*s", (int)(n < sizeof(text) ? n : 0), said + bracket);
 	if (inet_pton(AF_INET, text, &v4) == 1)
 		return hash_client_address(&v4, 4);
 	return inet_pton(AF_INET6, text, &v6) == 1 ? hash_v6_address(&v6) : hash_client_address(said, strlen(said));

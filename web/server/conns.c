@@ -68,7 +68,7 @@ struct conns *conns_new(size_t limit)
 
 	pthread_mutex_init(&t->lock, NULL);
 	t->keep = limit - limit / CONNS_RESERVED;
-	if (getrandom(&t->seed, sizeof t->seed, 0) < 0)
+	if (getrandom(&t->seed, sizeof(t->seed), 0) < 0)
 		t->seed = (uintptr_t)t;
 	return t;
 }

@@ -234,7 +234,7 @@ static void find_library_record(void)
 {
 	void *symbol = dlsym(RTLD_NEXT, "gnutls_record_recv");
 
-	memcpy(&record_next, &symbol, sizeof record_next);
+	memcpy(&record_next, &symbol, sizeof(record_next));
 }
 
 __attribute__((visibility("default"))) ssize_t gnutls_record_recv(gnutls_session_t session, void *to, size_t max)

@@ -40,7 +40,7 @@ static void free_tls_pair(struct tls_pair *p)
 static bool is_matching_pair(const struct tls_pair *p, unsigned at)
 {
 	unsigned char a[KEY_ID_BYTES], b[KEY_ID_BYTES];
-	size_t a_bytes = sizeof a, b_bytes = sizeof b;
+	size_t a_bytes = sizeof(a), b_bytes = sizeof(b);
 	gnutls_pubkey_t public;
 	bool same;
 
@@ -119,7 +119,7 @@ static void note_certificate_dates(const gnutls_pcert_st *cert, char *ret, size_
 	if (now >= from && now <= until)
 		return;
 	gmtime_r(now < from ? &from : &until, &tm);
-	strftime(day, sizeof day, "%Y-%m-%d %H:%M UTC", &tm);
+	strftime(day, sizeof(day), "%Y-%m-%d %H:%M UTC", &tm);
 	snprintf(ret, n, now < from ? "--tls-cert: not valid before %s: clients refuse it until then; check the clock" :
 		 "--tls-cert: expired on %s: clients refuse it: renew it", day);
 }
@@ -156,7 +156,7 @@ void *tls_callback(void)
 	gnutls_certificate_retrieve_function2 *callback = give_tls_pair;
 	void *untyped;
 
-	memcpy(&untyped, &callback, sizeof untyped);
+	memcpy(&untyped, &callback, sizeof(untyped));
 	return untyped;
 }
 

@@ -113,7 +113,7 @@ int live_start(struct store_live **ret, struct store *s, const char *address, st
 
 	l->s = s;
 	l->tokens = -1;
-	snprintf(l->address, sizeof l->address, "%s", address);
+	snprintf(l->address, sizeof(l->address), "%s", address);
 	sem_init(&l->looked, 0, 0);
 	l->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (l->wake < 0 || thread_start(&l->thread, run_live, l)) {

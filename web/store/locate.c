@@ -25,7 +25,7 @@ static bool is_network(const char *path)
 
 	if (statfs(path, &sf))
 		return false;
-	for (i = 0; i < sizeof network / sizeof network[0]; i++)
+	for (i = 0; i < sizeof(network) / sizeof(network[0]); i++)
 		if ((unsigned long)(unsigned int)sf.f_type == network[i])
 			return true;
 	return false;
@@ -39,7 +39,7 @@ static int name_state_folder(char *ret, size_t room, const char *logdir, struct 
 	int n;
 
 	if (db_is_address(logdir))
-		snprintf(real, sizeof real, "%s", logdir);
+		snprintf(real, sizeof(real), "%s", logdir);
 	else if (!realpath(logdir, real))
 		return err_set_errno(err, errno, "%s", logdir);
 	sha256_hex(real, strlen(real), digest);
@@ -81,16 +81,16 @@ static int locate_address(struct store_paths *ret, const char *logdir, const cha
 	struct stat sb;
 	int rc = 0;
 
-	db_shown(shown, sizeof shown, db);
+	db_shown(shown, sizeof(shown), db);
 	if (logdir && stat(logdir, &sb))
 		rc = file_make_folders(logdir, 0777, err);
 	if (!rc && !logdir)
-		rc = name_state_folder(folder, sizeof folder, shown, err);
+		rc = name_state_folder(folder, sizeof(folder), shown, err);
 	if (rc)
 		return rc;
 	p.poll = logdir && is_network(logdir);
-	snprintf(p.db, sizeof p.db, "%s", db);
-	snprintf(p.artifacts, sizeof p.artifacts, "%s/dptrack.artifacts", logdir ? logdir : folder);
+	snprintf(p.db, sizeof(p.db), "%s", db);
+	snprintf(p.artifacts, sizeof(p.artifacts), "%s/dptrack.artifacts", logdir ? logdir : folder);
 	*ret = p;
 	return 0;
 }
@@ -102,7 +102,7 @@ int store_locate(struct store_paths *ret, const char *logdir, const char *db, st
 	struct stat sb;
 	int rc;
 
-	if ((logdir && strlen(logdir) >= sizeof folder) || (db && strlen(db) >= sizeof folder))
+	if ((logdir && strlen(logdir) >= sizeof(folder)) || (db && strlen(db) >= sizeof(folder)))
 		return err_set(err, ERR_USAGE, "the path %.100s… is too long", logdir);
 	if (db_is_address(db))
 		return locate_address(ret, logdir, db, err);
@@ -114,14 +114,14 @@ int store_locate(struct store_paths *ret, const char *logdir, const char *db, st
 		return err_set_errno(err, errno, "cannot read %s", logdir);
 	p.poll = is_network(logdir);
 	p.elsewhere = !db && (p.poll || access(logdir, W_OK) != 0);
-	if (p.elsewhere && (rc = make_state_folder(folder, sizeof folder, logdir, err)))
+	if (p.elsewhere && (rc = make_state_folder(folder, sizeof(folder), logdir, err)))
 		return rc;
 	if (!p.elsewhere)
-		snprintf(folder, sizeof folder, "%s", logdir);
-	snprintf(p.db, sizeof p.db, "%s%s", db ? db : folder, db ? "" : "/dptrack.db");
+		snprintf(folder, sizeof(folder), "%s", logdir);
+	snprintf(p.db, sizeof(p.db), "%s%s", db ? db : folder, db ? "" : "/dptrack.db");
 	if (db)
-		copy_store_folder(folder, sizeof folder, db);
-	snprintf(p.artifacts, sizeof p.artifacts, "%s/dptrack.artifacts", folder);
+		copy_store_folder(folder, sizeof(folder), db);
+	snprintf(p.artifacts, sizeof(p.artifacts), "%s/dptrack.artifacts", folder);
 	*ret = p;
 	return 0;
 }

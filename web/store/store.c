@@ -37,16 +37,16 @@ static void parse_holder(char *text, struct store_holder *ret)
 		if (!strncmp(line, "pid ", 4))
 			ret->pid = (int)strtol(line + 4, NULL, 10);
 		else if (!strncmp(line, "address ", 8))
-			snprintf(ret->address, sizeof ret->address, "%s", line + 8);
+			snprintf(ret->address, sizeof(ret->address), "%s", line + 8);
 		else if (!strncmp(line, "token ", 6))
-			snprintf(ret->token, sizeof ret->token, "%s", line + 6);
+			snprintf(ret->token, sizeof(ret->token), "%s", line + 6);
 	}
 }
 
 static void read_holder(int fd, struct store_holder *ret)
 {
 	char text[1024];
-	ssize_t n = pread(fd, text, sizeof text - 1, 0);
+	ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
 
 	text[n > 0 ? n : 0] = '\0';
 	parse_holder(text, ret);
@@ -55,9 +55,9 @@ static void read_holder(int fd, struct store_holder *ret)
 static int write_holder(int fd, const char *address, const char *token)
 {
 	char text[600];
-	int n = snprintf(text, sizeof text, "pid %d\naddress %s\ntoken %s\n", (int)getpid(), address, token);
+	int n = snprintf(text, sizeof(text), "pid %d\naddress %s\ntoken %s\n", (int)getpid(), address, token);
 
-	if (n < 0 || n >= (int)sizeof text)
+	if (n < 0 || n >= (int)sizeof(text))
 		return ENAMETOOLONG;
 	if (ftruncate(fd, 0) || pwrite(fd, text, (size_t)n, 0) != n)
 		return errno ? errno : EIO;
@@ -113,9 +113,9 @@ static int init_store_parts(struct store *s, const struct store_opts *o, struct 
 	s->outlines = outlines_new(outline_chunk_bytes(o));
 	s->archives = archives_new(&archives);
 	pthread_mutex_init(&s->checked_lock, NULL);
-	if (snprintf(s->logdir, sizeof s->logdir, "%s", o->logdir ? o->logdir : "") >= (int)sizeof s->logdir ||
-	    snprintf(s->artifacts, sizeof s->artifacts, "%s", o->artifacts ? o->artifacts : "") >=
-		    (int)sizeof s->artifacts)
+	if (snprintf(s->logdir, sizeof(s->logdir), "%s", o->logdir ? o->logdir : "") >= (int)sizeof(s->logdir) ||
+	    snprintf(s->artifacts, sizeof(s->artifacts), "%s", o->artifacts ? o->artifacts : "") >=
+		    (int)sizeof(s->artifacts))
 		return err_set(err, ERR_USAGE, "the path of the runs or artifacts is too long");
 	return 0;
 }
@@ -126,7 +126,7 @@ int store_lock(struct store **ret, const char *db_path, struct err *err)
 	int rc;
 
 	s->lock_fd = -1;
-	snprintf(s->path, sizeof s->path, "%s", db_path);
+	snprintf(s->path, sizeof(s->path), "%s", db_path);
 	rc = take_lock(s, err);
 	if (rc) {
 		store_close(s);
@@ -146,12 +146,12 @@ static int open_artifacts(struct store *s, const struct store_opts *opts, struct
 
 	if (db_is_address(opts->db_path) && !opts->artifacts)
 		return err_set(err, ERR_USAGE, "no folder for artifacts: set one with --artifacts");
-	snprintf(default_root, sizeof default_root, "%.*sdptrack.artifacts", slash ? (int)(slash - s->path) + 1 : 0,
+	snprintf(default_root, sizeof(default_root), "%.*sdptrack.artifacts", slash ? (int)(slash - s->path) + 1 : 0,
 		 s->path);
 	a.root = opts->artifacts ? opts->artifacts : default_root;
 	rc = artifacts_new(&s->files, s, &a, err);
 	if (!rc)
-		snprintf(s->artifacts, sizeof s->artifacts, "%s",
+		snprintf(s->artifacts, sizeof(s->artifacts), "%s",
 			 artifacts_folder(s->files) ? artifacts_folder(s->files) : "");
 	return rc;
 }
@@ -173,7 +173,7 @@ static int open_read_only(struct store *s)
 		return rc;
 	rc = db_start(d, &q, DB_store_id, NULL, "");
 	if (!rc && (rc = db_next(d, q, NULL)) > 0) {
-		snprintf(s->id, sizeof s->id, "%s", db_str(q, COL_store_id_value));
+		snprintf(s->id, sizeof(s->id), "%s", db_str(q, COL_store_id_value));
 		db_stop(q);
 	}
 	readers_give(s, d);
@@ -188,7 +188,7 @@ static int open_store_dbs(struct store *s, const struct store_opts *opts, struct
 		return open_read_only(s) ? rc : 0;
 	if (rc)
 		return rc;
-	memcpy(s->id, committer_store_id(s->writer), sizeof s->id);
+	memcpy(s->id, committer_store_id(s->writer), sizeof(s->id));
 	return readers_new(&s->readers, opts->db_path, opts->max_readers, err);
 }
 
@@ -198,8 +198,8 @@ int store_open(struct store **ret, const struct store_opts *opts, struct err *er
 	int rc;
 
 	s->lock_fd = -1;
-	db_shown(s->path, sizeof s->path, opts->db_path);
-	if (strlen(opts->db_path) >= sizeof s->path)
+	db_shown(s->path, sizeof(s->path), opts->db_path);
+	if (strlen(opts->db_path) >= sizeof(s->path))
 		rc = err_set(err, ERR_USAGE, "the path of the store is too long");
 	else
 		rc = init_store_parts(s, opts, err);
@@ -319,7 +319,7 @@ static uint64_t file_bytes(const char *path, const char *suffix)
 	char name[PATH_MAX + 8];
 	struct stat sb;
 
-	snprintf(name, sizeof name, "%s%s", path, suffix);
+	snprintf(name, sizeof(name), "%s%s", path, suffix);
 	return stat(name, &sb) ? 0 : (uint64_t)sb.st_size;
 }
 

@@ -46,7 +46,7 @@ static void write_json_alert(struct buf *out, const struct alert_fired *f, const
 	struct js j = { .out = out };
 	char id[24];
 
-	snprintf(id, sizeof id, "%" PRId64, f->id);
+	snprintf(id, sizeof(id), "%" PRId64, f->id);
 	js_open(&j, '{');
 	js_key_str(&j, "id", id);
 	js_key_str(&j, "kind", f->kind);
@@ -128,7 +128,7 @@ static void webhook_format_write(const struct webhook_format *w, struct buf *out
 	char text[ALERT_TEXT_BYTES];
 	struct buf escaped;
 
-	snprintf(text, sizeof text, "%.300s / %.300s: %.500s", f->experiment, f->run_name, f->text);
+	snprintf(text, sizeof(text), "%.300s / %.300s: %.500s", f->experiment, f->run_name, f->text);
 	if (!w->escape) {
 		write_json_alert(out, f, text);
 		return;
@@ -142,7 +142,7 @@ static void webhook_format_write(const struct webhook_format *w, struct buf *out
 	buf_done(&escaped);
 }
 
-#define FORMATS (sizeof formats / sizeof(*formats))
+#define FORMATS (sizeof(formats) / sizeof(*formats))
 
 /* Returns true if the URL's host is `domain` or below it. */
 static bool is_below_domain(const char *url, const char *domain)
@@ -253,7 +253,7 @@ static void sign_webhook_body(const struct webhook *w, const struct buf *body, c
 	int n = snprintf(ret, 128, "X-Dptrack-Signature: sha256=");
 
 	sha256_hmac(w->secret, body->data, body->len, mac);
-	text_hex(ret + n, mac, sizeof mac);
+	text_hex(ret + n, mac, sizeof(mac));
 }
 
 /* Posts one alert; 0: the receiver accepted it. *ret_later_ms: the wait that the receiver demands. */
@@ -272,7 +272,7 @@ static int post_alert(struct webhook *w, const struct alert_fired *f, int64_t *r
 		return err_set(err, ERR_LIMIT, "alert %" PRId64 ": the post does not fit into 64 KiB", f->id);
 	}
 	sign_webhook_body(w, &body, signature);
-	snprintf(delivery, sizeof delivery, "X-Dptrack-Delivery: %" PRId64, f->id);
+	snprintf(delivery, sizeof(delivery), "X-Dptrack-Delivery: %" PRId64, f->id);
 	rc = http_send(w->http, &(struct http_request){ .method = "POST", .path = "", .body = body.data,
 		.body_bytes = body.len, .content_type = "application/json", .headers = headers,
 		.deadline_s = clock_mono_s() + POST_S }, &reply, err);

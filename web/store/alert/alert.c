@@ -113,7 +113,7 @@ static bool is_alert_kind(const char *kind)
 	static const char *const kinds[] = { "metric", "nan", "failed", "silent", "done" };
 	size_t i;
 
-	for (i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+	for (i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		if (!strcmp(kind, kinds[i]))
 			return true;
 	return false;
@@ -172,7 +172,7 @@ static int make_rule(struct state *st, struct change *c, struct err *err)
 				     LIMIT_alert_rules);
 	rc = db_run(state_db(st), DB_alert_rule_add, err, "ittidi", experiment, op->rule_kind, op->metric,
 		    (int64_t)op->above, op->bound, clock_wall_ms());
-	snprintf(c->res.id, sizeof c->res.id, "%" PRId64, rc ? 0 : db_last_id(state_db(st)));
+	snprintf(c->res.id, sizeof(c->res.id), "%" PRId64, rc ? 0 : db_last_id(state_db(st)));
 	return rc;
 }
 

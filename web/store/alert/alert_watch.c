@@ -108,7 +108,7 @@ struct rule_finding {
 static int find_matching_runs(struct alert_eval *j, const struct alert_rule *r, int64_t now_ms, struct arena *a,
 			      struct rule_finding *ret)
 {
-	const int64_t *seen = map_get(j->seen, &r->id, sizeof r->id);
+	const int64_t *seen = map_get(j->seen, &r->id, sizeof(r->id));
 	struct db_rows *q = NULL;
 	struct db *d;
 	int rc = readers_take(j->s, &d, NULL);
@@ -140,7 +140,7 @@ static int judge_alert_rule(struct alert_eval *j, const struct alert_rule *r, in
 			rc = store_fired_alert(j, r, &f.items[i], now_ms, a);
 	if (rc || f.count == ALERT_FOUND_MAX)
 		return rc;
-	seen = map_put(j->seen, &r->id, sizeof r->id);
+	seen = map_put(j->seen, &r->id, sizeof(r->id));
 	if (*seen < f.rev)
 		*seen = f.rev;
 	return 0;

@@ -137,8 +137,8 @@ static int find_archive(struct archiver *a, struct archive *x, struct err *err)
 		return rc;
 	rc = db_start(d, &q, DB_archive_get, err, "i", x->run_id);
 	if (!rc && (rc = db_next(d, q, err)) > 0) {
-		snprintf(x->object.name, sizeof x->object.name, "%s", db_str(q, COL_archive_get_object));
-		snprintf(x->object.sha256, sizeof x->object.sha256, "%s", db_str(q, COL_archive_get_sha256));
+		snprintf(x->object.name, sizeof(x->object.name), "%s", db_str(q, COL_archive_get_object));
+		snprintf(x->object.sha256, sizeof(x->object.sha256), "%s", db_str(q, COL_archive_get_sha256));
 		x->object.bytes = (uint64_t)db_i64(q, COL_archive_get_bytes);
 		db_stop(q);
 	}
@@ -177,7 +177,7 @@ static int restore_archive(struct archiver *a, const char *run, struct err *err)
 	unsigned char *bytes = NULL;
 	int rc;
 
-	snprintf(x.run, sizeof x.run, "%s", run);
+	snprintf(x.run, sizeof(x.run), "%s", run);
 	rc = find_archive(a, &x, err);
 	if (rc <= 0)
 		return rc;
@@ -244,7 +244,7 @@ static int want_archived_run(void *arg, const char *run, struct err *err)
 	} else if (!w) {
 		w = &a->wanted[a->wanted_count++];
 		*w = (struct wanted_run){ .failed = false };
-		snprintf(w->run, sizeof w->run, "%s", run);
+		snprintf(w->run, sizeof(w->run), "%s", run);
 	}
 	pthread_cond_signal(&a->wake);
 	pthread_mutex_unlock(&a->lock);
@@ -259,7 +259,7 @@ static bool next_wanted_run(struct archiver *a, char run[33])
 	pthread_mutex_lock(&a->lock);
 	for (i = 0; i < a->wanted_count && !any && !a->stop; i++)
 		if (!a->wanted[i].failed) {
-			memcpy(run, a->wanted[i].run, sizeof a->wanted[i].run);
+			memcpy(run, a->wanted[i].run, sizeof(a->wanted[i].run));
 			any = true;
 		}
 	pthread_mutex_unlock(&a->lock);
@@ -316,7 +316,7 @@ static int next_ended_run(struct archiver *a, int64_t before_ms, struct archive 
 	rc = db_start(d, &q, DB_archive_next, err, "ii", before_ms, io->run_id);
 	if (!rc && (rc = db_next(d, q, err)) > 0) {
 		io->run_id = db_i64(q, COL_archive_next_id);
-		snprintf(io->run, sizeof io->run, "%s", db_str(q, COL_archive_next_uuid));
+		snprintf(io->run, sizeof(io->run), "%s", db_str(q, COL_archive_next_uuid));
 		db_stop(q);
 	}
 	readers_give(a->s, d);

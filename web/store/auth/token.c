@@ -92,7 +92,7 @@ struct token_cache *tokens_new(void)
 {
 	struct token_cache *t = mem_zalloc(sizeof(*t));
 
-	if (getrandom(&t->throttle.seed, sizeof t->throttle.seed, 0) < 0)
+	if (getrandom(&t->throttle.seed, sizeof(t->throttle.seed), 0) < 0)
 		/* predictable, which only lets one client slow another's wrong guesses */
 		t->throttle.seed = (uint64_t)(clock_wall_s() * 1e6);
 	pthread_mutex_init(&t->lock, NULL);
@@ -115,7 +115,7 @@ static void append_token_row(struct token_cache *t, struct db_rows *q)
 				   .expires_ms = db_time(q, COL_token_list_expires_ms),
 				   .revoked = !db_null(q, COL_token_list_revoked_ms) };
 
-	snprintf(row.hash, sizeof row.hash, "%s", db_str(q, COL_token_list_hash));
+	snprintf(row.hash, sizeof(row.hash), "%s", db_str(q, COL_token_list_hash));
 	mem_push(&t->rows, &t->row_count, &t->row_cap, row);
 }
 
@@ -145,7 +145,7 @@ static bool refresh_tokens(struct store *s)
 		atomic_store(&s->tokens->stale, true);
 	if (!atomic_exchange(&s->tokens->stale, false))
 		return true;
-	memset(s->tokens->sessions, 0, sizeof s->tokens->sessions);
+	memset(s->tokens->sessions, 0, sizeof(s->tokens->sessions));
 	if (!load_token_rows(s, &err))
 		return true;
 	s->tokens->row_count = 0;
@@ -262,7 +262,7 @@ static uint64_t token_owner(const char *hash)
 {
 	uint64_t owner;
 
-	memcpy(&owner, hash, sizeof owner);
+	memcpy(&owner, hash, sizeof(owner));
 	return owner;
 }
 
@@ -324,7 +324,7 @@ int token_refix(struct store *s, const char *old, const char *text, struct err *
 	pthread_mutex_lock(&t->lock);
 	for (size_t i = 0; i < t->fixed_count; i++)
 		if (is_same_hash(t->fixed[i].hash, was)) {
-			memcpy(t->fixed[i].hash, now, sizeof now);
+			memcpy(t->fixed[i].hash, now, sizeof(now));
 			found = true;
 		}
 	pthread_mutex_unlock(&t->lock);
@@ -452,8 +452,8 @@ static int read_session(struct store *s, const char *hash, struct session_new *r
 		return rc;
 	rc = db_start(d, &q, DB_session_get, NULL, "t", hash);
 	if (!rc && (rc = db_next(d, q, NULL)) > 0) {
-		snprintf(row.hash, sizeof row.hash, "%s", hash);
-		snprintf(row.token, sizeof row.token, "%s", db_str(q, COL_session_get_token));
+		snprintf(row.hash, sizeof(row.hash), "%s", hash);
+		snprintf(row.token, sizeof(row.token), "%s", db_str(q, COL_session_get_token));
 		row.until_ms = db_i64(q, COL_session_get_until_ms);
 		db_stop(q);
 	}

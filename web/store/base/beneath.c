@@ -58,7 +58,7 @@ int beneath_open(int root_fd, const char *path, int flags)
 {
 	struct open_how how = { .flags = (uint64_t)(flags | O_CLOEXEC | O_NOFOLLOW),
 				.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };
-	int fd = (int)syscall(SYS_openat2, root_fd, path, &how, sizeof how), folder;
+	int fd = (int)syscall(SYS_openat2, root_fd, path, &how, sizeof(how)), folder;
 	const char *name;
 
 	if (fd >= 0 || (errno != ENOSYS && errno != EPERM && errno != EAGAIN))

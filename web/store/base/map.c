@@ -31,7 +31,7 @@ struct map *map_new(size_t value_bytes)
 
 	m->value_bytes = round_up_bytes(value_bytes, 16);
 	m->arena = arena_new();
-	if (getrandom(m->secret, sizeof m->secret, 0) != sizeof m->secret)
+	if (getrandom(m->secret, sizeof(m->secret), 0) != sizeof(m->secret))
 		abort(); /* never: the kernel's generator is ready before programs start */
 	return m;
 }

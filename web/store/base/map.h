@@ -62,7 +62,7 @@ static inline size_t list_find(const void *items, size_t count, size_t bytes_eac
 		size_t mid = (low + high) / 2;
 		int64_t there;
 
-		memcpy(&there, (const char *)items + mid * bytes_each, sizeof there);
+		memcpy(&there, (const char *)items + mid * bytes_each, sizeof(there));
 		if (there < id)
 			low = mid + 1;
 		else

@@ -53,7 +53,7 @@ enum { TYPE_BYTEA = 17, TYPE_INT8 = 20, TYPE_TEXT = 25, TYPE_FLOAT8 = 701 };
 static void put_array_word(struct buf *b, uint32_t v)
 {
 	v = htobe32(v);
-	buf_add(b, &v, sizeof v);
+	buf_add(b, &v, sizeof(v));
 }
 
 static uint32_t array_type_of(char letter)
@@ -75,7 +75,7 @@ static void put_array_head(struct buf *b, char letter)
 {
 	const uint32_t head[] = { 1, 1, array_type_of(letter), 0, 1 };
 
-	for (size_t i = 0; i < sizeof head / sizeof head[0]; i++)
+	for (size_t i = 0; i < sizeof(head) / sizeof(head[0]); i++)
 		put_array_word(b, head[i]);
 }
 
@@ -89,14 +89,14 @@ static void put_array_bytes(struct buf *b, const void *at, size_t n)
 static void put_array_number(struct buf *b, uint64_t bits, bool null)
 {
 	bits = htobe64(bits);
-	put_array_bytes(b, null ? NULL : &bits, sizeof bits);
+	put_array_bytes(b, null ? NULL : &bits, sizeof(bits));
 }
 
 static void put_array_real(struct buf *b, double v)
 {
 	uint64_t bits;
 
-	memcpy(&bits, &v, sizeof bits);
+	memcpy(&bits, &v, sizeof(bits));
 	put_array_number(b, bits, isnan(v));
 }
 
@@ -158,7 +158,7 @@ int db_batch_run(struct db_batch *b, struct db *d, enum db_query q, struct err *
 	for (n = 0; b->fmt[n]; n++) {
 		struct buf *c = &b->columns[n];
 
-		memcpy(c->data + COUNT_AT, &rows, sizeof rows);
+		memcpy(c->data + COUNT_AT, &rows, sizeof(rows));
 		v[n] = (struct db_value){ .kind = array_letter(b->fmt[n]), .at = c->data, .n = c->len };
 	}
 	rc = db_run_values(d, q, v, n, err);

@@ -185,7 +185,7 @@ static double read_binary_real(const struct pg_rows *r, enum db_column column)
 
 	if (r->pq->ftype(r->res, (int)column) != TYPE_FLOAT8)
 		return (double)(int64_t)bits;
-	memcpy(&d, &bits, sizeof d);
+	memcpy(&d, &bits, sizeof(d));
 	return d;
 }
 
@@ -219,7 +219,7 @@ static const char *pg_str(struct db_rows *q, enum db_column column)
 		return NULL;
 	if (type != TYPE_INT8 && type != TYPE_INT4)
 		return r->pq->getvalue(r->res, r->at, (int)column);
-	snprintf(r->number, sizeof r->number, "%lld", (long long)read_binary_bits(r, column));
+	snprintf(r->number, sizeof(r->number), "%lld", (long long)read_binary_bits(r, column));
 	return r->number;
 }
 
@@ -300,7 +300,7 @@ static int make_pg_db(struct pg_db **ret, const char *address, bool writes, stru
 	p->writes = writes;
 	p->answer_s = writes ? WRITER_ANSWER_S : READER_ANSWER_S;
 	rc = pgso_load(&p->pq, err);
-	if (!rc && snprintf(p->address, sizeof p->address, "%s", address) >= (int)sizeof p->address)
+	if (!rc && snprintf(p->address, sizeof(p->address), "%s", address) >= (int)sizeof(p->address))
 		rc = err_set(err, ERR_USAGE, "the address of the database is too long");
 	if (!rc)
 		rc = pg_connect(p, err);

@@ -36,7 +36,7 @@ int pgso_load(struct pgso *ret, struct err *err)
 #undef PGSO_FUNCTION
 	const struct library library = { "libpq.so.5", "PostgreSQL needs libpq, version 14 or newer (Debian: libpq5)" };
 
-	return library_load(&library, wanted, sizeof wanted / sizeof wanted[0], err);
+	return library_load(&library, wanted, sizeof(wanted) / sizeof(wanted[0]), err);
 }
 
 /* --- errors ------------------------------------------------------------------------------------------------- */
@@ -57,7 +57,7 @@ static int pg_error_code(const char *state)
 {
 	size_t i;
 
-	for (i = 0; state && i < sizeof codes / sizeof codes[0]; i++)
+	for (i = 0; state && i < sizeof(codes) / sizeof(codes[0]); i++)
 		if (!strncmp(state, codes[i].state, strlen(codes[i].state)))
 			return codes[i].code;
 	return ERR_IO;
@@ -78,7 +78,7 @@ static void mark_link_lost(struct pg_db *p)
 	p->lost = true;
 	p->open = false;
 	p->sent_count = 0;
-	copy_one_line(why, sizeof why, p->c ? p->pq.errorMessage(p->c) : "");
+	copy_one_line(why, sizeof(why), p->c ? p->pq.errorMessage(p->c) : "");
 	err_set(&p->error, ERR_BUSY, "lost the connection to the database %s%s%s: reconnecting soon", p->name,
 		*why ? ": " : "", why);
 	p->untold = true;
@@ -184,11 +184,11 @@ int pg_connect(struct pg_db *p, struct err *err)
 	if (!p->c)
 		return err_nomem(err, NULL);
 	if (p->pq.status(p->c) != CONNECTION_OK) {
-		copy_one_line(why, sizeof why, p->pq.errorMessage(p->c));
+		copy_one_line(why, sizeof(why), p->pq.errorMessage(p->c));
 		pg_disconnect(p);
 		return err_set(err, ERR_BUSY, "the database cannot be reached: %s", why);
 	}
-	snprintf(p->name, sizeof p->name, "%.200s/%.80s", p->pq.host(p->c), p->pq.db(p->c));
+	snprintf(p->name, sizeof(p->name), "%.200s/%.80s", p->pq.host(p->c), p->pq.db(p->c));
 	p->pq.setNoticeProcessor(p->c, ignore_pg_notice, NULL);
 	if (!p->pq.enterPipelineMode(p->c))
 		return err_set(err, ERR_IO, "%s: libpq has no pipelines", p->name);
@@ -264,7 +264,7 @@ static void put_pg_value(struct values *v, const struct db_value *from)
 	if (from->kind == 'i' || from->kind == 'x') {
 		put_pg_number(v, (uint64_t)from->i, TYPE_INT8, from->kind == 'x' && from->i == INT64_MIN);
 	} else if (from->kind == 'd') {
-		memcpy(&bits, &from->d, sizeof bits);
+		memcpy(&bits, &from->d, sizeof(bits));
 		put_pg_number(v, bits, TYPE_FLOAT8, isnan(from->d));
 	} else if (from->kind == 't') {
 		put_pg_bytes(v, from->at, 0, TYPE_TEXT);
@@ -315,7 +315,7 @@ static int send_pg_query(struct pg_db *p, enum db_query q, const struct values *
 	if (p->pooled && q == DB_live_listen)
 		return 0; /* notifications would not reach this connection; the reader polls each second anyway */
 	if (!p->pooled)
-		snprintf(name, sizeof name, "q%d", (int)q);
+		snprintf(name, sizeof(name), "q%d", (int)q);
 	if (p->pooled || r->prepared == PG_UNPREPARED) {
 		if (!p->pq.sendPrepare(p->c, name, query_text[q], v->count, v->types))
 			return mark_link_lost(p), fill_pg_error(p, err);
@@ -382,7 +382,7 @@ static void keep_pg_rows(struct pg_db *p, const struct pg_sent *s, PGresult *r, 
 	if (p->pq.ntuples(r) && p->pq.getlength(r, 0, 0) == 8) {
 		uint64_t bits;
 
-		memcpy(&bits, p->pq.getvalue(r, 0, 0), sizeof bits);
+		memcpy(&bits, p->pq.getvalue(r, 0, 0), sizeof(bits));
 		p->last_id = (int64_t)be64toh(bits);
 	}
 	if (!last && !rows->asked) {

@@ -26,8 +26,8 @@ static int copy_before_migration(struct sqlite_db *d, const char *path, int step
 	char copy[PATH_MAX], half[PATH_MAX]; /* a partial copy must not be taken for a complete one */
 	int rc;
 
-	if (snprintf(copy, sizeof copy, "%s.before-%d", path, step) >= (int)sizeof copy ||
-	    snprintf(half, sizeof half, "%s.before-%d.part", path, step) >= (int)sizeof half)
+	if (snprintf(copy, sizeof(copy), "%s.before-%d", path, step) >= (int)sizeof(copy) ||
+	    snprintf(half, sizeof(half), "%s.before-%d.part", path, step) >= (int)sizeof(half))
 		return err_set(err, ERR_USAGE, "%s: the path is too long", path);
 	if (access(copy, F_OK) == 0)
 		return 0;

@@ -8,7 +8,7 @@ static const struct db_table tables[] = {
 #undef SQL_TABLE
 };
 
-#define TABLE_COUNT (sizeof tables / sizeof tables[0])
+#define TABLE_COUNT (sizeof(tables) / sizeof(tables[0]))
 
 struct table_walk {
 	struct db *d;

@@ -83,7 +83,7 @@ static bool parse_picture_path(const char *path, struct picture_file *ret)
 		return false;
 	memcpy(ret->run, run + 1, RUN_CHARS);
 	ret->run[RUN_CHARS] = '\0';
-	if ((size_t)snprintf(text, sizeof text, "%s", name + sizeof(below) - 1) >= sizeof text)
+	if ((size_t)snprintf(text, sizeof(text), "%s", name + sizeof(below) - 1) >= sizeof(text))
 		return false;
 	ending = strrchr(text, '+');
 	if (!ending || strlen(ending) < 4 || strcmp(ending + strlen(ending) - 4, ".png") != 0)
@@ -95,7 +95,7 @@ static bool parse_picture_path(const char *path, struct picture_file *ret)
 	for (char *p = text; *p; p++)
 		if (*p == '~') /* MLflow's encoding of a slash */
 			*p = '/';
-	snprintf(ret->key, sizeof ret->key, "%.*s", LIMIT_key_bytes, text);
+	snprintf(ret->key, sizeof(ret->key), "%.*s", LIMIT_key_bytes, text);
 	return true;
 }
 
@@ -192,9 +192,9 @@ static int logged_image_remove(struct state *st, const char *path, struct err *e
 	struct picture_file p;
 	int rc = remove_picture(st, path, &r, &p, err);
 
-	snprintf(at, sizeof at, "%s/", path);
-	snprintf(end, sizeof end, "%s0", path);
-	while (!rc && (rc = next_picture_file(state_db(st), at, sizeof at, end, err)) > 0)
+	snprintf(at, sizeof(at), "%s/", path);
+	snprintf(end, sizeof(end), "%s0", path);
+	while (!rc && (rc = next_picture_file(state_db(st), at, sizeof(at), end, err)) > 0)
 		rc = remove_picture(st, at, &r, &p, err);
 	return rc;
 }
@@ -231,7 +231,7 @@ static int path_is_taken(struct db *d, const char *path, struct err *err)
 	int64_t one;
 	int rc = db_int(d, &one, DB_artifact_in_way, err, "t", path);
 
-	snprintf(part, sizeof part, "%s", path);
+	snprintf(part, sizeof(part), "%s", path);
 	for (char *slash = strrchr(part, '/'); slash && !rc; slash = strrchr(part, '/')) {
 		*slash = '\0';
 		rc = db_int(d, &one, DB_artifact_is_file, err, "t", part);

@@ -89,8 +89,8 @@ bool artifact_path_ok(const char *path)
 	while (decode_percent(copy))
 		if (++round == ROUNDS_MAX || !segments_ok(copy))
 			return false;
-	return strncmp(path, FILES_UPLOADS, sizeof FILES_UPLOADS - 1) != 0 ||
-	       (path[sizeof FILES_UPLOADS - 1] && path[sizeof FILES_UPLOADS - 1] != '/');
+	return strncmp(path, FILES_UPLOADS, sizeof(FILES_UPLOADS) - 1) != 0 ||
+	       (path[sizeof(FILES_UPLOADS) - 1] && path[sizeof(FILES_UPLOADS) - 1] != '/');
 }
 
 #define BYTES_MAX (UINT64_C(1) << 40)
@@ -124,7 +124,7 @@ int artifacts_record(char *ret, size_t room, const char *store_path, const char 
 	int n;
 
 	name_store_place(place, store_path);
-	if (*folder != '/' && !getcwd(here, sizeof here))
+	if (*folder != '/' && !getcwd(here, sizeof(here)))
 		return err_set_errno(err, errno, "cannot find the current folder");
 	n = snprintf(ret, room, "%s\n%s%s%s", place, here, *here ? "/" : "", folder);
 	return n < 0 || (size_t)n >= room ? err_set(err, ERR_USAGE, "the path of the files is too long") : 0;
@@ -161,7 +161,7 @@ static int choose_folder(struct store *s, const struct artifacts_opts *opts, cha
 
 	snprintf(ret, PATH_MAX, "%s", opts->root);
 	if (!opts->by_default) {
-		rc = artifacts_record(text, sizeof text, s->path, opts->root, err);
+		rc = artifacts_record(text, sizeof(text), s->path, opts->root, err);
 		return rc || !s->writer ? rc : ingest_submit(s, &op, NULL, &res, err);
 	}
 	rc = readers_take(s, &d, err);
@@ -237,7 +237,7 @@ static int find_digest(struct store *s, const char *path, struct artifact_file *
 	if (!rc && (rc = db_next(d, q, err)) > 0) {
 		if ((uint64_t)db_i64(q, COL_artifact_get_bytes) == f->bytes &&
 		    db_i64(q, COL_artifact_get_time_ns) == f->time_ns)
-			snprintf(f->sha256, sizeof f->sha256, "%s", db_str(q, COL_artifact_get_sha256));
+			snprintf(f->sha256, sizeof(f->sha256), "%s", db_str(q, COL_artifact_get_sha256));
 		db_stop(q);
 		rc = 0;
 	}

@@ -188,8 +188,8 @@ static int make_temporary(struct disk_receiving *u, int root, struct err *err)
 {
 	struct stat st;
 
-	snprintf(u->temporary, sizeof u->temporary, FILES_UPLOADS "/");
-	if (text_random_hex(u->temporary + sizeof FILES_UPLOADS, 8))
+	snprintf(u->temporary, sizeof(u->temporary), FILES_UPLOADS "/");
+	if (text_random_hex(u->temporary + sizeof(FILES_UPLOADS), 8))
 		return err_set_errno(err, errno, "cannot get random bytes");
 	if (mkdirat(root, FILES_UPLOADS, 0700) && errno != EEXIST)
 		return err_set_errno(err, errno, "%s/" FILES_UPLOADS, u->disk->root);

@@ -29,7 +29,7 @@ static int remove_entry(int at_fd, const char *name, int dry, struct files_sum *
 static int open_own_folder(int at_fd, const char *name)
 {
 	struct open_how how = { .flags = FOLDER_FLAGS, .resolve = RESOLVE_NO_XDEV };
-	int fd = (int)syscall(SYS_openat2, at_fd, name, &how, sizeof how);
+	int fd = (int)syscall(SYS_openat2, at_fd, name, &how, sizeof(how));
 
 	return fd >= 0 || (errno != ENOSYS && errno != EPERM) ? fd : openat(at_fd, name, FOLDER_FLAGS);
 }
@@ -136,8 +136,8 @@ static int copy_folder(const struct files_copying *c, const char *from, const ch
 	while (!rc && (e = readdir(d))) {
 		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
 			continue;
-		if (snprintf(below, sizeof below, "%s/%s", from, e->d_name) >= (int)sizeof below ||
-		    snprintf(there, sizeof there, "%s/%s", to, e->d_name) >= (int)sizeof there)
+		if (snprintf(below, sizeof(below), "%s/%s", from, e->d_name) >= (int)sizeof(below) ||
+		    snprintf(there, sizeof(there), "%s/%s", to, e->d_name) >= (int)sizeof(there))
 			rc = err_set(c->err, ERR_USAGE, "%.200s: the path is too long", below);
 		else
 			rc = copy_entry(c, below, there, depth + 1);
@@ -185,7 +185,7 @@ int files_sync_parent(const char *path, struct err *err)
 	const char *slash = strrchr(path, '/');
 	int fd, rc = 0;
 
-	snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path + 1) : 1, slash ? path : ".");
+	snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - path + 1) : 1, slash ? path : ".");
 	fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0 || fsync(fd))
 		rc = err_set_errno(err, errno, "%s", folder);

@@ -136,9 +136,9 @@ static bool may_enter_folder(const char *path, bool foreign)
 
 	for (; *path; path += n + (path[n] == '/')) {
 		n = strcspn(path, "/");
-		if (n >= sizeof name)
+		if (n >= sizeof(name))
 			return false;
-		snprintf(name, sizeof name, "%.*s", (int)n, path);
+		snprintf(name, sizeof(name), "%.*s", (int)n, path);
 		if (!is_shown_file(name, true, foreign))
 			return false;
 	}

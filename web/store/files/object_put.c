@@ -389,7 +389,7 @@ int object_sending_commit(struct object_sending *u, struct artifact_file *ret, s
 	if (rc)
 		return rc;
 	sha256_end(&u->sha, f.sha256);
-	memcpy(f.object, u->name, sizeof u->name);
+	memcpy(f.object, u->name, sizeof(u->name));
 	*ret = f;
 	return 0;
 }

@@ -63,7 +63,7 @@ static int fetch_object_range(struct artifact_read *r, size_t n, struct err *err
 	if (!rc && r->come_bytes != n)
 		return err_set(err, ERR_BUSY, "the object %s is shorter than its file", r->key);
 	if (!rc)
-		snprintf(r->etag, sizeof r->etag, "%s", facts.etag);
+		snprintf(r->etag, sizeof(r->etag), "%s", facts.etag);
 	return rc ? objects_failed("cannot read the file from the object store", rc, err) : 0;
 }
 

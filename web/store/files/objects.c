@@ -22,7 +22,7 @@ static int objects_new(struct objects **ret, struct store *s, const char *addres
 
 	o->store = s;
 	pthread_mutex_init(&o->lock, NULL);
-	cut = snprintf(o->address, sizeof o->address, "%s", address) >= (int)sizeof o->address;
+	cut = snprintf(o->address, sizeof(o->address), "%s", address) >= (int)sizeof(o->address);
 	rc = object_split(o->address, o->bucket, &o->prefix, err);
 	if (!rc && (cut || strlen(o->prefix) + OBJECT_NAME_BYTES > OBJECT_KEY_MAX))
 		rc = err_set(err, ERR_USAGE, "%.200s…: the prefix is too long", address);
@@ -86,9 +86,9 @@ void objects_key(const struct objects *o, const char *name, char ret[OBJECT_KEY_
 
 int objects_failed(const char *doing, int rc, struct err *err)
 {
-	char text[sizeof err->text];
+	char text[sizeof(err->text)];
 
-	snprintf(text, sizeof text, "%.300s", err->text);
+	snprintf(text, sizeof(text), "%.300s", err->text);
 	if (rc == ERR_NOMEM || rc == ERR_CANCELED)
 		return rc;
 	/* a refusal (expired keys, a full quota) may be temporary */
@@ -131,9 +131,9 @@ int objects_find(struct objects *o, const char *path, struct artifact_file *ret,
 	if (!rc && (rc = db_next(d, q, err)) > 0) {
 		f.bytes = (uint64_t)db_i64(q, COL_artifact_get_bytes);
 		f.time_ns = db_i64(q, COL_artifact_get_time_ns);
-		snprintf(f.sha256, sizeof f.sha256, "%s", db_str(q, COL_artifact_get_sha256));
+		snprintf(f.sha256, sizeof(f.sha256), "%s", db_str(q, COL_artifact_get_sha256));
 		if (!db_null(q, COL_artifact_get_object))
-			snprintf(f.object, sizeof f.object, "%s", db_str(q, COL_artifact_get_object));
+			snprintf(f.object, sizeof(f.object), "%s", db_str(q, COL_artifact_get_object));
 		db_stop(q);
 		rc = 0;
 	}
@@ -165,10 +165,10 @@ static void add_object_entry(struct object_level *l, const char *path, uint64_t 
 	const struct artifact_entry *last = l->to->n ? &l->to->list[l->to->n - 1] : NULL;
 
 	l->skipped++;
-	snprintf(l->after, sizeof l->after, "%s", path);
+	snprintf(l->after, sizeof(l->after), "%s", path);
 	if (slash && last && last->folder && !strncmp(last->name, name, len) && !last->name[len]) {
 		if (l->skipped > SKIP_MOST) /* '0' follows '/' */
-			snprintf(l->after, sizeof l->after, "%.*s0", (int)(slash - path), path);
+			snprintf(l->after, sizeof(l->after), "%.*s0", (int)(slash - path), path);
 		return;
 	}
 	l->skipped = 0;
@@ -201,9 +201,9 @@ int objects_entries(struct objects *o, const char *path, struct entries *list, s
 	struct db *d;
 	int rc;
 
-	snprintf(l.after, sizeof l.after, "%s%s", path, l.skip ? "/" : "");
-	snprintf(end, sizeof end, "%s%s", l.skip ? path : "\xf5", l.skip ? "0" : ""); /* no UTF-8 text begins with
-										       * this byte */
+	snprintf(l.after, sizeof(l.after), "%s%s", path, l.skip ? "/" : "");
+	snprintf(end, sizeof(end), "%s%s", l.skip ? path : "\xf5", l.skip ? "0" : ""); /* no UTF-8 text begins with
+											* this byte */
 	rc = readers_take(o->store, &d, err);
 	if (rc)
 		return rc;
@@ -265,7 +265,7 @@ int objects_place(struct objects **ret, struct store *s, const struct artifacts_
 {
 	char known[OBJECT_BUCKET_BYTES + OBJECT_KEY_MAX + 16];
 	const char *root = opts->root;
-	int rc = read_place(s, known, sizeof known, err);
+	int rc = read_place(s, known, sizeof(known), err);
 
 	*ret = NULL;
 	if (*known && opts->by_default)

@@ -193,7 +193,7 @@ static int check_lost_object(struct loose_reading *r, struct err *err)
 
 	pthread_mutex_lock(&r->o->lock);
 	said = !strcmp(r->o->lost, r->key);
-	snprintf(r->o->lost, sizeof r->o->lost, "%s", r->key);
+	snprintf(r->o->lost, sizeof(r->o->lost), "%s", r->key);
 	pthread_mutex_unlock(&r->o->lock);
 	if (!said)
 		log_error("the object store has no object %s, which has points of a run: restore it from a copy",

@@ -102,7 +102,7 @@ static int find_filter_entity(const struct filter_parser *p, const char *word, s
 	};
 	size_t i;
 
-	for (i = 0; i < sizeof names / sizeof names[0]; i++)
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (names[i].dialects & dialect_bit(p) && is_name(p, names[i].name, word, n))
 			return (int)names[i].entity;
 	return -1;
@@ -151,7 +151,7 @@ static const struct filter_attribute_name *find_attribute_name(const struct filt
 {
 	size_t i;
 
-	for (i = 0; i < sizeof attributes / sizeof attributes[0]; i++)
+	for (i = 0; i < sizeof(attributes) / sizeof(attributes[0]); i++)
 		if (attributes[i].dialects & dialect_bit(p) && is_name(p, attributes[i].name, key, strlen(key)))
 			return &attributes[i];
 	return NULL;
@@ -175,9 +175,10 @@ static int fail_unknown_attribute(struct filter_parser *p, const char *key)
 	char names[400];
 	size_t n = 0, i;
 
-	for (i = 0; i < sizeof attributes / sizeof attributes[0]; i++)
+	for (i = 0; i < sizeof(attributes) / sizeof(attributes[0]); i++)
 		if (attributes[i].dialects & dialect_bit(p))
-			n += (size_t)snprintf(names + n, sizeof names - n, "%s'%s'", n ? ", " : "", attributes[i].name);
+			n += (size_t)snprintf(names + n, sizeof(names) - n, "%s'%s'", n ? ", " : "",
+					      attributes[i].name);
 	return err_set(p->err, ERR_USAGE,
 		       "Invalid attribute key '%.100s' specified. Valid keys are '{%s}'", key, names);
 }
@@ -402,7 +403,7 @@ int filter_op_check(struct filter_parser *p, const struct filter_ident *id, cons
 		return 0;
 	if (!strncmp(op, "IS ", 3))
 		return check_null(p, id, op);
-	snprintf(quoted, sizeof quoted, "'%.16s'", op);
+	snprintf(quoted, sizeof(quoted), "'%.16s'", op);
 	if (!strstr(allowed_ops(p, id), quoted))
 		return fail_bad_op(p, id, op);
 	if (strcmp(op, "IN") && strcmp(op, "NOT IN"))

@@ -86,7 +86,7 @@ static int parse_word_test(struct filter_parser *p, const struct filter_ident *i
 		;
 	if (p->l.kind != LEXER_WORD || (i == 3 && !(p->in && n->negated)))
 		return filter_fail(p, "a comparison (=, !=, <, <=, >, >=, LIKE, ILIKE, IN, IS NULL)");
-	snprintf(op, sizeof op, "%s%.40s", n->negated ? "NOT " : "", i < 3 ? tests[i].word : p->l.word);
+	snprintf(op, sizeof(op), "%s%.40s", n->negated ? "NOT " : "", i < 3 ? tests[i].word : p->l.word);
 	rc = filter_op_check(p, id, op);
 	if (rc)
 		return rc;

@@ -104,7 +104,7 @@ static void watch_folder(struct tree *t, const char *path)
 		t->watch_failed = t->watch_failed || errno == ENOSPC || errno == ENOMEM;
 		return;
 	}
-	f = map_put(t->folders, &wd, sizeof wd);
+	f = map_put(t->folders, &wd, sizeof(wd));
 	if (!f->path || strcmp(f->path, path))
 		f->path = arena_strdup(t->names, path);
 }
@@ -169,9 +169,9 @@ static void walk_add(struct tree *t, struct follow_walk *w, const char *path, co
 {
 	uint64_t id[2] = { (uint64_t)sb->st_dev, (uint64_t)sb->st_ino };
 
-	if (map_get(w->seen, id, sizeof id))
+	if (map_get(w->seen, id, sizeof(id)))
 		return;
-	map_put(w->seen, id, sizeof id);
+	map_put(w->seen, id, sizeof(id));
 	watch_folder(t, path);
 	heap_push(w, (struct pending){ .time_ns = stat_time_ns(sb), .path = path, .depth = depth });
 }
@@ -287,7 +287,7 @@ struct tree *tree_open(const struct tree_opts *o)
 {
 	struct tree *t = mem_zalloc(sizeof(*t));
 
-	snprintf(t->root, sizeof t->root, "%s", o->root);
+	snprintf(t->root, sizeof(t->root), "%s", o->root);
 	t->fn = o->fn;
 	t->arg = o->arg;
 	t->fd = o->watch ? inotify_init1(IN_NONBLOCK | IN_CLOEXEC) : -1;
@@ -315,7 +315,7 @@ void tree_watch_file(struct tree *t, const char *path)
 	const char *slash = strrchr(path, '/');
 	char folder[PATH_MAX];
 
-	snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path) : 0, path);
+	snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - path) : 0, path);
 	watch_folder(t, folder);
 }
 
@@ -365,7 +365,7 @@ static void visit_new_entry(struct tree *t, const char *path)
 	char full[PATH_MAX];
 	struct stat sb, target;
 
-	if (join_tree_path(full, sizeof full, t->root, path) || lstat(full, &sb))
+	if (join_tree_path(full, sizeof(full), t->root, path) || lstat(full, &sb))
 		return;
 	target = sb;
 	if (S_ISLNK(sb.st_mode) && stat(full, &target))
@@ -383,12 +383,12 @@ static void visit_new_entry(struct tree *t, const char *path)
 
 static void handle_inotify_event(struct tree *t, const struct inotify_event *e)
 {
-	const struct tree_folder *f = map_get(t->folders, &e->wd, sizeof e->wd);
+	const struct tree_folder *f = map_get(t->folders, &e->wd, sizeof(e->wd));
 	char path[PATH_MAX];
 
 	if (e->mask & IN_Q_OVERFLOW)
 		t->overflow = true;
-	if (!f || !f->path || !e->len || e->name[0] == '.' || join_tree_path(path, sizeof path, f->path, e->name) ||
+	if (!f || !f->path || !e->len || e->name[0] == '.' || join_tree_path(path, sizeof(path), f->path, e->name) ||
 	    is_store_file(path))
 		return;
 	if (e->mask & (IN_DELETE | IN_MOVED_FROM)) {
@@ -407,7 +407,7 @@ void tree_events(struct tree *t)
 
 	if (t->fd < 0)
 		return;
-	while ((n = read(t->fd, room, sizeof room)) > 0) {
+	while ((n = read(t->fd, room, sizeof(room))) > 0) {
 		for (at = 0; at < n;) {
 			const struct inotify_event *e = (const struct inotify_event *)(room + at);
 

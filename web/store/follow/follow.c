@@ -214,9 +214,9 @@ static void publish_follow_state(struct follow *f, int rc, const struct err *err
 	f->shared.stats.scans++;
 	f->shared.stats.polling = !tree_watching(f->scan.tree);
 	if (rc)
-		snprintf(f->shared.stats.note, sizeof f->shared.stats.note, "%.250s", err->text);
+		snprintf(f->shared.stats.note, sizeof(f->shared.stats.note), "%.250s", err->text);
 	else if (f->shared.stats.polling && !f->poll_wanted)
-		snprintf(f->shared.stats.note, sizeof f->shared.stats.note,
+		snprintf(f->shared.stats.note, sizeof(f->shared.stats.note),
 			 "cannot watch for changes (fs.inotify limits): polling every %.1f s", f->poll_s);
 	if (!f->shared.scanned) {
 		f->shared.scan_code = rc;
@@ -292,7 +292,7 @@ static void sleep_until_news(struct follow *f, double wait_s)
 	uint64_t drained;
 
 	poll(fds, fds[1].fd < 0 ? 1 : 2, wait_s < 0 ? -1 : wait_s > 0 ? (int)(wait_s * 1000) + 1 : 0);
-	while (read(f->wake_fd, &drained, sizeof drained) > 0)
+	while (read(f->wake_fd, &drained, sizeof(drained)) > 0)
 		;
 	if (fds[1].revents && wait_s != 0 && f->shared.first_left == 0)
 		clock_sleep_s(GATHER_S);
@@ -318,7 +318,7 @@ static void wait_as_standby(struct follow *f, int rc, const struct err *err)
 {
 	f->leads = false;
 	pthread_mutex_lock(&f->shared.lock);
-	snprintf(f->shared.stats.note, sizeof f->shared.stats.note, "%.250s",
+	snprintf(f->shared.stats.note, sizeof(f->shared.stats.note), "%.250s",
 		 rc ? err->text : "another process follows this folder");
 	f->shared.scanned = true;
 	f->shared.scan_code = 0;
@@ -394,7 +394,7 @@ static void name_lease(struct follow *f, bool network)
 
 	uname(&u);
 	sha256_hex(f->root, strlen(f->root), digest);
-	snprintf(name, sizeof name, "follow %.80s %.16s", network ? "-" : u.nodename, digest);
+	snprintf(name, sizeof(name), "follow %.80s %.16s", network ? "-" : u.nodename, digest);
 	lease_init(&f->lease, f->s, name);
 }
 
@@ -409,7 +409,7 @@ static int prepare_follow(struct follow *f, const struct follow_opts *o, struct 
 		       store[strlen(f->root)] == '/';
 	name_lease(f, o->network);
 	slash = strrchr(f->root, '/');
-	snprintf(f->name, sizeof f->name, "%s", slash && slash[1] ? slash + 1 : "runs");
+	snprintf(f->name, sizeof(f->name), "%s", slash && slash[1] ? slash + 1 : "runs");
 	f->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	f->files = map_new(sizeof(struct follow_file));
 	follow_sources_init(f);

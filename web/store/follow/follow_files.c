@@ -166,13 +166,13 @@ void follow_wake(struct follow *f)
 {
 	uint64_t one = 1;
 
-	if (write(f->wake_fd, &one, sizeof one) < 0)
+	if (write(f->wake_fd, &one, sizeof(one)) < 0)
 		return;
 }
 
 void follow_note(struct follow *f, const char *path, const char *text)
 {
 	pthread_mutex_lock(&f->shared.lock);
-	snprintf(f->shared.stats.note, sizeof f->shared.stats.note, "%.100s: %.150s", path, text);
+	snprintf(f->shared.stats.note, sizeof(f->shared.stats.note), "%.100s: %.150s", path, text);
 	pthread_mutex_unlock(&f->shared.lock);
 }

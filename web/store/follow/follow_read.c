@@ -85,7 +85,7 @@ static void on_range_stored(void *arg, const struct ingest_result *res)
 	if (!res->code || res->code == ERR_EXISTS || res->code == ERR_CORRUPT)
 		file->offset = res->durable;
 	if (res->code && res->code != ERR_EXISTS && res->code != ERR_GONE)
-		snprintf(f->shared.stats.note, sizeof f->shared.stats.note, "%.100s: %.150s", file->path,
+		snprintf(f->shared.stats.note, sizeof(f->shared.stats.note), "%.100s: %.150s", file->path,
 			 res->err.text);
 	file->next = f->shared.done;
 	f->shared.done = file;
@@ -174,7 +174,7 @@ static bool learn_origin(struct follow *f, struct follow_file *file, int fd, con
 
 	if (file->origin.known && !file->source)
 		return true;
-	n = file_read(fd, 0, head, sizeof head);
+	n = file_read(fd, 0, head, sizeof(head));
 	if (n < 0) {
 		retry_follow_file(f, file, strerror(errno));
 		return false;
@@ -270,7 +270,7 @@ void follow_read(struct follow *f, struct follow_file *file)
 	struct stat sb;
 	int fd;
 
-	snprintf(full, sizeof full, "%s/%s", f->root, file->path);
+	snprintf(full, sizeof(full), "%s/%s", f->root, file->path);
 	if (stat(full, &sb) || !S_ISREG(sb.st_mode)) {
 		if (file->seen || file->inode)
 			follow_missing(f, file);
@@ -309,7 +309,7 @@ static void finish_follow_file(struct follow *f, struct follow_file *file)
 	file->under_way = false;
 	file->again = FOLLOW_NOWHERE;
 	file->tail.known = file->offset == file->sent_end;
-	memcpy(file->tail.bytes, file->sent_tail, sizeof file->tail.bytes);
+	memcpy(file->tail.bytes, file->sent_tail, sizeof(file->tail.bytes));
 	switch (file->result) {
 	case 0:
 	case ERR_EXISTS:

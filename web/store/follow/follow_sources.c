@@ -92,7 +92,7 @@ static struct follow_source *source_of_writer(struct follow *f, struct follow_ru
 	char key[2 * ORIGIN_ID_BYTES];
 	struct follow_source *s;
 
-	snprintf(key, sizeof key, "%s%s", r->uuid, writer);
+	snprintf(key, sizeof(key), "%s%s", r->uuid, writer);
 	s = map_put(f->sources, key, strlen(key));
 	if (s->run)
 		return s;
@@ -113,7 +113,7 @@ static void learn_run_folder(struct follow *f, struct follow_run *r, const char 
 	char folder[PATH_MAX], parent[PATH_MAX];
 
 	origin_folder(&o, path, folder);
-	file_name_folder(folder, parent, sizeof parent);
+	file_name_folder(folder, parent, sizeof(parent));
 	above = map_get(f->folders, parent, strlen(parent));
 	if ((above && above->run == r) || (r->folder && strlen(r->folder->path) <= strlen(folder)))
 		return;
@@ -157,8 +157,8 @@ static bool has_stored_bytes(const struct follow *f, const struct follow_file *f
 	if (!want->known)
 		return true;
 	fd = follow_open_file(f, file->path);
-	same = fd >= 0 && file_read(fd, stored - sizeof tail, tail, sizeof tail) == (ssize_t)sizeof tail &&
-	       !memcmp(tail, want->bytes, sizeof tail);
+	same = fd >= 0 && file_read(fd, stored - sizeof(tail), tail, sizeof(tail)) == (ssize_t)sizeof(tail) &&
+	       !memcmp(tail, want->bytes, sizeof(tail));
 	if (fd >= 0)
 		close(fd);
 	return same;
@@ -226,7 +226,7 @@ static void rename_moved_run(struct follow *f, const struct follow_run *r, const
 		return;
 	origin_names(&to->origin, from->path, f->name, &before, &room[0]);
 	origin_names(&to->origin, to->path, f->name, &after, &room[1]);
-	if (find_stored_run(f, r->uuid, &removed_ms, name, sizeof name) <= 0 || removed_ms != INT64_MIN)
+	if (find_stored_run(f, r->uuid, &removed_ms, name, sizeof(name)) <= 0 || removed_ms != INT64_MIN)
 		return;
 	if (strcmp(name, before.name) || (!strcmp(name, after.name) && !strcmp(before.experiment, after.experiment)))
 		return;
@@ -388,7 +388,7 @@ static bool has_moved_to(struct follow *f, const struct follow_run *r, const cha
 			return false;
 		if (r->sources == 1)
 			return true;
-		if (!s->last || !file_join(path, sizeof path, folder, slash ? slash + 1 : s->last->path) ||
+		if (!s->last || !file_join(path, sizeof(path), folder, slash ? slash + 1 : s->last->path) ||
 		    !follow_stat_file(f, path, &sb))
 			return false;
 	}
@@ -430,14 +430,14 @@ static struct follow_run *choose_new_run(struct follow *f, const struct follow_f
 	for (int i = 1;; i++) {
 		const struct follow_run *known = map_get(f->runs, uuid, strlen(uuid));
 
-		rc = find_stored_run(f, uuid, &removed_ms, name, sizeof name);
+		rc = find_stored_run(f, uuid, &removed_ms, name, sizeof(name));
 		if (rc < 0)
 			return NULL;
 		if (!rc && !(known && known->first)) /* one that is known may be queued to be stored */
 			return run_of_uuid(f, uuid);
 		if (removed_ms != INT64_MIN && changed_ms <= removed_ms)
 			return NULL;
-		snprintf(text, sizeof text, "%s\n%s\n%d", folder, file->origin.content, i);
+		snprintf(text, sizeof(text), "%s\n%s\n%d", folder, file->origin.content, i);
 		origin_run_of_folder(uuid, text);
 	}
 }
@@ -451,11 +451,11 @@ static struct follow_source *add_new_source(struct follow *f, struct follow_run 
 
 	copy_origin_id(writer, file->origin.content);
 	for (;;) {
-		snprintf(key, sizeof key, "%s%s", r->uuid, writer);
+		snprintf(key, sizeof(key), "%s%s", r->uuid, writer);
 		if (!map_get(f->sources, key, strlen(key)))
 			break;
 		more = more ? more + 1 : crc32c(0, file->path, strlen(file->path));
-		snprintf(writer + ORIGIN_SAME_DIGITS, sizeof writer - ORIGIN_SAME_DIGITS, "%08x", (unsigned)more);
+		snprintf(writer + ORIGIN_SAME_DIGITS, sizeof(writer) - ORIGIN_SAME_DIGITS, "%08x", (unsigned)more);
 	}
 	s = source_of_writer(f, r, writer);
 	if (!s)
@@ -546,13 +546,13 @@ static bool has_kept_tail(struct follow_file *file, int fd)
 {
 	unsigned char tail[FOLLOW_TAIL_BYTES];
 
-	if (file->offset < sizeof tail)
+	if (file->offset < sizeof(tail))
 		return true;
-	if (file_read(fd, file->offset - sizeof tail, tail, sizeof tail) != (ssize_t)sizeof tail)
+	if (file_read(fd, file->offset - sizeof(tail), tail, sizeof(tail)) != (ssize_t)sizeof(tail))
 		return false;
 	if (file->tail.known)
-		return !memcmp(tail, file->tail.bytes, sizeof tail);
-	memcpy(file->tail.bytes, tail, sizeof tail);
+		return !memcmp(tail, file->tail.bytes, sizeof(tail));
+	memcpy(file->tail.bytes, tail, sizeof(tail));
 	file->tail.known = true;
 	return true;
 }

@@ -70,8 +70,8 @@ static void read_origin_header(struct origin *o, const struct record *rec)
 		return;
 	while (event_next(&ev, &item) > 0)
 		if (item.kind == EVENT_HEADER) {
-			snprintf(o->run, sizeof o->run, "%.32s", item.header->run_id.at);
-			snprintf(o->writer, sizeof o->writer, "%.32s", item.header->writer_id.at);
+			snprintf(o->run, sizeof(o->run), "%.32s", item.header->run_id.at);
+			snprintf(o->writer, sizeof(o->writer), "%.32s", item.header->writer_id.at);
 			o->known = true;
 		}
 }
@@ -86,8 +86,8 @@ static void read_export_tag(struct origin *o, const struct record *rec)
 		return;
 	while (event_next(&ev, &item) > 0)
 		if (item.kind == EVENT_TAG && event_text_equal(item.key, EVENT_EXPORT_TAG) &&
-		    item.text.len > sizeof start + 32 && !memcmp(item.text.at, start, sizeof start - 1))
-			snprintf(o->exported, sizeof o->exported, "%.32s", item.text.at + sizeof start - 1);
+		    item.text.len > sizeof(start) + 32 && !memcmp(item.text.at, start, sizeof(start) - 1))
+			snprintf(o->exported, sizeof(o->exported), "%.32s", item.text.at + sizeof(start) - 1);
 }
 
 /* Returns true if a foreign file has more than its version record. */
@@ -130,7 +130,7 @@ void origin_folder(const struct origin *o, const char *path, char ret[PATH_MAX])
 	copy_parent_folder(path, ret);
 	if (!o->annotates)
 		return;
-	memcpy(folder, ret, sizeof folder);
+	memcpy(folder, ret, sizeof(folder));
 	copy_parent_folder(folder, ret);
 }
 

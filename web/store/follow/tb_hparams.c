@@ -143,9 +143,9 @@ enum tb_hparams tb_hparams_find(const char *root, const char *path, bool wait)
 
 	if (!slash)
 		return TB_HPARAMS_NO;
-	snprintf(folder, sizeof folder, "%.*s", (int)(slash - path), path);
+	snprintf(folder, sizeof(folder), "%.*s", (int)(slash - path), path);
 	name = first == slash ? folder : strrchr(folder, '/') + 1;
-	snprintf(above, sizeof above, "%s/%.*s", root, (int)(name - folder), folder);
+	snprintf(above, sizeof(above), "%s/%.*s", root, (int)(name - folder), folder);
 	fd = open(above, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return TB_HPARAMS_NO;

@@ -133,7 +133,7 @@ static bool among_artifacts(const struct store *s, const char *path)
 	char folder[PATH_MAX], at[PATH_MAX], artifacts[PATH_MAX];
 	size_t n;
 
-	snprintf(folder, sizeof folder, "%.*s", (int)(strrchr(path, '/') - path + 1), path);
+	snprintf(folder, sizeof(folder), "%.*s", (int)(strrchr(path, '/') - path + 1), path);
 	if (!realpath(folder, at) || !realpath(s->artifacts, artifacts))
 		return false;
 	n = strlen(artifacts);
@@ -159,12 +159,12 @@ static int name_files(struct store_backup *b, const char *path, struct err *err)
 		return errno == EEXIST ? err_set(err, ERR_EXISTS, "%s already exists: choose a new path", path)
 				       : err_set_errno(err, errno, "cannot create the folder %s", path);
 	b->made_folder = !file;
-	n = snprintf(folder, sizeof folder, "%.*s", file ? (int)(slash - path) : (int)strlen(path), path);
+	n = snprintf(folder, sizeof(folder), "%.*s", file ? (int)(slash - path) : (int)strlen(path), path);
 	if (n < 0 || n >= PATH_MAX - 64)
 		return err_set(err, ERR_USAGE, "the path is too long");
-	snprintf(b->db, sizeof b->db, "%.4000s%s", path, file ? "" : "/dptrack.db");
-	snprintf(b->partial, sizeof b->partial, "%s.partial", b->db);
-	snprintf(b->artifacts, sizeof b->artifacts, "%.*s/dptrack.artifacts", PATH_MAX - 32, folder);
+	snprintf(b->db, sizeof(b->db), "%.4000s%s", path, file ? "" : "/dptrack.db");
+	snprintf(b->partial, sizeof(b->partial), "%s.partial", b->db);
+	snprintf(b->artifacts, sizeof(b->artifacts), "%.*s/dptrack.artifacts", PATH_MAX - 32, folder);
 	if (!access(b->db, F_OK) || !access(b->artifacts, F_OK))
 		return err_set(err, ERR_EXISTS, "%s already exists: choose a new path",
 			       access(b->db, F_OK) ? b->artifacts : b->db);
@@ -177,7 +177,7 @@ static int check_room(const struct store_backup *b, struct err *err)
 	struct statvfs fs;
 	char folder[PATH_MAX];
 
-	snprintf(folder, sizeof folder, "%s", b->db);
+	snprintf(folder, sizeof(folder), "%s", b->db);
 	*strrchr(folder, '/') = '\0';
 	if (b->s->live) /* the size of rows in a file is unknown */
 		return 0;
@@ -310,7 +310,7 @@ static void remove_partial_backup(const struct store_backup *b)
 	unlink(b->partial);
 	unlink(b->db);
 	files_remove(AT_FDCWD, b->artifacts, 0, &sum);
-	snprintf(folder, sizeof folder, "%s", b->db);
+	snprintf(folder, sizeof(folder), "%s", b->db);
 	*strrchr(folder, '/') = '\0';
 	if (b->made_folder)
 		rmdir(folder);
@@ -387,8 +387,8 @@ static int rename_aside(const char *path, const char *suffix, int64_t now_ms, st
 {
 	char from[PATH_MAX + 16], to[PATH_MAX + 64];
 
-	snprintf(from, sizeof from, "%s%s", path, suffix);
-	snprintf(to, sizeof to, "%s.before-restore-%lld%s", path, (long long)now_ms, suffix);
+	snprintf(from, sizeof(from), "%s%s", path, suffix);
+	snprintf(to, sizeof(to), "%s.before-restore-%lld%s", path, (long long)now_ms, suffix);
 	if (rename(from, to) && errno != ENOENT)
 		return err_set_errno(err, errno, "%s", from);
 	return 0;
@@ -423,7 +423,7 @@ static int rename_into_place(const char *db, const char *artifacts, const struct
 	char partial[PATH_MAX + 16];
 	int rc;
 
-	snprintf(partial, sizeof partial, "%s.partial", to->db);
+	snprintf(partial, sizeof(partial), "%s.partial", to->db);
 	unlink(partial);
 	rc = files_copy(db, partial, &sum, NULL, err);
 	if (!rc && (rc = ready_copy(partial, err)))

@@ -61,7 +61,7 @@ __attribute__((format(printf, 4, 5))) static int add_finding(struct check *c, en
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(text, sizeof text, fmt, ap);
+	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	list_push(c->a, &r->items, &r->count, (struct check_finding){ level, name, arena_strdup(c->a, text) });
 	r->worst = level > r->worst ? level : r->worst;
@@ -108,14 +108,14 @@ static int check_free_space(struct check *c)
 	double free_bytes, wants;
 	int rc = check_mode(c, c->path);
 
-	snprintf(wal, sizeof wal, "%s-wal", c->path);
+	snprintf(wal, sizeof(wal), "%s-wal", c->path);
 	if (!rc)
 		rc = check_mode(c, wal);
-	snprintf(folder, sizeof folder, "%s", c->path);
+	snprintf(folder, sizeof(folder), "%s", c->path);
 	if (strrchr(folder, '/'))
 		strrchr(folder, '/')[1] = '\0';
 	else
-		snprintf(folder, sizeof folder, ".");
+		snprintf(folder, sizeof(folder), ".");
 	if (rc || statvfs(folder, &fs) || stat(c->path, &sb))
 		return rc;
 	free_bytes = (double)fs.f_bavail * (double)fs.f_frsize;
@@ -374,10 +374,10 @@ static int check_artifacts(struct check *c)
 		const char *name = db_str(q, COL_artifact_all_path);
 		const size_t len = strlen(names);
 
-		if (file_join(path, sizeof path, folder, name) && !stat(path, &sb))
+		if (file_join(path, sizeof(path), folder, name) && !stat(path, &sb))
 			continue;
 		if (missing++ < NAMED_FILES)
-			snprintf(names + len, sizeof names - len, "%s%s", len ? ", " : "", name);
+			snprintf(names + len, sizeof(names) - len, "%s%s", len ? ", " : "", name);
 	}
 	release_check_reader(c, d);
 	if (rc || !missing)
@@ -407,7 +407,7 @@ static const char *judge_event_file(const char *path)
 
 	if (fd < 0)
 		return errno == ENOENT ? NULL : strerror(errno);
-	n = read(fd, head, sizeof head);
+	n = read(fd, head, sizeof(head));
 	close(fd);
 	if (n < 0)
 		return strerror(errno);
@@ -424,14 +424,15 @@ static void probe_event_file(void *arg, const struct tree_file *f)
 	const char *why;
 	int n;
 
-	if (p->seen++ >= PROBED_FILES || !file_join(path, sizeof path, p->root, f->path))
+	if (p->seen++ >= PROBED_FILES || !file_join(path, sizeof(path), p->root, f->path))
 		return;
 	why = judge_event_file(path);
 	if (!why)
 		return;
-	n = p->bad++ < NAMED_FILES ? snprintf(p->names + p->len, sizeof p->names - p->len, "%s%s (%s)",
-					      p->len ? ", " : "", f->path, why) : 0;
-	if (n > 0 && (size_t)n < sizeof p->names - p->len)
+	n = p->bad++ < NAMED_FILES ? snprintf(p->names + p->len, sizeof(p->names) - p->len, "%s%s (%s)",
+					      p->len ? ", " : "", f->path, why)
+				   : 0;
+	if (n > 0 && (size_t)n < sizeof(p->names) - p->len)
 		p->len += (size_t)n;
 	else
 		p->names[p->len] = '\0';
@@ -466,7 +467,7 @@ int check_store(struct store *s, bool full, struct arena *a, struct check_report
 	int rc = 0;
 
 	memset(ret, 0, sizeof(*ret));
-	for (i = 0; i < sizeof checks / sizeof checks[0] && !rc; i++)
+	for (i = 0; i < sizeof(checks) / sizeof(checks[0]) && !rc; i++)
 		rc = checks[i](&c);
 	if (rc == ERR_DAMAGED)
 		rc = add_finding(&c, CHECK_ERROR, "structure", "%.300s", c.err->text);

@@ -47,7 +47,7 @@ static bool journal_names_run(int fd, const char *uuid)
 	struct record rec;
 	struct event ev;
 	size_t at = 0;
-	ssize_t n = pread(fd, head, sizeof head, 0);
+	ssize_t n = pread(fd, head, sizeof(head), 0);
 
 	if (n <= 0 || record_next(head, (size_t)n, &at, &rec) != RECORD_OK ||
 	    event_open(&ev, rec.payload, rec.payload_bytes))
@@ -93,7 +93,7 @@ static int remove_journals_beside(struct store_gc *g, const char *path, const ch
 	closedir(d);
 	if (rc || g->o->dry_run || !slash)
 		return rc;
-	snprintf(folder, sizeof folder, "%.*s", (int)(slash - path), path);
+	snprintf(folder, sizeof(folder), "%.*s", (int)(slash - path), path);
 	fd = beneath_parent(g->logdir_fd, folder, false, &name);
 	if (fd >= 0) {
 		unlinkat(fd, name, AT_REMOVEDIR); /* fails if it is not empty */
@@ -160,8 +160,8 @@ static int remove_artifacts(struct store_gc *g, const struct gc_run *r, struct e
 	char experiment[24], path[64];
 	int fd, rc;
 
-	snprintf(experiment, sizeof experiment, "%lld", (long long)r->experiment_id);
-	snprintf(path, sizeof path, "%s/%s", experiment, r->uuid);
+	snprintf(experiment, sizeof(experiment), "%lld", (long long)r->experiment_id);
+	snprintf(path, sizeof(path), "%s/%s", experiment, r->uuid);
 	rc = count_objects(g, path, err);
 	if (rc || g->artifacts_fd < 0)
 		return rc;
@@ -226,7 +226,7 @@ static int next_deleted_run(struct store_gc *g, bool gone, struct gc_run *at, st
 	rc = gone ? db_start(d, &q, DB_gone_next, err, "i", at->id)
 		  : db_start(d, &q, DB_deleted_next, err, "iii", g->before_ms, at->deleted_ms, at->id);
 	if (!rc && (rc = db_next(d, q, err)) > 0) {
-		snprintf(at->uuid, sizeof at->uuid, "%s", db_str(q, COL_deleted_next_uuid));
+		snprintf(at->uuid, sizeof(at->uuid), "%s", db_str(q, COL_deleted_next_uuid));
 		at->id = db_i64(q, COL_deleted_next_id);
 		at->experiment_id = db_i64(q, COL_deleted_next_experiment_id);
 		at->deleted_ms = db_i64(q, COL_deleted_next_deleted_ms);
@@ -274,9 +274,9 @@ static int remove_model(struct store_gc *g, int64_t experiment, const char *uuid
 	/* Its experiment was restored in the meantime. */
 	if (rc == ERR_EXISTS)
 		return 0;
-	snprintf(folder, sizeof folder, "%lld/models/%s", (long long)experiment, uuid);
+	snprintf(folder, sizeof(folder), "%lld/models/%s", (long long)experiment, uuid);
 	rc = rc ? rc : count_objects(g, folder, err);
-	snprintf(folder, sizeof folder, "%lld/models", (long long)experiment);
+	snprintf(folder, sizeof(folder), "%lld/models", (long long)experiment);
 	fd = rc || g->artifacts_fd < 0 ? -1
 		: openat(g->artifacts_fd, folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd >= 0) {
@@ -299,9 +299,9 @@ static void remove_empty_folders(struct store_gc *g, int64_t experiment)
 
 	if (g->artifacts_fd < 0 || g->o->dry_run)
 		return;
-	snprintf(folder, sizeof folder, "%lld/models", (long long)experiment);
+	snprintf(folder, sizeof(folder), "%lld/models", (long long)experiment);
 	unlinkat(g->artifacts_fd, folder, AT_REMOVEDIR);
-	snprintf(folder, sizeof folder, "%lld", (long long)experiment);
+	snprintf(folder, sizeof(folder), "%lld", (long long)experiment);
 	unlinkat(g->artifacts_fd, folder, AT_REMOVEDIR);
 }
 
@@ -311,7 +311,7 @@ static int remove_experiment(struct store_gc *g, int64_t id, struct err *err)
 	char name[24];
 	int rc = 0;
 
-	snprintf(name, sizeof name, "%lld", (long long)id);
+	snprintf(name, sizeof(name), "%lld", (long long)id);
 	while (!rc && !g->o->dry_run && res.more)
 		rc = submit_purge(g, &change_purge_experiment, name, &res, err);
 	if (rc == ERR_EXISTS)
@@ -339,7 +339,7 @@ static int next_gc_row(struct store_gc *g, enum db_query which, struct gc_next *
 	rc = db_start(d, &q, which, err, "ii", g->before_ms, at->id);
 	if (!rc && (rc = db_next(d, q, err)) > 0) {
 		at->id = db_i64(q, COL_models_to_purge_id);
-		snprintf(at->uuid, sizeof at->uuid, "%s", db_str(q, COL_models_to_purge_uuid));
+		snprintf(at->uuid, sizeof(at->uuid), "%s", db_str(q, COL_models_to_purge_uuid));
 		at->experiment = db_i64(q, COL_models_to_purge_experiment_id);
 		db_stop(q);
 	}

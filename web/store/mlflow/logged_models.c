@@ -384,7 +384,7 @@ static int order_attribute(const char *field)
 {
 	size_t i;
 
-	for (i = 0; i < sizeof order_names / sizeof order_names[0]; i++)
+	for (i = 0; i < sizeof(order_names) / sizeof(order_names[0]); i++)
 		if (!strcmp(order_names[i].name, field))
 			return (int)order_names[i].attribute;
 	return -1;

@@ -231,7 +231,7 @@ static int make_mlflow_experiment(struct state *st, struct change *c, struct err
 		return rc;
 	rc = state_experiment(st, op->name, &id, &existed, err);
 	if (!rc)
-		snprintf(c->res.id, sizeof c->res.id, "%lld", (long long)id);
+		snprintf(c->res.id, sizeof(c->res.id), "%lld", (long long)id);
 	if (!rc && op->location && *op->location)
 		rc = db_run(state_db(st), DB_experiment_location_put, err, "it", id, op->location);
 	return rc ? rc : put_experiment_tags(st, id, op, err);

@@ -14,7 +14,7 @@ static int find_live_model(struct state *st, struct change *c, int64_t *ret, str
 	int rc = db_int(state_db(st), ret, DB_model_active, err, "t", op->model);
 
 	if (rc > 0)
-		snprintf(c->res.id, sizeof c->res.id, "%s", op->model);
+		snprintf(c->res.id, sizeof(c->res.id), "%s", op->model);
 	return rc ? rc : change_refuse(c, ERR_NOENT, "Logged model with ID '%.60s' not found.", op->model);
 }
 
@@ -77,7 +77,7 @@ static int make_logged_model(struct state *st, struct change *c, struct err *err
 
 	if (rc <= 0)
 		return rc;
-	snprintf(c->res.id, sizeof c->res.id, "%s", op->model);
+	snprintf(c->res.id, sizeof(c->res.id), "%s", op->model);
 	rc = db_run(state_db(st), DB_model_add, err, "tittti", op->model, op->experiment, op->name, op->type,
 		    op->source_run, clock_wall_ms());
 	id = db_last_id(state_db(st));

@@ -55,7 +55,7 @@ static uint64_t value_bits(double v)
 	uint64_t u;
 
 	v = isnan(v) ? NAN : v == 0 ? 0.0 : v;
-	memcpy(&u, &v, sizeof u);
+	memcpy(&u, &v, sizeof(u));
 	return u;
 }
 
@@ -160,7 +160,7 @@ static void map_batch_points(struct repeat *p)
 		for (k = 0; k < p->suspects[i].s->count; k++) {
 			struct name name = point_name(i, &p->suspects[i].s->points[k]);
 
-			map_put(p->points, &name, sizeof name);
+			map_put(p->points, &name, sizeof(name));
 		}
 }
 
@@ -172,7 +172,7 @@ static void mark_repeated_points(struct repeat *p, const struct stored_series *s
 	for (i = 0; i < n; i++) {
 		struct name name = point_name(s->suspect, &points[i]);
 		struct repeat_seen *seen =
-			hide_has(s->hide, points[i].step) ? NULL : map_get(p->points, &name, sizeof name);
+			hide_has(s->hide, points[i].step) ? NULL : map_get(p->points, &name, sizeof(name));
 
 		if (seen)
 			seen->stored = true;
@@ -239,7 +239,7 @@ static void remove_repeated_points(struct repeat *p, struct intake *in)
 
 		for (k = 0, n = 0; k < s->count; k++) {
 			struct name name = point_name(i, &s->points[k]);
-			struct repeat_seen *seen = map_get(p->points, &name, sizeof name);
+			struct repeat_seen *seen = map_get(p->points, &name, sizeof(name));
 
 			if (seen->stored || seen->given)
 				continue;

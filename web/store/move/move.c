@@ -33,18 +33,18 @@ static int locate_move_end(struct move_end *e, const struct move_place *p, struc
 	char folder[PATH_MAX];
 	int rc;
 
-	if (n >= sizeof folder - 32)
+	if (n >= sizeof(folder) - 32)
 		return err_set(err, ERR_USAGE, "the path %.100s… is too long", p->store);
-	snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - p->store) + 1 : 1, slash ? p->store : ".");
+	snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - p->store) + 1 : 1, slash ? p->store : ".");
 	if (db_is_address(p->store))
 		rc = store_locate(&paths, NULL, p->store, err);
 	else
 		rc = store_locate(&paths, file ? folder : p->store, file ? p->store : NULL, err);
 	if (rc)
 		return rc;
-	snprintf(e->db, sizeof e->db, "%s", paths.db);
-	db_shown(e->shown, sizeof e->shown, e->db);
-	if (snprintf(e->files, sizeof e->files, "%s", p->files ? p->files : paths.artifacts) >= (int)sizeof e->files)
+	snprintf(e->db, sizeof(e->db), "%s", paths.db);
+	db_shown(e->shown, sizeof(e->shown), e->db);
+	if (snprintf(e->files, sizeof(e->files), "%s", p->files ? p->files : paths.artifacts) >= (int)sizeof(e->files))
 		return err_set(err, ERR_USAGE, "the path of the files is too long");
 	n = strlen(e->files);
 	if (n > 1 && e->files[n - 1] == '/' && e->files[n - 2] != '/')
@@ -110,16 +110,16 @@ int move_open_from(struct move_end *e, const struct move_place *p, struct err *e
 	rc = locate_move_end(e, p, err);
 	if (!rc)
 		rc = open_source_db(e, err);
-	if (!rc && (rc = read_end_text(e, DB_store_id, e->id, sizeof e->id, err)) == 0)
+	if (!rc && (rc = read_end_text(e, DB_store_id, e->id, sizeof(e->id), err)) == 0)
 		rc = err_set(err, ERR_USAGE,
 			     "%s is an incomplete copy of a store: finish the dptrack migrate that was writing it",
 			     e->shown);
 	if (rc > 0)
-		rc = read_end_text(e, DB_artifacts_place, known, sizeof known, err);
+		rc = read_end_text(e, DB_artifacts_place, known, sizeof(known), err);
 	if (rc == 0 && !p->files)
 		rc = artifacts_recorded(e->d, e->db, known, err);
 	if (rc > 0 && !p->files)
-		snprintf(e->files, sizeof e->files, "%s", known);
+		snprintf(e->files, sizeof(e->files), "%s", known);
 	return rc < 0 ? rc : open_objects(e, err);
 }
 
@@ -168,7 +168,7 @@ static int mark_move_target(struct move_end *e, const struct move_end *from, str
 		rc = db_run(e->d, DB_moving_put, err, "t", from->id);
 	if (!rc && e->objects)
 		rc = db_run(e->d, DB_artifacts_place_put, err, "t", e->files);
-	else if (!rc && !(rc = artifacts_record(record, sizeof record, e->db, e->files, err)))
+	else if (!rc && !(rc = artifacts_record(record, sizeof(record), e->db, e->files, err)))
 		rc = db_run(e->d, DB_files_place_put, err, "t", record);
 	if (!rc)
 		rc = db_run(e->d, DB_commit, err, "");
@@ -235,7 +235,7 @@ int move_open_to(struct move_end *e, const struct move_place *p, const struct mo
 		rc = open_objects(e, err);
 	if (!rc)
 		rc = open_target_db(e, err);
-	if (!rc && (rc = read_end_text(e, DB_moving_get, source, sizeof source, err)) > 0) {
+	if (!rc && (rc = read_end_text(e, DB_moving_get, source, sizeof(source), err)) > 0) {
 		e->begun = true;
 		rc = !strcmp(source, from->id) ? 0 :
 		     err_set(err, ERR_EXISTS,

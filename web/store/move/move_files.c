@@ -39,8 +39,8 @@ static int list_move_rows(struct move_files *f, struct move_end *e, struct err *
 		one = add_move_file(f, db_str(q, COL_artifact_all_path));
 		one->bytes = (uint64_t)db_i64(q, COL_artifact_all_bytes);
 		one->time_ns = db_i64(q, COL_artifact_all_time_ns);
-		snprintf(one->sha256, sizeof one->sha256, "%s", db_str(q, COL_artifact_all_sha256));
-		snprintf(one->object, sizeof one->object, "%s", db_str(q, COL_artifact_all_object));
+		snprintf(one->sha256, sizeof(one->sha256), "%s", db_str(q, COL_artifact_all_sha256));
+		snprintf(one->object, sizeof(one->object), "%s", db_str(q, COL_artifact_all_object));
 	}
 	return rc;
 }
@@ -96,7 +96,7 @@ static int find_move_row(struct move_end *e, const char *path, struct move_file 
 		return rc;
 	*ret = (struct move_file){ .bytes = (uint64_t)db_i64(q, COL_artifact_get_bytes),
 				   .time_ns = db_i64(q, COL_artifact_get_time_ns) };
-	snprintf(ret->sha256, sizeof ret->sha256, "%s", db_str(q, COL_artifact_get_sha256));
+	snprintf(ret->sha256, sizeof(ret->sha256), "%s", db_str(q, COL_artifact_get_sha256));
 	db_stop(q);
 	return 1;
 }
@@ -110,7 +110,7 @@ static int fill_known_digests(struct move_files *f, struct move_end *e, struct e
 	for (size_t i = 0; i < f->n && rc >= 0; i++) {
 		rc = find_move_row(e, f->list[i].path, &row, err);
 		if (rc > 0 && row.bytes == f->list[i].bytes && row.time_ns == f->list[i].time_ns)
-			memcpy(f->list[i].sha256, row.sha256, sizeof row.sha256);
+			memcpy(f->list[i].sha256, row.sha256, sizeof(row.sha256));
 	}
 	return rc < 0 ? rc : 0;
 }
@@ -130,7 +130,7 @@ static int check_listed_rows(const struct move_files *f, struct move_end *e, str
 		if (f->n && bsearch(&row, f->list, f->n, sizeof(*f->list), compare_move_paths))
 			continue;
 		if (!missing++)
-			snprintf(first, sizeof first, "%s", row.path);
+			snprintf(first, sizeof(first), "%s", row.path);
 	}
 	if (rc || !missing)
 		return rc;
@@ -185,7 +185,7 @@ static int read_from_folder(const struct move_end *e, const char *path, struct m
 	int fd, rc = 0;
 	ssize_t n;
 
-	snprintf(whole, sizeof whole, "%s/%s", e->files, path);
+	snprintf(whole, sizeof(whole), "%s/%s", e->files, path);
 	fd = open(whole, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	while (fd >= 0 && (n = read(fd, room, PIECE_BYTES)) > 0 && !rc)
 		rc = take_moved_bytes(t, room, (size_t)n);
@@ -229,7 +229,7 @@ static int read_moved_file(struct move_file *f, const struct move_end *e, struct
 		return err_set(t->err, ERR_CORRUPT, "the file %.300s is damaged: %llu bytes with SHA-256 %.12s…, %llu "
 			       "bytes with %.12s… were stored", f->path, (unsigned long long)t->bytes, found,
 			       (unsigned long long)f->bytes, *f->sha256 ? f->sha256 : found);
-	memcpy(f->sha256, found, sizeof found);
+	memcpy(f->sha256, found, sizeof(found));
 	return 0;
 }
 
@@ -258,8 +258,8 @@ static int copy_into_folder(struct move_file *f, const struct move_end *from, co
 	struct stat st;
 	int fd, rc;
 
-	snprintf(temporary, sizeof temporary, "%s/" FILES_UPLOADS "/moving", to->files);
-	snprintf(whole, sizeof whole, "%s/%s", to->files, f->path);
+	snprintf(temporary, sizeof(temporary), "%s/" FILES_UPLOADS "/moving", to->files);
+	snprintf(whole, sizeof(whole), "%s/%s", to->files, f->path);
 	rc = file_make_parents(temporary, 0700, err);
 	if (!rc)
 		rc = file_make_parents(whole, 0700, err);

@@ -30,7 +30,7 @@ static uint64_t bits_of_double(double v)
 {
 	uint64_t u;
 
-	memcpy(&u, &v, sizeof u);
+	memcpy(&u, &v, sizeof(u));
 	return u;
 }
 
@@ -38,7 +38,7 @@ static double double_of(uint64_t u)
 {
 	double v;
 
-	memcpy(&v, &u, sizeof v);
+	memcpy(&v, &u, sizeof(v));
 	return v;
 }
 
@@ -184,7 +184,7 @@ static void keep_archive_piece(struct archives *s, const char *object, uint64_t 
 			oldest = &s->piece[i];
 	free(oldest->bytes);
 	*oldest = (struct archive_piece){ .from = from, .n = n, .bytes = bytes, .used = ++s->now };
-	snprintf(oldest->object, sizeof oldest->object, "%s", object);
+	snprintf(oldest->object, sizeof(oldest->object), "%s", object);
 }
 
 /* Under the lock; the object may be repaired before the next read. */
@@ -204,11 +204,11 @@ int archives_damaged(struct archives *s, const char *object, struct err *err)
 	char key[KEY_BYTES];
 	bool said;
 
-	s->from.key(s->from.arg, object, key, sizeof key);
+	s->from.key(s->from.arg, object, key, sizeof(key));
 	pthread_mutex_lock(&s->lock);
 	forget_pieces(s, object);
 	said = !strcmp(s->said, object);
-	snprintf(s->said, sizeof s->said, "%s", object);
+	snprintf(s->said, sizeof(s->said), "%s", object);
 	pthread_mutex_unlock(&s->lock);
 	if (!said)
 		log_error(DAMAGED, key);
@@ -366,7 +366,7 @@ int archived_object(struct archived *ret, struct archives *s, const char *object
 	pthread_mutex_unlock(&s->lock);
 	if (!x) {
 		x = mem_zalloc(sizeof(*x));
-		snprintf(x->object, sizeof x->object, "%s", object);
+		snprintf(x->object, sizeof(x->object), "%s", object);
 		x->bytes = bytes;
 		rc = load_archive_index(s, x, err);
 		if (rc) {
@@ -418,7 +418,7 @@ int archived_series(struct archived *ret, struct db *d, int64_t series, struct e
 
 	if (rc || (rc = db_next(d, q, err)) <= 0)
 		return rc;
-	snprintf(object, sizeof object, "%s", db_str(q, COL_archive_of_series_object));
+	snprintf(object, sizeof(object), "%s", db_str(q, COL_archive_of_series_object));
 	bytes = (uint64_t)db_i64(q, COL_archive_of_series_bytes);
 	db_stop(q);
 	if (!db_attached(d))

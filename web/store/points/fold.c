@@ -37,7 +37,7 @@ static int gather_fold_row(struct fold *f, const void *bytes, size_t len)
 	if (pack_open(&r, bytes, len))
 		return ERR_CORRUPT;
 	while ((rc = pack_next_series(&r, &id, &n)) > 0) {
-		struct point_tail *tail = map_put(f->series, &id, sizeof id);
+		struct point_tail *tail = map_put(f->series, &id, sizeof(id));
 
 		while ((rc = pack_next_point(&r, &p)) > 0)
 			tail_add(tail, &p, 1);
@@ -253,7 +253,7 @@ static int64_t series_id_at(const struct fold *f, size_t i)
 	size_t len;
 	int64_t id;
 
-	memcpy(&id, map_key_at(f->series, i, &len), sizeof id);
+	memcpy(&id, map_key_at(f->series, i, &len), sizeof(id));
 	return id;
 }
 

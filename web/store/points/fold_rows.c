@@ -110,7 +110,7 @@ static int read_tail_pieces(struct fold_rows *f, struct fold_series *s, struct e
 
 int fold_rows_series(struct fold_rows *f, int64_t id, struct fold_series *ret, struct err *err)
 {
-	const struct fold_series *known = map_get(f->series, &id, sizeof id);
+	const struct fold_series *known = map_get(f->series, &id, sizeof(id));
 	struct db_rows *q;
 	int rc;
 
@@ -140,7 +140,7 @@ static int add_tail_chunk(int64_t id, const void *bytes, size_t n, struct point_
 
 int fold_rows_chunk(struct fold_rows *f, int64_t id, struct point_tail *to, struct err *err)
 {
-	const struct point_tail *known = map_get(f->chunks, &id, sizeof id);
+	const struct point_tail *known = map_get(f->chunks, &id, sizeof(id));
 	struct db_rows *q;
 	int rc;
 
@@ -167,7 +167,7 @@ static int read_series_ahead(struct fold_rows *f, const char *ids, struct err *e
 	while (!rc && (rc = db_next(f->db, q, err)) > 0) {
 		int64_t id = db_i64(q, COL_series_get_id);
 
-		rc = read_fold_series(q, map_put(f->series, &id, sizeof id), err);
+		rc = read_fold_series(q, map_put(f->series, &id, sizeof(id)), err);
 		if (rc)
 			db_stop(q);
 	}
@@ -177,7 +177,7 @@ static int read_series_ahead(struct fold_rows *f, const char *ids, struct err *e
 static int note_piece_size(struct fold_rows *f, int64_t chunk, int64_t points)
 {
 	int64_t id = SCAN_CHUNK_SERIES(chunk);
-	struct fold_series *s = map_get(f->series, &id, sizeof id);
+	struct fold_series *s = map_get(f->series, &id, sizeof(id));
 	int64_t at = s ? chunk - SCAN_CHUNK_ID(id, full_chunks(s)) : -1;
 
 	if (at < 0 || at >= FOLD_PIECES)
@@ -241,7 +241,7 @@ int fold_rows_chunks_ahead(struct fold_rows *f, const int64_t *chunks, size_t n,
 		int64_t id = db_i64(q, COL_chunk_range_id);
 
 		rc = add_tail_chunk(id, db_blob(q, COL_chunk_range_data), db_bytes(q, COL_chunk_range_data),
-				    map_put(f->chunks, &id, sizeof id), err);
+				    map_put(f->chunks, &id, sizeof(id)), err);
 		if (rc)
 			db_stop(q);
 	}

@@ -144,7 +144,7 @@ uint64_t outlines_generation(struct outlines *o, int64_t rev, const char *rows_o
 	other = strcmp(o->rows_of, rows_of) != 0;
 	if (other || rev > o->rev) {
 		forget_outlines(o);
-		snprintf(o->rows_of, sizeof o->rows_of, "%s", rows_of);
+		snprintf(o->rows_of, sizeof(o->rows_of), "%s", rows_of);
 		o->rev = rev;
 		o->generation++;
 	}

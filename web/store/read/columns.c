@@ -80,7 +80,7 @@ static const char *status_word(struct arena *a, const char *text)
 	static const char *const words[] = { "running", "finished", "failed", "killed", "preempted", "scheduled" };
 	size_t i;
 
-	for (i = 0; i < sizeof words / sizeof words[0]; i++)
+	for (i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (!strcmp(words[i], text))
 			return words[i];
 	return arena_strdup(a, text);
@@ -92,7 +92,7 @@ void columns_read_row(struct db_rows *q, struct arena *a, struct columns_row *re
 
 	memset(ret, 0, sizeof(*ret));
 	ret->id = db_i64(q, COL_runs_all_id);
-	snprintf(ret->uuid, sizeof ret->uuid, "%s", db_str(q, COL_runs_all_uuid));
+	snprintf(ret->uuid, sizeof(ret->uuid), "%s", db_str(q, COL_runs_all_uuid));
 	ret->name = arena_strdup(a, db_str(q, COL_runs_all_name));
 	ret->status = status_word(a, db_str(q, COL_runs_all_status));
 	ret->start_ms = db_time(q, COL_runs_all_start_ms);
@@ -131,13 +131,13 @@ static void insert_row(struct columns *c, size_t row)
 
 	add_columns_row(c);
 	memmove(&c->rows[row + 1], &c->rows[row], after * sizeof(*c->rows));
-	memset(&c->rows[row], 0, sizeof c->rows[row]);
+	memset(&c->rows[row], 0, sizeof(c->rows[row]));
 	memmove(&c->marks[row + 1], &c->marks[row], after * sizeof(*c->marks));
 	for (i = 0; i < c->column_count; i++) {
 		struct columns_cell *cells = c->columns[i].cells;
 
 		memmove(&cells[row + 1], &cells[row], after * sizeof(*cells));
-		memset(&cells[row], 0, sizeof cells[row]);
+		memset(&cells[row], 0, sizeof(cells[row]));
 	}
 }
 
@@ -311,7 +311,7 @@ static int refresh_columns(struct columns *c, struct db *d, struct err *err)
 {
 	struct changed_cells cells[] = { { .entity = FILTER_PARAM }, { .entity = FILTER_TAG },
 					 { .entity = FILTER_METRIC }, { .entity = FILTER_NOTE } };
-	enum { KINDS = sizeof cells / sizeof cells[0] };
+	enum { KINDS = sizeof(cells) / sizeof(cells[0]) };
 	struct db_rows *rows, *gone;
 	int rc = db_start(d, &rows, DB_runs_since, err, "i", (int64_t)c->rev), i;
 
@@ -347,7 +347,7 @@ static int read_columns_news(struct columns *c, struct db *d, struct news *ret, 
 		ret->rev = db_i64(now, COL_changes_now_rev);
 		if (strcmp(c->rows_of, db_str(now, COL_changes_now_rows_of)))
 			drop_all(c);
-		snprintf(c->rows_of, sizeof c->rows_of, "%s", db_str(now, COL_changes_now_rows_of));
+		snprintf(c->rows_of, sizeof(c->rows_of), "%s", db_str(now, COL_changes_now_rows_of));
 		db_stop(now);
 		rc = 0;
 	}

@@ -61,7 +61,7 @@ static int take_groups(struct arrival_line *l, const struct chunk *c, uint64_t f
 			n = WINDOW_POINTS - l->count;
 		if (n > l->folded - l->taken)
 			n = (size_t)(l->folded - l->taken);
-		memcpy(l->window + l->count, room + skip, n * sizeof room[0]);
+		memcpy(l->window + l->count, room + skip, n * sizeof(room[0]));
 		l->count += n;
 		l->taken += n;
 		if (n < head.points - skip)

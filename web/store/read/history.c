@@ -38,7 +38,7 @@ int history_parse(struct history_place *ret, const char *token, struct err *err)
 		   &end) != 4 ||
 	    token[end])
 		return err_set(err, ERR_USAGE, "Invalid page token: '%.60s'", token);
-	memcpy(&p.value, &bits, sizeof bits);
+	memcpy(&p.value, &bits, sizeof(bits));
 	*ret = p;
 	return 0;
 }
@@ -47,7 +47,7 @@ void history_token(const struct history_place *p, char ret[HISTORY_TOKEN_BYTES])
 {
 	uint64_t bits;
 
-	memcpy(&bits, &p->value, sizeof bits);
+	memcpy(&bits, &p->value, sizeof(bits));
 	snprintf(ret, HISTORY_TOKEN_BYTES, "%" PRId64 ".%" PRId64 ".%016" PRIx64 ".%" PRIu64, p->time_ms, p->step, bits,
 		 p->given);
 }

@@ -92,7 +92,7 @@ static struct keyset *make_set(const struct buf *ids)
 {
 	struct keyset *s = mem_alloc(sizeof(*s) + ids->len);
 
-	s->count = ids->len / sizeof s->ids[0];
+	s->count = ids->len / sizeof(s->ids[0]);
 	s->users = 1;
 	if (ids->len)
 		memcpy(s->ids, ids->data, ids->len);
@@ -123,7 +123,7 @@ static struct keyset *remember_keyset(struct keysets *k, int64_t run, uint64_t r
 	if (k->bytes > BYTES_MAX || map_count(k->runs) > RUNS_MAX)
 		forget_keysets(k);
 	s = intern_keyset(k, ids);
-	seen = map_put(k->runs, &run, sizeof run);
+	seen = map_put(k->runs, &run, sizeof(run));
 	if (seen->rev <= rev)
 		*seen = (struct keyset_seen){ rev, s };
 	pthread_mutex_unlock(&k->lock);
@@ -136,7 +136,7 @@ static struct keyset *find_known_keyset(struct keysets *k, int64_t run, uint64_t
 	const struct keyset_seen *seen;
 
 	pthread_mutex_lock(&k->lock);
-	seen = map_get(k->runs, &run, sizeof run);
+	seen = map_get(k->runs, &run, sizeof(run));
 	if (seen && seen->rev == rev) {
 		s = seen->set;
 		s->users++;
@@ -154,13 +154,13 @@ int keysets_renew(struct keysets *k, struct db *d, struct err *err)
 	if (rc || (rc = db_next(d, q, err)) < 0)
 		return rc;
 	if (rc) {
-		snprintf(rows_of, sizeof rows_of, "%s", db_str(q, COL_changes_now_rows_of));
+		snprintf(rows_of, sizeof(rows_of), "%s", db_str(q, COL_changes_now_rows_of));
 		db_stop(q);
 	}
 	pthread_mutex_lock(&k->lock);
 	if (strcmp(k->rows_of, rows_of))
 		forget_keysets(k);
-	memcpy(k->rows_of, rows_of, sizeof rows_of);
+	memcpy(k->rows_of, rows_of, sizeof(rows_of));
 	pthread_mutex_unlock(&k->lock);
 	return 0;
 }
@@ -210,7 +210,7 @@ static int read_missing_ids(struct keyset_taking *t, struct db_rows *q)
 
 	while ((rc = db_next(t->d, q, t->err)) > 0) {
 		id = db_i64(q, COL_metric_keys_of_runs_key_id);
-		buf_add(&t->ids[db_i64(q, COL_metric_keys_of_runs_place) - 1], &id, sizeof id);
+		buf_add(&t->ids[db_i64(q, COL_metric_keys_of_runs_place) - 1], &id, sizeof(id));
 	}
 	return rc;
 }

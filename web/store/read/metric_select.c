@@ -34,7 +34,7 @@ struct metric_select_key {
 
 static struct metric_select_key *find_chosen_key(struct metric_select *c, int64_t id)
 {
-	struct metric_select_key *k = map_put(c->keys, &id, sizeof id);
+	struct metric_select_key *k = map_put(c->keys, &id, sizeof(id));
 
 	k->id = id;
 	return k;
@@ -63,7 +63,7 @@ struct key_use {
 
 static void count_key_use(struct map *uses, const struct keyset *set)
 {
-	struct key_use *u = map_put(uses, &set, sizeof set);
+	struct key_use *u = map_put(uses, &set, sizeof(set));
 
 	u->set = set;
 	u->runs++;

@@ -327,7 +327,7 @@ static int seek_cursor_series(struct points_cursor *c, struct db *d, int64_t ser
 	int rc = db_start(d, &q, DB_run_of_series, err, "i", series);
 
 	if (!rc && (rc = db_next(d, q, err)) > 0) {
-		snprintf(uuid, sizeof uuid, "%s", db_str(q, COL_run_of_series_uuid));
+		snprintf(uuid, sizeof(uuid), "%s", db_str(q, COL_run_of_series_uuid));
 		db_stop(q);
 	}
 	if (rc < 0)

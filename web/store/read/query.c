@@ -19,7 +19,7 @@ static struct map *map_experiment_ids(const struct query_experiments *list, cons
 	size_t i;
 
 	for (i = 0; i < list->count; i++) {
-		struct query_experiment **e = map_put(m, &ids[i], sizeof ids[i]);
+		struct query_experiment **e = map_put(m, &ids[i], sizeof(ids[i]));
 
 		*e = &list->items[i];
 	}
@@ -37,7 +37,7 @@ static int count_experiment_runs(struct db *d, struct query_experiments *list, c
 
 	while (rc >= 0 && (rc = db_next(d, q, err)) > 0) {
 		id = db_i64(q, COL_experiment_counts_experiment_id);
-		e = map_get(known, &id, sizeof id);
+		e = map_get(known, &id, sizeof(id));
 		if (!e)
 			continue;
 		(*e)->run_count = (uint64_t)db_i64(q, COL_experiment_counts_runs);
@@ -105,7 +105,7 @@ const char *query_mlflow_status(const char *status)
 	};
 	size_t i;
 
-	for (i = 0; i < sizeof names / sizeof names[0]; i++)
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (!strcmp(names[i][0], status))
 			return names[i][1];
 	return "RUNNING";
@@ -123,14 +123,14 @@ static int find_run_id(struct db *d, const char *id, int64_t *ret, char uuid[33]
 
 	if (!text_is_hex(id, 4, 32))
 		return err_set(err, ERR_NOENT, "there is no run %.40s", id);
-	snprintf(from, sizeof from, "%s", id);
-	snprintf(to, sizeof to, "%sg", id);
+	snprintf(from, sizeof(from), "%s", id);
+	snprintf(to, sizeof(to), "%sg", id);
 	rc = db_start(d, &q, DB_run_by_prefix, err, "tt", from, to);
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
 		*ret = db_i64(q, COL_run_by_prefix_id);
 		snprintf(uuid, 33, "%s", db_str(q, COL_run_by_prefix_uuid));
-		if (found++ < RUNS_LISTED && used < sizeof list)
-			used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", used ? ", " : "", uuid);
+		if (found++ < RUNS_LISTED && used < sizeof(list))
+			used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s", used ? ", " : "", uuid);
 		rc = 0;
 	}
 	if (!rc && found > 1)
@@ -251,7 +251,7 @@ static int load_now(const struct store *s, struct db *d, uint64_t *ret_rev, char
 			      : err_set(err, ERR_DAMAGED, "store: the change counter is missing: restore a backup");
 	*ret_rev = (uint64_t)db_i64(q, COL_changes_now_rev);
 	rows_of = db_str(q, COL_changes_now_rows_of);
-	snprintf(text, sizeof text, "%s %s", s->id, rows_of);
+	snprintf(text, sizeof(text), "%s %s", s->id, rows_of);
 	sha256_hex(text, strlen(text), digest);
 	snprintf(ret_of, 9, "%.8s", *rows_of ? digest : s->id);
 	db_stop(q);

@@ -38,7 +38,7 @@ static void take_param_row(struct params *p, struct db_rows *q)
 {
 	int64_t id = db_i64(q, COL_param_ids_of_runs_key_id);
 	const char *value = db_str(q, COL_param_ids_of_runs_value);
-	struct params_key *k = map_put(p->keys, &id, sizeof id);
+	struct params_key *k = map_put(p->keys, &id, sizeof(id));
 	struct params_cell cell = { .run = (size_t)db_i64(q, COL_param_ids_of_runs_place) - 1, .key = k };
 
 	k->id = id;

@@ -389,7 +389,7 @@ static struct page_token_place hit_place(const struct run_search *s, const struc
 	struct page_token_place p = { .start_ms = h->row->start_ms };
 	size_t i;
 
-	memcpy(p.uuid, h->row->uuid, sizeof p.uuid);
+	memcpy(p.uuid, h->row->uuid, sizeof(p.uuid));
 	for (i = 0; i < filter_order_count(s->f); i++)
 		p.keys[i] = h->values[filter_order(s->f, i)->field];
 	return p;

@@ -301,7 +301,7 @@ static int copy_out_version(struct registry_search *s, const struct registered_h
 	*ret = h->v;
 	ret->tags = NULL;
 	ret->tag_count = 0;
-	for (i = 0; i < sizeof texts / sizeof texts[0]; i++)
+	for (i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		if (*texts[i])
 			*texts[i] = arena_strdup(a, *texts[i]);
 	return rows_version_tags(s->d, h->id, a, ret, s->err);

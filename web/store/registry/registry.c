@@ -124,7 +124,7 @@ static int delete_registered(struct state *st, struct change *c, struct err *err
 
 	if (rc <= 0)
 		return rc;
-	for (i = 0, rc = 0; i < sizeof tables / sizeof tables[0] && !rc; i++)
+	for (i = 0, rc = 0; i < sizeof(tables) / sizeof(tables[0]) && !rc; i++)
 		rc = db_run(state_db(st), tables[i], err, "i", id);
 	return rc;
 }
@@ -201,7 +201,7 @@ static int make_version(struct state *st, struct change *c, struct err *err)
 		rc = db_int(d, &version, DB_version_next, err, "i", id);
 	if (rc <= 0)
 		return rc;
-	snprintf(c->res.id, sizeof c->res.id, "%" PRId64, version);
+	snprintf(c->res.id, sizeof(c->res.id), "%" PRId64, version);
 	rc = db_run(d, DB_version_add, err, "iittttti", id, version, op->text, op->source, op->location, op->run,
 		    op->run_link, now);
 	if (!rc)

@@ -171,7 +171,7 @@ static int put_preferred(struct state *st, const struct saved_view_op *op, int64
 
 static void report_kept_id(struct change *c, int64_t id)
 {
-	snprintf(c->res.id, sizeof c->res.id, "%" PRId64, id);
+	snprintf(c->res.id, sizeof(c->res.id), "%" PRId64, id);
 }
 
 /* Refuses a name that is taken and one more than an experiment may have. */

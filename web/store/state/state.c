@@ -92,7 +92,7 @@ void state_trim(struct state *st)
 	}
 	if (map_count(st->runs) > CACHE_MAX)
 		state_drop(st);
-	for (i = 0; i < sizeof alone / sizeof alone[0]; i++)
+	for (i = 0; i < sizeof(alone) / sizeof(alone[0]); i++)
 		if (map_count(alone[i]) > CACHE_MAX)
 			map_clear(alone[i]);
 }

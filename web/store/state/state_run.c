@@ -50,13 +50,13 @@ static void forget_state_run(struct state *st, struct state_run *r)
 	struct state_run blank = { .id = r->id, .params = -1, .rank_seen = INT_MIN, .slot = ++st->slots,
 				   .group = st->group };
 
-	memcpy(blank.uuid, r->uuid, sizeof blank.uuid);
+	memcpy(blank.uuid, r->uuid, sizeof(blank.uuid));
 	*r = blank;
 }
 
 static struct state_run *remember_state_run(struct state *st, int64_t id, const char *uuid)
 {
-	struct state_run *r = map_put(st->runs, &id, sizeof id);
+	struct state_run *r = map_put(st->runs, &id, sizeof(id));
 	struct state_run **by_uuid = map_put(st->run_uuids, uuid, 32);
 
 	*by_uuid = r;
@@ -178,7 +178,7 @@ int state_lock(struct state *st, const char *const *uuids, size_t n, struct err 
 	while (rc >= 0 && ids.len > 2 && (rc = db_next(st->db, q, err)) > 0) {
 		int64_t id = db_i64(q, COL_run_lock_id);
 
-		r = map_get(st->runs, &id, sizeof id);
+		r = map_get(st->runs, &id, sizeof(id));
 		if (r && r->version == db_i64(q, COL_run_lock_version))
 			r->group = st->group;
 	}
@@ -212,7 +212,7 @@ int state_run(struct state *st, const char *uuid, struct state_run **ret, struct
 
 int state_run_by_id(struct state *st, int64_t id, struct state_run **ret, struct err *err)
 {
-	struct state_run *known = map_get(st->runs, &id, sizeof id);
+	struct state_run *known = map_get(st->runs, &id, sizeof(id));
 	struct db_rows *q;
 	int rc;
 
@@ -341,7 +341,7 @@ void state_folded(struct state *st)
 	struct state_run *r;
 
 	while (st->full_count) {
-		r = map_get(st->runs, &st->full[--st->full_count], sizeof st->full[0]);
+		r = map_get(st->runs, &st->full[--st->full_count], sizeof(st->full[0]));
 		if (r)
 			r->log_rows = r->log_points = 0;
 	}

@@ -44,8 +44,9 @@ int state_count_params(struct state *st, struct state_run *r, struct err *err)
 static int count_key(struct state *st, struct state_run *r, const struct state_series_key *k, struct err *err)
 {
 	int64_t name[2] = { r->slot, k->key_id }, any;
-	int rc = map_get(st->run_keys, name, sizeof name) ? 1 :
-		db_int(st->db, &any, DB_series_has_key, err, "ii", k->run_id, k->key_id);
+	int rc = map_get(st->run_keys, name, sizeof(name))
+			 ? 1
+			 : db_int(st->db, &any, DB_series_has_key, err, "ii", k->run_id, k->key_id);
 
 	if (rc < 0)
 		return rc;
@@ -53,7 +54,7 @@ static int count_key(struct state *st, struct state_run *r, const struct state_s
 		return err_set(err, ERR_LIMIT, "run %s has %d metric keys, the maximum", r->uuid,
 			       (int)LIMIT_keys_per_run);
 	r->keys += !rc;
-	map_put(st->run_keys, name, sizeof name);
+	map_put(st->run_keys, name, sizeof(name));
 	return 0;
 }
 
@@ -79,7 +80,7 @@ static int insert_series(struct state *st, struct state_run *r, const struct sta
 int state_series(struct state *st, struct state_run *r, const struct state_series_key *k, int64_t *ret, struct err *err)
 {
 	struct state_series_key name = { r->slot, k->key_id, k->rank, k->segment };
-	int64_t *known = map_get(st->series, &name, sizeof name), id;
+	int64_t *known = map_get(st->series, &name, sizeof(name)), id;
 	int rc;
 
 	if (known) {
@@ -92,7 +93,7 @@ int state_series(struct state *st, struct state_run *r, const struct state_serie
 		return rc;
 	if (!rc && (rc = insert_series(st, r, k, &id, err)))
 		return rc;
-	*(int64_t *)map_put(st->series, &name, sizeof name) = id;
+	*(int64_t *)map_put(st->series, &name, sizeof(name)) = id;
 	*ret = id;
 	return 0;
 }
@@ -101,7 +102,7 @@ int state_metric(struct state *st, const struct state_run *r, int64_t key_id, st
 		 struct err *err)
 {
 	int64_t name[2] = { r->slot, key_id };
-	struct state_metric *m = map_put(st->metrics, name, sizeof name);
+	struct state_metric *m = map_put(st->metrics, name, sizeof(name));
 	struct db_rows *q;
 	int rc;
 
@@ -141,7 +142,7 @@ int state_writer(struct state *st, const struct state_run *r, const char *uuid, 
 
 	memcpy(name, &r->slot, 8);
 	memcpy(name + 8, uuid, 32);
-	w = map_put(st->writers, name, sizeof name);
+	w = map_put(st->writers, name, sizeof(name));
 	if (!w->loaded) {
 		rc = db_start(st->db, &q, DB_writer_get, err, "it", r->id, uuid);
 		if (!rc && (rc = db_next(st->db, q, err)) > 0) {
@@ -185,7 +186,7 @@ static int keep_scanned(void *arg, size_t at, const struct sum_point *points, si
 int state_watch(struct state *st, const struct state_run *r, const struct state_arrived *p, struct err *err)
 {
 	int64_t name[2] = { r->slot, p->series };
-	struct state_recent *rec = map_put(st->recent, name, sizeof name);
+	struct state_recent *rec = map_put(st->recent, name, sizeof(name));
 	struct point_tail all = { 0 };
 	double weight;
 	long at;

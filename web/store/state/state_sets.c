@@ -87,7 +87,7 @@ static int remember_series(struct expected *e, enum db_query query, const char *
 	while (rc >= 0 && (rc = db_next(d, q, e->err)) > 0) {
 		struct state_series_key name = expected_series_key(e, db_i64(q, COL_series_find_all_key_id),
 								   db_i32(q, COL_series_find_all_rank));
-		int64_t *id = map_put(e->st->series, &name, sizeof name);
+		int64_t *id = map_put(e->st->series, &name, sizeof(name));
 
 		*id = db_i64(q, COL_series_find_all_id);
 	}
@@ -105,12 +105,12 @@ static size_t list_unknown_series(struct expected *e, struct buf *keys, struct b
 		int64_t key_id = expected_key_id(e, i), run_key[2] = { e->r->slot, key_id };
 		struct state_series_key name = expected_series_key(e, key_id, e->all[i].rank);
 
-		if (!key_id || map_get(e->st->series, &name, sizeof name))
+		if (!key_id || map_get(e->st->series, &name, sizeof(name)))
 			continue;
-		if (adding && !map_get(e->st->run_keys, run_key, sizeof run_key)) {
+		if (adding && !map_get(e->st->run_keys, run_key, sizeof(run_key))) {
 			if (e->r->keys >= LIMIT_keys_per_run)
 				continue;
-			map_put(e->st->run_keys, run_key, sizeof run_key);
+			map_put(e->st->run_keys, run_key, sizeof(run_key));
 			e->r->keys++;
 		}
 		array_int(keys, key_id);
@@ -130,7 +130,7 @@ static int find_run_keys(struct expected *e, const char *keys)
 	while (rc >= 0 && (rc = db_next(d, q, e->err)) > 0) {
 		int64_t name[2] = { e->r->slot, db_i64(q, COL_series_have_keys_key_id) };
 
-		map_put(e->st->run_keys, name, sizeof name);
+		map_put(e->st->run_keys, name, sizeof(name));
 	}
 	return rc;
 }
@@ -189,7 +189,7 @@ static struct state_metric *put_run_metric(struct expected *e, int64_t key_id)
 {
 	int64_t name[2] = { e->r->slot, key_id };
 
-	return map_put(e->st->metrics, name, sizeof name);
+	return map_put(e->st->metrics, name, sizeof(name));
 }
 
 static int load_expected_metrics(struct expected *e, const char *keys)

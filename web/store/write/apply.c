@@ -300,7 +300,7 @@ static int put_series_within_limits(struct new_log_row *row, struct intake_serie
 
 	if (rc != ERR_LIMIT || !row->a->tolerant)
 		return rc;
-	snprintf(text, sizeof text, "more than %d metric keys: the points of some were left out",
+	snprintf(text, sizeof(text), "more than %d metric keys: the points of some were left out",
 		 (int)LIMIT_keys_per_run);
 	return apply_problem(row->st, row->r, text, s->count, err);
 }

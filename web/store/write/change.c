@@ -159,7 +159,7 @@ int change_refuse(struct change *c, int code, const char *fmt, ...)
 	c->res.code = code;
 	c->res.err.code = code;
 	va_start(ap, fmt);
-	vsnprintf(c->res.err.text, sizeof c->res.err.text, fmt, ap);
+	vsnprintf(c->res.err.text, sizeof(c->res.err.text), fmt, ap);
 	va_end(ap);
 	return 0;
 }

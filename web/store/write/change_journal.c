@@ -149,8 +149,10 @@ static int put_other_param(struct state *st, struct state_run *r, const struct i
 	char text[300];
 	int64_t key;
 
-	snprintf(text, sizeof text, it->changed ? "param '%.100s' was changed to '%.60s' from '%.60s'"
-		 : "param '%.100s': '%.60s' contradicts its first value, '%.60s'", it->key, it->text, old);
+	snprintf(text, sizeof(text),
+		 it->changed ? "param '%.100s' was changed to '%.60s' from '%.60s'"
+			     : "param '%.100s': '%.60s' contradicts its first value, '%.60s'",
+		 it->key, it->text, old);
 	if (it->changed) {
 		int rc = state_key(st, it->key, &key, err);
 
@@ -182,7 +184,7 @@ static int put_param(struct state *st, struct state_run *r, const struct state_w
 	}
 	rc = db_start(d, &q, DB_param_by_key, err, "ii", r->id, key);
 	if (!rc && (rc = db_next(d, q, err)) > 0) {
-		snprintf(old, sizeof old, "%s", db_str(q, COL_param_by_key_value));
+		snprintf(old, sizeof(old), "%s", db_str(q, COL_param_by_key_value));
 		differs = strcmp(old, it->text) != 0;
 		db_stop(q);
 	}
@@ -195,7 +197,7 @@ static int put_param(struct state *st, struct state_run *r, const struct state_w
 	if (!rc && r->params >= LIMIT_params_per_run) {
 		char text[100];
 
-		snprintf(text, sizeof text, "more than %d params: some were left out", (int)LIMIT_params_per_run);
+		snprintf(text, sizeof(text), "more than %d params: some were left out", (int)LIMIT_params_per_run);
 		return apply_problem(st, r, text, 1, err);
 	}
 	if (!rc) {

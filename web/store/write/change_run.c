@@ -207,7 +207,7 @@ static int apply_experiment_op(struct state *st, struct change *c, struct err *e
 	int rc = state_experiment(st, c->op.name, &id, &c->res.existed, err);
 
 	if (!rc)
-		snprintf(c->res.id, sizeof c->res.id, "%lld", (long long)id);
+		snprintf(c->res.id, sizeof(c->res.id), "%lld", (long long)id);
 	return rc;
 }
 

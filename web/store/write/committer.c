@@ -48,10 +48,10 @@ static int open_db(struct committer *w, const struct store_opts *opts, struct er
 	if (!rc)
 		rc = db_start(w->g.tx.db, &q, DB_store_id, err, "");
 	if (!rc && (rc = db_next(w->g.tx.db, q, err)) > 0) {
-		snprintf(w->id, sizeof w->id, "%s", db_str(q, COL_store_id_value));
+		snprintf(w->id, sizeof(w->id), "%s", db_str(q, COL_store_id_value));
 		db_stop(q);
 	} else if (!rc) {
-		db_shown(shown, sizeof shown, path);
+		db_shown(shown, sizeof(shown), path);
 		rc = err_set(err, ERR_USAGE,
 			     "%s is an incomplete copy of a store: finish the dptrack migrate that was writing it",
 			     shown);
@@ -207,9 +207,9 @@ static void name_holder(struct committer *w)
 	char *c;
 
 	uname(&u);
-	if (getrandom(&drawn, sizeof drawn, 0) != (ssize_t)sizeof drawn)
+	if (getrandom(&drawn, sizeof(drawn), 0) != (ssize_t)sizeof(drawn))
 		drawn = (uint32_t)clock_wall_ms();
-	snprintf(w->holder, sizeof w->holder, "%.80s:%d:%08x", u.nodename, (int)getpid(), drawn);
+	snprintf(w->holder, sizeof(w->holder), "%.80s:%d:%08x", u.nodename, (int)getpid(), drawn);
 	for (c = w->holder; *c; c++)
 		*c = *c == ' ' ? '_' : *c;
 }
@@ -303,7 +303,7 @@ void committer_stats(struct committer *w, struct store_stats *ret)
 	pthread_mutex_unlock(&w->g.lock);
 	if (atomic_load(&w->g.tx.away)) {
 		ret->write_error = ERR_BUSY;
-		snprintf(ret->write_error_text, sizeof ret->write_error_text, "the database cannot be reached");
+		snprintf(ret->write_error_text, sizeof(ret->write_error_text), "the database cannot be reached");
 	}
 }
 

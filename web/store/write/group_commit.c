@@ -25,7 +25,7 @@ void group_commit_note(struct group_commit *g, int rc, const struct err *err, ui
 		news = false;
 	} else if (rc) {
 		g->stats.write_error = rc;
-		snprintf(g->stats.write_error_text, sizeof g->stats.write_error_text, "%.255s", err->text);
+		snprintf(g->stats.write_error_text, sizeof(g->stats.write_error_text), "%.255s", err->text);
 	} else {
 		g->stats.commits++;
 		g->stats.batches += jobs;
@@ -62,7 +62,7 @@ static void answer_jobs(struct group_commit *g, struct queue_job *jobs)
 
 		next = jobs->next;
 		if (jobs->held) {
-			memset(&jobs->change.res, 0, sizeof jobs->change.res);
+			memset(&jobs->change.res, 0, sizeof(jobs->change.res));
 			queue_give_back(g->queue, jobs);
 			continue;
 		}
@@ -185,7 +185,7 @@ static void fail_jobs(struct queue_job *jobs, int rc, const struct err *err)
 static void reset_results(struct queue_job *jobs)
 {
 	for (; jobs; jobs = jobs->next) {
-		memset(&jobs->change.res, 0, sizeof jobs->change.res);
+		memset(&jobs->change.res, 0, sizeof(jobs->change.res));
 		jobs->change.log_rows_gone = jobs->change.log_points_gone = 0;
 	}
 }

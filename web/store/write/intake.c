@@ -68,11 +68,11 @@ static void add_gathered_point(struct gather *g, const struct sum_point *p, uint
 static void gather_point(struct gather *g, struct event_text key, int rank, const struct sum_point *p)
 {
 	struct gather_series *s = NULL;
-	size_t len = sizeof rank + key.len;
+	size_t len = sizeof(rank) + key.len;
 
 	if (key.len <= LIMIT_key_bytes) {
-		memcpy(g->name, &rank, sizeof rank);
-		memcpy(g->name + sizeof rank, key.at, key.len);
+		memcpy(g->name, &rank, sizeof(rank));
+		memcpy(g->name + sizeof(rank), key.at, key.len);
 		s = map_get(g->series, g->name, len);
 	}
 	if (!s) {
@@ -101,8 +101,8 @@ static void gather_finish(struct gather *g)
 		const char *name = map_key_at(g->series, i, &len);
 		struct intake_series *out = &in->series[i];
 
-		memcpy(&out->rank, name, sizeof out->rank);
-		out->key = arena_strdup(in->arena, name + sizeof out->rank);
+		memcpy(&out->rank, name, sizeof(out->rank));
+		out->key = arena_strdup(in->arena, name + sizeof(out->rank));
 		out->points = arena_array(in->arena, s->count, sizeof(*out->points));
 	}
 	for (i = 0; i < g->count; i++) {

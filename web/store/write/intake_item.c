@@ -118,7 +118,7 @@ static void report_left_out(struct intake *in, const struct event_item *item)
 	static const char *const silent[] = { "", "hparams", "scalars", "text" };
 	size_t i;
 
-	for (i = 0; i < sizeof silent / sizeof silent[0]; i++)
+	for (i = 0; i < sizeof(silent) / sizeof(silent[0]); i++)
 		if (event_text_equal(item->text, silent[i]))
 			return;
 	intake_item_problem(in, arena_printf(in->arena,

@@ -27,7 +27,7 @@ static int ask_lease(void *arg, struct db *d, struct err *err)
 		return a->answer < 0 ? a->answer : 0;
 	rc = db_start(d, &q, DB_lease_holder, err, "t", a->l->name);
 	if (!rc && (rc = db_next(d, q, err)) > 0) {
-		snprintf(a->other, sizeof a->other, "%s", db_str(q, COL_lease_holder_holder));
+		snprintf(a->other, sizeof(a->other), "%s", db_str(q, COL_lease_holder_holder));
 		db_stop(q);
 	}
 	return rc < 0 ? rc : 0;
@@ -45,7 +45,7 @@ static int give_lease(void *arg, struct db *d, struct err *err)
 void lease_init(struct lease *l, struct store *s, const char *name)
 {
 	*l = (struct lease){ .s = s };
-	snprintf(l->name, sizeof l->name, "%s", name);
+	snprintf(l->name, sizeof(l->name), "%s", name);
 }
 
 /* As lease_take; other: the holder. */

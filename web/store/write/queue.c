@@ -223,7 +223,7 @@ bool queue_hold(struct queue *q, const char *run)
 	if (find_held(q, run) < q->held_count) {
 		held = true;
 	} else if (q->held_count < HELD_MAX && !q->stopping) {
-		snprintf(q->held[q->held_count++], sizeof q->held[0], "%s", run);
+		snprintf(q->held[q->held_count++], sizeof(q->held[0]), "%s", run);
 		held = true;
 	}
 	pthread_mutex_unlock(&q->lock);
@@ -237,7 +237,7 @@ void queue_release(struct queue *q, const char *run)
 	pthread_mutex_lock(&q->lock);
 	at = find_held(q, run);
 	if (at < q->held_count)
-		memmove(q->held[at], q->held[--q->held_count], sizeof q->held[0]);
+		memmove(q->held[at], q->held[--q->held_count], sizeof(q->held[0]));
 	pthread_cond_signal(&q->work);
 	pthread_mutex_unlock(&q->lock);
 }

@@ -86,7 +86,7 @@ static void copy_newest_segment(struct state *st, struct state_run *r)
 {
 	const struct state_segment *s = &r->segments[r->segment_count - 1];
 
-	memcpy(r->status, s->status, sizeof r->status);
+	memcpy(r->status, s->status, sizeof(r->status));
 	r->segment = s->number;
 	r->end_ms = s->end_ms;
 	r->inferred = false;
@@ -166,7 +166,7 @@ int segment_status(struct state *st, struct state_run *r, int number, const stru
 
 	if (!s || news->final < s->final)
 		return 0;
-	memcpy(s->status, news->status, sizeof s->status);
+	memcpy(s->status, news->status, sizeof(s->status));
 	s->final = news->final;
 	s->end_ms = news->end_ms;
 	copy_newest_segment(st, r);
@@ -177,7 +177,7 @@ static int set_newest_status(struct state *st, struct state_run *r, const char *
 {
 	struct state_segment *s = &r->segments[r->segment_count - 1];
 
-	memset(s->status, 0, sizeof s->status);
+	memset(s->status, 0, sizeof(s->status));
 	memcpy(s->status, status, strlen(status));
 	s->end_ms = end_ms;
 	copy_newest_segment(st, r);

@@ -63,7 +63,7 @@ static const struct {
 	{ "log10", log10, NULL }, { "sqrt", sqrt, NULL }, { "min", NULL, fmin }, { "max", NULL, fmax },
 };
 
-#define FUNCTION_COUNT (sizeof functions / sizeof functions[0])
+#define FUNCTION_COUNT (sizeof(functions) / sizeof(functions[0]))
 
 static const struct lexer_rules rules = { .word = "_./:@-", .operators = "+-*/^" };
 

@@ -17,7 +17,7 @@ static void write_alert_id(struct js *j, const char *key, int64_t id)
 {
 	char text[24];
 
-	snprintf(text, sizeof text, "%" PRId64, id);
+	snprintf(text, sizeof(text), "%" PRId64, id);
 	js_key_str(j, key, text);
 }
 

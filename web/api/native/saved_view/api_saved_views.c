@@ -23,7 +23,7 @@ static void write_kept_id(struct js *j, int64_t id)
 {
 	char text[24];
 
-	snprintf(text, sizeof text, "%" PRId64, id);
+	snprintf(text, sizeof(text), "%" PRId64, id);
 	js_key_str(j, "id", text);
 }
 
