@@ -203,7 +203,7 @@ static void call(struct fixture *f, const struct call *c)
 	assert_int_equal(posix_memalign(&workspace, 64, n.workspace_bytes + 64), 0);
 	memset(workspace, 0xff, n.workspace_bytes + 64);
 	k->run(state, &(struct kernel_args){ .in = ins, .out = outs, .workspace = workspace, .page = &page });
-	if (backend_take_failure(f->b, f->env.module, &err))
+	if (backend_take_failure(f->b, f->env.module, n.name, &err))
 		fail_msg("%s: %s", n.name, err.text);
 	if (k->release)
 		k->release(state);

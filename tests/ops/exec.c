@@ -298,7 +298,7 @@ static int run_node(struct exec *e, int i, const struct step_page *page, struct 
 		kernel->run_many(&e->states[i], &args, 1);
 	else
 		rc = kernel_run(kernel, e->states[i], &args, err);
-	return rc ? rc : backend_take_failure(e->rig->backend, e->rig->module, err);
+	return rc ? rc : backend_take_failure(e->rig->backend, e->rig->module, n->name, err);
 }
 
 static int wait_for_device(struct exec *e, struct err *err)

@@ -94,8 +94,8 @@ struct backend {
 	void (*ahead_end)(void *module, int threads);
 
 	/* Optional. Returns 0, or the error of the first library call or launch by a kernel that failed since the last
-	 * call. In the thread that runs kernels. */
-	int (*take_failure)(void *module, struct err *err);
+	 * call; node: the name of the one that has run. In the thread that runs kernels. */
+	int (*take_failure)(void *module, const char *node, struct err *err);
 
 	/* Optional: all kernels of all programs are prepared; releases memory of the searches. */
 	void (*settled)(void *module);
@@ -131,9 +131,9 @@ static inline int kernel_run(const struct kernel *k, void *state, const struct k
 	return 0;
 }
 
-static inline int backend_take_failure(const struct backend *b, void *module, struct err *err)
+static inline int backend_take_failure(const struct backend *b, void *module, const char *node, struct err *err)
 {
-	return b->take_failure ? b->take_failure(module, err) : 0;
+	return b->take_failure ? b->take_failure(module, node, err) : 0;
 }
 
 struct event_handle; /* a point in a stream */

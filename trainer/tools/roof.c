@@ -124,7 +124,7 @@ static int time_host_run(struct probe *p, double *ret_s, struct err *err)
 
 	p->kernel->run(p->state, &p->args);
 	*ret_s = clock_mono_s() - before;
-	return backend_take_failure(p->opts->backend, p->opts->module, err);
+	return backend_take_failure(p->opts->backend, p->opts->module, "a probe", err);
 }
 
 static int time_device_run(struct probe *p, double *ret_s, struct err *err)
@@ -135,7 +135,7 @@ static int time_device_run(struct probe *p, double *ret_s, struct err *err)
 
 	if (!rc) {
 		p->kernel->run(p->state, &p->args);
-		rc = backend_take_failure(p->opts->backend, m, err);
+		rc = backend_take_failure(p->opts->backend, m, "a probe", err);
 	}
 	if (!rc)
 		rc = s->record(m, p->args.stream, p->to, err);

@@ -51,14 +51,19 @@ const partStyles = {
 	}),
 };
 
-/** import … from 'schema/….def': the lines MACRO(a, b) of a table, each as ['MACRO', 'a', 'b']. */
+/** import … from 'schema/….def': of a table with the lines MACRO(a, b), { MACRO: [['a', 'b']] }. */
 const tables = {
 	name: 'tables',
 	setup: (b) => {
 		b.onResolve({ filter: /^schema\/.*\.def$/ }, ({ path: name }) => ({ path: path.join(top, name) }));
-		b.onLoad({ filter: /\.def$/ }, async ({ path: file }) => ({ loader: 'json', contents: JSON.stringify(
-			[...(await readFile(file, 'utf8')).matchAll(/^([A-Z_]+)\((.*)\)$/gm)].map(([, macro, list]) =>
-				[macro, ...[...list.matchAll(/"([^"]*)"|[^\s,]+/g)].map((m) => m[1] ?? m[0])])) }));
+		b.onLoad({ filter: /\.def$/ }, async ({ path: file }) => {
+			const table = {};
+			const lines = (await readFile(file, 'utf8')).matchAll(/^([A-Z_]+)\((.*)\)$/gm);
+			for (const [, macro, list] of lines)
+				(table[macro] ??= [])
+					.push([...list.matchAll(/"([^"]*)"|[^\s,]+/g)].map((m) => m[1] ?? m[0]));
+			return { loader: 'json', contents: JSON.stringify(table) };
+		});
 	},
 };
 

@@ -105,8 +105,9 @@ static void cpu_settled(void *module)
 		cpu_pick_leave(m->picks);
 }
 
-static int cpu_take_failure(void *module, struct err *err)
+static int cpu_take_failure(void *module, const char *node, struct err *err)
 {
+	(void)node; /* the executor of the host names it */
 	return dnn_take_failure(((struct cpu_module *)module)->dnn, err);
 }
 

@@ -257,14 +257,14 @@ static int cuda_copy(void *module, void *to, const void *from, size_t bytes, str
 }
 
 /* A launch that failed leaves its error in the runtime. */
-static int cuda_take_failure(void *module, struct err *err)
+static int cuda_take_failure(void *module, const char *node, struct err *err)
 {
 	struct cuda_module *m = module;
 	const cudaError_t launched = cudaGetLastError();
 	int rc;
 
 	if (!m->failed.code)
-		return launched == cudaSuccess ? 0 : cuda_fail(err, launched, "launching a kernel");
+		return launched == cudaSuccess ? 0 : cuda_fail(err, launched, node);
 	rc = err_set(err, m->failed.code, "%s", m->failed.text);
 	m->failed.code = 0;
 	return rc;

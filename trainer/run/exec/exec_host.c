@@ -349,7 +349,8 @@ static int run_compute_items(struct host_executor *e, const struct host_program 
 		if (!rc)
 			rc = run_timed(own, it, err);
 		if (!rc)
-			rc = backend_take_failure(e->prepared->opts.backend, e->prepared->opts.module, err);
+			rc = backend_take_failure(e->prepared->opts.backend, e->prepared->opts.module, it->node->name,
+						  err);
 		if (rc) {
 			err_prefix(err, "%s", it->node->name);
 			fail_host_run(e);

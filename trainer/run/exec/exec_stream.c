@@ -70,7 +70,7 @@ static int run_stream_item(const struct stream_executor *e, struct stream_item *
 		rc = kernel_run(it->kernel, it->state, &it->args, err);
 	else if (it->leads)
 		it->kernel->run_many(it->group->states, it->group->args, it->group->n);
-	return rc ? rc : backend_take_failure(e->prepared->opts.backend, e->module, err);
+	return rc ? rc : backend_take_failure(e->prepared->opts.backend, e->module, it->node->name, err);
 }
 
 static int enqueue_item(struct stream_executor *e, struct stream_item *it, struct err *err)

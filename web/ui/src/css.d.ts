@@ -4,8 +4,8 @@ declare module '*.part.css' {
 	export default text;
 }
 declare module '*.css';
-/** A table of schema/: rows of the macro's name and its arguments. */
+/** A table of schema/: of each macro the arguments of its lines. */
 declare module '*.def' {
-	const rows: readonly (readonly string[])[];
-	export default rows;
+	const table: Readonly<Record<string, readonly (readonly string[])[]>>;
+	export default table;
 }

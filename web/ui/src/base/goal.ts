@@ -32,13 +32,11 @@ function wordsOf(patterns: string): RegExp {
 	return new RegExp(`(?:^|${edge})(?:${any})\\d*(?:$|${edge})`, 'i');
 }
 
-const rowsOf = (macro: string) => table.filter((row) => row[0] === macro).map((row) => row.slice(1));
-const RULES = rowsOf('GOAL').map(([patterns, dir, place]) =>
+const RULES = table.GOAL!.map(([patterns, dir, place]) =>
 	({ has: wordsOf(patterns!), dir: dir!.toLowerCase() as Direction, place: Number(place) }));
-const HELD_OUT = wordsOf(rowsOf('HELD_OUT')[0]![0]!);
-const INNER = rowsOf('INNER').map(([prefix]) => prefix!);
+const HELD_OUT = wordsOf(table.HELD_OUT![0]![0]!);
 
-const isInner = (key: string): boolean => INNER.some((prefix) => key.startsWith(prefix));
+const isInner = (key: string): boolean => table.INNER!.some(([prefix]) => key.startsWith(prefix!));
 
 /** Cache of rules, which are asked for thousands of keys. */
 const rules = new Map<string, Rule>();
@@ -46,11 +44,9 @@ const rules = new Map<string, Rule>();
 /** What schema/insight/goals.def says of a key. */
 function ruleOf(key: string): Rule {
 	let rule = rules.get(key);
-	if (!rule) {
-		const found: Rule = isInner(key) ? { dir: null, place: 0 }
-			: RULES.find((r) => r.has.test(key)) ?? { dir: null, place: UNKNOWN_PLACE };
-		rules.set(key, rule = { dir: found.dir, place: found.place });
-	}
+	if (!rule)
+		rules.set(key, rule = isInner(key) ? { dir: null, place: 0 }
+			: RULES.find((r) => r.has.test(key)) ?? { dir: null, place: UNKNOWN_PLACE });
 	return rule;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Params that differ between runs, and those that are equal in all.
-import follows from 'schema/insight/param_follows.def';
+import table from 'schema/insight/param_follows.def';
 import type { Run } from './types.ts';
 import { natural } from './format.ts';
 
@@ -21,7 +21,8 @@ const NOISE =
 /** Of params that differ together, those that were chosen: without names and times, and without those that the program
  * derives from another of them. */
 export function chosenParams(changed: readonly string[]): string[] {
-	const derived = new Set(follows.flatMap(([, key, other]) => (!other || changed.includes(other) ? [key!] : [])));
+	const derived = new Set(table.FOLLOWS!.filter(([, other]) => !other || changed.includes(other))
+		.map(([key]) => key));
 	return changed.filter((k) => !NOISE.test(k) && !derived.has(k));
 }
 

@@ -7,9 +7,10 @@ import type { Direction } from '../../base/goal.ts';
 import { versionLines, type Change, type VersionLine } from '../../base/registry.ts';
 import * as s from '../../state/index.ts';
 import { dropAlias, getModel, setAlias, type Model } from '../../state/saved/registry.ts';
-import { Empty, followed, NameForm } from '../base/bits.tsx';
+import { Empty, followed } from '../base/bits.tsx';
 import { Chooser } from '../base/chooser.tsx';
 import { lazy } from '../base/lazy.tsx';
+import { NameForm } from '../base/nameform.tsx';
 import { pageOf } from './address.ts';
 
 const Markdown = lazy(() => import('../base/markdown.tsx').then((m) => m.Markdown));

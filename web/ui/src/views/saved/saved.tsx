@@ -6,7 +6,8 @@ import * as s from '../../state/index.ts';
 import { deleteView, isChanged, preferView, renameView, replaceView, saveView } from '../../state/saved/saved.ts';
 import { loadSaved, savedNow, savedViews, type Saved } from '../../state/saved/saved.ts';
 import { emptyView, PLAIN } from '../../base/url.ts';
-import { followed, NameForm, Panel } from '../base/bits.tsx';
+import { followed, Panel } from '../base/bits.tsx';
+import { NameForm } from '../base/nameform.tsx';
 import '../base/later.ts';
 
 interface LineOptions {
