@@ -20,8 +20,8 @@ import readme  # noqa: E402
 def small(script, data, other):
     """Substitutes smaller data and a death at a known step, and nothing else."""
     return readme.replaced(script, (r"^DATA=.*$", "DATA=" + data), (r"^OTHER=.*$", "OTHER=" + other),
-                           (r"^(timeout.*) dptrain ", r"DPTRAIN_TEST_DIE=launcher:5 \1 %s " % helper.HOOKED), (r"--save-steps \d+", "--save-steps 2"),
-                           (r"--epochs 4", "--max-steps 5"))
+                           (r"^timeout -s KILL 60 dptrain ", "DPTRAIN_TEST_DIE=launcher:5 %s " % helper.HOOKED),
+                           (r"--save-steps \d+", "--save-steps 2"), (r"--epochs 4", "--max-steps 5"))
 
 
 def without_torch(script):
