@@ -69,7 +69,7 @@ dist_programs = tests/tracker/base_test tests/store/chunk_test tests/graph/dump_
 dist_tests = $(dist_programs) tests/tracker/installed.sh tests/tracker/manual.sh tests/store/migrate.py \
 	tests/api/openapi.py tests/cli/upkeep.py tests/data/tokens.py tests/train/refusals.py tests/train/launcher.py \
 	tests/whole/foreign.py tests/options_off.sh $(filter-out tests/lint/planted.py,$(lint_tests))
-dist_built = $(dist_programs) tests/data/deliver tests/store/next
+dist_built = $(dist_programs) tests/data/deliver tests/store/next tests/dptrain
 # Under the sanitizers ./check leaves out what runs no code of the build, networks on the fake device (tests/gpu/ops.sh
 # reaches its kernels), and whole trainings and plans that reach what shorter tests reach: tests/comm, tests/graph, tests/backends
 # and, of several ranks, offload.py, bits.py, pipelines.py, resume.py. `make check` in that build runs all.

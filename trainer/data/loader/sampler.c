@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tracker/base/round.h"
+#include "tracker/mem/mem.h"
 
 /* ---- mixes of parts ----
  * Lays out one period of positions in which each part occurs as often as its weight. With total W, unit c of
@@ -71,29 +72,20 @@ static void free_mix(struct mix *m)
 }
 
 /* n weights > 0 with a sum of at most MIX_PERIOD_MAX. Memory and time are proportional to the sum. */
-static int make_mix(struct mix **ret, const uint32_t *weight, int n, struct err *err)
+static struct mix *make_mix(const uint32_t *weight, int n)
 {
-	struct mix *m = calloc(1, sizeof(*m));
-	struct mix_unit *unit = calloc((size_t)n, sizeof(*unit));
+	struct mix *m = mem_zalloc(sizeof(*m));
+	struct mix_unit *unit = mem_array((size_t)n, sizeof(*unit));
 
-	for (int i = 0; m && i < n; i++)
+	for (int i = 0; i < n; i++)
 		m->period += weight[i];
-	if (m) {
-		m->n = n;
-		m->weight = malloc((size_t)n * sizeof(*weight));
-		m->part = malloc(m->period);
-		m->count = malloc((m->period / MIX_BLOCK + 1) * (size_t)n * sizeof(*m->count));
-	}
-	if (!m || !unit || !m->weight || !m->part || !m->count) {
-		free(unit);
-		free_mix(m);
-		return err_set(err, ERR_NOMEM, "out of memory: a mix of %d parts", n);
-	}
-	memcpy(m->weight, weight, (size_t)n * sizeof(*weight));
+	m->n = n;
+	m->weight = mem_dup(weight, (size_t)n * sizeof(*weight));
+	m->part = mem_alloc(m->period);
+	m->count = mem_array((m->period / MIX_BLOCK + 1) * (size_t)n, sizeof(*m->count));
 	lay_out_period(m, unit);
 	free(unit);
-	*ret = m;
-	return 0;
+	return m;
 }
 
 /* Returns the part of a position (from 0). *ret_before: earlier positions of that part. Constant time. */
@@ -427,13 +419,13 @@ static enum sampler_order effective_order(const struct sampler *s)
 	return s->endless ? SAMPLER_NATURAL : s->order;
 }
 
-static int init_mix_order(struct order *o, const struct sampler *s, struct err *err)
+static void init_mix_order(struct order *o, const struct sampler *s)
 {
 	uint32_t weight[MIX_PARTS_MAX];
 
 	for (int i = 0; i < s->n_parts; i++)
 		weight[i] = s->part[i].weight;
-	return make_mix(&o->mix, weight, s->n_parts, err);
+	o->mix = make_mix(weight, s->n_parts);
 }
 
 int order_init(struct order *o, const struct sampler *s, struct err *err)
@@ -441,8 +433,10 @@ int order_init(struct order *o, const struct sampler *s, struct err *err)
 	size_t bytes;
 
 	*o = (struct order){ .epoch = -1 };
-	if (effective_order(s) == SAMPLER_MIX)
-		return init_mix_order(o, s, err);
+	if (effective_order(s) == SAMPLER_MIX) {
+		init_mix_order(o, s);
+		return 0;
+	}
 	if (effective_order(s) == SAMPLER_TABLE) {
 		if (s->n_samples > (int64_t)UINT32_MAX)
 			return err_set(err, ERR_USAGE, "%lld samples are more than an epoch can shuffle",
