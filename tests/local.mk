@@ -80,7 +80,7 @@ unsanitized_tests = $(lint_tests) $(python_tests) $(filter-out tests/gpu/ops.sh,
 	tests/train/launcher.py tests/train/determinism.py tests/train/levels/casts.py tests/train/accumulation.py tests/train/resnet18.py tests/train/reference.py \
 	tests/train/strategies/same.py tests/train/strategies/layouts.py tests/train/strategies/bytes.py \
 	tests/data/recipes/recipes.py tests/data/recipes/train_crop.py tests/nodes/sent.py tests/nodes/meetings.py \
-	tests/insight/profile.py tests/insight/spike.py tests/insight/watch.py tests/sweep/sweeps.py \
+	tests/insight/best.py tests/insight/profile.py tests/insight/spike.py tests/insight/watch.py tests/sweep/sweeps.py \
 	tests/ops/own_conv.sh tests/train/optimizers.py tests/train/strategies/shares.py tests/nodes/shared_training.py \
 	tests/nodes/bandwidth.py tests/nodes/asked_alone.py tests/fault/ranks.py tests/insight/doctor.py tests/insight/find.py
 extra_tests = $(filter-out $(page_tests),$(CHECK_EXTRA))
