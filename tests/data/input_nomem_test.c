@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* input_nomem_test.c: configuration, data and weights when the n-th allocation fails, for every n: the line of tracker/mem
- * and exit status 1, an error with a text, or success, never a crash (nor, under the address sanitizer, a leak). Linked
- * with --wrap for malloc and related functions. */
+/* input_nomem_test.c: configuration, data and weights when the n-th allocation fails, for every n: the line of
+ * tracker/mem and exit status 1, an error with a text, or success, never a crash (nor, under the address sanitizer, a
+ * leak). Linked with --wrap for malloc and related functions. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
