@@ -356,12 +356,8 @@ int config_take_back(struct run_config *cfg, enum flag_id id, struct err *err)
 static struct run_config *config_new(void)
 {
 	struct arena *a = arena_new();
-	struct run_config *cfg = a ? arena_alloc(a, sizeof(*cfg)) : NULL;
+	struct run_config *cfg = arena_alloc(a, sizeof(*cfg));
 
-	if (!cfg) {
-		arena_free(a);
-		return NULL;
-	}
 	cfg->arena = a;
 	return cfg;
 }

@@ -212,10 +212,7 @@ static struct job_result agree_job_result(struct launcher *l, const struct job_r
 	if (!root)
 		node_group_say(l->nodes, &w);
 	while (!l->concluded && l->others_ended < awaited) {
-		if (fds)
-			poll(fds, (nfds_t)node_group_poll(l->nodes, fds), 100);
-		else
-			clock_sleep_s(0.05);
+		poll(fds, (nfds_t)node_group_poll(l->nodes, fds), 100);
 		read_node_messages(l);
 		read_signal(l);
 		if (l->stop_count > 1)

@@ -215,8 +215,6 @@ void machine_command(int argc, char *const argv[], char *text, size_t n)
 		char *word = mem_strdup(argv[i]);
 		int k;
 
-		if (!word)
-			return;
 		text_hide_credentials(word);
 		k = snprintf(text + used, n - used, is_shell_safe(word) ? "%s%s" : "%s'%s'", i ? " " : "", word);
 		used += k < 0 ? 0 : (size_t)k;

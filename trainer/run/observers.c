@@ -103,11 +103,10 @@ static void record_spans(struct trace *t, struct dptrack_run *run, int64_t step,
 	buf_init(&texts, TEXTS_MAX);
 	snprintf(name, sizeof(name), "step %lld", (long long)step);
 	whole.name = name;
-	if (at)
-		add_span_row(&texts, at, &whole, offset_ns);
-	for (size_t i = 0; at && i < n; i++)
+	add_span_row(&texts, at, &whole, offset_ns);
+	for (size_t i = 0; i < n; i++)
 		add_span_row(&texts, at + (i + 1) * COLUMNS, &spans[i], offset_ns);
-	if (lost || !at || record_span_table(run, step, &texts, at, n + 1))
+	if (lost || record_span_table(run, step, &texts, at, n + 1))
 		log_warn("--trace-steps: spans of step %lld are missing", (long long)step);
 	buf_done(&texts);
 	free(at);

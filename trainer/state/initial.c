@@ -105,7 +105,7 @@ static const char *newest_weights(struct run_config *cfg)
 	const char *found = NULL;
 	size_t n = 0;
 
-	if (!folder || checkpoint_list(&list, &n, folder, NULL))
+	if (checkpoint_list(&list, &n, folder, NULL))
 		return NULL;
 	for (size_t i = 0; !found && i < n; i++)
 		if (list[i].segment >= 0 && !checkpoint_path(path, sizeof(path), folder, list[i].step, NULL))

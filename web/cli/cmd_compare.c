@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tracker/insight/run_change.h"
+#include "tracker/mem/mem.h"
 #include "web/cli/cli.h"
 
 /* --- compare --why: the comparison that the server computes ----------------------------------------------------- */
@@ -61,8 +62,6 @@ static void print_phase_table(json_t *root, size_t pair)
 	char unit[40];
 	const char *name;
 
-	if (!t)
-		return;
 	snprintf(unit, sizeof(unit), "ms per %s", cli_text(root, "per"));
 	table_column(t, unit, false);
 	table_column(t, cli_text(json_array_get(runs, pair), "name"), true);
@@ -186,8 +185,6 @@ static void print_waterfall_table(json_t *root)
 	char columns[80];
 	size_t i;
 
-	if (!t)
-		return;
 	snprintf(columns, sizeof(columns), "run,>ms per %s,>factor,>95 %%,>since the first", cli_text(root, "per"));
 	table_columns(t, columns);
 	json_array_foreach(json_object_get(root, "runs"), i, run)
@@ -334,10 +331,10 @@ static int compare_badness(const void *a, const void *b)
  * frees the result. */
 static struct run_rank *rank_runs(const struct compare_goal *goal, size_t n)
 {
-	struct run_rank *places = calloc(n + 1, sizeof(*places));
+	struct run_rank *places = mem_array(n + 1, sizeof(*places));
 	json_t *best = goal->best ? json_object_get(goal->metric, goal->best) : NULL;
 
-	for (size_t i = 0; places && i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		json_t *v = json_array_get(best, i);
 
 		places[i] = (struct run_rank){ INFINITY, i };
@@ -368,11 +365,6 @@ static int print_compared_table(json_t *root, const struct compare_options *o, s
 			       o->metric);
 	}
 	places = rank_runs(&goal, n);
-	if (!t || !places) {
-		table_free(t);
-		free(places);
-		return err_nomem(err, NULL);
-	}
 	table_columns(t, "id,name");
 	if (goal.metric) {
 		snprintf(title, sizeof(title), "%s %s", cli_text(goal.metric, "key"), goal.best ? goal.best : "last");

@@ -211,8 +211,6 @@ static void print_tags_table(const struct tag_options *o, json_t *runs)
 	const char *key;
 	size_t i;
 
-	if (!t)
-		return;
 	table_columns(t, "id,name,tag,value");
 	json_array_foreach(runs, i, run)
 		json_object_foreach(json_object_get(run, "tags"), key, value) {
@@ -317,8 +315,6 @@ static void print_chosen_runs(json_t *runs)
 	json_t *run;
 	size_t i;
 
-	if (!t)
-		return;
 	table_columns(t, "id,name,experiment,started,status");
 	json_array_foreach(runs, i, run) {
 		if (i == RM_SHOWN)
@@ -379,8 +375,6 @@ static void print_changed_runs(const struct rm_options *o, json_t *done)
 	if (o->common.csv) {
 		struct table *t = table_new();
 
-		if (!t)
-			return;
 		table_columns(t, "run_id,run_name");
 		json_array_foreach(done, i, run) {
 			table_cell(t, cli_text(run, "id"));

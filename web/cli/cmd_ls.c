@@ -38,7 +38,7 @@ static int print_run_list(struct source *s, struct buf *target, int limit, struc
 	struct table *t = table_new();
 	char count[16], token[256] = "";
 	json_t *root, *run;
-	int left = limit, rc = t ? 0 : err_nomem(err, NULL);
+	int left = limit, rc = 0;
 
 	table_columns(t, "id,name,experiment,started,>took,>step,status");
 	while (!rc && left > 0) {
@@ -75,8 +75,6 @@ static void print_experiment_list(json_t *list, enum table_form form)
 	json_t *e;
 	size_t i;
 
-	if (!t)
-		return;
 	table_columns(t, ">id,experiment,>runs,>running,changed");
 	json_array_foreach(list, i, e) {
 		table_cell(t, cli_text(e, "id"));

@@ -54,7 +54,7 @@ static int print_unopened_store(const struct doctor_options *d, const struct err
 	struct store_paths paths;
 	json_t *list = json_array(), *reply;
 	size_t i;
-	int rc = a ? store_locate(&paths, run_folders_dir(o->logdir), o->db, err) : ERR_NOMEM;
+	int rc = store_locate(&paths, run_folders_dir(o->logdir), o->db, err);
 
 	if (!rc)
 		rc = check_file(paths.db, a, &r, err);

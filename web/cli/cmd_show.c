@@ -152,8 +152,6 @@ static void print_pair_table(const char *title, json_t *pairs)
 	if (!json_object_size(pairs))
 		return;
 	t = table_new();
-	if (!t)
-		return;
 	table_column(t, title, false);
 	table_column(t, "value", false);
 	json_object_foreach(pairs, key, value) {
@@ -209,8 +207,6 @@ static void print_metric_table(json_t *metrics, bool all)
 	if (!json_object_size(metrics))
 		return;
 	t = table_new();
-	if (!t)
-		return;
 	table_column(t, "metric", false);
 	for (i = 0; i < 6; i++)
 		table_column(t, columns[i], true);

@@ -82,15 +82,12 @@ static int list_tokens(struct source *s, const struct token_options *t, struct e
 	table = table_new();
 	table_columns(table, "name,scope,state,created,expires");
 	json_array_foreach(json_object_get(reply, "tokens"), i, row) {
-		if (!table)
-			break;
 		for (k = 0; k < 3; k++)
 			table_cell(table, cli_text(row, texts[k]));
 		for (k = 0; k < 2; k++)
 			table_cell(table, table_time(text, json_integer_value(json_object_get(row, times[k]))));
 	}
-	if (table)
-		table_print(table, stdout, cli_table_form(&t->common));
+	table_print(table, stdout, cli_table_form(&t->common));
 	table_free(table);
 	json_decref(reply);
 	return 0;

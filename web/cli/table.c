@@ -34,14 +34,8 @@ struct table *table_new(void)
 {
 	struct table *t = mem_zalloc(sizeof(*t));
 
-	if (t)
-		t->arena = arena_new();
-	if (t && !t->arena) {
-		free(t);
-		return NULL;
-	}
-	if (t)
-		t->utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
+	t->arena = arena_new();
+	t->utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
 	return t;
 }
 
@@ -125,10 +119,8 @@ static const char *copy_printable(struct arena *a, const char *text)
 	char *copy = arena_strdup(a, text);
 	size_t to = 0;
 
-	while (copy && text < end)
+	while (text < end)
 		copy[to++] = next_printable_byte(&text, end);
-	if (!copy)
-		return "-";
 	copy[to] = '\0';
 	return copy;
 }

@@ -251,7 +251,7 @@ enum call_next on_compare_post(struct call *c)
 		return CALL_DONE;
 	n = json_array_size(array);
 	ids = arena_array(c->arena, n + 1, sizeof(*ids));
-	for (i = 0; ids && i < n; i++) {
+	for (i = 0; i < n; i++) {
 		const char *id = json_string_value(json_array_get(array, i));
 
 		ids[i] = id ? id : "";

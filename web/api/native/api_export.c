@@ -218,10 +218,10 @@ static bool read_exported_runs(struct call *c, struct points_sel *sel)
 	if (query_runs(c->api->store, &o, c->arena, &runs, &err))
 		return request_refused(c, &err), false;
 	ids = arena_array(c->arena, runs.count + 1, sizeof(*ids));
-	for (i = 0; ids && i < runs.count; i++)
+	for (i = 0; i < runs.count; i++)
 		ids[i] = runs.items[i].id;
 	sel->runs = ids;
-	sel->run_count = ids ? runs.count : 0;
+	sel->run_count = runs.count;
 	return true;
 }
 
@@ -505,7 +505,7 @@ static bool read_runs_export_args(struct call *c, struct export_runs *e)
 		return false;
 	e->layers = all;
 	names = arena_array(e->arena, n + 1, sizeof(*names));
-	for (i = 0; names && i < n; i++)
+	for (i = 0; i < n; i++)
 		names[i] = arena_strdup(e->arena, values[i]);
 	e->opts = (struct query_runs_opts){
 		.experiments = n ? names : NULL,

@@ -85,12 +85,12 @@ static void encode_run_params(struct buf *b, double time_s, const struct query_r
 	size_t n = run->param_count, i;
 	struct encode_param *list = arena_array(a, n + 1, sizeof(*list));
 
-	for (i = 0; list && i < n; i++) {
+	for (i = 0; i < n; i++) {
 		list[i] = (struct encode_param){ .key = as_event_text(run->params[i].key), .type = EVENT_TYPE_TEXT,
 						 .text = as_event_text(run->params[i].value) };
 		encode_param(b, time_s, &list[i]);
 	}
-	if (list && n) /* for TensorBoard's table of hyperparameters */
+	if (n) /* for TensorBoard's table of hyperparameters */
 		encode_hparams_start(b, time_s, list, n < HPARAMS_MAX ? n : HPARAMS_MAX);
 }
 

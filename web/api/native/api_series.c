@@ -218,7 +218,7 @@ static int write_raw_page(struct call *c, struct js *j, struct points_cursor *cu
 	struct err err = ERR_INIT;
 	size_t left = limit, n = 1, i;
 
-	while (rows && left && n) {
+	while (left && n) {
 		if (points_next(cursor, rows, left < SERIES_BATCH ? left : SERIES_BATCH, &n, &err)) {
 			call_fail_err(c, NULL, &err);
 			return -1;

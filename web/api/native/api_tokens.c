@@ -156,8 +156,6 @@ static const char *find_form_value(struct call *c, const char *name)
 	at += len + 1;
 	end = at + strcspn(at, "&");
 	out = arena_alloc(c->arena, (size_t)(end - at) + 1);
-	if (!out)
-		return "";
 	for (; at < end; at++) {
 		if (*at == '%' && end - at > 2 && text_hex_digit(at[1]) >= 0 && text_hex_digit(at[2]) >= 0) {
 			out[n++] = (char)(text_hex_digit(at[1]) * 16 + text_hex_digit(at[2]));

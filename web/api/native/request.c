@@ -54,8 +54,6 @@ bool request_pairs(struct call *c, const char *field, json_t *object, struct ing
 	kv = arena_array(c->arena, json_object_size(object) + 1, sizeof(*kv));
 	json_object_foreach(object, key, value) {
 		where = arena_printf(c->arena, "%s.%s", field, key);
-		if (!kv)
-			break;
 		kv[n].key = arena_strdup(c->arena, key);
 		kv[n].value = request_scalar(c, value);
 		if (!kv[n].value)

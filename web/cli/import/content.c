@@ -77,15 +77,14 @@ bool content_add_histogram(struct buf *to, json_t *histogram)
 	if (!n || n > BINS_MAX || json_array_size(edges) != n + 1)
 		return false;
 	numbers = mem_array(2 * n + 1, sizeof(*numbers));
-	for (i = 0; numbers && i <= n; i++) {
+	for (i = 0; i <= n; i++) {
 		numbers[i] = json_number_value(json_array_get(edges, i));
 		if (i < n)
 			numbers[n + 1 + i] = json_number_value(json_array_get(counts, i));
 	}
-	if (numbers)
-		media_add_histogram(to, numbers, numbers + n + 1, n);
+	media_add_histogram(to, numbers, numbers + n + 1, n);
 	free(numbers);
-	return numbers != NULL;
+	return true;
 }
 
 bool content_add_table(struct buf *to, json_t *table)

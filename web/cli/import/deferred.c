@@ -243,11 +243,10 @@ int importer_files(struct importer *b, const char *run, const char *path, const 
 {
 	struct imported_folder *f = arena_alloc(b->kept, sizeof(*f));
 
-	if (f)
-		*f = (struct imported_folder){ .run = arena_strdup(b->kept, run),
-					       .base = arena_printf(b->kept, "/api/v1/runs/%s/artifacts", run),
-					       .path = arena_strdup(b->kept, path),
-					       .from = arena_strdup(b->kept, from) };
+	*f = (struct imported_folder){ .run = arena_strdup(b->kept, run),
+				       .base = arena_printf(b->kept, "/api/v1/runs/%s/artifacts", run),
+				       .path = arena_strdup(b->kept, path),
+				       .from = arena_strdup(b->kept, from) };
 	return importer_then(b, put_imported_files, f, err);
 }
 

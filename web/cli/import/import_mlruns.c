@@ -29,7 +29,7 @@ static int visit_run_folder(void *arg, const char *path, const char *name, struc
 	if (importer_entry(e->of->b, path) != ENTRY_FOLDER)
 		return 0;
 	e->of->scratch = arena_new();
-	rc = e->of->scratch ? mlruns_meta(e->of->b, e->of->scratch, path, &meta, &why) : err_nomem(&why, NULL);
+	rc = mlruns_meta(e->of->b, e->of->scratch, path, &meta, &why);
 	rc = rc ? mlruns_skip(e->of, rc, path, &why, err) : mlruns_run(e, path, meta, err);
 	arena_free(e->of->scratch);
 	return rc;
@@ -91,7 +91,7 @@ static int detect_experiment_folder(void *arg, const char *path, const char *nam
 	bool *is = arg;
 
 	(void)err;
-	if (!*is && a && name[0] != '.' && !mlruns_meta(NULL, a, path, &meta, NULL))
+	if (!*is && name[0] != '.' && !mlruns_meta(NULL, a, path, &meta, NULL))
 		*is = *yaml_get(meta, "experiment_id") && *yaml_get(meta, "artifact_location");
 	arena_free(a);
 	return 0;

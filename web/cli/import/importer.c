@@ -29,8 +29,6 @@ int importer_init(struct importer *b, const struct importer_target *target, stru
 	terminal_progress_begin(&b->progress, "runs imported", 0);
 	b->left_out = map_new(sizeof(uint64_t));
 	b->kept = arena_new();
-	if (!b->left_out || !b->kept)
-		return err_nomem(err, NULL);
 	if (!target->url)
 		return 0;
 	b->spool_fd = memfd_create("journal", MFD_CLOEXEC);
@@ -245,11 +243,10 @@ static const char *fit_text(struct importer *b, const char *text, size_t most)
 	char *to = arena_alloc(b->kept, room);
 	bool cut = false;
 
-	if (to)
-		utf8_copy(to, room, text, n, &cut);
+	utf8_copy(to, room, text, n, &cut);
 	if (cut)
 		importer_leave_out(b, "the end of a text of more than %zu bytes", most);
-	return to ? to : "";
+	return to;
 }
 
 int importer_run_begin(struct importer_run *r, struct importer *b, const struct importer_run_head *head,

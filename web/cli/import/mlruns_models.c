@@ -154,11 +154,10 @@ static json_t *sort_versions(json_t *versions)
 	size_t n = json_array_size(versions), i;
 	json_t **items = mem_array(n + 1, sizeof(json_t *)), *to = json_array();
 
-	for (i = 0; items && i < n; i++)
+	for (i = 0; i < n; i++)
 		items[i] = json_array_get(versions, i);
-	if (items)
-		qsort(items, n, sizeof(json_t *), compare_version_numbers);
-	for (i = 0; items && i < n; i++)
+	qsort(items, n, sizeof(json_t *), compare_version_numbers);
+	for (i = 0; i < n; i++)
 		json_array_append(to, items[i]);
 	free(items);
 	return to;

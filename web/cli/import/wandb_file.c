@@ -126,9 +126,9 @@ static const char *wandb_text(struct wandb *w, const struct wire_field *f)
 	size_t room = f->type == WIRE_BYTES ? t.len * 3 + 1 : 1;
 	char *to = arena_alloc(w->b->kept, room);
 
-	if (to && f->type == WIRE_BYTES)
+	if (f->type == WIRE_BYTES)
 		utf8_copy(to, room, t.at, t.len, NULL);
-	return to ? to : "";
+	return to;
 }
 
 /* google.protobuf.Timestamp */

@@ -238,16 +238,13 @@ static int parse_yaml_key(struct yaml_parser *y, const char **ret)
 	return rc;
 }
 
-static int add_yaml_pair(struct yaml_parser *y, const char *name, const char *value)
+static void add_yaml_pair(struct yaml_parser *y, const char *name, const char *value)
 {
 	struct yaml_pair *p = arena_alloc(y->arena, sizeof(*p));
 
-	if (!p || !name)
-		return err_nomem(y->err, NULL);
 	*p = (struct yaml_pair){ y->parent, name, value, NULL };
 	*y->end = p;
 	y->end = &p->next;
-	return 0;
 }
 
 /* Skips lines that are indented further than the key, and the lines of a sequence, which may have the same
@@ -290,7 +287,8 @@ static int parse_yaml_mapping(struct yaml_parser *y, size_t indent)
 			skip_yaml_line(y); /* empty ones; others span several lines */
 		} else {
 			rc = parse_yaml_scalar(y, indent, &value);
-			rc = rc ? rc : add_yaml_pair(y, name, value);
+			if (!rc)
+				add_yaml_pair(y, name, value);
 		}
 	}
 	return rc;

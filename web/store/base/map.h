@@ -53,7 +53,7 @@ static inline void *list_room(struct arena *a, void *items, size_t count, size_t
 		(*(items))[(*(n))++] = (__VA_ARGS__);                                                                  \
 	} while (0)
 
-/* The position of the first of count items whose id (first member) is at least id; count: none. */
+/* Returns the position of the first of count items whose id (first member) is at least id; count: none. */
 static inline size_t list_find(const void *items, size_t count, size_t bytes_each, int64_t id)
 {
 	size_t low = 0, high = count;

@@ -90,10 +90,6 @@ static void copy_lexer_token(struct lexer *l)
 	const char *from = l->start + quoted, *end = l->at - quoted;
 	char *to = l->word = arena_alloc(l->arena, (size_t)(end - from) + 1);
 
-	if (!to) {
-		l->kind = LEXER_BAD;
-		return;
-	}
 	while (from < end) {
 		*to++ = *from;
 		from += quoted && *from == *l->start ? 2 : 1;

@@ -25,16 +25,14 @@ static struct run_links *find_run_links(const struct link_reading *w, struct db_
 
 static void add_dataset(const struct link_reading *w, struct db_rows *q, struct run_links *l)
 {
-	l->datasets = list_room(w->a, l->datasets, l->dataset_count, sizeof(*l->datasets));
-	l->datasets[l->dataset_count++] = (struct run_dataset){
-		.id = db_i64(q, COL_runs_datasets_id),
-		.name = db_text(w->a, q, COL_runs_datasets_name),
-		.digest = db_text(w->a, q, COL_runs_datasets_digest),
-		.source_type = db_text(w->a, q, COL_runs_datasets_source_type),
-		.source = db_text(w->a, q, COL_runs_datasets_source),
-		.schema = read_text_or_null(w->a, q, COL_runs_datasets_schema),
-		.profile = read_text_or_null(w->a, q, COL_runs_datasets_profile),
-	};
+	list_push(w->a, &l->datasets, &l->dataset_count,
+		  (struct run_dataset){ .id = db_i64(q, COL_runs_datasets_id),
+					.name = db_text(w->a, q, COL_runs_datasets_name),
+					.digest = db_text(w->a, q, COL_runs_datasets_digest),
+					.source_type = db_text(w->a, q, COL_runs_datasets_source_type),
+					.source = db_text(w->a, q, COL_runs_datasets_source),
+					.schema = read_text_or_null(w->a, q, COL_runs_datasets_schema),
+					.profile = read_text_or_null(w->a, q, COL_runs_datasets_profile) });
 }
 
 static int take_run_datasets(const struct link_reading *w, struct db_rows *q)

@@ -115,7 +115,7 @@ static bool take_token_key(const unsigned char **p, size_t *left, struct arena *
 	    !take_token_bytes(p, left, &len, 1) || len > PAGE_TOKEN_TEXT_BYTES)
 		return false;
 	text = arena_alloc(a, (size_t)len + 1);
-	if (!text || !take_token_bytes(p, left, text, len))
+	if (!take_token_bytes(p, left, text, len))
 		return false;
 	v->present = class > 0;
 	v->is_number = class == 1;
