@@ -6,6 +6,7 @@
 
 #include "tracker/insight/goal.h"
 #include "web/api/native/native_inside.h"
+#include "web/store/base/map.h"
 
 enum { COMPARE_RUNS_MAX = 1000 };
 
@@ -112,14 +113,30 @@ const char *api_said_best(const struct query_run *run, const char *key)
 	return NULL;
 }
 
-/* Returns what the first of the runs that says anything says. */
-static const char *find_said_best(const struct query_runs *runs, const char *key)
+/* Returns by key what the first of the runs that says anything says; the values are const char *. */
+static struct map *collect_said_best(const struct query_runs *runs)
 {
-	const char *said = NULL;
+	struct map *said = map_new(sizeof(const char *));
+	const size_t skip = sizeof(GOAL_TAG) - 1;
 
-	for (size_t i = 0; !said && i < runs->count; i++)
-		said = api_said_best(&runs->items[i], key);
+	for (size_t i = 0; i < runs->count; i++)
+		for (size_t k = 0; k < runs->items[i].tag_count; k++) {
+			const struct query_kv *tag = &runs->items[i].tags[k];
+			const char **at;
+
+			if (strncmp(tag->key, GOAL_TAG, skip))
+				continue;
+			at = map_put(said, tag->key + skip, strlen(tag->key + skip));
+			*at = *at ? *at : tag->value;
+		}
 	return said;
+}
+
+static const char *find_said_best(const struct map *said, const char *key)
+{
+	const char **at = map_get(said, key, strlen(key));
+
+	return at ? *at : NULL;
 }
 
 static size_t count_runs_with(const struct query_runs *runs, const char *key)
@@ -132,21 +149,23 @@ static size_t count_runs_with(const struct query_runs *runs, const char *key)
 }
 
 /* Writes the metric to judge the runs by; null: they have none. */
-static void write_compared_goal(struct js *j, const struct query_runs *runs, const char *const *keys, size_t n)
+static void write_compared_goal(struct js *j, const struct query_runs *runs, const struct map *said,
+				const char *const *keys, size_t n)
 {
 	struct goal_choice goal = { 0 };
 
 	for (size_t i = 0; i < n; i++)
-		goal_choice_add(&goal, keys[i], find_said_best(runs, keys[i]), count_runs_with(runs, keys[i]),
+		goal_choice_add(&goal, keys[i], find_said_best(said, keys[i]), count_runs_with(runs, keys[i]),
 				runs->count);
 	js_key_str(j, "goal", goal.key);
 }
 
 /* Writes which value of a metric is best, null if unknown; and its last, min and max, an array over the runs each; null
  * where a run has none. */
-static void write_compared_metric(struct js *j, const struct query_runs *runs, const char *key)
+static void write_compared_metric(struct js *j, const struct query_runs *runs, const struct map *said,
+				  const char *key)
 {
-	enum goal_best best = goal_best_of(key, find_said_best(runs, key));
+	enum goal_best best = goal_best_of(key, find_said_best(said, key));
 	static const char *const columns[] = { "last", "min", "max" };
 	size_t i;
 	int k;
@@ -171,6 +190,7 @@ static void write_compared_metric(struct js *j, const struct query_runs *runs, c
 
 static void write_compared_metrics(struct call *c, struct js *j, const struct query_runs *runs)
 {
+	struct map *said = collect_said_best(runs);
 	const char **keys;
 	size_t total = 0, n = 0, i, k;
 
@@ -181,11 +201,12 @@ static void write_compared_metrics(struct call *c, struct js *j, const struct qu
 		for (k = 0; k < runs->items[i].metric_count; k++)
 			keys[n++] = runs->items[i].metrics[k].key;
 	n = sort_unique_keys(keys, n);
-	write_compared_goal(j, runs, keys, n);
+	write_compared_goal(j, runs, said, keys, n);
 	js_key_open(j, "metrics", '[');
 	for (i = 0; i < n; i++)
-		write_compared_metric(j, runs, keys[i]);
+		write_compared_metric(j, runs, said, keys[i]);
 	js_close(j, ']');
+	map_free(said);
 }
 
 /* Puts the runs into the order of the request. Returns the first id that does not exist, else NULL. */
