@@ -143,6 +143,15 @@ test('a value that is not finite is never the best, and sorts last both ways', (
 	}
 });
 
+test('the best values of a column are those that the runs say', () => {
+	const of = (id, min, max) => run(id, { metrics: {
+		loss: { count: 2, nonfinite: 0, first: min, last: min, min, max, min_step: 1, max_step: 2 } } });
+	const runs = [of('low', 1, 2), of('high', 0.5, 3)];
+	const sorted = (said) => p.orderRuns(runs, null, 'm:best:loss', true, null, said).map((r) => r.id);
+	assert.deepEqual(sorted(undefined), ['low', 'high']);
+	assert.deepEqual(sorted(new Map([['loss', 'max']])), ['high', 'low']);
+});
+
 test('params are split into those that differ and those that are equal in all runs', () => {
 	const s = p.splitParams([run('a', { params: { model: 'm', lr: '1', host: 'x' } }),
 		run('b', { params: { model: 'm', lr: '2', host: 'y' } })]);

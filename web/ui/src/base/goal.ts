@@ -50,9 +50,9 @@ function ruleOf(key: string): Rule {
 	return rule;
 }
 
-/** Which value of a metric is best, by its name; null: unknown. */
-export function directionOf(key: string): Direction | null {
-	return ruleOf(key).dir;
+/** Which value of a metric is best, by what runs say or else by its name; null: unknown. */
+export function directionOf(key: string, said?: ReadonlyMap<string, Direction>): Direction | null {
+	return said?.get(key) ?? ruleOf(key).dir;
 }
 
 /** What runs say about their metrics; the first that says anything counts. */
@@ -79,7 +79,7 @@ export function defaultGoal(seen: ReadonlyMap<string, number>, n: number,
 			best = k;
 		}
 	}
-	return best === null ? null : { key: best, dir: said.get(best) ?? directionOf(best) };
+	return best === null ? null : { key: best, dir: directionOf(best, said) };
 }
 
 export function isLoss(key: string): boolean {

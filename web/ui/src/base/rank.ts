@@ -93,8 +93,8 @@ interface Then {
 /** Sorts by the goal (best first, or by age if it is unknown which value is best) if sort is null, else by the column;
  * then by a second one, by age, by id. */
 export function orderRuns(list: readonly Run[], goal: Goal | null, sort: string | null, desc: boolean,
-	then: Then | null = null): Run[] {
-	const dirOf = (key: string) => (goal?.key === key ? goal.dir : directionOf(key));
+	then: Then | null = null, said?: ReadonlyMap<string, Direction>): Run[] {
+	const dirOf = (key: string) => (goal?.key === key ? goal.dir : directionOf(key, said));
 	const id = sort ?? (goal?.dir ? 'm:best:' + goal.key : 'start');
 	const down = sort === null ? goal?.dir !== 'min' : desc;
 	const keyed = list.map((r) => ({ r, v: cell(r, id, dirOf), w: then ? cell(r, then.id, dirOf) : undefined,

@@ -87,7 +87,7 @@ export const said = computed(() => saidOf(runs.value));
 
 export const goal = computed<Goal | null>(() => {
 	const v = view.value;
-	if (v.goal !== null) return { key: v.goal, dir: v.dir ?? said.value.get(v.goal) ?? directionOf(v.goal) };
+	if (v.goal !== null) return { key: v.goal, dir: v.dir ?? directionOf(v.goal, said.value) };
 	const known = kept.of === experiment.value ? kept.goal : null;
 	if (known && (keyRuns.value.has(known.key) || !runs.value.length)) return known;
 	const goalNow = defaultGoal(keyRuns.value, runs.value.length, said.value);
@@ -108,7 +108,7 @@ export const betterGoal = computed(() => {
 
 /** Which value of a metric is best: the user's choice, what the runs say, what its name says; null: unknown. */
 export function dirOf(key: string): Direction | null {
-	return goal.value?.key === key ? goal.value.dir : said.value.get(key) ?? directionOf(key);
+	return goal.value?.key === key ? goal.value.dir : directionOf(key, said.value);
 }
 
 let keptCurve: { of: string; key: string | null } = { of: '', key: null };
@@ -152,7 +152,7 @@ export const rows = computed<Run[]>(() => {
 	if (words !== '' && !isExpression(words))
 		list = list.filter((r) => hasWords(r, words));
 	const { sort, desc, then, thenDesc } = view.value;
-	return orderRuns(list, goal.value, sort, desc, then === null ? null : { id: then, desc: thenDesc });
+	return orderRuns(list, goal.value, sort, desc, then === null ? null : { id: then, desc: thenDesc }, said.value);
 });
 
 /** Best run of the table by the goal. */
