@@ -63,6 +63,7 @@ ON CONFLICT (name) DO UPDATE SET value = excluded.value;
 -- postgresql:
 SELECT 1;
 -- name: rev_take
+SELECT ?1 + max((SELECT coalesce(max(rev), 0) FROM run), (SELECT coalesce(max(rev), 0) FROM gone));
 -- postgresql:
 UPDATE counter SET rev = rev + ?1 RETURNING rev;
 
@@ -113,9 +114,11 @@ SELECT c.rev, t.changes AS tokens FROM counter c CROSS JOIN token_count t;
 -- postgresql:
 SELECT pg_notify('dptrack', '');
 
--- leases: rows of meta, "UNTIL_MS HOLDER" by the database's clock; ?3: for how many ms
+-- leases: rows of meta, "UNTIL_MS HOLDER" by the database's clock; ?3: for how many ms. One process holds a file alone, and so
+-- every lease.
 
 -- name: lease_take
+SELECT 1 FROM (SELECT ?1, ?2, ?3);
 -- postgresql:
 INSERT INTO meta (name, value) VALUES ('lease ' || ?1, CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint) + ?3 || ' ' || ?2)
 ON CONFLICT (name) DO UPDATE SET value = EXCLUDED.value WHERE split_part(meta.value, ' ', 2) = ?2
@@ -191,14 +194,9 @@ SELECT nextval('run_id');
 SELECT nextval('run_id') AS id FROM generate_series(1, ?1);
 -- name: run_add
 INSERT INTO run (id, uuid, experiment_id, name, status, start_ms, rev, "user") VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0, ?7);
--- name: run_put
+-- name: runs_put
 UPDATE run SET status = ?2, inferred = ?3, beats = ?4, start_ms = ?5, end_ms = ?6, last_ms = ?7, last_step = ?8,
 	segment = ?9, world_size = ?10, deleted_ms = ?11, rev = CASE WHEN ?12 < 0 THEN rev ELSE ?12 END, keys = ?13 WHERE id = ?1;
--- postgresql:
-UPDATE run SET status = ?2, inferred = ?3, beats = ?4, start_ms = ?5, end_ms = ?6, last_ms = ?7, last_step = ?8,
-	segment = ?9, world_size = ?10, deleted_ms = ?11, rev = CASE WHEN ?12 < 0 THEN rev ELSE ?12 END, keys = ?13,
-	version = version + 1 WHERE id = ?1;
--- name: runs_put
 -- postgresql:
 UPDATE run AS r SET status = n.status, inferred = n.inferred, beats = n.beats, start_ms = n.start_ms, end_ms = n.end_ms,
 	last_ms = n.last_ms, last_step = n.last_step, segment = n.segment, world_size = n.world_size, deleted_ms = n.deleted_ms,
@@ -251,9 +249,9 @@ SELECT id, name FROM key WHERE name = ANY (CAST(?1 AS text[]));
 -- postgresql:
 WITH made AS (INSERT INTO key (name) SELECT DISTINCT n COLLATE "C" AS n FROM unnest(CAST(?1 AS text[])) AS n ORDER BY n
 	ON CONFLICT (name) DO UPDATE SET name = excluded.name RETURNING id, name) SELECT id, name FROM made;
--- name: param_by_name
-SELECT value FROM param WHERE run_id = ?1 AND key_id = (SELECT id FROM key WHERE name = ?2);
 -- name: params_by_names
+SELECT w.key + 1 AS place, p.value FROM json_each('[' || trim(?2, '{}') || ']') AS w CROSS JOIN key k ON k.name = w.value
+	CROSS JOIN param p ON p.run_id = ?1 AND p.key_id = k.id;
 -- postgresql:
 SELECT w.place, l.value FROM unnest(CAST(?2 AS text[])) WITH ORDINALITY AS w (name, place)
 	CROSS JOIN LATERAL (SELECT id FROM key WHERE name = w.name OFFSET 0) AS k
@@ -265,6 +263,7 @@ SELECT count(*) FROM param WHERE run_id = ?1;
 -- name: param_add
 INSERT INTO param (run_id, key_id, segment, value) VALUES (?1, ?2, -1, ?3) ON CONFLICT DO NOTHING;
 -- name: params_add
+INSERT INTO param (run_id, key_id, segment, value) VALUES (?1, ?2, -1, ?3) ON CONFLICT DO NOTHING;
 -- postgresql:
 INSERT INTO param (run_id, key_id, segment, value) SELECT run_id, key_id, -1, value FROM unnest(?1, ?2, ?3)
 	AS n (run_id, key_id, value) ON CONFLICT DO NOTHING;
@@ -415,6 +414,9 @@ SELECT s.id, s.run_id, s.key_id, s.rank, s.ordered, s.chunks, k.name, s.count, s
 	s.first_step, s.last_step, s.min_step, s.max_step, s.first_time, s.last_time, s.nonfinite_step
 FROM series s JOIN key k ON k.id = s.key_id WHERE s.id = ?1;
 -- name: series_get_all as series_get
+SELECT s.id, s.run_id, s.key_id, s.rank, s.ordered, s.chunks, k.name, s.count, s.nonfinite, s.first, s.last, s.min, s.max,
+	s.first_step, s.last_step, s.min_step, s.max_step, s.first_time, s.last_time, s.nonfinite_step
+FROM json_each('[' || trim(?1, '{}') || ']') AS w CROSS JOIN series s ON s.id = w.value CROSS JOIN key k ON k.id = s.key_id;
 -- postgresql:
 SELECT s.id, s.run_id, s.key_id, s.rank, s.ordered, s.chunks, k.name, s.count, s.nonfinite, s.first, s.last, s.min, s.max,
 	s.first_step, s.last_step, s.min_step, s.max_step, s.first_time, s.last_time, s.nonfinite_step
@@ -423,7 +425,6 @@ FROM series s JOIN key k ON k.id = s.key_id WHERE s.id = ANY (CAST(?1 AS bigint[
 UPDATE series SET ordered = ?2, chunks = ?3, count = ?4, nonfinite = ?5, first = ?6, last = ?7, min = ?8, max = ?9,
 	first_step = ?10, last_step = ?11, min_step = ?12, max_step = ?13, first_time = ?14, last_time = ?15,
 	nonfinite_step = ?16 WHERE id = ?1;
--- name: series_put_all
 -- postgresql:
 UPDATE series AS s SET ordered = n.ordered, chunks = n.chunks, count = n.count, nonfinite = n.nonfinite, first = n.first,
 	last = n.last, min = n.min, max = n.max, first_step = n.first_step, last_step = n.last_step, min_step = n.min_step,
@@ -442,15 +443,10 @@ SELECT count, nonfinite, first, last, min, max, first_step, last_step, min_step,
 SELECT m.key_id, m.count, m.nonfinite, m.first, m.last, m.min, m.max, m.first_step, m.last_step, m.min_step, m.max_step,
 	m.first_time, m.last_time, m.nonfinite_step FROM unnest(CAST(?2 AS bigint[])) AS w (key_id)
 CROSS JOIN LATERAL (SELECT * FROM metric WHERE run_id = ?1 AND key_id = w.key_id LIMIT 1) m;
--- name: metric_put
-INSERT INTO metric (key_id, run_id, count, nonfinite, first, last, min, max, first_step, last_step, min_step, max_step,
-	first_time, last_time, nonfinite_step)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)
-ON CONFLICT (key_id, run_id) DO UPDATE SET count = ?3, nonfinite = ?4, first = ?5, last = ?6, min = ?7, max = ?8,
-	first_step = ?9, last_step = ?10, min_step = ?11, max_step = ?12, first_time = ?13, last_time = ?14,
-	nonfinite_step = ?15;
 -- For keys that the run has already, and for new ones.
 -- name: metrics_put
+UPDATE metric SET count = ?3, nonfinite = ?4, first = ?5, last = ?6, min = ?7, max = ?8, first_step = ?9, last_step = ?10,
+	min_step = ?11, max_step = ?12, first_time = ?13, last_time = ?14, nonfinite_step = ?15 WHERE key_id = ?1 AND run_id = ?2;
 -- postgresql:
 UPDATE metric AS m SET count = n.count, nonfinite = n.nonfinite, first = n.first, last = n.last, min = n.min, max = n.max,
 	first_step = n.first_step, last_step = n.last_step, min_step = n.min_step, max_step = n.max_step, first_time = n.first_time,
@@ -459,6 +455,9 @@ FROM unnest(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15) AS
 	min, max, first_step, last_step, min_step, max_step, first_time, last_time, nonfinite_step)
 WHERE m.key_id = n.key_id AND m.run_id = n.run_id;
 -- name: metrics_add
+INSERT INTO metric (key_id, run_id, count, nonfinite, first, last, min, max, first_step, last_step, min_step, max_step,
+	first_time, last_time, nonfinite_step)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15);
 -- postgresql:
 INSERT INTO metric (key_id, run_id, count, nonfinite, first, last, min, max, first_step, last_step, min_step, max_step,
 	first_time, last_time, nonfinite_step)
@@ -472,11 +471,11 @@ SELECT count(*) AS rows, CAST(coalesce(sum(points), 0) AS BIGINT) AS points FROM
 -- name: log_ends
 -- postgresql:
 SELECT coalesce(min(id), 0) AS oldest, coalesce(max(id), 0) AS newest FROM log;
--- name: log_oldest
-SELECT id, points, data FROM log ORDER BY id;
 -- Locks runs that are not being written; their writers wait for the end of this transaction, so they are few. Rows are
--- looked up run by run: a join reads the whole log in the requested order and searches it for the runs.
--- name: log_due as log_oldest
+-- looked up run by run: a join reads the whole log in the requested order and searches it for the runs. A process alone folds
+-- the oldest rows.
+-- name: log_due
+SELECT id, points, data FROM log WHERE ?1 IS NOT NULL AND ?2 IS NOT NULL ORDER BY id;
 -- postgresql:
 WITH free AS MATERIALIZED (SELECT id FROM run WHERE id = ANY (ARRAY(SELECT run_id FROM (SELECT run_id FROM log WHERE id <= ?1
 	ORDER BY id LIMIT 32) AS oldest UNION SELECT unnest(CAST(?2 AS bigint[])))) ORDER BY id FOR UPDATE SKIP LOCKED)
@@ -493,13 +492,10 @@ SELECT id, data FROM log WHERE run_id = ?1 ORDER BY id;
 -- postgresql:
 SELECT id, data FROM (SELECT id, data FROM log WHERE run_id = ?1 ORDER BY id DESC LIMIT 64) AS newest ORDER BY id;
 -- name: log_delete
-DELETE FROM log WHERE id BETWEEN ?1 AND ?2;
--- name: log_delete_all
+DELETE FROM log WHERE id IN (SELECT value FROM json_each('[' || trim(?1, '{}') || ']'));
 -- postgresql:
 DELETE FROM log WHERE id = ANY (CAST(?1 AS bigint[]));
--- name: chunk_get
-SELECT data FROM chunk WHERE id = ?1;
--- name: chunk_newest as chunk_get
+-- name: chunk_newest
 -- postgresql:
 SELECT data FROM chunk WHERE id BETWEEN ?1 AND ?2 ORDER BY id DESC LIMIT 1;
 -- name: chunk_range
@@ -507,20 +503,21 @@ SELECT id, data FROM chunk WHERE id BETWEEN ?1 AND ?2 ORDER BY id;
 -- name: chunk_ahead as chunk_range
 SELECT id, data FROM chunk WHERE id BETWEEN ?1 AND ?2 ORDER BY id;
 -- name: chunk_get_all as chunk_range
+SELECT c.id, c.data FROM json_each('[' || trim(?1, '{}') || ']') AS w CROSS JOIN chunk c ON c.id = w.value;
 -- postgresql:
 SELECT id, data FROM chunk WHERE id = ANY (CAST(?1 AS bigint[]));
--- name: chunk_put
+-- name: chunks_put
 INSERT INTO chunk (id, points, min_step, max_step, min_time, max_time, data) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
 ON CONFLICT (id) DO UPDATE SET points = ?2, min_step = ?3, max_step = ?4, min_time = ?5, max_time = ?6, data = ?7;
--- name: chunks_add
 -- postgresql:
 INSERT INTO chunk (id, points, min_step, max_step, min_time, max_time, data) SELECT * FROM unnest(?1, ?2, ?3, ?4, ?5, ?6, ?7);
 -- name: chunks_drop
+DELETE FROM chunk WHERE id IN (SELECT value FROM json_each('[' || trim(?1, '{}') || ']'));
 -- postgresql:
 DELETE FROM chunk WHERE id = ANY (CAST(?1 AS bigint[]));
--- name: chunk_cut
-DELETE FROM chunk WHERE id BETWEEN ?1 AND ?2;
 -- name: chunk_sizes
+SELECT c.id, c.points FROM json_each('[' || trim(?1, '{}') || ']') AS low CROSS JOIN json_each('[' || trim(?2, '{}') || ']') AS high
+	ON high.key = low.key CROSS JOIN chunk c ON c.id BETWEEN low.value AND high.value;
 -- postgresql:
 SELECT c.id, c.points FROM unnest(CAST(?1 AS bigint[]), CAST(?2 AS bigint[])) AS w (low, high)
 CROSS JOIN LATERAL (SELECT id, points FROM chunk WHERE id BETWEEN w.low AND w.high) c;
@@ -559,8 +556,9 @@ DELETE FROM chunk WHERE id IN (SELECT c.id FROM series s CROSS JOIN chunk c
 SELECT run_id FROM gone WHERE uuid = ?1;
 -- name: gone_removed
 SELECT removed_ms FROM gone WHERE uuid = ?1;
+-- With the number of its last change: the change counter is the largest one, and must not fall.
 -- name: gone_add
-INSERT INTO gone (run_id, uuid, experiment_id, removed_ms, rev) VALUES (?1, ?2, ?3, ?4, 0);
+INSERT INTO gone (run_id, uuid, experiment_id, removed_ms, rev) VALUES (?1, ?2, ?3, ?4, (SELECT rev FROM run WHERE id = ?1));
 -- name: gone_rev_put
 UPDATE gone SET rev = ?2 WHERE run_id = ?1;
 -- name: gone_finish

@@ -35,7 +35,7 @@ libwebstore_la_SOURCES = \
 	web/store/db/blob_pg.c \
 	web/store/db/sqlite_file.c web/store/db/migrations.c \
 	web/store/db/db.c web/store/db/db.h web/store/db/db_open.c web/store/db/engine.h \
-	web/store/db/db_pg.c web/store/db/pg_inside.h web/store/db/pg_link.c \
+	web/store/db/db_pg.c web/store/db/pg_inside.h web/store/db/pg_link.c web/store/db/pg_writer.c \
 	web/store/db/db_sqlite.c web/store/db/sqlite_inside.h \
 	web/store/db/foreign.c web/store/db/foreign.h \
 	web/store/db/tables.c \

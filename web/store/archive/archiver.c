@@ -226,7 +226,7 @@ static void forget_failed(struct archiver *a)
 			i++;
 }
 
-/* On the writer's thread: see committer_on_archived. */
+/* On the writer's thread: queues the restore of the run, and holds its operations (committer_on_archived). */
 static int want_archived_run(void *arg, const char *run, struct err *err)
 {
 	struct archiver *a = arg;
@@ -239,7 +239,7 @@ static int want_archived_run(void *arg, const char *run, struct err *err)
 	if (w && w->failed) {
 		*err = w->err;
 		rc = w->err.code;
-	} else if (!w && a->wanted_count == WANTED_MAX) {
+	} else if ((!w && a->wanted_count == WANTED_MAX) || !committer_hold(a->s->writer, run)) {
 		rc = err_set(err, ERR_BUSY, "too many archived runs are written to at once");
 	} else if (!w) {
 		w = &a->wanted[a->wanted_count++];

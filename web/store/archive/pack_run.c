@@ -266,36 +266,27 @@ static int put_archive(struct state *st, struct change *c, struct err *err)
 	return rc;
 }
 
-static int put_archive_entry(struct db *d, struct db_batch *batch, const struct archive *a,
-			     const struct archive_entry *e, struct err *err)
-{
-	const unsigned char *bytes = a->bytes + e->offset;
-
-	if (!db_shared(d))
-		return db_run(d, DB_chunk_put, err, CHUNK_FMT, e->id, (int64_t)e->points, e->min_step, e->max_step,
-			      e->min_time, e->max_time, bytes, (size_t)e->bytes);
-	db_batch_add(batch, e->id, (int64_t)e->points, e->min_step, e->max_step, e->min_time, e->max_time, bytes,
-		     (size_t)e->bytes);
-	return 0;
-}
-
+/* Inserts the chunks of an archive as rows. */
 static int put_archive_entries(struct db *d, const struct archive *a, struct err *err)
 {
 	struct db_batch batch;
 	size_t i, held = 0;
 	int rc = 0;
 
-	db_batch_init(&batch, CHUNK_FMT);
+	db_batch_init(&batch, d, DB_chunks_put, CHUNK_FMT);
 	for (i = 0; i < a->list.n && !rc; i++) {
-		rc = put_archive_entry(d, &batch, a, &a->list.entry[i], err);
-		held += a->list.entry[i].bytes;
+		const struct archive_entry *e = &a->list.entry[i];
+
+		rc = db_batch_add(&batch, err, e->id, (int64_t)e->points, e->min_step, e->max_step, e->min_time,
+				  e->max_time, a->bytes + e->offset, (size_t)e->bytes);
+		held += e->bytes;
 		if (!rc && held >= BATCH_BYTES) {
-			rc = db_batch_run(&batch, d, DB_chunks_add, err);
+			rc = db_batch_run(&batch, err);
 			held = 0;
 		}
 	}
 	if (!rc)
-		rc = db_batch_run(&batch, d, DB_chunks_add, err);
+		rc = db_batch_run(&batch, err);
 	db_batch_drop(&batch);
 	return rc;
 }

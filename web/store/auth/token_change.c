@@ -25,10 +25,10 @@ static void copy_token(struct change *c, const struct ingest_op *op)
 
 int token_tell(struct db *d, struct err *err)
 {
-	int rc = db_shared(d) ? db_run(d, DB_token_count_up, err, "") : 0;
+	int rc = db_run(d, DB_token_count_up, err, "");
 
 	/* the notification holds up other commits, but is rare */
-	return rc || !db_shared(d) ? rc : db_run(d, DB_live_tell, err, "");
+	return rc ? rc : db_run(d, DB_live_tell, err, "");
 }
 
 static int count_token_change(struct state *st, struct err *err)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* batch.c: many rows in one statement, and arrays in PostgreSQL's binary format. */
-#include "web/store/db/db.h"
+#include "web/store/db/engine.h"
 
 #include <endian.h>
 #include <math.h>
@@ -100,23 +100,24 @@ static void put_array_real(struct buf *b, double v)
 	put_array_number(b, bits, isnan(v));
 }
 
-void db_batch_init(struct db_batch *b, const char *fmt)
+void db_batch_init(struct db_batch *b, struct db *d, enum db_query q, const char *fmt)
 {
 	memset(b, 0, sizeof(*b));
+	b->d = d;
+	b->q = q;
 	b->fmt = fmt;
 	for (size_t i = 0; fmt[i]; i++)
 		buf_init(&b->columns[i], SIZE_MAX);
 }
 
-void db_batch_add(struct db_batch *b, ...)
+/* Appends a row to the arrays. */
+static void add_array_row(struct db_batch *b, va_list ap)
 {
 	struct buf *to = b->columns;
 	const char *letter;
 	const void *at;
 	int64_t i;
-	va_list ap;
 
-	va_start(ap, b);
 	for (letter = b->fmt; *letter; letter++, to++) {
 		if (!b->rows)
 			put_array_head(to, *letter);
@@ -130,15 +131,28 @@ void db_batch_add(struct db_batch *b, ...)
 			put_array_number(to, (uint64_t)i, *letter == 'x' && i == INT64_MIN);
 		}
 	}
-	va_end(ap);
 	b->rows++;
+}
+
+int db_batch_add(struct db_batch *b, struct err *err, ...)
+{
+	va_list ap;
+	int rc = 0;
+
+	va_start(ap, err);
+	if (db_shared(b->d))
+		add_array_row(b, ap);
+	else
+		rc = b->d->engine->run(b->d, &(struct db_call){ b->q, b->fmt, &ap }, err);
+	va_end(ap);
+	return rc;
 }
 
 void db_batch_drop(struct db_batch *b)
 {
 	for (size_t i = 0; b->fmt[i]; i++)
 		buf_done(&b->columns[i]);
-	db_batch_init(b, b->fmt);
+	b->rows = 0;
 }
 
 /* The letter of an array is the capital of its element's. */
@@ -147,7 +161,7 @@ static char array_letter(char letter)
 	return letter == 'x' ? 'I' : (char)(letter - 'a' + 'A');
 }
 
-int db_batch_run(struct db_batch *b, struct db *d, enum db_query q, struct err *err)
+int db_batch_run(struct db_batch *b, struct err *err)
 {
 	struct db_value v[DB_VALUES_MAX];
 	uint32_t rows = htobe32((uint32_t)b->rows);
@@ -161,7 +175,7 @@ int db_batch_run(struct db_batch *b, struct db *d, enum db_query q, struct err *
 		memcpy(c->data + COUNT_AT, &rows, sizeof(rows));
 		v[n] = (struct db_value){ .kind = array_letter(b->fmt[n]), .at = c->data, .n = c->len };
 	}
-	rc = db_run_values(d, q, v, n, err);
+	rc = db_run_values(b->d, b->q, v, n, err);
 	db_batch_drop(b);
 	return rc;
 }

@@ -96,9 +96,44 @@ int db_failed(struct db *d, struct err *err, const char *doing)
 	return d ? d->engine->failed(d, err, doing) : err_nomem(err, NULL);
 }
 
-int db_still_there(struct db *d, struct err *err)
+int db_begin(struct db *d, struct err *err)
 {
-	return d->engine->still_there(d, err);
+	return d->engine->begin(d, err);
+}
+
+int db_end(struct db *d, int rc, struct err *err)
+{
+	if (!rc)
+		rc = db_run(d, DB_commit, err, "");
+	if (rc && db_in_transaction(d))
+		db_run(d, DB_rollback, NULL, "");
+	return rc;
+}
+
+bool db_again(struct db *d, int rc)
+{
+	return d->engine->again && d->engine->again(d, rc);
+}
+
+bool db_away(const struct db *d)
+{
+	return atomic_load(&d->away);
+}
+
+void db_hurry(struct db *d)
+{
+	atomic_store(&d->hurried, true);
+}
+
+void db_look(struct db *d)
+{
+	if (d->engine->look)
+		d->engine->look(d);
+}
+
+int64_t db_session(const struct db *d)
+{
+	return d->session;
 }
 
 void db_rest(struct db *d)
@@ -131,12 +166,6 @@ struct db *db_alone(struct db *d)
 bool db_lost(struct db *d)
 {
 	return d->engine->lost && d->engine->lost(d);
-}
-
-int db_recover(struct db *d, bool *ret_committed, struct err *err)
-{
-	*ret_committed = false;
-	return d->engine->recover ? d->engine->recover(d, ret_committed, err) : 0;
 }
 
 void db_wait(struct db *d, int fd, int ms)

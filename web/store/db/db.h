@@ -57,7 +57,7 @@ int db_address_check(const char *address, bool *ret_password, struct err *err);
 #define DB_VERSION 19	    /* of the tables in schema/sql/sqlite.sql and schema/sql/postgresql.sql */
 #define DB_VERSION_FIRST 19 /* the oldest that can be migrated: that of 0.1.0 */
 
-/* Runs a query without result rows. */
+/* Runs a query without result rows. A query that has no text for the engine does nothing there, and has no rows. */
 int db_run(struct db *d, enum db_query q, struct err *err, const char *fmt, ...);
 
 /* A value of a row, by its format letter; b has n bytes. Capital letters: an array of such values, n bytes
@@ -116,16 +116,31 @@ struct db *db_alone(struct db *d);
 void db_attach(struct db *d, void *what);
 void *db_attached(const struct db *d);
 
-/* True if the connection broke. Its transaction is undone, unless it broke during the commit. db_recover reconnects
- * and finds out whether that commit succeeded; ERR_BUSY while the database cannot be reached. */
-bool db_lost(struct db *d);
-int db_recover(struct db *d, bool *ret_committed, struct err *err);
+bool db_lost(struct db *d); /* the connection broke */
 
 /* Returns after a notification of another connection, when fd is readable, or after ms. */
 void db_wait(struct db *d, int fd, int ms);
 
-/* Writer only. ERR_IO if the file or its log was deleted or replaced while open: further writes would be lost. */
-int db_still_there(struct db *d, struct err *err);
+/* The writer's transactions. db_begin reconnects first if the connection broke, and waits for a database that is away:
+ * 10 s from the first try, or until db_hurry; then ERR_BUSY. ERR_IO: the file or its log was deleted or replaced while
+ * open, so further writes would be lost. */
+int db_begin(struct db *d, struct err *err);
+
+/* Commits if rc is 0, else undoes everything; call it after a failed db_begin, too. Returns rc or the code of the
+ * commit. If the connection breaks during the commit, it reconnects and finds out whether that succeeded; ERR_BUSY if
+ * the database stays away for 10 s, and this remains unknown. */
+int db_end(struct db *d, int rc, struct err *err);
+
+/* After db_end returned rc: true if the same transaction may succeed now, because another process won a conflict or the
+ * connection broke. False after some tries in a row. */
+bool db_again(struct db *d, int rc);
+
+bool db_away(const struct db *d); /* the last try to reach the database failed; any thread */
+void db_hurry(struct db *d);	  /* db_begin waits no longer; any thread */
+void db_look(struct db *d);	  /* tries once to reach a database that is away, so that its return is noticed */
+
+/* Changes when a new connection replaces a broken one: rows read before may be missing where a standby took over. */
+int64_t db_session(const struct db *d);
 
 /* Frees the page cache of a connection that is idle for a while. */
 void db_rest(struct db *d);
@@ -221,21 +236,21 @@ int tables_put(struct db *d, const struct db_row *r, struct err *err);
 int tables_put_end(struct db *d, struct err *err);
 
 /* ---- batch.c ----
- * The rows of one statement, sent together as one array per column, for remote databases (db_shared). The statement
- * reads them with unnest. */
+ * Many rows for one query. SQLite writes each at once. At an address they are sent together, as one array per column,
+ * which the query reads with unnest. */
 
 struct db_batch {
+	struct db *d;
+	enum db_query q;
 	const char *fmt; /* format of a row, letters as in db_run */
 	struct buf columns[DB_VALUES_MAX];
-	size_t rows;
+	size_t rows; /* not sent yet */
 };
 
-void db_batch_init(struct db_batch *b, const char *fmt);
-void db_batch_add(struct db_batch *b, ...); /* a row, values as in db_run */
-void db_batch_drop(struct db_batch *b);	    /* frees the rows */
-
-/* Runs the query unless there are no rows, then frees the rows. */
-int db_batch_run(struct db_batch *b, struct db *d, enum db_query q, struct err *err);
+void db_batch_init(struct db_batch *b, struct db *d, enum db_query q, const char *fmt);
+int db_batch_add(struct db_batch *b, struct err *err, ...); /* a row, values as in db_run */
+int db_batch_run(struct db_batch *b, struct err *err);	    /* sends the rows */
+void db_batch_drop(struct db_batch *b);			    /* frees those that were not sent */
 
 /* A set of values bound as one text (t): {"a","b"} or {1,2}, PostgreSQL's syntax of arrays, of which SQLite's queries
  * make JSON. For queries that look up many rows at once; the text must live until their last row. */

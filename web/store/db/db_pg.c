@@ -82,9 +82,15 @@ static int end_pg_transaction(struct pg_db *p, enum db_query q, struct err *err)
 	/* A failed transaction answers COMMIT with ROLLBACK. */
 	if (!rc && commit && !strcmp(p->pq.cmdStatus(p->rows[q].res), "ROLLBACK"))
 		rc = err_set(err, ERR_BUSY, "%s: the transaction was rolled back", p->name);
-	p->committing = p->committing && p->lost;
+	p->committing = p->committing && p->lost && p->process;
 	if (!rc || p->lost)
 		p->open = false;
+	if (p->committing)
+		rc = pg_await_outcome(p, err);
+	if (!rc || !p->lost)
+		p->began_s = 0;
+	if (!rc && commit)
+		p->tries = 0;
 	return rc;
 }
 
@@ -104,6 +110,13 @@ static int begin_pg_transaction(struct pg_db *p, enum db_query q, struct err *er
 	p->group++;
 	p->answer_s = q == DB_begin ? WRITER_ANSWER_S : LONG_ANSWER_S;
 	return pg_send_plain(p, q == DB_begin ? DB_pg_write_limits : DB_pg_long_limits, err, "");
+}
+
+static int pg_begin(struct db *d, struct err *err)
+{
+	int rc = pg_reach_in_time(pg_db(d), err);
+
+	return rc ? rc : begin_pg_transaction(pg_db(d), DB_begin, err);
 }
 
 static int pg_run(struct db *d, const struct db_call *c, struct err *err)
@@ -256,11 +269,6 @@ static int pg_failed(struct db *d, struct err *err, const char *doing)
 		       pg_db(d)->error.text);
 }
 
-static int pg_still_there(struct db *d, struct err *err)
-{
-	return pg_db(d)->lost ? err_set(err, ERR_BUSY, "%s", pg_db(d)->error.text) : 0;
-}
-
 static bool pg_lost(struct db *d)
 {
 	return pg_db(d)->lost;
@@ -336,14 +344,6 @@ static int check_pg_version(struct pg_db *p, struct err *err)
 				 p->name, version, db_version);
 }
 
-static int record_pg_process(struct pg_db *p, struct err *err)
-{
-	int rc = db_int(&p->db, &p->process, DB_pg_process_add, err, "");
-
-	p->group = 0;
-	return rc < 0 ? rc : 0;
-}
-
 int pg_open_reader(struct db **ret, const char *address, struct err *err)
 {
 	struct pg_db *p;
@@ -363,7 +363,7 @@ int pg_open_writer(struct db **ret, const char *address, struct err *err)
 		return rc;
 	rc = check_pg_version(p, err);
 	if (!rc)
-		rc = record_pg_process(p, err);
+		rc = pg_join(p, err);
 	if (rc) {
 		pg_close(&p->db);
 		return rc;
@@ -384,35 +384,6 @@ static struct db *pg_alone(struct db *d)
 	if (!p->alone && make_pg_db(&p->alone, p->address, true, NULL))
 		return d;
 	return &p->alone->db;
-}
-
-/* Deleting the row waits for a commit in flight and prevents a later one. */
-static int ask_group_outcome(struct pg_db *p, int64_t process, int64_t group, bool *ret_committed, struct err *err)
-{
-	int64_t done = 0;
-	int rc = db_int(&p->db, &done, DB_pg_process_ask, err, "i", process);
-
-	*ret_committed = rc > 0 && done == group;
-	return rc < 0 ? rc : 0;
-}
-
-static int pg_recover(struct db *d, bool *ret_committed, struct err *err)
-{
-	struct pg_db *p = pg_db(d);
-	int rc;
-
-	pg_disconnect(p);
-	rc = pg_connect(p, err);
-	if (!rc && p->process)
-		rc = ask_group_outcome(p, p->process, p->committing ? p->group : INT64_MAX, ret_committed, err);
-	if (!rc)
-		rc = record_pg_process(p, err);
-	if (rc) {
-		p->lost = true;
-		return rc;
-	}
-	p->committing = false;
-	return 0;
 }
 
 /* --- tables --------------------------------------------------------------------------------------------------- */
@@ -488,11 +459,31 @@ int pg_upgrade(const char *address, int *ret_from, struct err *err)
 }
 
 const struct db_engine pg_engine = {
-	.close = pg_close, .run = pg_run, .run_values = pg_run_values, .start = pg_start, .next = pg_next,
-	.stop = pg_stop, .i64 = pg_i64, .f64 = pg_f64, .str = pg_str, .bytes = pg_bytes, .null = pg_null,
-	.last_id = pg_last_id, .changed = pg_changed, .in_transaction = pg_in_transaction, .failed = pg_failed,
-	.still_there = pg_still_there, .alone = pg_alone, .lost = pg_lost, .recover = pg_recover, .wait = pg_wait,
-	.blob_open = pg_blob_open, .blob_close = pg_blob_close, .blob_bytes = pg_blob_bytes, .blob_read = pg_blob_read,
+	.close = pg_close,
+	.run = pg_run,
+	.run_values = pg_run_values,
+	.start = pg_start,
+	.next = pg_next,
+	.stop = pg_stop,
+	.i64 = pg_i64,
+	.f64 = pg_f64,
+	.str = pg_str,
+	.bytes = pg_bytes,
+	.null = pg_null,
+	.last_id = pg_last_id,
+	.changed = pg_changed,
+	.in_transaction = pg_in_transaction,
+	.failed = pg_failed,
+	.begin = pg_begin,
+	.again = pg_again,
+	.look = pg_reach_now,
+	.alone = pg_alone,
+	.lost = pg_lost,
+	.wait = pg_wait,
+	.blob_open = pg_blob_open,
+	.blob_close = pg_blob_close,
+	.blob_bytes = pg_blob_bytes,
+	.blob_read = pg_blob_read,
 };
 
 #else

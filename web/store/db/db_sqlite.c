@@ -143,7 +143,7 @@ static int bind_sqlite_values(sqlite3_stmt *st, const char *fmt, va_list ap)
 static int sqlite_next(struct db *d, struct db_rows *q, struct err *err)
 {
 	sqlite3_stmt *st = sqlite_rows(q)->st;
-	int rc = sqlite3_step(st);
+	int rc = st ? sqlite3_step(st) : SQLITE_DONE;
 
 	if (rc == SQLITE_ROW)
 		return 1;
@@ -164,7 +164,7 @@ static int sqlite_start(struct db *d, struct db_rows **ret, const struct db_call
 	if (!r)
 		return err ? err->code : ERR_IO;
 	sqlite3_reset(r->st);
-	if (bind_sqlite_values(r->st, c->fmt, *c->values) != SQLITE_OK)
+	if (r->st && bind_sqlite_values(r->st, c->fmt, *c->values) != SQLITE_OK)
 		return sqlite_failed(d, err, "binding a query");
 	*ret = &r->rows;
 	return 0;
@@ -208,9 +208,8 @@ static const char *check_file_fate(const struct sqlite_db *d, const char *file)
 }
 
 /* For the log the link count decides, because a new reader creates another file of that name. */
-static int sqlite_still_there(struct db *of, struct err *err)
+static int check_file_in_use(struct sqlite_db *d, struct err *err)
 {
-	struct sqlite_db *d = sqlite_db(of);
 	const char *file = sqlite3_db_filename(d->h, "main"), *log = sqlite3_filename_wal(file), *lost = NULL, *fate;
 	struct stat sb;
 
@@ -224,6 +223,13 @@ static int sqlite_still_there(struct db *of, struct err *err)
 	return !lost ? 0 : err_set(err, ERR_IO,
 				   "%s was %s while in use: nothing more can be stored: stop this process, then "
 				   "run dptrack doctor", lost, fate ? fate : "deleted");
+}
+
+static int sqlite_begin(struct db *d, struct err *err)
+{
+	int rc = check_file_in_use(sqlite_db(d), err);
+
+	return rc ? rc : db_run(d, DB_begin, err, "");
 }
 
 static int64_t sqlite_last_id(struct db *d)
@@ -370,11 +376,27 @@ static void sqlite_close(struct db *d)
 }
 
 const struct db_engine sqlite_engine = {
-	.close = sqlite_close, .run = sqlite_run, .run_values = sqlite_run_values, .start = sqlite_start,
-	.next = sqlite_next, .stop = sqlite_stop,
-	.i64 = sqlite_i64, .f64 = sqlite_f64, .str = sqlite_str, .bytes = sqlite_bytes, .null = sqlite_null,
-	.last_id = sqlite_last_id, .changed = sqlite_changed, .in_transaction = sqlite_in_transaction,
-	.failed = sqlite_failed, .still_there = sqlite_still_there, .rest = sqlite_rest, .wal_bytes = sqlite_wal_bytes,
-	.checkpoint = sqlite_checkpoint, .blob_open = sqlite_blob_open, .blob_close = sqlite_blob_close,
-	.blob_bytes = sqlite_blob_bytes, .blob_read = sqlite_blob_read,
+	.close = sqlite_close,
+	.run = sqlite_run,
+	.run_values = sqlite_run_values,
+	.start = sqlite_start,
+	.next = sqlite_next,
+	.stop = sqlite_stop,
+	.i64 = sqlite_i64,
+	.f64 = sqlite_f64,
+	.str = sqlite_str,
+	.bytes = sqlite_bytes,
+	.null = sqlite_null,
+	.last_id = sqlite_last_id,
+	.changed = sqlite_changed,
+	.in_transaction = sqlite_in_transaction,
+	.failed = sqlite_failed,
+	.begin = sqlite_begin,
+	.rest = sqlite_rest,
+	.wal_bytes = sqlite_wal_bytes,
+	.checkpoint = sqlite_checkpoint,
+	.blob_open = sqlite_blob_open,
+	.blob_close = sqlite_blob_close,
+	.blob_bytes = sqlite_blob_bytes,
+	.blob_read = sqlite_blob_read,
 };

@@ -5,6 +5,8 @@
 #ifndef DPT_STORE_ENGINE_H
 #define DPT_STORE_ENGINE_H
 
+#include <stdatomic.h>
+
 #include "web/store/db/db.h"
 
 /* A query with the values of its format. */
@@ -30,13 +32,14 @@ struct db_engine {
 	int64_t (*changed)(struct db *d);
 	bool (*in_transaction)(struct db *d);
 	int (*failed)(struct db *d, struct err *err, const char *doing);
-	int (*still_there)(struct db *d, struct err *err);
+	int (*begin)(struct db *d, struct err *err);
+	bool (*again)(struct db *d, int rc);				    /* NULL: never */
+	void (*look)(struct db *d);					    /* NULL: it is never away */
 	void (*rest)(struct db *d);					    /* NULL: nothing to free */
 	int64_t (*wal_bytes)(struct db *d);				    /* NULL: the engine manages its log */
 	void (*checkpoint)(struct db *d, bool everything);		    /* NULL: the same */
 	struct db *(*alone)(struct db *d);				    /* NULL: the connection itself */
 	bool (*lost)(struct db *d);					    /* NULL: never */
-	int (*recover)(struct db *d, bool *ret_committed, struct err *err); /* NULL: the same */
 	void (*wait)(struct db *d, int fd, int ms);			    /* NULL: no notifications */
 	int (*blob_open)(struct blob **io, struct db *d, const struct blob_column *of, int64_t id, struct err *err);
 	void (*blob_close)(struct blob *b);
@@ -46,7 +49,9 @@ struct db_engine {
 
 struct db {
 	const struct db_engine *engine;
-	void *attached; /* db_attach */
+	void *attached;		   /* db_attach */
+	int64_t session;	   /* db_session */
+	atomic_bool away, hurried; /* db_away, db_hurry */
 };
 
 struct db_rows {

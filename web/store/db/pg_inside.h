@@ -62,8 +62,12 @@ struct pg_db {
 	int64_t last_id, changed; /* from the last result read */
 	struct err error;	  /* the first failure that is not reported yet, then the last one */
 	bool untold;
-	int64_t process, group; /* row of this connection in the table process, and number of its newest transaction */
-	bool committing;	/* it was lost during a commit */
+	/* of a writer */
+	int64_t process, group;	    /* row of this connection in the table process; number of its newest transaction */
+	bool committing, committed; /* it was lost during a commit; that commit succeeded */
+	double began_s;		    /* first try of the transaction; 0: none */
+	double away_since_s;	    /* 0: the database is reachable */
+	int tries;
 	struct pg_db *alone;
 	struct pg_rows rows[DB_QUERY_COUNT];
 };
@@ -91,6 +95,14 @@ int pg_blob_read(struct blob *b, void *to, size_t from, size_t n, struct err *er
 int pg_connect(struct pg_db *p, struct err *err);
 void pg_look(struct pg_db *p);
 void pg_disconnect(struct pg_db *p);
+
+/* pg_writer.c, for writers: pg_join adds the row of a new connection. pg_reach_in_time connects again if that is
+ * needed, and waits as db_begin does. pg_await_outcome: after a commit that broke the connection, its result. */
+int pg_join(struct pg_db *p, struct err *err);
+int pg_reach_in_time(struct pg_db *p, struct err *err);
+int pg_await_outcome(struct pg_db *p, struct err *err);
+bool pg_again(struct db *d, int rc); /* db_again */
+void pg_reach_now(struct db *d);     /* db_look */
 
 /* pg_link.c: pg_send sends a query without reading its answer. pg_push flushes what was sent. pg_settle reads all
  * pending answers and stores the rows of started queries and of the last query. */

@@ -54,10 +54,7 @@ static int apply_sqlite_scripts(struct sqlite_db *d, int64_t version, struct err
 	for (; version && m->version && !rc; m++)
 		if (m->version > version)
 			rc = run_sqlite_script(d, m->text, err, "upgrading the store");
-	if (!rc)
-		rc = db_run(&d->db, DB_commit, err, "");
-	if (rc)
-		db_run(&d->db, DB_rollback, NULL, "");
+	rc = db_end(&d->db, rc, err);
 	db_rest(&d->db);
 	return rc;
 }

@@ -96,8 +96,7 @@ static int backup_rows(struct store *s, const char *path, struct err *err)
 		rc = db_run(c.to, DB_begin_long, err, "");
 		if (!rc)
 			rc = copy_all(&c, from, err);
-		if (!rc)
-			rc = db_run(c.to, DB_commit, err, "");
+		rc = db_end(c.to, rc, err);
 		readers_give(s, from);
 	}
 	if (!rc)

@@ -397,6 +397,8 @@ static int write_mlflow_batch(struct state *st, struct change *c, struct err *er
 	struct state_run *r;
 	int rc = mlflow_run_need(st, c, &r, err);
 
+	if (rc > 0 && change_awaits_points(c, r))
+		return 0;
 	if (rc > 0 && op->param_count)
 		rc = check_params(st, c, r, op, err);
 	if (rc <= 0)

@@ -170,11 +170,7 @@ static int mark_move_target(struct move_end *e, const struct move_end *from, str
 		rc = db_run(e->d, DB_artifacts_place_put, err, "t", e->files);
 	else if (!rc && !(rc = artifacts_record(record, sizeof(record), e->db, e->files, err)))
 		rc = db_run(e->d, DB_files_place_put, err, "t", record);
-	if (!rc)
-		rc = db_run(e->d, DB_commit, err, "");
-	if (rc && db_in_transaction(e->d))
-		db_run(e->d, DB_rollback, NULL, "");
-	return rc;
+	return db_end(e->d, rc, err);
 }
 
 /* Closed connections still count for a moment. */
@@ -337,10 +333,7 @@ static int move_rows(struct move_end *from, struct move_end *to, const struct mo
 	if (!rc)
 		rc = fill_move_target(&f, from, files, ret->sha256, err);
 	terminal_progress_clear(&f.progress);
-	if (!rc)
-		rc = db_run(to->d, DB_commit, err, "");
-	if (rc && db_in_transaction(to->d))
-		db_run(to->d, DB_rollback, NULL, "");
+	rc = db_end(to->d, rc, err);
 	dump_done(&f.dump);
 	ret->rows = f.rows;
 	if (!rc) {

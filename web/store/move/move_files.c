@@ -362,11 +362,7 @@ static int put_moved_row(const struct move_file *f, const struct move_end *to, c
 	if (rc >= 0)
 		rc = db_run(to->d, DB_artifact_put, err, "tiitt", f->path, (int64_t)f->bytes, f->time_ns, f->sha256,
 			    object);
-	if (!rc)
-		rc = db_run(to->d, DB_commit, err, "");
-	if (rc && db_in_transaction(to->d))
-		db_run(to->d, DB_rollback, NULL, "");
-	return rc;
+	return db_end(to->d, rc, err);
 }
 
 /* 1: an earlier try copied it. */

@@ -10,17 +10,12 @@
 /* A series costs a transaction about as much as a few hundred points, and commits wait for it. */
 #define FOLD_SERIES 4000
 
-/* Consecutive log rows. */
-struct row_range {
-	int64_t first, last;
-};
-
 struct fold {
 	struct db *db;
 	struct map *series; /* id -> struct point_tail of new points */
 	struct fold_rows *rows;
-	struct row_range *read; /* the log rows read */
-	size_t read_count, read_cap;
+	struct buf read; /* ids of the log rows read, an array (db.h) */
+	bool pieces;	 /* a series may end with several pieces: a new row is cheaper than a rewritten one */
 	struct fold_result *res;
 	struct err *err;
 };
@@ -47,71 +42,21 @@ static int gather_fold_row(struct fold *f, const void *bytes, size_t len)
 	return rc;
 }
 
-static void note_log_row(struct fold *f, int64_t id)
-{
-	if (f->read_count && f->read[f->read_count - 1].last + 1 == id)
-		f->read[f->read_count - 1].last = id;
-	else
-		mem_push(&f->read, &f->read_count, &f->read_cap, (struct row_range){ id, id });
-}
-
-/* Where runs alternate in the log, few rows of a run are consecutive. */
-static int delete_shared_log_rows(struct fold *f)
-{
-	struct buf ids;
-	int64_t id;
-	size_t i;
-	int rc;
-
-	array_begin(&ids);
-	for (i = 0; i < f->read_count; i++)
-		for (id = f->read[i].first; id <= f->read[i].last; id++)
-			array_int(&ids, id);
-	rc = db_run(f->db, DB_log_delete_all, f->err, "t", array_end(&ids));
-	buf_done(&ids);
-	return rc;
-}
-
-/* Deletes only the rows read: rows added later are folded later. */
-static int delete_log_rows(struct fold *f)
-{
-	size_t i;
-	int rc = 0;
-
-	if (db_shared(f->db))
-		return delete_shared_log_rows(f);
-	for (i = 0; i < f->read_count && !rc; i++)
-		rc = db_run(f->db, DB_log_delete, f->err, "ii", f->read[i].first, f->read[i].last);
-	return rc;
-}
-
-/* Starts the query for the rows to fold, of each run from its oldest on. */
-static int start_log_rows(struct fold *f, const struct fold_bound *bound, struct db_rows **ret)
-{
-	struct buf runs;
-	int rc;
-
-	if (!db_shared(f->db))
-		return db_start(f->db, ret, DB_log_oldest, f->err, "");
-	rc = db_start(f->db, ret, DB_log_due, f->err, "it", bound->last_row,
-		      array_of(&runs, bound->runs, bound->run_count));
-	buf_done(&runs);
-	return rc;
-}
-
-/* Reads log rows until the bound is reached. */
+/* Reads log rows, of each run from its oldest on, until the bound is reached. */
 static int gather_fold_rows(struct fold *f, const struct fold_bound *bound)
 {
 	struct db_rows *q;
+	struct buf runs;
 	int64_t id;
-	int rc = start_log_rows(f, bound, &q);
+	int rc = db_start(f->db, &q, DB_log_due, f->err, "it", bound->last_row,
+			  array_of(&runs, bound->runs, bound->run_count));
 
 	while (!rc && (rc = db_next(f->db, q, f->err)) > 0) {
-		id = db_i64(q, COL_log_oldest_id);
+		id = db_i64(q, COL_log_due_id);
 		f->res->rows++;
-		f->res->points += (uint64_t)db_i64(q, COL_log_oldest_points);
-		note_log_row(f, id);
-		rc = gather_fold_row(f, db_blob(q, COL_log_oldest_data), db_bytes(q, COL_log_oldest_data));
+		f->res->points += (uint64_t)db_i64(q, COL_log_due_points);
+		array_int(&f->read, id);
+		rc = gather_fold_row(f, db_blob(q, COL_log_due_data), db_bytes(q, COL_log_due_data));
 		if (rc)
 			rc = scan_damaged(f->err, "log row", id);
 		if (rc || f->res->points >= bound->points || map_count(f->series) >= FOLD_SERIES) {
@@ -119,6 +64,7 @@ static int gather_fold_rows(struct fold *f, const struct fold_bound *bound)
 			break;
 		}
 	}
+	buf_done(&runs);
 	return rc < 0 ? rc : 0;
 }
 
@@ -164,7 +110,7 @@ static unsigned pieces_to_keep(const struct fold *f, const struct fold_series *s
 	size_t take = fresh, all = fresh + (size_t)(s->sum.count % CHUNK_POINTS);
 	unsigned keep = s->pieces;
 
-	if (!db_shared(f->db) || all >= CHUNK_POINTS)
+	if (!f->pieces || all >= CHUNK_POINTS)
 		return 0;
 	while (keep > 0 && (s->piece_points[keep - 1] < 2 * take || keep >= FOLD_PIECES))
 		take += s->piece_points[--keep];
@@ -193,31 +139,29 @@ static struct fold_plan plan_series_fold(const struct fold *f, const struct fold
 static int load_tail_points(struct fold *f, const struct fold_series *s, const struct fold_plan *p,
 			    struct point_tail *all)
 {
-	int64_t number;
-	int rc = 0;
-
-	for (number = p->load; number < s->chunks && !rc; number++)
-		rc = fold_rows_chunk(f->rows, SCAN_CHUNK_ID(s->id, number), all, f->err);
-	if (!rc && all->count != p->before + p->kept)
-		rc = err_set(f->err, ERR_DAMAGED, "store: series %lld lacks points: run dptrack doctor",
-			     (long long)s->id);
-	return rc;
+	for (int64_t number = p->load; number < s->chunks; number++)
+		fold_rows_chunk(f->rows, SCAN_CHUNK_ID(s->id, number), all);
+	return all->count == p->before + p->kept
+		       ? 0
+		       : err_set(f->err, ERR_DAMAGED, "store: series %lld lacks points: run dptrack doctor",
+				 (long long)s->id);
 }
 
-/* all: points of the replaced pieces, then the new points, from `from` on. */
+/* all: points of the replaced pieces, then the new points, from `from` on. Pieces are removed before new ones are
+ * added: at an address an update leaves as much garbage as that, and costs more. */
 static int write_chunks(struct fold *f, struct fold_series *s, const struct fold_plan *p, const struct point_tail *all)
 {
 	size_t from = p->before, n;
-	int64_t number = p->rewrite;
-	int rc = fold_rows_replace(f->rows, s, number,
-				   number + (int64_t)((all->count - from + CHUNK_POINTS - 1) / CHUNK_POINTS), f->err);
+	int64_t number = p->rewrite, end = number + (int64_t)((all->count - from + CHUNK_POINTS - 1) / CHUNK_POINTS);
+	int rc = 0;
 
-	for (; from < all->count && !rc; from += n, number++) {
+	fold_rows_drop(f->rows, s, f->pieces ? number : end);
+	for (; number < end && !rc; from += n, number++) {
 		n = all->count - from < CHUNK_POINTS ? all->count - from : CHUNK_POINTS;
 		rc = fold_rows_put_chunk(f->rows, SCAN_CHUNK_ID(s->id, number), all->points + from, (unsigned)n,
 					 f->err);
 	}
-	s->chunks = number;
+	s->chunks = end;
 	return rc;
 }
 
@@ -301,8 +245,7 @@ static int fold_all_series(struct fold *f)
 
 	for (at = 0; at < count && !rc; at += n) {
 		n = count - at < FOLD_AHEAD ? count - at : FOLD_AHEAD;
-		if (db_shared(f->db))
-			rc = read_fold_ahead(f, at, n);
+		rc = read_fold_ahead(f, at, n);
 		for (i = at; i < at + n && !rc; i++)
 			rc = fold_series(f, series_id_at(f, i), map_at(f->series, i));
 		if (!rc)
@@ -319,21 +262,26 @@ static void finish_fold(struct fold *f)
 	for (i = 0; i < map_count(f->series); i++)
 		tail_done(map_at(f->series, i));
 	map_free(f->series);
-	free(f->read);
+	buf_done(&f->read);
 }
 
 int fold_some(struct db *d, const struct fold_bound *bound, struct fold_result *ret, struct err *err)
 {
-	struct fold f = { .db = d, .res = ret, .err = err, .series = map_new(sizeof(struct point_tail)),
-			  .rows = fold_rows_new(d) };
+	struct fold f = { .db = d,
+			  .res = ret,
+			  .err = err,
+			  .series = map_new(sizeof(struct point_tail)),
+			  .rows = fold_rows_new(d),
+			  .pieces = db_shared(d) };
 	int rc;
 
 	memset(ret, 0, sizeof(*ret));
+	array_begin(&f.read);
 	rc = gather_fold_rows(&f, bound);
 	if (!rc)
 		rc = fold_all_series(&f);
-	if (!rc)
-		rc = delete_log_rows(&f);
+	if (!rc) /* only the rows read: rows added later are folded later */
+		rc = db_run(d, DB_log_delete, err, "t", array_end(&f.read));
 	finish_fold(&f);
 	return rc;
 }

@@ -25,8 +25,7 @@ int fold_some(struct db *d, const struct fold_bound *bound, struct fold_result *
 
 /* --- fold_rows.c: private to web/store/points ----------------------------------------------------------------- */
 
-/* The rows that folding reads and writes: series and the chunks at their ends. On a remote database they are read ahead
- * and written in sets. */
+/* The rows that folding reads and writes, in sets: series and the chunks at their ends. */
 #define FOLD_AHEAD 256 /* series read and written at once */
 #define FOLD_PIECES 16 /* most pieces at the end of a series */
 
@@ -45,16 +44,15 @@ struct fold_rows;
 struct fold_rows *fold_rows_new(struct db *d);
 void fold_rows_free(struct fold_rows *f);
 
-/* Reads the rows of the next series ahead, at most FOLD_AHEAD, and then the chunks they need. */
+/* Reads the rows of the next series, at most FOLD_AHEAD, and then the chunks they need. */
 int fold_rows_ahead(struct fold_rows *f, const int64_t *series, size_t n, struct err *err);
 int fold_rows_chunks_ahead(struct fold_rows *f, const int64_t *chunks, size_t n, struct err *err);
 
+/* Of those that were read. */
 int fold_rows_series(struct fold_rows *f, int64_t id, struct fold_series *ret, struct err *err);
-int fold_rows_chunk(struct fold_rows *f, int64_t id, struct point_tail *to, struct err *err); /* appends its points */
+void fold_rows_chunk(struct fold_rows *f, int64_t id, struct point_tail *to); /* appends its points, if it was read */
 
-/* Replaces the chunks from `number` on by those put after this call. s->chunks: the count before, chunks: after. */
-int fold_rows_replace(struct fold_rows *f, const struct fold_series *s, int64_t number, int64_t chunks,
-		      struct err *err);
+void fold_rows_drop(struct fold_rows *f, const struct fold_series *s, int64_t number); /* the chunks from `number` on */
 int fold_rows_put_chunk(struct fold_rows *f, int64_t id, const struct sum_point *p, unsigned n, struct err *err);
 int fold_rows_put_series(struct fold_rows *f, const struct fold_series *s, struct err *err);
 

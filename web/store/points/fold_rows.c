@@ -28,8 +28,8 @@ struct fold_rows *fold_rows_new(struct db *d)
 	f->chunks = map_new(sizeof(struct point_tail));
 	buf_init(&f->blob, SIZE_MAX);
 	array_begin(&f->dropped);
-	db_batch_init(&f->fresh_chunks, CHUNK_FMT);
-	db_batch_init(&f->changed_series, SERIES_FMT);
+	db_batch_init(&f->fresh_chunks, d, DB_chunks_put, CHUNK_FMT);
+	db_batch_init(&f->changed_series, d, DB_series_put, SERIES_FMT);
 	return f;
 }
 
@@ -90,41 +90,14 @@ static int read_fold_series(struct db_rows *q, struct fold_series *ret, struct e
 	return 0;
 }
 
-/* Reads the sizes of the pieces, if there are several. */
-static int read_tail_pieces(struct fold_rows *f, struct fold_series *s, struct err *err)
-{
-	int64_t first = SCAN_CHUNK_ID(s->id, full_chunks(s)), at;
-	struct db_rows *q;
-	int rc;
-
-	if (s->pieces < 2)
-		return 0;
-	rc = db_start(f->db, &q, DB_chunk_heads, err, "ii", first, first + FOLD_PIECES);
-	while (rc >= 0 && (rc = db_next(f->db, q, err)) > 0) {
-		at = db_i64(q, COL_chunk_heads_id) - first;
-		if (at < FOLD_PIECES)
-			s->piece_points[at] = (unsigned)db_i64(q, COL_chunk_heads_points);
-	}
-	return rc;
-}
-
 int fold_rows_series(struct fold_rows *f, int64_t id, struct fold_series *ret, struct err *err)
 {
 	const struct fold_series *known = map_get(f->series, &id, sizeof(id));
-	struct db_rows *q;
-	int rc;
 
-	if (known) {
-		*ret = *known;
-		return 0;
-	}
-	rc = db_start(f->db, &q, DB_series_get, err, "i", id);
-	if (rc || (rc = db_next(f->db, q, err)) <= 0)
-		return rc < 0 ? rc : err_set(err, ERR_DAMAGED,
-					     "store: series %lld is missing: run dptrack doctor", (long long)id);
-	rc = read_fold_series(q, ret, err);
-	db_stop(q);
-	return rc ? rc : read_tail_pieces(f, ret, err);
+	if (!known)
+		return err_set(err, ERR_DAMAGED, "store: series %lld is missing: run dptrack doctor", (long long)id);
+	*ret = *known;
+	return 0;
 }
 
 static int add_tail_chunk(int64_t id, const void *bytes, size_t n, struct point_tail *to, struct err *err)
@@ -138,26 +111,13 @@ static int add_tail_chunk(int64_t id, const void *bytes, size_t n, struct point_
 	return 0;
 }
 
-int fold_rows_chunk(struct fold_rows *f, int64_t id, struct point_tail *to, struct err *err)
+void fold_rows_chunk(struct fold_rows *f, int64_t id, struct point_tail *to)
 {
 	const struct point_tail *known = map_get(f->chunks, &id, sizeof(id));
-	struct db_rows *q;
-	int rc;
 
-	if (known) {
+	if (known)
 		tail_add(to, known->points, known->count);
-		return 0;
-	}
-	rc = db_start(f->db, &q, DB_chunk_get, err, "i", id);
-	if (rc || (rc = db_next(f->db, q, err)) < 0)
-		return rc;
-	rc = add_tail_chunk(id, rc ? db_blob(q, COL_chunk_get_data) : "", rc ? db_bytes(q, COL_chunk_get_data) : 0, to,
-			    err);
-	db_stop(q);
-	return rc;
 }
-
-/* --- reading ahead ------------------------------------------------------------------------------------------ */
 
 static int read_series_ahead(struct fold_rows *f, const char *ids, struct err *err)
 {
@@ -236,7 +196,6 @@ int fold_rows_chunks_ahead(struct fold_rows *f, const int64_t *chunks, size_t n,
 	if (!n)
 		return 0;
 	rc = db_start(f->db, &q, DB_chunk_get_all, err, "t", array_of(&ids, chunks, n));
-	buf_done(&ids);
 	while (!rc && (rc = db_next(f->db, q, err)) > 0) {
 		int64_t id = db_i64(q, COL_chunk_range_id);
 
@@ -245,22 +204,16 @@ int fold_rows_chunks_ahead(struct fold_rows *f, const int64_t *chunks, size_t n,
 		if (rc)
 			db_stop(q);
 	}
+	buf_done(&ids);
 	return rc;
 }
 
 /* --- writing ------------------------------------------------------------------------------------------------ */
 
-int fold_rows_replace(struct fold_rows *f, const struct fold_series *s, int64_t number, int64_t chunks, struct err *err)
+void fold_rows_drop(struct fold_rows *f, const struct fold_series *s, int64_t number)
 {
-	if (db_shared(f->db)) { /* an update leaves as much garbage as a deletion, and costs more */
-		for (; number < s->chunks; number++)
-			array_int(&f->dropped, SCAN_CHUNK_ID(s->id, number));
-		return 0;
-	}
-	if (chunks >= s->chunks)
-		return 0;
-	return db_run(f->db, DB_chunk_cut, err, "ii", SCAN_CHUNK_ID(s->id, chunks),
-		      SCAN_CHUNK_ID(s->id, s->chunks) - 1);
+	for (; number < s->chunks; number++)
+		array_int(&f->dropped, SCAN_CHUNK_ID(s->id, number));
 }
 
 int fold_rows_put_chunk(struct fold_rows *f, int64_t id, const struct sum_point *p, unsigned n, struct err *err)
@@ -277,20 +230,12 @@ int fold_rows_put_chunk(struct fold_rows *f, int64_t id, const struct sum_point 
 	}
 	buf_reset(&f->blob);
 	chunk_encode(&f->blob, p, n);
-	if (!db_shared(f->db))
-		return db_run(f->db, DB_chunk_put, err, CHUNK_FMT, id, (int64_t)n, low, high, early, late, f->blob.data,
-			      f->blob.len);
-	db_batch_add(&f->fresh_chunks, id, (int64_t)n, low, high, early, late, f->blob.data, f->blob.len);
-	return 0;
+	return db_batch_add(&f->fresh_chunks, err, id, (int64_t)n, low, high, early, late, f->blob.data, f->blob.len);
 }
 
 int fold_rows_put_series(struct fold_rows *f, const struct fold_series *s, struct err *err)
 {
-	if (!db_shared(f->db))
-		return db_run(f->db, DB_series_put, err, SERIES_FMT, s->id, (int64_t)s->ordered, s->chunks,
-			      SUM_ROW_ARGS(&s->sum));
-	db_batch_add(&f->changed_series, s->id, (int64_t)s->ordered, s->chunks, SUM_ROW_ARGS(&s->sum));
-	return 0;
+	return db_batch_add(&f->changed_series, err, s->id, (int64_t)s->ordered, s->chunks, SUM_ROW_ARGS(&s->sum));
 }
 
 int fold_rows_flush(struct fold_rows *f, struct err *err)
@@ -302,6 +247,6 @@ int fold_rows_flush(struct fold_rows *f, struct err *err)
 	buf_done(&f->dropped);
 	array_begin(&f->dropped);
 	if (!rc)
-		rc = db_batch_run(&f->fresh_chunks, f->db, DB_chunks_add, err);
-	return rc ? rc : db_batch_run(&f->changed_series, f->db, DB_series_put_all, err);
+		rc = db_batch_run(&f->fresh_chunks, err);
+	return rc ? rc : db_batch_run(&f->changed_series, err);
 }

@@ -377,7 +377,7 @@ static int scan_last_chunk(struct db *d, int64_t series, scan_chunk_fn *fn, void
 
 	if (rc || (rc = db_next(d, q, err)) <= 0)
 		return rc;
-	if (chunk_open(&c, db_blob(q, COL_chunk_get_data), db_bytes(q, COL_chunk_get_data)))
+	if (chunk_open(&c, db_blob(q, COL_chunk_newest_data), db_bytes(q, COL_chunk_newest_data)))
 		rc = scan_damaged(err, "a chunk of series", series);
 	else
 		rc = fn(arg, &c, err);

@@ -5,16 +5,16 @@
 
 #include <stdlib.h>
 
-#define CACHE_MAX 20000 /* entries of one kind kept between commits */
-#define ENTRY_BYTES 96	/* overhead of an entry: key, hash, index */
+#define ENTRY_BYTES 96 /* overhead of an entry: key, hash, index */
 
 struct state *state_new(struct db *db, size_t cache_bytes)
 {
 	struct state *st = mem_zalloc(sizeof(*st));
 
 	st->db = db;
+	st->shared = db_shared(db);
+	st->session = db_session(db);
 	st->cache_bytes = cache_bytes;
-	st->rev = -1;
 	st->arena = arena_new();
 	st->runs = map_new(sizeof(struct state_run));
 	st->run_uuids = map_new(sizeof(struct state_run *));
@@ -65,11 +65,18 @@ void state_drop(struct state *st)
 	st->dirty_runs.count = 0;
 	st->dirty_metrics.count = 0;
 	st->full_count = 0;
-	st->rev = -1;
 }
 
-/* On a remote database, reading a row again costs more than its memory. */
-static void trim_shared_state(struct state *st)
+void state_begin(struct state *st)
+{
+	if (st->session != db_session(st->db))
+		state_drop(st);
+	st->session = db_session(st->db);
+	st->group += st->shared;
+	st->next_runs = NULL;
+}
+
+void state_trim(struct state *st)
 {
 	const size_t bytes = map_count(st->runs) * (sizeof(struct state_run) + 2 * ENTRY_BYTES) +
 			     map_count(st->metrics) * (sizeof(struct state_metric) + ENTRY_BYTES) +
@@ -81,79 +88,33 @@ static void trim_shared_state(struct state *st)
 		state_drop(st);
 }
 
-void state_trim(struct state *st)
-{
-	struct map *const alone[] = { st->keys, st->series, st->run_keys, st->metrics, st->writers };
-	size_t i;
-
-	if (db_shared(st->db)) {
-		trim_shared_state(st);
-		return;
-	}
-	if (map_count(st->runs) > CACHE_MAX)
-		state_drop(st);
-	for (i = 0; i < sizeof(alone) / sizeof(alone[0]); i++)
-		if (map_count(alone[i]) > CACHE_MAX)
-			map_clear(alone[i]);
-}
-
-/* The run is locked, so no other process has added the row. */
-static void add_metric_row(struct db_batch *known, struct db_batch *fresh, struct state_metric *m)
-{
-	db_batch_add(m->stored ? known : fresh, m->key_id, m->run_id, SUM_ROW_ARGS(&m->sum));
-	m->stored = true;
-}
-
-static int put_metric(struct state *st, struct state_metric *m, struct err *err)
-{
-	if (m->sum.count)
-		return db_run(st->db, DB_metric_put, err, "ii" SUM_ROW_FMT, m->key_id, m->run_id,
-			      SUM_ROW_ARGS(&m->sum));
-	m->stored = false;
-	return db_run(st->db, DB_metric_delete, err, "ii", m->key_id, m->run_id);
-}
-
 int state_flush_metrics(struct state *st, struct err *err)
 {
 	struct db_batch known, fresh;
 	size_t i;
 	int rc = 0;
 
-	db_batch_init(&known, "ii" SUM_ROW_FMT);
-	db_batch_init(&fresh, "ii" SUM_ROW_FMT);
+	db_batch_init(&known, st->db, DB_metrics_put, "ii" SUM_ROW_FMT);
+	db_batch_init(&fresh, st->db, DB_metrics_add, "ii" SUM_ROW_FMT);
 	for (i = 0; i < st->dirty_metrics.count && !rc; i++) {
 		struct state_metric *m = st->dirty_metrics.items[i];
 
-		m->marked = false;
-		if (db_shared(st->db) && m->sum.count)
-			add_metric_row(&known, &fresh, m);
+		if (m->sum.count) /* the run is locked, so no other process has added the row */
+			rc = db_batch_add(m->stored ? &known : &fresh, err, m->key_id, m->run_id,
+					  SUM_ROW_ARGS(&m->sum));
 		else
-			rc = put_metric(st, m, err);
+			rc = db_run(st->db, DB_metric_delete, err, "ii", m->key_id, m->run_id);
+		m->marked = false;
+		m->stored = m->sum.count;
 	}
 	if (!rc)
-		rc = db_batch_run(&fresh, st->db, DB_metrics_add, err);
+		rc = db_batch_run(&fresh, err);
 	if (!rc)
-		rc = db_batch_run(&known, st->db, DB_metrics_put, err);
+		rc = db_batch_run(&known, err);
 	db_batch_drop(&known);
 	db_batch_drop(&fresh);
 	st->dirty_metrics.count = 0;
 	return rc;
-}
-
-/* Takes n numbers of the change counter, one for each changed or removed run; *ret: the last. With other writers
- * their commits wait from here on. So this comes last, and numbers ascend in the order of commits. */
-static int take_revs(struct state *st, int64_t n, int64_t *ret, struct err *err)
-{
-	int rc;
-
-	if (db_shared(st->db))
-		rc = db_int(st->db, ret, DB_rev_take, err, "i", n);
-	else
-		rc = st->rev < 0 ? db_int(st->db, &st->rev, DB_rev_get, err, "") : 0;
-	if (rc < 0 || db_shared(st->db))
-		return rc < 0 ? rc : 0;
-	*ret = st->rev += n;
-	return 0;
 }
 
 static int64_t count_changed_runs(const struct state *st)
@@ -172,17 +133,6 @@ static int64_t count_changed_runs(const struct state *st)
 		(r)->last_step, (int64_t)(r)->segment, (int64_t)(r)->world_size, (r)->deleted_ms,                      \
 		(r)->changed ? (rev) : INT64_C(-1), (r)->keys
 
-static int put_changed_run(struct state *st, struct db_batch *together, const struct state_run *r, int64_t rev,
-			   struct err *err)
-{
-	if (r->gone)
-		return db_run(st->db, DB_gone_rev_put, err, "ii", r->id, rev);
-	if (!db_shared(st->db))
-		return db_run(st->db, DB_run_put, err, RUN_FMT, RUN_ARGS(r, rev));
-	db_batch_add(together, RUN_ARGS(r, rev));
-	return 0;
-}
-
 int state_flush(struct state *st, uint64_t *ret_rev, struct err *err)
 {
 	int64_t rev = 0, changed = count_changed_runs(st);
@@ -191,23 +141,26 @@ int state_flush(struct state *st, uint64_t *ret_rev, struct err *err)
 	int rc = state_flush_metrics(st, err);
 
 	*ret_rev = 0;
-	if (!rc && changed)
-		rc = take_revs(st, changed, &rev, err);
-	if (!rc && changed)
+	/* One number of the change counter for each changed or removed run. With other writers their commits wait from
+	 * here on. So this comes last, and numbers ascend in the order of commits. */
+	if (!rc && changed && (rc = db_int(st->db, &rev, DB_rev_take, err, "i", changed)) > 0) {
 		*ret_rev = (uint64_t)rev;
+		rc = 0;
+	}
 	rev -= changed;
-	db_batch_init(&runs, RUN_FMT);
+	db_batch_init(&runs, st->db, DB_runs_put, RUN_FMT);
 	for (i = 0; i < st->dirty_runs.count && !rc; i++) {
 		struct state_run *r = st->dirty_runs.items[i];
 
 		rev += r->changed;
-		rc = put_changed_run(st, &runs, r, rev, err);
+		rc = r->gone ? db_run(st->db, DB_gone_rev_put, err, "ii", r->id, rev)
+			     : db_batch_add(&runs, err, RUN_ARGS(r, rev));
 		r->version++;
 		r->marked = false;
 		r->changed = false;
 	}
 	if (!rc)
-		rc = db_batch_run(&runs, st->db, DB_runs_put, err);
+		rc = db_batch_run(&runs, err);
 	db_batch_drop(&runs);
 	st->dirty_runs.count = 0;
 	return rc;

@@ -57,7 +57,7 @@ struct state_writer {
 
 struct state;
 
-/* cache_bytes: approximate size of the cache between commits, with other writers. */
+/* cache_bytes: approximate size of the cache between commits. */
 struct state *state_new(struct db *db, size_t cache_bytes);
 void state_free(struct state *st);
 struct db *state_db(struct state *st);
@@ -65,7 +65,7 @@ struct db *state_db(struct state *st);
 /* Drops the cache: after a rollback, or to free memory. */
 void state_drop(struct state *st);
 
-/* Call at the start of a transaction: with other writers, cached rows are invalid until they are locked. state_lock
+/* Call at the start of a transaction. With other writers, cached rows are invalid until they are locked: state_lock
  * locks the runs that a group names (NULL and unknown ids are skipped), in the same order in all processes. Other
  * runs are locked when first looked up. */
 void state_begin(struct state *st);
@@ -144,7 +144,7 @@ struct state_arrived {
 	size_t count;
 };
 
-/* Checks new points for spikes (spike_watches), before they are logged. */
+/* Checks new points for spikes (spike_watches), before they are logged; a process alone finds them when it folds. */
 int state_watch(struct state *st, const struct state_run *r, const struct state_arrived *p, struct err *err);
 
 /* *ret->loaded false: there is no such journal yet. */

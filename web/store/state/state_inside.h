@@ -22,15 +22,16 @@ struct state_list {
 
 struct state {
 	struct db *db;
+	bool shared;	     /* other processes write the same rows: those cached are valid only under their lock */
+	int64_t session;     /* of the connection that read the cached rows */
 	struct arena *arena; /* strings and segments of runs */
 	struct map *runs, *run_uuids, *keys, *series, *metrics, *writers;
 	struct map *run_keys; /* (run, key) pairs that have series */
 	struct map *recent;   /* last points of watched series (state_series.c) */
-	size_t cache_bytes;   /* kept between commits, with other writers */
+	size_t cache_bytes;   /* kept between commits */
 	struct state_list dirty_runs, dirty_metrics;
 	int64_t full[STATE_FULL_MAX]; /* ids of runs with many rows in the log */
 	size_t full_count;
-	int64_t rev;		   /* last number of the change counter; -1: only the row has it */
 	int64_t slots, group;	   /* slots: given so far; group: of this transaction */
 	struct db_rows *next_runs; /* numbers for new runs of this transaction; NULL: none */
 };

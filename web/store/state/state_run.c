@@ -109,14 +109,14 @@ static int fetch_state_run(struct state *st, struct db_rows *q, struct state_run
 /* Starts the query for a row; with other writers a separate statement locks it first. */
 static int start_run_by_id(struct state *st, int64_t id, struct db_rows **ret, struct err *err)
 {
-	int rc = db_shared(st->db) ? db_run(st->db, DB_run_lock_id, err, "i", id) : 0;
+	int rc = db_run(st->db, DB_run_lock_id, err, "i", id);
 
 	return rc ? rc : db_start(st->db, ret, DB_run_by_id, err, "i", id);
 }
 
 static int start_run_by_uuid(struct state *st, const char *uuid, struct db_rows **ret, struct err *err)
 {
-	int rc = db_shared(st->db) ? db_run(st->db, DB_run_lock_uuid, err, "t", uuid) : 0;
+	int rc = db_run(st->db, DB_run_lock_uuid, err, "t", uuid);
 
 	return rc ? rc : db_start(st->db, ret, DB_run_by_uuid, err, "t", uuid);
 }
@@ -127,7 +127,7 @@ static int make_run_current(struct state *st, struct state_run *r, struct err *e
 	struct db_rows *q;
 	int rc;
 
-	if (r->group == st->group || !db_shared(st->db))
+	if (r->group == st->group)
 		return 0;
 	rc = start_run_by_id(st, r->id, &q, err);
 	if (rc)
@@ -145,37 +145,24 @@ static int make_run_current(struct state *st, struct state_run *r, struct err *e
 	return load_state_segments(st, r, err);
 }
 
-void state_begin(struct state *st)
-{
-	st->group++;
-	st->next_runs = NULL;
-}
-
-static void write_id_list(struct buf *b, const char *const *uuids, size_t n)
-{
-	size_t i;
-
-	buf_addc(b, '{');
-	for (i = 0; i < n; i++)
-		if (text_is_hex(uuids[i], 32, 32))
-			buf_addf(b, "%s%s", b->len > 1 ? "," : "", uuids[i]);
-	buf_addc(b, '}');
-}
-
 int state_lock(struct state *st, const char *const *uuids, size_t n, struct err *err)
 {
 	struct state_run *r;
 	struct db_rows *q;
 	struct buf ids;
-	int rc = 0;
+	size_t i;
+	int rc;
 
-	if (!db_shared(st->db))
+	array_begin(&ids);
+	for (i = 0; i < n && st->shared; i++)
+		if (text_is_hex(uuids[i], 32, 32))
+			array_text(&ids, uuids[i]);
+	if (ids.len == 1) {
+		buf_done(&ids);
 		return 0;
-	buf_init(&ids, SIZE_MAX);
-	write_id_list(&ids, uuids, n);
-	if (ids.len > 2)
-		rc = db_start(st->db, &q, DB_run_lock, err, "t", ids.data);
-	while (rc >= 0 && ids.len > 2 && (rc = db_next(st->db, q, err)) > 0) {
+	}
+	rc = db_start(st->db, &q, DB_run_lock, err, "t", array_end(&ids));
+	while (rc >= 0 && (rc = db_next(st->db, q, err)) > 0) {
 		int64_t id = db_i64(q, COL_run_lock_id);
 
 		r = map_get(st->runs, &id, sizeof(id));
@@ -234,7 +221,7 @@ static int draw_next_id(struct db *d, enum db_query above, int64_t *ret, struct 
 
 int state_expect_runs(struct state *st, size_t n, struct err *err)
 {
-	return n && db_shared(st->db) ? db_start(st->db, &st->next_runs, DB_run_next_ids, err, "i", (int64_t)n) : 0;
+	return n ? db_start(st->db, &st->next_runs, DB_run_next_ids, err, "i", (int64_t)n) : 0;
 }
 
 static int draw_run_number(struct state *st, int64_t *ret, struct err *err)

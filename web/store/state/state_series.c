@@ -186,12 +186,15 @@ static int keep_scanned(void *arg, size_t at, const struct sum_point *points, si
 int state_watch(struct state *st, const struct state_run *r, const struct state_arrived *p, struct err *err)
 {
 	int64_t name[2] = { r->slot, p->series };
-	struct state_recent *rec = map_put(st->recent, name, sizeof(name));
+	struct state_recent *rec;
 	struct point_tail all = { 0 };
 	double weight;
 	long at;
 	int rc = 0;
 
+	if (!st->shared)
+		return 0;
+	rec = map_put(st->recent, name, sizeof(name));
 	if (!rec->loaded)
 		rc = scan_newest(st->db, &(struct series_scan){ r->id, &p->series, 1, keep_scanned, rec }, err);
 	if (rc)

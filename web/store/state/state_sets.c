@@ -42,7 +42,7 @@ int state_expect_keys(struct state *st, const char *const *names, size_t n, stru
 	struct buf b;
 	int rc = 0;
 
-	if (!db_shared(st->db) || n <= SMALL)
+	if (!st->shared || n <= SMALL)
 		return 0;
 	if (list_unknown_keys(&b, st, names, n) > SMALL)
 		rc = remember_keys(st, st->db, DB_keys_by_name, array_end(&b), err);
@@ -243,7 +243,7 @@ int state_expect(struct state *st, struct state_run *r, const struct state_batch
 	size_t i;
 	int rc;
 
-	if (!db_shared(st->db) || (n <= SMALL && !e.first))
+	if (!st->shared || (n <= SMALL && !e.first))
 		return 0;
 	a = arena_new();
 	names = arena_array(a, n, sizeof(*names));

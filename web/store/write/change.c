@@ -164,9 +164,10 @@ int change_refuse(struct change *c, int code, const char *fmt, ...)
 	return 0;
 }
 
-bool change_wants_points(const struct change *c)
+bool change_awaits_points(struct change *c, const struct state_run *r)
 {
-	return c->op.run && (c->in.point_count || c->op.journal.writer);
+	c->waits = r->archived && (c->in.point_count || c->op.journal.writer);
+	return c->waits;
 }
 
 int change_need_run(struct state *st, struct change *c, struct state_run **ret, struct err *err)

@@ -20,6 +20,7 @@ struct change {
 	struct store *store;
 	struct ingest_result res;
 	uint64_t log_rows_gone, log_points_gone; /* removed from the ingest log */
+	bool waits; /* apply wrote nothing, because the run is archived; it runs again when that is restored */
 };
 
 struct change_ops {
@@ -38,7 +39,7 @@ struct change_ops {
 	int (*decode)(struct change *c, const struct ingest_op *op, struct err *err);
 
 	/* Writer's thread, inside its transaction: fills c->res. Returns 0 (also when res.code refuses the change),
-	 * or a negative code that undoes the transaction. May run again after that, with res zeroed. */
+	 * or a negative code that undoes the transaction. May run again after that; res is zero at first. */
 	int (*apply)(struct state *st, struct change *c, struct err *err);
 
 	/* Writer's thread, after the commit or the failure, before the caller gets the answer. NULL: nothing. */
@@ -68,8 +69,9 @@ const struct ingest_kv *change_dup_pairs(struct arena *a, const struct ingest_kv
 /* Refuses the change; returns 0. */
 int change_refuse(struct change *c, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
-/* Returns true if the change adds points to its run. */
-bool change_wants_points(const struct change *c);
+/* True if the change adds points to a run whose points are in an archive: apply then returns 0, having written
+ * nothing, and runs again when they are restored. */
+bool change_awaits_points(struct change *c, const struct state_run *r);
 
 /* Finds the run of c->op and writes its id to c->res: 1 found, 0 refused, negative: failed. */
 int change_need_run(struct state *st, struct change *c, struct state_run **ret, struct err *err);

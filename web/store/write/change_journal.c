@@ -485,7 +485,7 @@ static int apply_journal(struct state *st, struct change *c, struct err *err)
 		return starts_beyond_end(c, c->res.durable);
 	if (c->in.end > c->res.durable) {
 		c->res.overtaken = c->op.journal.offset < c->res.durable;
-		if (c->res.overtaken)
+		if (c->res.overtaken || change_awaits_points(c, r))
 			return 0;
 		rc = w->loaded ? 0 : refuse_second_training(st, r, c, err);
 		if (!rc && !c->res.code)

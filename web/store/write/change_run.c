@@ -247,6 +247,8 @@ static int apply_points_op(struct state *st, struct change *c, struct err *err)
 
 	if (rc <= 0)
 		return rc;
+	if (change_awaits_points(c, r))
+		return 0;
 	rc = c->op.idempotency ? find_repeated_request(st, r, c, err) : 0;
 	if (rc)
 		return rc < 0 ? rc : 0;

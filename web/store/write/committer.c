@@ -17,8 +17,9 @@
 #include "web/store/write/segment.h"
 
 #define QUEUE_BYTES ((size_t)32 << 20)
-#define LOST_EVERY_S 5.0 /* the lease lasts longer */
+#define PERIODIC_S 5.0 /* the lease lasts longer */
 #define WAL_LIMIT (8 << 20)
+#define FILE_CACHE_MIB 24
 
 struct committer {
 	struct group_commit g;
@@ -26,12 +27,15 @@ struct committer {
 	char id[40];
 	int wal_limit_bytes;
 	char holder[128];
-	double next_lost_s;
+	double next_periodic_s;
 };
 
+/* Rows of a file are read again quickly. */
 static size_t cache_bytes(const struct store_opts *o)
 {
-	return (size_t)(o->cache_mib > 0 ? o->cache_mib : STORE_CACHE_MIB) << 20;
+	int mib = !db_is_address(o->db_path) ? FILE_CACHE_MIB : o->cache_mib > 0 ? o->cache_mib : STORE_CACHE_MIB;
+
+	return (size_t)mib << 20;
 }
 
 /* Opens the writer's connection; refuses a store that a migration has not completed. */
@@ -44,6 +48,7 @@ static int open_db(struct committer *w, const struct store_opts *opts, struct er
 
 	if (rc)
 		return rc;
+	w->g.folding.shared = db_shared(w->g.tx.db);
 	rc = folding_count(&w->g.folding, err);
 	if (!rc)
 		rc = db_start(w->g.tx.db, &q, DB_store_id, err, "");
@@ -80,30 +85,26 @@ static void do_periodic_work(struct committer *w)
 	bool more;
 	int rc;
 
-	w->next_lost_s = clock_mono_s() + LOST_EVERY_S;
-	transaction_look(&w->g.tx);
+	w->next_periodic_s = clock_mono_s() + PERIODIC_S;
+	db_look(w->g.tx.db);
 	folding_recount(&w->g.folding);
 	if (lease_row_take(w->g.tx.db, w->holder, "upkeep", &err) <= 0)
 		return;
-	if (db_shared(w->g.tx.db))
-		apply_expire(w->g.tx.db, &err);
-	if (db_lost(w->g.tx.db))
-		return;
+	apply_expire(w->g.tx.db, &err);
 	rc = stale_runs_mark(&w->g.tx, &more, &rev, &err);
 	if (rc)
 		group_commit_note(&w->g, rc < 0 ? rc : 0, &err, rev, 0);
 	if (more)
-		w->next_lost_s = clock_mono_s();
+		w->next_periodic_s = clock_mono_s();
 }
 
-/* Folds new points before more are accepted; cheap operations do not wait for all of it. With other writers one step
- * is enough, because they continue to log. */
+/* Folds new points before more are accepted; cheap operations do not wait for all of it. */
 static void fold_while_pressing(struct committer *w, uint64_t points_before)
 {
 	struct queue_job *small;
 
 	while (folding_pressing(&w->g.folding, clock_mono_s()) && !fold_some_points(w, FOLDING_BUSY_POINTS) &&
-	       !db_shared(w->g.tx.db) && w->g.folding.points > points_before) {
+	       w->g.folding.points > points_before) {
 		small = queue_take_small(w->g.queue);
 		if (small)
 			group_commit(&w->g, small);
@@ -113,7 +114,7 @@ static void fold_while_pressing(struct committer *w, uint64_t points_before)
 /* Seconds until periodic work is due. */
 static double next_due(const struct committer *w, double now)
 {
-	double due = w->next_lost_s, fold_at = folding_due_at(&w->g.folding, w->g.last_commit_s, now);
+	double due = w->next_periodic_s, fold_at = folding_due_at(&w->g.folding, w->g.last_commit_s, now);
 
 	due = fold_at < due ? fold_at : due;
 	if ((db_wal_bytes(w->g.tx.db) || w->g.spare.some) && w->g.last_commit_s + 1 < due)
@@ -130,7 +131,7 @@ static void do_idle_work(struct committer *w)
 		return;
 	}
 	folding_done(&w->g.folding);
-	if (now >= w->next_lost_s)
+	if (now >= w->next_periodic_s)
 		do_periodic_work(w);
 	if (db_wal_bytes(w->g.tx.db) && now - w->g.last_commit_s >= 1) {
 		db_checkpoint(w->g.tx.db, false);
@@ -145,7 +146,7 @@ static void run_committer_step(struct committer *w, struct queue_job *job)
 {
 	struct ingest_result res = { 0 };
 
-	transaction_look(&w->g.tx);
+	db_look(w->g.tx.db);
 	res.code = job->step(job->step_arg, w->g.tx.db, &res.err);
 	job->done.fn(job->done.arg, &res);
 	free(job);
@@ -172,15 +173,13 @@ static void *run_committer(void *arg)
 				db_checkpoint(w->g.tx.db, false);
 			state_trim(w->g.tx.state);
 			trim_trim(&w->g.spare);
-			if (clock_mono_s() >= w->next_lost_s)
+			if (clock_mono_s() >= w->next_periodic_s)
 				do_periodic_work(w);
 		} else if (!stop) {
 			do_idle_work(w);
 		}
 	}
-	/* In a shared database other processes fold the rest, or the next one that opens it. */
-	while (w->g.folding.points && !w->g.folding.never && !db_shared(w->g.tx.db) &&
-	       !fold_some_points(w, FOLDING_BUSY_POINTS))
+	while (folding_left(&w->g.folding) && !fold_some_points(w, FOLDING_BUSY_POINTS))
 		;
 	if (!w->g.folding.never)
 		trim_shrink(w->g.tx.db);
@@ -195,7 +194,7 @@ static void committer_free(struct committer *w)
 	queue_free(w->g.queue);
 	watchers_free(w->g.watchers);
 	pthread_mutex_destroy(&w->g.lock);
-	pthread_mutex_destroy(&w->g.archived_lock);
+	pthread_mutex_destroy(&w->g.restore_lock);
 	free(w);
 }
 
@@ -223,13 +222,12 @@ int committer_start(struct committer **ret, const struct store_opts *opts, struc
 	w->g.folding.t = &w->g.tx;
 	w->wal_limit_bytes = opts->wal_limit_bytes > 0 ? opts->wal_limit_bytes : WAL_LIMIT;
 	w->g.last_commit_s = w->g.folding.oldest_s = clock_mono_s();
-	w->next_lost_s = w->g.last_commit_s + 1;
+	w->next_periodic_s = w->g.last_commit_s + 1;
 	w->g.spare.trimmed_s = w->g.last_commit_s;
 	pthread_mutex_init(&w->g.lock, NULL);
-	pthread_mutex_init(&w->g.archived_lock, NULL);
+	pthread_mutex_init(&w->g.restore_lock, NULL);
 	name_holder(w);
 	w->g.queue = queue_new(opts->queue_bytes ? opts->queue_bytes : QUEUE_BYTES);
-	w->g.tx.queue = w->g.queue;
 	w->g.watchers = watchers_new();
 	rc = open_db(w, opts, err);
 	if (!rc && thread_start(&w->thread, run_committer, w))
@@ -246,15 +244,17 @@ void committer_stop(struct committer *w)
 {
 	if (!w)
 		return;
-	queue_stop(w->g.queue);
+	committer_hurry(w);
 	pthread_join(w->thread, NULL);
 	committer_free(w);
 }
 
 void committer_hurry(struct committer *w)
 {
-	if (w)
-		queue_stop(w->g.queue);
+	if (!w)
+		return;
+	queue_stop(w->g.queue);
+	db_hurry(w->g.tx.db);
 }
 
 struct queue *committer_queue(struct committer *w)
@@ -279,10 +279,15 @@ void committer_unwatch(struct committer *w, int handle)
 
 void committer_on_archived(struct committer *w, int (*fn)(void *arg, const char *run, struct err *err), void *arg)
 {
-	pthread_mutex_lock(&w->g.archived_lock);
-	w->g.archived = fn;
-	w->g.archived_arg = arg;
-	pthread_mutex_unlock(&w->g.archived_lock);
+	pthread_mutex_lock(&w->g.restore_lock);
+	w->g.restore = fn;
+	w->g.restore_arg = arg;
+	pthread_mutex_unlock(&w->g.restore_lock);
+}
+
+bool committer_hold(struct committer *w, const char *run)
+{
+	return queue_hold(w->g.queue, run);
 }
 
 void committer_has_points(struct committer *w, const char *run)
@@ -301,7 +306,7 @@ void committer_stats(struct committer *w, struct store_stats *ret)
 	pthread_mutex_lock(&w->g.lock);
 	*ret = w->g.stats;
 	pthread_mutex_unlock(&w->g.lock);
-	if (atomic_load(&w->g.tx.away)) {
+	if (db_away(w->g.tx.db)) {
 		ret->write_error = ERR_BUSY;
 		snprintf(ret->write_error_text, sizeof(ret->write_error_text), "the database cannot be reached");
 	}

@@ -32,11 +32,12 @@ void committer_unwatch(struct committer *w, int handle);
 int committer_step(struct committer *w, int (*fn)(void *arg, struct db *d, struct err *err), void *arg,
 		   struct err *err);
 
-/* fn runs on the writer's thread when points arrive for a run whose points are in an archive. It starts their
- * restore and must only signal; committer_has_points is called when the restore ends or fails. It returns an error
- * when a restore is impossible now. NULL: removes fn; no call is running afterwards. */
+/* fn runs on the writer's thread when points arrive for a run whose points are in an archive. It holds the run's
+ * operations, and signals a thread that restores the points and then calls committer_has_points, also when it fails. It
+ * returns an error when a restore is impossible now. NULL: removes fn; no call is running afterwards. */
 void committer_on_archived(struct committer *w, int (*fn)(void *arg, const char *run, struct err *err), void *arg);
-void committer_has_points(struct committer *w, const char *run); /* retries operations held for them */
+bool committer_hold(struct committer *w, const char *run); /* false: too many runs are held, or the store is closing */
+void committer_has_points(struct committer *w, const char *run); /* applies the operations that were held for them */
 
 void committer_mark_stale(struct committer *w); /* does the periodic work now: marks silent runs as killed */
 void committer_fold_soon(struct committer *w); /* folds the log now, without waiting for a quiet moment */

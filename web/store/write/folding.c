@@ -96,20 +96,15 @@ int folding_count(struct folding *f, struct err *err)
 	return rc < 0 ? rc : 0;
 }
 
-static bool others_write(const struct folding *f)
-{
-	return db_shared(f->t->db) && !db_lost(f->t->db);
-}
-
 void folding_look(struct folding *f)
 {
-	if (others_write(f))
+	if (f->shared && !db_lost(f->t->db))
 		backlog_look(&f->backlog, f->t->db, clock_mono_s(), NULL);
 }
 
 void folding_recount(struct folding *f)
 {
-	if (others_write(f) && clock_mono_s() >= f->counted_s + COUNT_EVERY_S)
+	if (f->shared && !db_lost(f->t->db) && clock_mono_s() >= f->counted_s + COUNT_EVERY_S)
 		folding_count(f, NULL);
 }
 
@@ -131,19 +126,18 @@ static bool shared_due(const struct folding *f, double now_s)
 {
 	const int64_t *runs;
 
-	return !f->never && now_s >= f->after_s &&
-	       (state_full(f->t->state, &runs) || backlog_due(&f->backlog, now_s) ||
-		(atomic_load(&f->asked) && f->backlog.oldest));
+	return state_full(f->t->state, &runs) || backlog_due(&f->backlog, now_s) ||
+	       (atomic_load(&f->asked) && f->backlog.oldest);
 }
 
 bool folding_due(const struct folding *f, double quiet_s, double now_s)
 {
-	if (db_shared(f->t->db))
-		return shared_due(f, now_s);
-	if (!f->points || f->never || now_s < f->after_s)
+	if (f->never || now_s < f->after_s)
 		return false;
-	if (atomic_load(&f->asked))
-		return true;
+	if (f->shared)
+		return shared_due(f, now_s);
+	if (!f->points || atomic_load(&f->asked))
+		return f->points;
 	return now_s - quiet_s >= FOLD_IDLE_S && (f->points >= FOLD_FEW_POINTS || now_s - f->oldest_s >= FOLD_AGE_S);
 }
 
@@ -153,7 +147,7 @@ double folding_due_at(const struct folding *f, double quiet_s, double now_s)
 
 	if (folding_due(f, quiet_s, now_s))
 		return now_s;
-	if (db_shared(f->t->db))
+	if (f->shared)
 		return db_lost(f->t->db) ? INFINITY : f->backlog.looked_s + BACKLOG_LOOK_S;
 	if (!f->points || f->never)
 		return INFINITY;
@@ -164,20 +158,16 @@ double folding_due_at(const struct folding *f, double quiet_s, double now_s)
 
 bool folding_pressing(const struct folding *f, double now_s)
 {
-	if (db_shared(f->t->db))
-		return shared_due(f, now_s);
-	if (!f->points || f->never || now_s < f->after_s)
+	if (f->never || now_s < f->after_s)
 		return false;
-	return f->points >= FOLDING_BUSY_POINTS || now_s - f->oldest_s >= FOLD_BUSY_AGE_S;
+	if (f->shared)
+		return shared_due(f, now_s);
+	return f->points >= FOLDING_BUSY_POINTS || (f->points && now_s - f->oldest_s >= FOLD_BUSY_AGE_S);
 }
 
-/* 1: this process folds for the rest of the transaction; 0: another process is folding. */
-static int hold_folding_lease(struct db *d, struct err *err)
+bool folding_left(const struct folding *f)
 {
-	int64_t mine = !db_shared(d);
-	int rc = mine ? 0 : db_int(d, &mine, DB_fold_mine, err, "");
-
-	return rc < 0 ? rc : mine != 0;
+	return f->points && !f->never && !f->shared;
 }
 
 static void mark_alerted(struct state *st, const struct fold_result *f)
@@ -195,18 +185,17 @@ static int fold_shared_log(struct folding *f, uint64_t max_points, struct fold_r
 {
 	struct db *d = f->t->db;
 	struct fold_bound bound = { .points = max_points };
-	int rc, ours = hold_folding_lease(d, err);
+	int64_t ours = 0; /* for the rest of the transaction */
+	int rc = db_int(d, &ours, DB_fold_mine, err, "");
 
-	if (ours < 0)
-		return ours;
+	if (rc < 0)
+		return rc;
 	bound.last_row = atomic_load(&f->asked) ? INT64_MAX : backlog_bound(&f->backlog, clock_mono_s());
 	bound.run_count = state_full(f->t->state, &bound.runs);
 	rc = ours ? fold_some(d, &bound, done, err) : 0;
-	if (!rc && !db_shared(d))
-		rc = apply_expire(d, err);
 	if (!rc)
 		mark_alerted(f->t->state, done);
-	return rc ? rc : ours;
+	return rc ? rc : (int)ours;
 }
 
 /* Updates the counters after the commit. ours: result of fold_shared_log, or an error. */
@@ -225,7 +214,7 @@ static void note_folded(struct folding *f, int ours, const struct fold_result *d
 	if (!ours)
 		return;
 	state_folded(f->t->state);
-	if (!done->rows && db_shared(f->t->db))
+	if (!done->rows)
 		f->after_s = now_s + 0.1; /* its runs are locked by writers */
 }
 

@@ -39,42 +39,48 @@ void group_commit_note(struct group_commit *g, int rc, const struct err *err, ui
 		watchers_tell(g->watchers, rev);
 }
 
-/* Updates the counters before replying, so that a client sees its own write in them. */
-static void count_answers(struct group_commit *g, const struct queue_job *jobs)
+/* Starts the restore of an archived run, or refuses the change that adds points to it. */
+static bool restore_points(struct group_commit *g, struct change *c)
 {
-	pthread_mutex_lock(&g->lock);
-	for (; jobs; jobs = jobs->next) {
-		if (jobs->held)
-			continue;
-		g->stats.points += jobs->change.res.existed ? 0 : jobs->change.res.accepted;
-		g->stats.records_bad += jobs->change.res.rejected;
-	}
-	pthread_mutex_unlock(&g->lock);
+	pthread_mutex_lock(&g->restore_lock);
+	if (g->restore)
+		c->res.code = g->restore(g->restore_arg, c->op.run, &c->res.err);
+	else
+		change_refuse(c, ERR_BUSY, "run %s is archived, and its points cannot be restored now: try again later",
+			      c->op.run);
+	pthread_mutex_unlock(&g->restore_lock);
+	return !c->res.code;
 }
 
+/* Answers and frees the jobs; those that wait for points return to the queue. */
 static void answer_jobs(struct group_commit *g, struct queue_job *jobs)
 {
 	struct queue_job *next;
 
-	count_answers(g, jobs);
+	/* Count before replying, so that a client sees its own write in the counters. */
+	pthread_mutex_lock(&g->lock);
+	for (const struct queue_job *j = jobs; j; j = j->next) {
+		g->stats.points += j->change.res.existed ? 0 : j->change.res.accepted;
+		g->stats.records_bad += j->change.res.rejected;
+	}
+	pthread_mutex_unlock(&g->lock);
 	for (; jobs; jobs = next) {
-		const struct change_ops *kind = jobs->change.op.kind;
+		struct change *c = &jobs->change;
 
 		next = jobs->next;
-		if (jobs->held) {
-			memset(&jobs->change.res, 0, sizeof(jobs->change.res));
+		if (c->waits && restore_points(g, c)) {
 			queue_give_back(g->queue, jobs);
 			continue;
 		}
-		if (kind->settled)
-			kind->settled(jobs->change.store);
-		jobs->done.fn(jobs->done.arg, &jobs->change.res);
-		intake_done(&jobs->change.in);
+		if (c->op.kind->settled)
+			c->op.kind->settled(c->store);
+		jobs->done.fn(jobs->done.arg, &c->res);
+		intake_done(&c->in);
 		free(jobs);
 	}
 }
 
-/* Locks the runs of the group, and draws numbers for those that it adds. */
+/* Locks the runs of the group, where other processes write them, and draws numbers for those that it adds. */
 static int lock_group_runs(struct group_commit *g, const struct queue_job *jobs, struct err *err)
 {
 	const struct queue_job *j;
@@ -82,8 +88,6 @@ static int lock_group_runs(struct group_commit *g, const struct queue_job *jobs,
 	size_t n = 0, made = 0;
 	int rc;
 
-	if (!db_shared(g->tx.db))
-		return 0;
 	for (j = jobs; j; j = j->next) {
 		n++;
 		made += j->change.op.kind->makes_run;
@@ -98,67 +102,22 @@ static int lock_group_runs(struct group_commit *g, const struct queue_job *jobs,
 	return rc;
 }
 
-static int request_restore(struct group_commit *g, const char *run, struct err *err)
-{
-	int rc = ERR_BUSY;
-
-	pthread_mutex_lock(&g->archived_lock);
-	if (!g->archived || queue_ended(g->queue))
-		err_set(err, rc, "run %s is archived, and its points cannot be restored now: try again later", run);
-	else
-		rc = g->archived(g->archived_arg, run, err);
-	pthread_mutex_unlock(&g->archived_lock);
-	return rc;
-}
-
-/* Holds an operation that adds points to an archived run in the queue until its points are rows again, or refuses
- * it. */
-static int hold_until_restored(struct group_commit *g, struct queue_job *j, struct err *err)
-{
-	struct change *c = &j->change;
-	struct err why = ERR_INIT;
-	struct state_run *r;
-	int rc;
-
-	if (!change_wants_points(c))
-		return 0;
-	rc = state_run(g->tx.state, c->op.run, &r, &why);
-	if (rc == ERR_NOENT || rc == ERR_GONE || (!rc && !r->archived))
-		return 0;
-	if (rc) {
-		*err = why;
-		return rc;
-	}
-	j->held = queue_hold(g->queue, c->op.run);
-	if (!j->held)
-		return change_refuse(c, ERR_BUSY, "too many archived runs are written to at once");
-	rc = request_restore(g, c->op.run, &why);
-	if (!rc)
-		return 0;
-	j->held = false;
-	queue_release(g->queue, c->op.run);
-	return change_refuse(c, rc, "%s", why.text);
-}
-
 /* Stores a group in one transaction: locks its runs, applies each change and flushes the state. */
 static int commit_group(struct group_commit *g, struct queue_job *jobs, struct err *err)
 {
 	struct folding_logged logged = { 0 };
 	uint64_t rev = 0, count = 0;
-	struct queue_job *j;
-	int rc;
+	int rc = transaction_begin(&g->tx, err);
 
-	for (j = jobs; j; j = j->next)
-		j->held = false;
-	rc = transaction_begin(&g->tx, err);
 	if (!rc)
 		rc = lock_group_runs(g, jobs, err);
-	for (j = jobs; j && !rc; j = j->next) {
+	for (struct queue_job *j = jobs; j && !rc; j = j->next) {
 		struct change *c = &j->change;
 
-		rc = hold_until_restored(g, j, err);
-		if (!rc && !j->held && !c->res.code)
-			rc = c->op.kind->apply(g->tx.state, c, err);
+		c->res = (struct ingest_result){ 0 };
+		c->log_rows_gone = c->log_points_gone = 0;
+		c->waits = false;
+		rc = c->op.kind->apply(g->tx.state, c, err);
 		logged.rows += c->res.accepted && !c->res.existed ? apply_log_rows(&c->in) : 0;
 		logged.points += c->res.existed ? 0 : c->res.accepted;
 		logged.rows_gone += c->log_rows_gone;
@@ -174,52 +133,29 @@ static int commit_group(struct group_commit *g, struct queue_job *jobs, struct e
 	return rc;
 }
 
-static void fail_jobs(struct queue_job *jobs, int rc, const struct err *err)
-{
-	for (; jobs; jobs = jobs->next) {
-		jobs->change.res = (struct ingest_result){ .code = rc, .err = *err };
-		jobs->change.res.err.code = rc;
-	}
-}
-
-static void reset_results(struct queue_job *jobs)
-{
-	for (; jobs; jobs = jobs->next) {
-		memset(&jobs->change.res, 0, sizeof(jobs->change.res));
-		jobs->change.log_rows_gone = jobs->change.log_points_gone = 0;
-	}
-}
-
-/* Commits a group. Another process may have added the same row or won a deadlock; the next try then succeeds. */
-static int commit_or_again(struct group_commit *g, struct queue_job *jobs, struct err *err)
-{
-	int tries, rc = commit_group(g, jobs, err);
-
-	for (tries = 1; rc == ERR_BUSY && db_shared(g->tx.db) && !g->tx.away_since_s && tries < TRIES; tries++) {
-		reset_results(jobs);
-		rc = commit_group(g, jobs, err);
-	}
-	return rc;
-}
-
 void group_commit(struct group_commit *g, struct queue_job *jobs)
 {
 	struct err err = ERR_INIT;
 	struct queue_job *j, *next;
-	int rc = commit_or_again(g, jobs, &err);
+	int rc;
 
+	do
+		rc = commit_group(g, jobs, &err);
+	while (rc && db_again(g->tx.db, rc));
 	g->last_commit_s = clock_mono_s();
 	g->spare.some = true;
-	if (rc && (!jobs->next || rc == ERR_NOSPC || rc == ERR_IO || g->tx.away_since_s)) {
-		fail_jobs(jobs, rc, &err);
-	} else if (rc) {
+	if (rc && jobs->next && rc != ERR_NOSPC && rc != ERR_IO && !db_away(g->tx.db)) {
 		for (j = jobs; j; j = next) {
 			next = j->next;
 			j->next = NULL;
-			reset_results(j);
 			group_commit(g, j);
 		}
 		return;
+	}
+	err.code = rc;
+	for (j = jobs; j && rc; j = j->next) {
+		j->change.res = (struct ingest_result){ .code = rc, .err = err };
+		j->change.waits = false;
 	}
 	answer_jobs(g, jobs);
 }

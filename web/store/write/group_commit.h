@@ -39,6 +39,7 @@ struct backlog {
 struct folding {
 	struct transaction *t;
 	bool never;	       /* for tests */
+	bool shared;	       /* with other writers */
 	atomic_bool asked;     /* fold what is logged without waiting for a quiet moment */
 	uint64_t rows, points; /* in the log; with other writers recounted from time to time */
 	double counted_s, oldest_s, after_s;
@@ -51,7 +52,7 @@ void folding_done(struct folding *f); /* clears the request of folding_ask: noth
 /* Counts what is logged, by all processes. */
 int folding_count(struct folding *f, struct err *err);
 
-/* Looks from time to time at what others log. */
+/* What others log, from time to time: looks at it, or counts it. */
 void folding_look(struct folding *f);
 void folding_recount(struct folding *f);
 
@@ -71,6 +72,10 @@ double folding_due_at(const struct folding *f, double quiet_s, double now_s);
 /* Returns true if folding is due although operations wait: the log and pending alerts must not grow without bound. */
 bool folding_pressing(const struct folding *f, double now_s);
 
+/* Returns true if points are logged that no other process would fold: with other writers they do, or the next process
+ * that opens the store. */
+bool folding_left(const struct folding *f);
+
 /* Folds about max_points points in a transaction of its own. *ret_rev: revision of its last change; 0: nothing that
  * watchers need to see. */
 int folding_some(struct folding *f, uint64_t max_points, uint64_t *ret_rev, struct err *err);
@@ -84,9 +89,9 @@ struct watchers;
 struct group_commit {
 	struct queue *queue;
 	struct watchers *watchers;
-	pthread_mutex_t archived_lock; /* guards the next two */
-	int (*archived)(void *arg, const char *run, struct err *err);
-	void *archived_arg;
+	pthread_mutex_t restore_lock;				     /* guards the next two */
+	int (*restore)(void *arg, const char *run, struct err *err); /* committer_on_archived */
+	void *restore_arg;
 	/* used by the writer's thread only */
 	struct transaction tx;
 	struct folding folding;

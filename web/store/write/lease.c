@@ -37,8 +37,6 @@ static int give_lease(void *arg, struct db *d, struct err *err)
 {
 	const struct lease_request *a = arg;
 
-	if (db_lost(d))
-		return 0;
 	return db_run(d, DB_lease_give, err, "tt", a->l->name, a->holder);
 }
 

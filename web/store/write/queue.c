@@ -129,6 +129,7 @@ static struct queue_job *unlink_job(struct queue *q, struct queue_job **at)
 		q->tail = at;
 	q->bytes -= j->bytes;
 	j->next = NULL;
+	j->held = false;
 	return j;
 }
 
@@ -264,16 +265,6 @@ void queue_wake(struct queue *q)
 	q->woken = true;
 	pthread_cond_signal(&q->work);
 	pthread_mutex_unlock(&q->lock);
-}
-
-bool queue_ended(struct queue *q)
-{
-	bool ended;
-
-	pthread_mutex_lock(&q->lock);
-	ended = q->stopping;
-	pthread_mutex_unlock(&q->lock);
-	return ended;
 }
 
 void queue_stop(struct queue *q)

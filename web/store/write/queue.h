@@ -47,7 +47,6 @@ void queue_release(struct queue *q, const char *run);
 void queue_give_back(struct queue *q, struct queue_job *job);
 
 void queue_wake(struct queue *q);
-void queue_stop(struct queue *q);  /* still hands out what waits, held or not */
-bool queue_ended(struct queue *q); /* true after queue_stop */
+void queue_stop(struct queue *q); /* still hands out what waits, held or not */
 
 #endif
