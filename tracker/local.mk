@@ -141,6 +141,7 @@ EXTRA_DIST += tracker/python/build_dptrack.py tracker/python/pyproject.toml trac
 	tracker/python/dptrack/wandb_shim/wandb/sdk/lib/__init__.py tracker/python/dptrack/wandb_shim/wandb/sdk/lib/config_util.py \
 	tracker/python/dptrack/_console.py tracker/python/dptrack/_atexit.py tracker/python/dptrack/_environment.py tracker/python/dptrack/_init.py \
 	tracker/python/dptrack/_goals.py tracker/python/dptrack/_job.py tracker/python/dptrack/_library.py tracker/python/dptrack/_media.py tracker/python/dptrack/_query.py \
+	tracker/python/dptrack/mcp/__init__.py tracker/python/dptrack/mcp/__main__.py tracker/python/dptrack/mcp/tools.py \
 	tracker/python/dptrack/_run.py tracker/python/dptrack/_secrets.py tracker/python/dptrack/_values.py \
 	tracker/python/dptrack/lightning.py tracker/python/dptrack/optuna.py tracker/python/dptrack/torch.py \
 	tracker/python/dptrack/transformers.py tracker/python/dptrack/_missing.py tracker/python/dptrack/_notebook.py \

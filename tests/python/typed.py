@@ -17,7 +17,7 @@ import packages  # noqa: E402
 CHECKERS = ('mypy==1.19.1', 'pyright==1.1.414')
 VERSIONS = ('3.9', '3.10', '3.11', '3.12', '3.13', '3.14')
 # pyright takes the file dptrack/torch.py for a package torch that is not installed.
-STUBS = ('torch', 'aim', 'wandb', 'keras', 'optuna', 'transformers', 'lightning', 'accelerate')
+STUBS = ('torch', 'aim', 'wandb', 'keras', 'optuna', 'transformers', 'lightning', 'accelerate', 'mcp')
 
 USER = '''
 from __future__ import annotations

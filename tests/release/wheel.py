@@ -21,7 +21,7 @@ import programs
 import wheel_file
 import wheels
 
-PROGRAM = b'#!/bin/sh\necho "$0 $* $DPTRAIN_CUDA_LIBS"\nexit 7\n'
+PROGRAM = b'#!/bin/sh\necho "$0 $* $DPTRAIN_CUDA_LIBS"\ntest "$1" != python || echo "$DPTRACK_PYTHON"\nexit 7\n'
 OPENED = ["libcurl.so.4", "libhdf5_serial.so.103"]
 
 
@@ -108,6 +108,7 @@ def check_metadata(server, trainer):
         assert f"AC_INIT([dptrack], [{said['Version']}]" in f.read(), said["Version"]
     assert said["Name"] == "dptrack" and said["License-Expression"] == "Apache-2.0" and "# dptrack" in said.get_payload()
     assert said["Summary"] == wheels.project.SUMMARIES["dptrack"] and said["Author"], "each field has one line"
+    assert (said["Provides-Extra"], said["Requires-Dist"].rpartition(" and ")[2]) == ("mcp", 'extra == "mcp"'), said["Requires-Dist"]
     said = email.message_from_bytes(trainer["METADATA"])
     wanted = said.get_all("Requires-Dist")
     assert said["Provides-Extra"] == "cuda" and len(wanted) == 4, wanted
@@ -131,6 +132,8 @@ def check_installed(paths, folder):
     packages = output([venv + "/bin/python", "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"], 0)
     for words in ([venv + "/bin/dptrack"], [venv + "/bin/python", "-m", "dptrack"]):
         assert output([*words, "ls", "--x=a b"], 7) == f"{packages}/dptrack/bin/dptrack ls --x=a b", words
+    assert os.path.dirname(output([venv + "/bin/dptrack", "python"], 7).split()[-1]) == venv + "/bin", "the Python of commands that are modules"
+    assert output([venv + "/bin/dptrack", "python"], 7, DPTRACK_PYTHON="/mine").endswith("\n/mine")
     for words in ([venv + "/bin/dptrain"], [venv + "/bin/python", "-m", "dptrack_trainer"]):
         assert output([*words, "plan"], 7) == f"{packages}/dptrack_trainer/bin/dptrain plan", words
     for path in ("man/man1/dptrack.1", "man/man1/dptrain.1", "bash-completion/completions/dptrain", "zsh/site-functions/_dptrack"):

@@ -22,6 +22,7 @@ TOP = os.path.dirname(os.path.dirname(HERE))
 ROOMS = ('base', 'curl', 'event', 'run', 'sink', 'system')
 LIBRARY = 'libdptrack.so'
 SYMBOLS = 'tracker/dptrack.map'
+EXTRAS = [('Provides-Extra', 'mcp'), ('Requires-Dist', 'mcp>=2,<3; python_version >= "3.10" and extra == "mcp"')]
 
 
 def version():
@@ -92,7 +93,7 @@ def platform_tag(library):
 
 def metadata():
     return ('Metadata-Version: 2.1\nName: dptrack\nVersion: %s\nSummary: Records training runs: a thin layer over libdptrack\n'
-            'Author: the dptrack authors\nLicense: Apache-2.0\nRequires-Python: >=3.9\n' % client_version())
+            'Author: the dptrack authors\nLicense: Apache-2.0\nRequires-Python: >=3.9\n%s' % (client_version(), ''.join('%s: %s\n' % field for field in EXTRAS)))
 
 
 def package_files():

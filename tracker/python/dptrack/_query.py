@@ -61,56 +61,82 @@ def _number(value: Any) -> Any:
 
 # ---- where runs are read ----
 
-class _Server:
-    """Queries over HTTP."""
+class Refused(Error):
+    """A server's refusal; its status is that of HTTP."""
 
-    def __init__(self, url: str) -> None:
-        self.url = url.rstrip('/')
+    def __init__(self, text: str, status: int) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+class NoAnswer(Error):
+    """A server that cannot be reached, or whose answer broke off."""
+
+
+class _Server:
+    """Requests over HTTP, with the token of $DPTRACK_TOKEN unless another is given. local: a server that its lock file or its own
+    process named, which needs no proxy and no check of its certificate."""
+
+    def __init__(self, url: str, token: str | None = None, local: bool = False) -> None:
+        self.url, self.token, self.local = url.rstrip('/'), token or os.environ.get('DPTRACK_TOKEN'), local
 
     def page(self) -> str | None:
         return self.url
 
-    def lines(self, path: str, pairs: Pairs) -> Iterator[bytes]:
-        import ssl
+    def lines(self, path: str, pairs: Pairs = (), method: str = 'GET', body: Any = None) -> Iterator[bytes]:
+        """The reply to /api/v1/PATH, or to a PATH with its first /; body: sent as JSON."""
+        import http.client
         import urllib.error
         import urllib.request
-        request = urllib.request.Request('%s/api/v1/%s?%s' % (self.url, path, urlencode(pairs, doseq=True)))
-        trusted = ssl.create_default_context(cafile=os.environ.get('DPTRACK_CA')) if self.url.startswith('https') else None
+        url = self.url + (path if path.startswith('/') else '/api/v1/' + path) + ('?' + urlencode(pairs, doseq=True) if pairs else '')
         try:
-            with _opener(trusted).open(_with_token(request), timeout=120) as reply:
+            request = urllib.request.Request(url, None if body is None else json.dumps(body).encode(), {'Content-Type': 'application/json'},
+                                             method=method)
+            with _opener(self).open(_with_token(request, self.token), timeout=120) as reply:
                 yield from reply
         except urllib.error.HTTPError as error:
-            raise Error(_refusal(error)) from None
-        except OSError as error:
-            raise Error('%s does not answer: %s' % (self.url, getattr(error, 'reason', error))) from None
+            raise Refused(_refusal(error), error.code) from None
+        except (OSError, http.client.HTTPException) as error:
+            raise NoAnswer('%s does not answer: %s' % (self.url, getattr(error, 'reason', error))) from None
+        except ValueError:
+            raise Error('%s: expected an address such as http://127.0.0.1:6007' % self.url) from None
+
+    def ask(self, path: str, pairs: Pairs = (), method: str = 'GET', body: Any = None) -> Any:
+        """The reply, parsed."""
+        reply = b''.join(self.lines(path, pairs, method, body))
+        try:
+            return json.loads(reply)
+        except ValueError:
+            raise Error('%s: the reply is not JSON: is this the address of dptrack serve?' % self.url) from None
 
     def runs(self, pairs: Mapping[str, Any], limit: int) -> Iterator[dict[str, Any]]:
         token = None
         while limit > 0:
             page = dict(pairs, limit=min(limit, PAGE), **({'page_token': token} if token else {}))
-            reply = json.loads(b''.join(self.lines('runs', page)))
+            reply = self.ask('runs', page)
             yield from reply['runs']
             limit, token = limit - PAGE, reply.get('next_page_token')
             if not token:
                 return
 
     def experiments(self) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = json.loads(b''.join(self.lines('experiments', {})))['experiments']
+        found: list[dict[str, Any]] = self.ask('experiments')['experiments']
         return found
 
     def points(self, run_id: str, pairs: Sequence[tuple[str, str]]) -> Iterator[dict[str, Any]]:
         return _parsed(self.lines('export/series.jsonl', [('run', run_id), *pairs]))
 
 
-def _with_token(request: Any) -> Any:
+def _with_token(request: Any, token: str | None) -> Any:
     """Adds the token, which a redirect does not carry on."""
-    if os.environ.get('DPTRACK_TOKEN'):
-        request.add_unredirected_header('Authorization', 'Bearer ' + os.environ['DPTRACK_TOKEN'])
+    if token:
+        request.add_unredirected_header('Authorization', 'Bearer ' + token)
     return request
 
 
-def _opener(trusted: Any) -> Any:
+def _opener(server: _Server) -> Any:
     """Follows redirects of a server to itself alone: any other would get the token, and answer in its name."""
+    import ssl
     import urllib.request
 
     class Redirects(urllib.request.HTTPRedirectHandler):
@@ -120,9 +146,16 @@ def _opener(trusted: Any) -> Any:
                 raise Error('%s://%s redirects to %s://%s, which is another server: set DPTRACK_URL to that address if it is right'
                             % (old.scheme, old.netloc.rpartition('@')[2], new.scheme, new.netloc.rpartition('@')[2]))
             request = super().redirect_request(req, fp, code, msg, headers, newurl)
-            return _with_token(request) if request else None
+            return _with_token(request, server.token) if request else None
 
-    return urllib.request.build_opener(Redirects, urllib.request.HTTPSHandler(context=trusted))
+    if not server.url.startswith('https'):
+        trusted = None
+    elif server.local:
+        trusted = ssl._create_unverified_context()
+    else:
+        trusted = ssl.create_default_context(cafile=os.environ.get('DPTRACK_CA'))
+    own = [urllib.request.ProxyHandler({})] if server.local else []
+    return urllib.request.build_opener(Redirects, urllib.request.HTTPSHandler(context=trusted), *own)
 
 
 def _parsed(lines: Iterable[bytes]) -> Iterator[dict[str, Any]]:
@@ -138,19 +171,25 @@ def _refusal(error: Any) -> str:
         return str(error)
 
 
-def _serving(runs_dir: str) -> str | None:
-    """Address of the server that has this folder open, as its lock file has it."""
+def holder(store: str) -> tuple[str, str] | None:
+    """Address and token of the server that has this store open, as its lock file has them."""
     import fcntl
     try:
-        with open(os.path.join(runs_dir, 'dptrack.db.lock'), encoding='utf-8') as f:
+        with open(store + '.lock', encoding='utf-8') as f:
             try:
                 fcntl.flock(f, fcntl.LOCK_SH | fcntl.LOCK_NB)
                 return None  # not held: the address is an old one
             except BlockingIOError:
-                found = re.search(r'^address (http\S+)$', f.read(), re.M)
-                return found[1] if found else None
+                found = re.search(r'^address (http\S+)\ntoken (\S+)$', f.read(), re.M)
+                return (found[1], found[2]) if found else None
     except OSError:
         return None
+
+
+def _serving(runs_dir: str) -> str | None:
+    """Address of the server that has this folder open."""
+    found = holder(os.path.join(runs_dir, 'dptrack.db'))
+    return found[0] if found else None
 
 
 class _Folder:

@@ -46,6 +46,8 @@ def metadata(name, readme):
               ("Description-Content-Type", "text/markdown"), *(("Classifier", c) for c in CLASSIFIERS)]
     if project.url():
         fields += [("Project-URL", "Homepage, " + project.url())]
+    if name == "dptrack":
+        fields += build_dptrack.EXTRAS
     if name == "dptrack-trainer":
         fields += [("Provides-Extra", "cuda"), *(("Requires-Dist", f'{p}; extra == "cuda"') for p in cuda_packages())]
     for field, value in fields:
