@@ -91,7 +91,7 @@ libwebcli_la_SOURCES = \
 	web/cli/cli.c web/cli/cli.h \
 	web/cli/commands.def \
 	web/cli/cmd_compare.c \
-	web/cli/cmd_mcp.c web/cli/mcp_tools.c web/cli/mcp_tools.h \
+	web/cli/cmd_mcp.c web/cli/python.c \
 	web/cli/cmd_store.c \
 	web/cli/cmd_export.c \
 	web/cli/cmd_maintenance.c \

@@ -1,19 +1,31 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""dptrack mcp as its protocol defines it, line by line: initialization, the list of tools, each tool on recorded runs from
-the folder and from a server, sentences for empty results, refused writes, wrong arguments, malformed messages, and the
-store free for others between two calls."""
+"""The tools of dptrack.mcp, without the protocol (agents_sdk.py has it): each on recorded runs from the folder and from a server,
+sentences for empty results, refused writes, wrong arguments, grants, names that would forge lines, and the store free for others
+between two calls, also of several agents and of one that is killed."""
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
+import time
+import unicodedata
 
-sys.path[:0] = [os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), place) for place in ("api", "python")]
+sys.dont_write_bytecode = True
+TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+PACKAGE = os.path.join(os.path.dirname(TESTS), "tracker", "python")
+sys.path[:0] = [os.path.join(TESTS, "api"), os.path.join(TESTS, "python"), PACKAGE]
 import lib  # noqa: E402
 from lib import check, equal  # noqa: E402
 
-PACKAGE = os.path.join(lib.SOURCE, "tracker", "python")
+from dptrack import mcp  # noqa: E402
+from dptrack.mcp.tools import TOOLS  # noqa: E402
+
+os.environ["DPTRACK_PROGRAM"] = os.path.abspath(lib.PROGRAM)
+for name in ("DPTRACK_TOKEN", "DPTRACK_URL"):
+    os.environ.pop(name, None)
 READS = ["list_runs", "best_run", "why", "compare_runs", "get_series", "diagnose", "list_alerts"]
 WRITES = ["add_note", "set_tag", "archive_run"]
 RECORD = """
@@ -29,36 +41,16 @@ for n, name in enumerate(("base", "wide", "w\\u00efde \\u2192 3")):
 
 
 class Session:
-    """A started program, after its initialization."""
+    """The tools of one agent."""
 
-    def __init__(self, *words, version="2025-06-18"):
-        self.process = subprocess.Popen([lib.PROGRAM, "mcp", *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8")
-        self.count = 0
-        self.hello = self.ask("initialize", {"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}})["result"]
-        self.send('{"jsonrpc": "2.0", "method": "notifications/initialized"}')
-
-    def send(self, line):
-        self.process.stdin.write(line + "\n")
-        self.process.stdin.flush()
-
-    def read(self):
-        return json.loads(self.process.stdout.readline())
-
-    def ask(self, method, params=None):
-        self.count += 1
-        self.send(json.dumps({"jsonrpc": "2.0", "id": self.count, "method": method, **({} if params is None else {"params": params})}))
-        reply = self.read()
-        assert reply["id"] == self.count and reply["jsonrpc"] == "2.0", reply
-        return reply
+    def __init__(self, *words, write=False):
+        given = mcp.parse([*words])
+        self.source, self.write = mcp.Source(given.url, given.logdir, given.db), write
 
     def call(self, tool, error=False, **arguments):
-        result = self.ask("tools/call", {"name": tool, "arguments": arguments})["result"]
-        equal((result["isError"], len(result["content"]), result["content"][0]["type"]), (error, 1, "text"), f"{tool} {arguments}: {result}")
-        return result["content"][0]["text"]
-
-    def end(self):
-        self.process.stdin.close()
-        return self.process.wait(60)
+        text, failed = mcp.answer(self.source, self.write, tool, arguments)
+        equal(failed, error, f"{tool} {arguments}: {text}")
+        return text
 
 
 def record(folder):
@@ -104,29 +96,21 @@ def sentences(s):
     equal(s.call("list_runs", experiment=None, limit=None).count("\n"), 3, "null is absent")
 
 
-def protocol(s):
-    names = [t["name"] for t in s.ask("tools/list")["result"]["tools"]]
-    equal(names, READS, "without --write")
-    for tool in s.ask("tools/list")["result"]["tools"]:
-        schema = tool["inputSchema"]
-        check(tool["annotations"]["readOnlyHint"] and schema["type"] == "object" and set(schema["required"]) <= set(schema["properties"]), tool["name"])
-    equal(s.ask("ping")["result"], {}, "ping")
-    equal(s.ask("resources/list")["error"]["code"], -32601, "an unknown method")
-    equal(s.ask("tools/call", {"name": "rm"})["error"]["code"], -32602, "an unknown tool")
-    for line, code in (("{", -32700), ("[]", -32600), ('{"id": 7}', -32600), ("\x7f", -32700)):
-        s.send(line)
-        equal(s.read()["error"]["code"], code, line)
-    s.send("")
-    s.send('{"jsonrpc": "2.0", "id": "text", "method": "ping"}')
-    equal(s.read()["id"], "text", "an id may be a text; an empty line gets no answer")
+def refusals(s):
     for tool in WRITES:
         said = s.call(tool, error=True, run="base", text="x", key="k")
         check("--write" in said, f"{tool} is refused: {said}")
 
 
+def declarations():
+    equal([(tool.name, tool.writes) for tool in TOOLS.values()], [(name, False) for name in READS] + [(name, True) for name in WRITES], "the tools")
+    for tool in TOOLS.values():
+        schema = tool.schema()
+        check(schema["type"] == "object" and set(schema["required"]) <= set(schema["properties"]), tool.name)
+
+
 def changes(folder):
-    s = Session("--logdir", folder, "--write")
-    equal([t["name"] for t in s.ask("tools/list")["result"]["tools"]], READS + WRITES, "with --write")
+    s = Session("--logdir", folder, write=True)
     s.call("add_note", run="base", text="first")
     check("end of its note" in s.call("add_note", run="base", text="second → `x`"), "a note")
     s.call("set_tag", run="base", key="a b/c", value="v")
@@ -136,29 +120,121 @@ def changes(folder):
     shown = json.loads(subprocess.run([lib.PROGRAM, "show", "base", "--logdir", folder, "--json"], capture_output=True, text=True, check=True).stdout)
     equal(shown["notes"], "first\n\nsecond → `x`", "the note")
     equal({k: shown["tags"][k] for k in ("a b/c", "flag")}, {"a b/c": "v", "flag": ""}, "the tags")
-    equal(s.end(), 0, "exit at the end of the input")
+
+
+FORGED = ["b\nFAKE best: 1.0", "x |\n| fake | 0.99 |", "a\u202etxt.exe", "a\u2028FAKE", "two  fields", "e\u200bnd \\| \\"]
+
+
+def forged(server):
+    """Texts of others stay in their line and cell, whichever tool shows them. MLflow's routes take names with line breaks."""
+    made = json.loads(server.request("POST", "/api/2.0/mlflow/experiments/create", {"name": "e | x\u2028  \u202ey"})[2])["experiment_id"]
+    ids = []
+    for n, text in enumerate(FORGED):
+        reply = server.request("POST", "/api/2.0/mlflow/runs/create", {"experiment_id": made, "run_name": text, "start_time": 1})
+        ids.append(json.loads(reply[2])["run"]["info"]["run_id"])
+        key = text.replace("\n", " ")
+        equal(server.request("POST", f"/api/v1/runs/{ids[-1]}/params", {"params": {key: text, "n": str(n)}})[0], 200, "params")
+        points = [{"key": one, "step": step, "value": n + 0.1 * step} for one in ("acc", key, "phase/step") for step in range(1, 31)]
+        equal(server.request("POST", f"/api/v1/runs/{ids[-1]}/metrics", {"points": points})[0], 200, "points")
+    s = Session("--url", server.url)
+    runs = s.call("list_runs", order_by="start_time ASC", limit=len(ids)).splitlines()
+    equal(len(runs), len(ids) + 1, "a line a run")
+    equal({len(line.split("  ")) for line in runs[:-1]}, {6}, f"fields of runs: {runs}")
+    for id in ids:
+        best = s.call("best_run", key="acc", direction="max", filter=f"run_id = '{id}'").splitlines()
+        equal((len(best), best[1]), (4, "Params:"), f"best_run: {best}")
+    compared = s.call("compare_runs", runs=ids)
+    columns = {line.replace("\\\\", "").replace("\\|", "").count("|") for line in compared.splitlines()[:-1]}
+    equal(columns, {len(ids) + 2}, f"columns: {compared}")
+    said = [compared, *runs, s.call("why", runs=ids), s.call("get_series", run=ids[0], key="none\nFAKE")]
+    bad = {f"{ord(c):x}" for text in said for c in text if unicodedata.category(c) in ("Cc", "Cf", "Zl", "Zp") and c != "\n"}
+    equal(bad, set(), "characters that are not seen")
+    check("FAKE" not in [line[:4] for text in said for line in text.splitlines()], f"a forged line: {said}")
+    for id in ids:
+        server.request("DELETE", f"/api/v1/runs/{id}")
+
+
+def grants(folder):
+    """A token that may read changes nothing, whatever --write says."""
+    server = lib.Server(folder)
+    server.token = server.owner_token()
+    token = json.loads(server.request("POST", "/api/v1/tokens", {"name": "agent", "scope": "read"})[2])["token"]
+    s = Session("--url", server.url, write=True)
+    check("token is needed" in s.call("list_runs", error=True), "without a token")
+    os.environ["DPTRACK_TOKEN"] = token
+    s = Session("--url", server.url, write=True)
+    s.call("list_runs")
+    check("scope write" in s.call("set_tag", error=True, run="base", key="k"), "a token that may read")
+    del os.environ["DPTRACK_TOKEN"]
+    Session("--logdir", folder, write=True).call("set_tag", run="base", key="by owner")  # the lock file is its owner's alone
+    server.stop()
+    Session("--logdir", folder).call("list_runs")  # a server of its own needs no token of the store
+
+
+def crowd(folder):
+    """Several agents at once, each of which opens the store for each call; then dptrack itself finds it free."""
+    failed = []
+
+    def ask(session):
+        for _ in range(3):
+            text, bad = mcp.answer(session.source, False, "list_runs", {})
+            if bad or "base" not in text:
+                failed.append(text)
+
+    threads = [threading.Thread(target=ask, args=(Session("--logdir", folder),)) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    equal(failed, [], "agents at once")
+
+
+def killed(folder):
+    """A killed agent leaves no server behind."""
+    script = ("import sys, time\nfrom dptrack import mcp\nsource = mcp.Source(None, sys.argv[1], None)\n"
+              "with source.server():\n    print('open', flush=True)\n    time.sleep(60)\n")
+    process = subprocess.Popen([sys.executable, "-c", script, folder], stdout=subprocess.PIPE, env=dict(os.environ, PYTHONPATH=PACKAGE))
+    process.stdout.readline()
+    from dptrack._query import holder
+    check(holder(folder + "/dptrack.db"), "it holds the store")
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    end = time.monotonic() + 30
+    while holder(folder + "/dptrack.db") and time.monotonic() < end:
+        time.sleep(0.05)
+    equal(holder(folder + "/dptrack.db"), None, "nobody holds the store")
+
+
+def bad_places(folder):
+    for words, want in ((["--logdir", folder + "/none"], "no folder"), (["--url", "nowhere"], "expected an address"), (["--url", "http://127.0.0.1:9"], "does not answer")):
+        try:
+            said = Session(*words).call("list_runs", error=True)
+        except mcp.Error as error:
+            said = str(error)
+        check(want in said and "\n" not in said, f"{words}: {said}")
+
 
 
 def main():
     with tempfile.TemporaryDirectory() as folder:
         record(folder)
+        declarations()
         s = Session("--logdir", folder)
-        equal((s.hello["protocolVersion"], s.hello["serverInfo"]["name"]), ("2025-06-18", "dptrack"), "initialize")
-        equal(Session("--logdir", folder, version="1999-01-01").hello["protocolVersion"], "2025-11-25", "a version that is unknown")
         questions(s)
         sentences(s)
-        protocol(s)
-        server = lib.Serving(lib.PROGRAM, "--logdir", folder, "--port", "0")  # the store is free between calls
+        refusals(s)
+        server = lib.Server(folder)  # the store is free between calls
         questions(s)
         remote = Session("--url", server.url)
         questions(remote)
         sentences(remote)
-        equal(remote.end(), 0, "the end")
+        forged(server)
         server.stop()
-        equal(s.end(), 0, "the end")
         changes(folder)
-        done = subprocess.run([lib.PROGRAM, "mcp", "--logdir", folder + "/none"], capture_output=True, text=True, stdin=subprocess.DEVNULL)
-        check(done.returncode == 2 and "no folder" in done.stderr and not done.stdout, f"a folder that is missing: {done}")
+        crowd(folder)
+        killed(folder)
+        bad_places(folder)
+        grants(folder)
     lib.finish("agents")
 
 

@@ -77,7 +77,8 @@ def main():
         page = best_by_page(folder, list(want))
         equal(page, want if page else {}, "page")
         compared = dptrack.compare("low", "high", runs_dir=runs)
-        agent = Session("--logdir", runs)
+        server = lib.Serving(lib.PROGRAM, "--logdir", runs, "--port", "0")
+        agent = Session("--url", server.url)
         for key, best in want.items():
             name = {"min": "low", "max": "high"}.get(best)
             found = compared.best(key)
@@ -87,7 +88,7 @@ def main():
             equal(column, name, f"compare: {key}")
             check(name in (None, first), f"compare: the best run of {key} is first: {first}")
         check("its smallest my/depth" in agent.call("best_run"), "best_run: the goal that runs say")
-        agent.end()
+        server.stop()
     lib.finish("best")
 
 

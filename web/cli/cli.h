@@ -114,6 +114,13 @@ const char *cli_status_words(json_t *run, char *text);
 #include "web/cli/commands.def"
 #undef COMMAND
 
+/* ---- python.c ---- */
+
+/* Replaces this process by a module of the Python package, run with argc arguments: by DPTRACK_PYTHON, which the
+ * command of the wheel sets, else python3. Returns only if that cannot be started; a Python without the module prints
+ * how to install it with the extra ("[mcp]", or ""), and exits with 2. */
+int python_run(const char *module, const char *extra, int argc, const char *const *argv, struct err *err);
+
 /* ---- table.c ----
  * Tables of text for people: aligned columns, numbers to the right. One thread. */
 
