@@ -3,10 +3,10 @@
 # that tests link what the program runs.
 noinst_LTLIBRARIES += libgraph.la libtrainer.la
 libgraph_la_SOURCES =
-libgraph_la_LIBADD = libtrackbase.la
+libgraph_la_LIBADD = libmem.la
 libtrainer_la_SOURCES =
 libtrainer_la_CPPFLAGS = $(AM_CPPFLAGS)
-libtrainer_la_LIBADD = libmem.la libgraph.la libinsight.la libobject.la
+libtrainer_la_LIBADD = libgraph.la libinsight.la libobject.la
 
 EXTRA_DIST += trainer/python/README.md trainer/python/dptrack_trainer/__init__.py trainer/python/dptrack_trainer/__main__.py
 

@@ -683,8 +683,7 @@ static void prepare(struct bench *b, const struct net *net, const struct choices
 	if (b->b->open(&(struct backend_opts){ .threads = b->env.threads }, &b->env.module, &err))
 		die("opening the module", err.text);
 	for (int i = 0; name && i < of->n; i++)
-		if (b->b->choose(b->env.module, of->list[i].key, name, &err))
-			die(name, err.text);
+		b->b->choose(b->env.module, of->list[i].key, name);
 	b->bytes = SLAB_BYTES;
 	if (b->b->alloc(b->env.module, SPACE_PRIVATE, b->bytes, &slab, &err))
 		die("memory", err.text);

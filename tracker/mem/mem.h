@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mem.h: memory in programs. No function returns NULL: without memory the program prints one line and ends. What is
  * freed with free() is made here; buffers, arenas and arrays of tracker/base end the program likewise, after mem_init.
- * libdptrack is built without this file: its functions return ERR_NOMEM.
+ * libdptrack is built without this file: its functions return ERR_NOMEM. A backend's module has a copy of it.
  * Sizes from outside must be bounded before they get here. Memory that libraries allocate, mapped files and shared
  * memory are not under this rule: their failures are errors (ERR_NOMEM). */
 #ifndef DPT_MEM_MEM_H
@@ -13,7 +13,7 @@
 void mem_init(void);
 
 /* Prints "out of memory: cannot allocate N bytes" and ends the program with status 1, without running exit handlers. */
-_Noreturn void mem_exhausted(size_t bytes);
+__attribute__((noreturn)) void mem_exhausted(size_t bytes);
 
 void *mem_alloc(size_t bytes); /* not zeroed */
 void *mem_zalloc(size_t bytes);

@@ -8,7 +8,7 @@
 
 #include "trainer/ops/ops.h"
 
-#define BACKEND_ABI 17
+#define BACKEND_ABI 18
 #define BACKEND_SYMBOL "dptrain_backend_v1"
 #define BACKEND_EXPORT __attribute__((visibility("default")))
 
@@ -85,7 +85,7 @@ struct backend {
 	/* Optional, together: choices reports what the module's kernels chose by timing, so that a resumed run can
 	 * restore it; choose restores one choice before any prepare. Keys identify machine, library and shapes. */
 	void (*choices)(void *module, void (*fn)(void *user, const char *key, const char *name), void *user);
-	int (*choose)(void *module, const char *key, const char *name, struct err *err);
+	void (*choose)(void *module, const char *key, const char *name);
 
 	/* Optional, together: between begin and end, prepare records the implementation searches it needs and may fail
 	 * for that reason. end performs them in this number of threads for the next prepare. Results do not depend on

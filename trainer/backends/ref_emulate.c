@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "tracker/base/round.h"
+#include "tracker/mem/mem.h"
 #include "trainer/backends/backend.h"
 #include "trainer/graph/plan.h"
 #include "trainer/ops/cast/float16.h"
@@ -104,21 +105,15 @@ static int ref_emulate_prepare(const struct kernel_env *env, struct node *n, voi
 {
 	const struct kernel *inner = ref_kernels[n->op->id];
 	const size_t all = (size_t)(n->n_in + n->n_out) + 1;
-	struct ref_emulated *e = calloc(1, sizeof(*e));
-	int rc = 0;
+	struct ref_emulated *e = mem_zalloc(sizeof(*e));
+	int rc;
 
-	if (!e)
-		return err_nomem(err, n->name);
 	e->node.op = n->op;
-	e->operand = calloc(all, sizeof(*e->operand));
-	e->tensors = calloc(all, sizeof(struct tensor *));
-	e->address = calloc(all, sizeof(void *));
-	if (!e->operand || !e->tensors || !e->address)
-		rc = err_nomem(err, n->name);
-	if (!rc) {
-		widen_operands(e, n);
-		rc = inner->prepare ? inner->prepare(env, &e->node, &e->state, err) : 0;
-	}
+	e->operand = mem_array(all, sizeof(*e->operand));
+	e->tensors = mem_array(all, sizeof(struct tensor *));
+	e->address = mem_array(all, sizeof(void *));
+	widen_operands(e, n);
+	rc = inner->prepare ? inner->prepare(env, &e->node, &e->state, err) : 0;
 	if (rc) {
 		ref_emulate_release(e);
 		return rc;

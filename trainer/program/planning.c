@@ -152,19 +152,6 @@ void kernels_add(void *user, const char *key, const char *name)
 	buf_add(user, name, strlen(name) + 1);
 }
 
-static int apply_choices(const struct rank *r, const char *text, size_t n, struct err *err)
-{
-	int rc = 0;
-
-	for (size_t at = 0; !rc && at < n;) {
-		const char *key = text + at, *name = key + strlen(key) + 1;
-
-		at += strlen(key) + strlen(name) + 2;
-		rc = r->backend->choose(r->module, key, name, err);
-	}
-	return rc;
-}
-
 /* A text that did not fit is empty: then every rank measures for itself. */
 int kernels_share(const struct rank *r, const struct buf *text, struct err *err)
 {
@@ -180,8 +167,12 @@ int kernels_share(const struct rank *r, const struct buf *text, struct err *err)
 	if (mine)
 		memcpy(all, text->data, (size_t)n);
 	rc = c->ops->broadcast(c, all, (size_t)n, 0, err);
-	if (!rc)
-		rc = apply_choices(r, all, (size_t)n, err);
+	for (int64_t at = 0; !rc && at < n;) {
+		const char *key = all + at, *name = key + strlen(key) + 1;
+
+		r->backend->choose(r->module, key, name);
+		at += (int64_t)(strlen(key) + strlen(name)) + 2;
+	}
 	free(all);
 	return rc;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* convs.c: the convolutions of a module, one for all nodes with the same shape, and the choice of their
  * implementations. The candidates are timed on operands that the private caches no longer hold. */
+#include "tracker/mem/mem.h"
 #include "trainer/backends/cpu/cpu_conv.h"
 
 #include <stdio.h>
@@ -279,11 +280,9 @@ static int make_picked_conv(struct cpu_conv **ret, struct cpu_module *m, const s
 
 static int add_shared_conv(struct cpu_module *m, const struct dnn_conv_spec *spec, int threads, struct err *err)
 {
-	struct cpu_convs *k = calloc(1, sizeof(*k));
+	struct cpu_convs *k = mem_zalloc(sizeof(*k));
 	int rc;
 
-	if (!k)
-		return err_set(err, ERR_NOMEM, "backend cpu: out of memory while preparing a convolution");
 	rc = make_picked_conv(&k->conv, m, spec, threads, err);
 	if (rc) {
 		free(k);

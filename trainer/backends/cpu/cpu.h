@@ -65,17 +65,7 @@ struct cpu_operands {
 int cpu_one_type(const struct node *n, struct cpu_operands o, bool *ret_bf16, struct err *err);
 int cpu_want(const struct node *n, const struct tensor *t, enum dtype type, struct err *err);
 
-/* Zeroed state of a kernel, freed by cpu_state_release. cpu_typed_state_new checks the operands' type first. */
-int cpu_state_new(size_t bytes, void **ret_state, struct err *err);
-
-struct cpu_typed_state {
-	int n_in, n_out; /* of struct cpu_operands */
-	size_t bytes;
-};
-
-int cpu_typed_state_new(const struct node *n, struct cpu_typed_state s, bool *ret_bf16, void **ret_state,
-			struct err *err);
-void cpu_state_release(void *state);
+void cpu_state_release(void *state); /* frees a kernel's state that is one piece of memory */
 
 /* State, prepare and run of ops that work element by element on one or two inputs of one type. */
 struct cpu_elems {

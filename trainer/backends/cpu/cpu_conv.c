@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "trainer/backends/cpu/own_convs.h"
+#include "tracker/mem/mem.h"
 #include "trainer/backends/cpu/cpu_conv.h"
 #include "trainer/backends/cpu/widen.h"
 #include "trainer/graph/plan.h"
@@ -283,11 +284,9 @@ static int make_dnn_conv(struct cpu_conv *c, const struct cpu_module *m, const c
 int cpu_conv_make(struct cpu_conv **ret, struct cpu_module *m, const struct dnn_conv_spec *spec,
 		  struct cpu_conv_choice choice, struct err *err)
 {
-	struct cpu_conv *c = calloc(1, sizeof(*c));
+	struct cpu_conv *c = mem_zalloc(sizeof(*c));
 	int rc;
 
-	if (!c)
-		return err_set(err, ERR_NOMEM, "backend cpu: out of memory while preparing a convolution");
 	c->module = m;
 	c->asked = *spec;
 	c->spec = cpu_conv_reduced(spec);
@@ -298,11 +297,8 @@ int cpu_conv_make(struct cpu_conv **ret, struct cpu_module *m, const struct dnn_
 	if (c->own)
 		snprintf(c->impl, sizeof(c->impl), "%s%s", c->own->impl, spec->bf16 && c->own->in_f32 ? " in f32" : "");
 	rc = c->own ? 0 : make_dnn_conv(c, m, choice.name, err);
-	if (!rc && spec->pass != DNN_WGRAD && is_reduced(c)) {
-		c->taps = malloc(taps_bytes(c));
-		if (!c->taps)
-			rc = err_set(err, ERR_NOMEM, "backend cpu: out of memory while preparing a convolution");
-	}
+	if (!rc && spec->pass != DNN_WGRAD && is_reduced(c))
+		c->taps = mem_alloc(taps_bytes(c));
 	if (rc)
 		cpu_conv_free(c);
 	else

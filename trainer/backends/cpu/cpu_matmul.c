@@ -3,6 +3,7 @@
  * supports, a product is computed by own code or the library (struct cpu_product). On processors without bf16 products,
  * a bf16 product is computed panel by panel in f32. Copies of whole operands (a language model's head has one of the
  * size of the vocabulary) would take more memory than bf16 saves. */
+#include "tracker/mem/mem.h"
 #include "trainer/backends/cpu/cpu_matmul.h"
 
 #include <omp.h>
@@ -217,11 +218,9 @@ static void cpu_product_free(struct cpu_product *c)
 static int cpu_product_new(struct cpu_product **ret, const struct kernel_env *env, const struct dnn_matmul_spec *spec,
 			   struct err *err)
 {
-	struct cpu_product *c = calloc(1, sizeof(*c));
+	struct cpu_product *c = mem_zalloc(sizeof(*c));
 	int rc;
 
-	if (!c)
-		return err_set(err, ERR_NOMEM, "backend cpu: out of memory while preparing a matrix product");
 	c->spec = *spec;
 	c->module = env->module;
 	c->threads = env->threads;
@@ -402,9 +401,7 @@ int cpu_matmul_get(struct cpu_matmul **ret, const struct kernel_env *env, const 
 			*ret = c;
 			return 0;
 		}
-	c = calloc(1, sizeof(*c));
-	if (!c)
-		return err_set(err, ERR_NOMEM, "backend cpu: out of memory while preparing a matrix product");
+	c = mem_zalloc(sizeof(*c));
 	c->spec = *spec;
 	c->module = m;
 	c->threads = env->threads;

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "tracker/mem/mem.h"
 #include "trainer/backends/backend.h"
 #include "trainer/backends/cpu/amx.h"
 #include "trainer/backends/cpu/own_convs.h"
@@ -56,11 +57,9 @@ static void cpu_close(void *module)
 /* Detects the processor's features, and opens oneDNN and the stored choices. */
 static int cpu_open(const struct backend_opts *o, void **ret_module, struct err *err)
 {
-	struct cpu_module *m = calloc(1, sizeof(*m));
+	struct cpu_module *m = mem_zalloc(sizeof(*m));
 	int rc;
 
-	if (!m)
-		return err_set(err, ERR_NOMEM, "backend cpu: out of memory");
 	m->threads = o->threads > 0 ? o->threads : 1;
 	m->deterministic = o->deterministic;
 	m->dry = o->dry;

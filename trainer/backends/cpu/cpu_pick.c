@@ -17,6 +17,7 @@
 
 #include "trainer/backends/cpu/cpu_pick.h"
 #include "tracker/base/file.h"
+#include "tracker/mem/mem.h"
 
 #define FILE_BYTES_MAX ((size_t)4 << 20)
 #define ROUNDS 2
@@ -77,10 +78,8 @@ static void find_picks_path(char *path, size_t n)
 
 static struct pick_entry *remember_choice(struct cpu_picks *p, const char *key, const char *name)
 {
-	struct pick_entry *e = calloc(1, sizeof(*e));
+	struct pick_entry *e = mem_zalloc(sizeof(*e));
 
-	if (!e)
-		return NULL;
 	snprintf(e->key, sizeof(e->key), "%s", key);
 	snprintf(e->name, sizeof(e->name), "%s", name);
 	e->next = p->first;
@@ -126,10 +125,8 @@ static void append_picks_file(const struct cpu_picks *p, const char *key, const 
 
 struct cpu_picks *cpu_picks_open(void)
 {
-	struct cpu_picks *p = calloc(1, sizeof(*p));
+	struct cpu_picks *p = mem_zalloc(sizeof(*p));
 
-	if (!p)
-		return NULL;
 	name_machine(p->machine, sizeof(p->machine));
 	find_picks_path(p->path, sizeof(p->path));
 	read_picks_file(p);
@@ -193,10 +190,7 @@ bool cpu_pick_recall(struct cpu_module *m, const char *key, char *name)
 
 void cpu_pick_keep(struct cpu_module *m, const char *key, const char *name)
 {
-	struct pick_entry *e = remember_choice(m->picks, key, name);
-
-	if (e)
-		e->used = true;
+	remember_choice(m->picks, key, name)->used = true;
 	append_picks_file(m->picks, key, name);
 }
 
@@ -209,13 +203,13 @@ void cpu_pick_choices(void *module, void (*fn)(void *user, const char *key, cons
 			fn(user, e->key, e->name);
 }
 
-int cpu_pick_choose(void *module, const char *key, const char *name, struct err *err)
+void cpu_pick_choose(void *module, const char *key, const char *name)
 {
 	struct cpu_module *m = module;
 
-	if (!m->picks || strlen(key) >= PICK_KEY_BYTES || strlen(name) >= PICK_NAME_BYTES)
-		return 0; /* written by another version: time it again */
-	return remember_choice(m->picks, key, name) ? 0 : err_nomem(err, "kernel choices");
+	/* longer ones were written by another version: they are timed again */
+	if (m->picks && strlen(key) < PICK_KEY_BYTES && strlen(name) < PICK_NAME_BYTES)
+		remember_choice(m->picks, key, name);
 }
 
 bool cpu_pick_worth_trying(const struct cpu_module *m, const char *name)

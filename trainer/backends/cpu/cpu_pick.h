@@ -12,7 +12,7 @@
 #define PICK_KEY_BYTES 256
 #define PICK_CANDIDATES 12
 
-struct cpu_picks *cpu_picks_open(void); /* NULL when out of memory */
+struct cpu_picks *cpu_picks_open(void);
 void cpu_picks_free(struct cpu_picks *p);
 
 /* The facts that a choice depends on. picks: the module's. what: the computation, its shape and types; no tabs. */
@@ -23,7 +23,7 @@ void cpu_pick_keep(struct cpu_module *m, const char *key, const char *name);
 /* Lists the choices that were read or made since the module was opened, and sets one, which overrides the file. For
  * struct backend. */
 void cpu_pick_choices(void *module, void (*fn)(void *user, const char *key, const char *name), void *user);
-int cpu_pick_choose(void *module, const char *key, const char *name, struct err *err);
+void cpu_pick_choose(void *module, const char *key, const char *name);
 
 /* Returns false for kernels of the library that use a lesser instruction set than the processor's, which are always far
  * slower. oneDNN 2 names its AMX kernels avx512_core_amx, oneDNN 3.5 and later avx10_1_512_amx. */

@@ -2,6 +2,7 @@
 /* emulate.c: f16 on processors without f16 arithmetic: the op's own kernel runs on f32 copies, and results are rounded
  * to f16. It is meant for correctness, not for speed: each run converts every operand, and packs it if the kernel
  * requires that. */
+#include "tracker/mem/mem.h"
 #include "trainer/backends/cpu/widen.h"
 
 #include "trainer/graph/pass.h"
@@ -156,15 +157,11 @@ static int emulate_prepare(const struct kernel_env *env, struct node *n, void **
 {
 	struct emulated *e;
 	size_t pack_bytes;
-	void *state;
 	int rc;
 
 	if (n->n_in > OPERANDS_MAX || n->n_out > OPERANDS_MAX)
 		return err_set(err, ERR_UNSUPPORTED, "more than %d operands in f16", OPERANDS_MAX);
-	rc = cpu_state_new(sizeof(*e), &state, err);
-	if (rc)
-		return rc;
-	e = state;
+	e = mem_zalloc(sizeof(*e));
 	e->module = env->module;
 	e->threads = env->threads;
 	e->inner = inner_kernels[n->op->id];

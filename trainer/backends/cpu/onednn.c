@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* onednn.c: opens oneDNN: its engine, its stream and the attribute that all primitives share. */
+#include "tracker/mem/mem.h"
 #include "trainer/backends/cpu/onednn.h"
 
 #include <stdlib.h>
@@ -15,11 +16,9 @@ void dnn_version(char *text, size_t n)
 
 int dnn_new(struct dnn **ret, struct err *err)
 {
-	struct dnn *d = calloc(1, sizeof(*d));
+	struct dnn *d = mem_zalloc(sizeof(*d));
 	dnnl_status_t st;
 
-	if (!d)
-		return err_set(err, ERR_NOMEM, "oneDNN: out of memory");
 	/* the library's cache changes the order in which it lists implementations */
 	dnnl_set_primitive_cache_capacity(0);
 	st = dnnl_engine_create(&d->engine, dnnl_cpu, 0);

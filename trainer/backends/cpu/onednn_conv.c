@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "tracker/base/round.h"
+#include "tracker/mem/mem.h"
 #include "trainer/backends/cpu/onednn_lib.h"
 #include "trainer/graph/plan.h"
 
@@ -292,11 +293,9 @@ static dnnl_status_t make_conv_primitives(struct dnn_conv *c, const struct dnn_c
 int dnn_conv_new(struct dnn_conv **ret, struct dnn *d, const struct dnn_conv_spec *spec, const char *impl,
 		 struct err *err)
 {
-	struct dnn_conv *c = calloc(1, sizeof(*c));
+	struct dnn_conv *c = mem_zalloc(sizeof(*c));
 	dnnl_status_t st = dnnl_success;
 
-	if (!c)
-		return err_set(err, ERR_NOMEM, "oneDNN: out of memory");
 	c->dnn = d;
 	c->pass = spec->pass;
 	c->pd = find_conv_pd(d, spec, impl);

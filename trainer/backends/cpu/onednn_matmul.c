@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "tracker/base/round.h"
+#include "tracker/mem/mem.h"
 #include "trainer/backends/cpu/onednn_lib.h"
 #include "trainer/graph/plan.h"
 
@@ -201,11 +202,9 @@ static int make_matmul_primitive(struct dnn_matmul *m, const struct dnn_matmul_s
 int dnn_matmul_new(struct dnn_matmul **ret, struct dnn *d, const struct dnn_matmul_spec *spec, const char *impl,
 		   struct err *err)
 {
-	struct dnn_matmul *m = calloc(1, sizeof(*m));
+	struct dnn_matmul *m = mem_zalloc(sizeof(*m));
 	int rc;
 
-	if (!m)
-		return err_set(err, ERR_NOMEM, "oneDNN: out of memory");
 	m->dnn = d;
 	rc = make_matmul_primitive(m, spec, impl, err);
 	if (rc)

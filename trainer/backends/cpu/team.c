@@ -11,6 +11,7 @@
 #include <immintrin.h>
 #endif
 
+#include "tracker/mem/mem.h"
 #include "trainer/graph/op.h"
 
 /* A denormal number costs a hundred times as much as a normal one and carries no signal here. The mode is kept per
@@ -119,24 +120,6 @@ int cpu_want(const struct node *n, const struct tensor *t, enum dtype type, stru
 	return t && t->dtype == type ? 0 : refuse_operand(n, t, err);
 }
 
-int cpu_state_new(size_t bytes, void **ret_state, struct err *err)
-{
-	void *s = calloc(1, bytes);
-
-	if (!s)
-		return err_set(err, ERR_NOMEM, "backend cpu: out of memory while preparing kernels");
-	*ret_state = s;
-	return 0;
-}
-
-int cpu_typed_state_new(const struct node *n, struct cpu_typed_state s, bool *ret_bf16, void **ret_state,
-			struct err *err)
-{
-	int rc = cpu_one_type(n, (struct cpu_operands){ s.n_in, s.n_out }, ret_bf16, err);
-
-	return rc ? rc : cpu_state_new(s.bytes, ret_state, err);
-}
-
 void cpu_state_release(void *state)
 {
 	free(state);
@@ -145,21 +128,21 @@ void cpu_state_release(void *state)
 int cpu_elems_new(const struct kernel_env *env, const struct node *n, cpu_part_fn *loop, void **ret_state,
 		  struct err *err)
 {
-	void *state = NULL;
+	struct cpu_elems *e;
 	bool bf16;
-	const struct cpu_typed_state all = { n->n_in, n->n_out, sizeof(struct cpu_elems) };
-	int rc = cpu_typed_state_new(n, all, &bf16, &state, err);
+	int rc = cpu_one_type(n, (struct cpu_operands){ n->n_in, n->n_out }, &bf16, err);
 
 	if (rc)
 		return rc;
-	*(struct cpu_elems *)state = (struct cpu_elems){
+	e = mem_alloc(sizeof(*e));
+	*e = (struct cpu_elems){
 		.loop = loop,
 		.count = shape_count(&n->out[0]->shape),
 		.parts = cpu_parts(env, shape_count(&n->out[0]->shape)),
 		.bf16 = bf16,
 		.b = n->n_in > 1 ? "" : NULL,
 	};
-	*ret_state = state;
+	*ret_state = e;
 	return 0;
 }
 

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "tracker/mem/mem.h"
 #include "trainer/backends/cuda/cudnn_plan.h"
 
 #ifdef HAVE_CUDNN
@@ -335,9 +336,7 @@ int attention_plan_new(struct attention_plan **ret, const struct kernel_env *env
 
 	if (!g.module || (!g.module->dnn && !g.module->dnn_device))
 		return err_set(err, ERR_UNSUPPORTED, "cuDNN is not open");
-	p = calloc(1, sizeof(*p));
-	if (!p)
-		return err_set(err, ERR_NOMEM, "cuda: out of memory: attention plan");
+	p = mem_zalloc(sizeof(*p));
 	p->spec = *spec;
 	p->scale = (float)(1 / sqrt((double)spec->d));
 	b.scale = add_constant(&b, UID_SCALE);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/mem/mem.h"
 #include "trainer/backends/cuda/plan_cache.h"
 #include "trainer/backends/cuda/kernel_trial.h"
 
@@ -368,9 +369,7 @@ int blas_plan_new(struct blas_plan **ret, struct blas_offer *ret_offer, const st
 	}
 	if (!m || !m->blas)
 		return err_set(err, ERR_UNSUPPORTED, "cuBLASLt is not open");
-	p = calloc(1, sizeof(*p));
-	if (!p)
-		return err_set(err, ERR_NOMEM, "cuda: out of memory: matrix product");
+	p = mem_zalloc(sizeof(*p));
 	p->module = m;
 	p->in = spec->in;
 	status = make_desc(p, spec);

@@ -7,6 +7,7 @@
 #include "trainer/backends/cuda/device.h"
 
 extern "C" {
+#include "tracker/mem/mem.h"
 #include "trainer/backends/cuda/device_calls.h"
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cuda_matmul.c: dispatches a matrix product to cuBLASLt or to the tiled kernels. */
 #include "tracker/base/round.h"
+#include "tracker/mem/mem.h"
 #include "trainer/backends/cuda/cuda_matmul.h"
 
 #include <stdlib.h>
@@ -33,9 +34,7 @@ int matmul_new(struct matmul **ret, const struct kernel_env *env, const struct n
 
 	if (rc)
 		return rc;
-	m = calloc(1, sizeof(*m));
-	if (!m)
-		return err_set(err, ERR_NOMEM, "cuda: out of memory: %s", n->name);
+	m = mem_zalloc(sizeof(*m));
 	m->node = n;
 	m->spec = *spec;
 	if (spec->m && spec->n && spec->k)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/mem/mem.h"
 #include "trainer/backends/cuda/blas.h"
 #include "trainer/backends/cuda/cudnn_plan.h"
 #include "trainer/backends/cuda/plan_cache.h"
@@ -162,12 +163,10 @@ static const char *cuda_lacks(void *module)
 /* Chooses the device, then opens the libraries and the plan cache. */
 static int open_cuda(const struct backend_opts *o, void **ret_module, struct err *err)
 {
-	struct cuda_module *m = calloc(1, sizeof(*m));
+	struct cuda_module *m = mem_zalloc(sizeof(*m));
 	cudaError_t set;
 	int rc;
 
-	if (!m)
-		return err_set(err, ERR_NOMEM, "cuda: out of memory");
 	m->described = o->described;
 	rc = m->described ? 0 : pick_device(o, &m->device, err);
 	set = rc || m->described ? cudaSuccess : cudaSetDevice(m->device);

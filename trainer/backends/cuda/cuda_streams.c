@@ -8,6 +8,7 @@
 #define HAVE_NVTX 1
 #endif
 
+#include "tracker/mem/mem.h"
 #include "trainer/backends/cuda/cuda_module.h"
 
 static int check_cuda(struct err *err, cudaError_t rc, const char *what)
@@ -35,12 +36,10 @@ struct event_handle {
 
 static int new_event(void *module, bool timed, struct event_handle **ret, struct err *err)
 {
-	struct event_handle *e = malloc(sizeof(*e));
+	struct event_handle *e = mem_alloc(sizeof(*e));
 	int rc;
 
 	(void)module;
-	if (!e)
-		return err_set(err, ERR_NOMEM, "cuda: out of memory: event");
 	e->timed = timed;
 	rc = check_cuda(err, cudaEventCreateWithFlags(&e->event, timed ? cudaEventDefault : cudaEventDisableTiming),
 			"creating an event");
@@ -135,9 +134,8 @@ static int end_capture(void *module, struct stream_handle *s, struct graph_handl
 	m->capturing = false;
 	if (rc)
 		return rc;
-	g = calloc(1, sizeof(*g));
-	rc = g ? check_cuda(err, cudaGraphInstantiate(&g->exec, graph, 0), "creating a graph")
-	       : err_set(err, ERR_NOMEM, "cuda: out of memory: graph");
+	g = mem_zalloc(sizeof(*g));
+	rc = check_cuda(err, cudaGraphInstantiate(&g->exec, graph, 0), "creating a graph");
 	cudaGraphDestroy(graph);
 	if (rc) {
 		free(g);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/mem/mem.h"
 #include "trainer/backends/cuda/plan_cache.h"
 
 #ifdef HAVE_CUDNN
@@ -231,9 +232,9 @@ char *dnn_plan_write(const struct dnn_engine *e, const struct dnn_candidate *w, 
 	if (c->cudnnBackendGetAttribute(w->plan, CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION, CUDNN_TYPE_CHAR, 0, &n,
 					NULL))
 		return NULL;
-	text = malloc((size_t)n + 1);
-	if (text && c->cudnnBackendGetAttribute(w->plan, CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION, CUDNN_TYPE_CHAR,
-						n, &got, text + 1)) {
+	text = mem_alloc((size_t)n + 1);
+	if (c->cudnnBackendGetAttribute(w->plan, CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION, CUDNN_TYPE_CHAR, n,
+					&got, text + 1)) {
 		free(text);
 		return NULL;
 	}
@@ -301,15 +302,11 @@ static void search_engines(struct dnn_engine *e)
 		find_candidates(e, graph, &e->wishes[i]);
 }
 
-/* Takes ownership of the graph. NULL when out of memory. */
+/* Takes ownership of the graph. */
 struct dnn_engine *dnn_engine_new(struct dnn_graph *g, const struct dnn_wish *wishes, int n)
 {
-	struct dnn_engine *e = calloc(1, sizeof(*e));
+	struct dnn_engine *e = mem_zalloc(sizeof(*e));
 
-	if (!e) {
-		dnn_graph_free(g);
-		return NULL;
-	}
 	e->graph = *g;
 	e->graph.handle = g->module->dnn;
 	memcpy(e->wishes, wishes, (size_t)n * sizeof(*wishes));

@@ -54,7 +54,7 @@ struct dnn_engine {
 /* The live engine of the same graph and wishes, or NULL. */
 struct dnn_engine *dnn_engine_find_same(const struct dnn_graph *g, const struct dnn_wish *wishes, int n);
 
-/* Takes ownership of the graph. NULL when out of memory. */
+/* Takes ownership of the graph. */
 struct dnn_engine *dnn_engine_new(struct dnn_graph *g, const struct dnn_wish *wishes, int n);
 
 /* Uses the cached plan, else searches the library's recommendations; e->why if none fits. By one thread per handle. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tracker/base/thread.h"
+#include "tracker/mem/mem.h"
 #include "trainer/backends/cuda/cudnn_engine.h"
 
 #ifdef HAVE_CUDNN
@@ -25,17 +26,19 @@ struct dnn_ahead {
 static void note_graph(struct dnn_graph *g, const struct dnn_wish *wishes, int n)
 {
 	struct dnn_ahead *a = g->module->dnn_ahead;
-	struct dnn_engine *e = a->n < AHEAD_MAX ? dnn_engine_new(g, wishes, n) : NULL;
+	struct dnn_engine *e;
 
-	for (int i = 0; e && i < a->n; i++)
+	if (a->n == AHEAD_MAX) {
+		dnn_graph_free(g); /* created later, when needed */
+		return;
+	}
+	e = dnn_engine_new(g, wishes, n);
+	for (int i = 0; i < a->n; i++)
 		if (!memcmp(a->noted[i]->key, e->key, sizeof(e->key))) {
 			dnn_engine_free(e);
 			return;
 		}
-	if (e)
-		a->noted[a->n++] = e;
-	else if (a->n == AHEAD_MAX)
-		dnn_graph_free(g); /* created later, when needed */
+	a->noted[a->n++] = e;
 }
 
 static void find_noted_plans(struct dnn_ahead *a, cudnnHandle_t handle)
@@ -108,10 +111,10 @@ void dnn_ahead_begin(void *module)
 	struct cuda_module *m = module;
 
 	drop_ahead_plans(m);
-	if (m->dnn || m->dnn_device)
-		m->dnn_ahead = calloc(1, sizeof(*m->dnn_ahead));
-	if (m->dnn_ahead)
+	if (m->dnn || m->dnn_device) {
+		m->dnn_ahead = mem_zalloc(sizeof(*m->dnn_ahead));
 		m->dnn_ahead->module = m;
+	}
 }
 
 static void list_noted_engines(struct dnn_ahead *a)
@@ -213,8 +216,6 @@ static int find_engine(struct dnn_engine **ret, struct dnn_graph *g, const struc
 		return err_set(err, ERR_UNSUPPORTED, "cuda: cuDNN plans are collected for a later search");
 	} else {
 		e = dnn_engine_new(g, wishes, n);
-		if (!e)
-			return err_set(err, ERR_NOMEM, "cuda: out of memory: cuDNN plan");
 		dnn_engine_search(e);
 		dnn_engine_settle(e);
 		if (e->n_candidates)
@@ -233,14 +234,8 @@ static int find_engine(struct dnn_engine **ret, struct dnn_graph *g, const struc
 
 int dnn_plan_new(struct dnn_plan **ret, struct dnn_graph *g, const struct dnn_wish *wishes, int n, struct err *err)
 {
-	struct dnn_plan *p = calloc(1, sizeof(*p));
-	int rc;
-
-	if (!p) {
-		dnn_graph_free(g);
-		return err_set(err, ERR_NOMEM, "cuda: out of memory: cuDNN plan");
-	}
-	rc = find_engine(&p->engine, g, wishes, n, err);
+	struct dnn_plan *p = mem_zalloc(sizeof(*p));
+	int rc = find_engine(&p->engine, g, wishes, n, err);
 	if (rc) {
 		free(p);
 		return rc;

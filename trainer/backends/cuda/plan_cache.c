@@ -16,6 +16,7 @@
 #include "tracker/base/crc32c.h"
 #include "tracker/base/file.h"
 #include "tracker/base/hash.h"
+#include "tracker/mem/mem.h"
 
 #define FILES_MAX 4096
 #define BYTES_MAX ((size_t)8 << 20) /* per entry; a compiled kernel has a tenth of a megabyte */
@@ -37,25 +38,12 @@ struct plan_cache {
 };
 
 /* Adds a copy of key and bytes. */
-static bool add_plan_entry(struct plan_cache *k, const char *key, const void *bytes, size_t n)
+static void add_plan_entry(struct plan_cache *k, const char *key, const void *bytes, size_t n)
 {
-	struct plan_entry *e = calloc(1, sizeof(*e));
+	struct plan_entry *e = mem_alloc(sizeof(*e));
 
-	if (!e)
-		return false;
-	e->key = strdup(key);
-	e->bytes = malloc(n + 1);
-	if (!e->key || !e->bytes) {
-		free(e->key);
-		free(e->bytes);
-		free(e);
-		return false;
-	}
-	memcpy(e->bytes, bytes, n);
-	e->n = n;
-	e->next = k->first;
+	*e = (struct plan_entry){ .key = mem_strdup(key), .bytes = mem_dup(bytes, n), .n = n, .next = k->first };
 	k->first = e;
-	return true;
 }
 
 /* ---- files ---- */
@@ -84,7 +72,9 @@ static bool parse_plan_file(struct plan_cache *k, char *text, size_t n)
 		return false;
 	if (strtoul(sum, NULL, 16) != crc32c(crc32c(0, key, strlen(key)), at, bytes))
 		return false;
-	return plan_cache_find(k, key, &(size_t){ 0 }) || add_plan_entry(k, key, at, bytes);
+	if (!plan_cache_find(k, key, &(size_t){ 0 }))
+		add_plan_entry(k, key, at, bytes);
+	return true;
 }
 
 /* Reads a whole file; false if it cannot be read or is too large. */
@@ -95,8 +85,8 @@ static bool read_plan_bytes(int fd, char **ret, size_t *ret_n)
 
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || (size_t)st.st_size > BYTES_MAX)
 		return false;
-	*ret = malloc((size_t)st.st_size + 1);
-	n = *ret ? read(fd, *ret, (size_t)st.st_size) : -1;
+	*ret = mem_alloc((size_t)st.st_size);
+	n = read(fd, *ret, (size_t)st.st_size);
 	*ret_n = n > 0 ? (size_t)n : 0;
 	return n == st.st_size;
 }
@@ -194,15 +184,11 @@ static void open_plan_folder(struct plan_cache *k)
 
 struct plan_cache *plan_cache_open(const char *owner, struct err *err)
 {
-	struct plan_cache *k = calloc(1, sizeof(*k));
+	struct plan_cache *k = mem_zalloc(sizeof(*k));
 
-	if (!k || !owner)
+	if (!owner)
 		return k;
-	k->owner = strdup(owner);
-	if (!k->owner) {
-		free(k);
-		return NULL;
-	}
+	k->owner = mem_strdup(owner);
 	open_plan_folder(k);
 	if (k->folder[0])
 		read_plan_folder(k);
@@ -238,7 +224,9 @@ const void *plan_cache_find(const struct plan_cache *k, const char *key, size_t 
 
 void plan_cache_put(struct plan_cache *k, const char *key, const void *bytes, size_t n)
 {
-	if (!k || !add_plan_entry(k, key, bytes, n) || !k->folder[0] || k->files >= FILES_MAX)
+	if (!k)
 		return;
-	store_plan_file(k, key, bytes, n);
+	add_plan_entry(k, key, bytes, n);
+	if (k->folder[0] && k->files < FILES_MAX)
+		store_plan_file(k, key, bytes, n);
 }

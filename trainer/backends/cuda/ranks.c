@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "tracker/mem/mem.h"
 #include "trainer/backends/cuda/cuda_module.h"
 
 #ifdef HAVE_NCCL
@@ -54,10 +55,8 @@ static int make_nccl_id(void *module, unsigned char ret[BACKEND_COMM_ID_BYTES], 
 
 static struct nccl *new_nccl_comm(struct cuda_module *m, const struct device_comm_opts *o)
 {
-	struct nccl *c = calloc(1, sizeof(*c) + (size_t)o->world * sizeof(c->far[0]));
+	struct nccl *c = mem_zalloc(sizeof(*c) + (size_t)o->world * sizeof(c->far[0]));
 
-	if (!c)
-		return NULL;
 	c->comm = (struct device_comm){ &ranks, o->rank, o->world };
 	c->module = m;
 	c->calls = &m->calls;
@@ -82,8 +81,6 @@ static int open_nccl_comm(void *module, const struct device_comm_opts *o, struct
 	if (opened)
 		return opened;
 	c = new_nccl_comm(m, o);
-	if (!c)
-		return err_nomem(err, "device communicator");
 	config.blocking = 0;
 	config.commName = o->name;
 	memcpy(same.internal, o->id, BACKEND_COMM_ID_BYTES);

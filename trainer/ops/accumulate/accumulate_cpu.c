@@ -2,6 +2,7 @@
 /* accumulate_cpu.c: sums over micro-batches. The first one is copied. Results (f64) are few, so a plain loop adds
  * them. */
 #ifndef CPU_PASS
+#include "tracker/mem/mem.h"
 #include "trainer/backends/cpu/vec.h"
 
 struct accumulate_state {
@@ -20,14 +21,11 @@ static int prepare_accumulate_cpu(const struct kernel_env *env, struct node *n, 
 {
 	struct accumulate_state *s;
 	bool f64 = n->in[0]->dtype == DTYPE_F64;
-	void *state;
 	int rc = f64 ? 0 : cpu_want(n, n->in[0], DTYPE_F32, err);
 
-	if (!rc)
-		rc = cpu_state_new(sizeof(*s), &state, err);
 	if (rc)
 		return rc;
-	s = state;
+	s = mem_zalloc(sizeof(*s));
 	s->loop = f64 ? NULL : CPU_PICK(env, accumulate_loop);
 	s->count = shape_count(&n->in[0]->shape);
 	s->parts = cpu_parts(env, s->count);

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "tracker/base/round.h"
+#include "tracker/mem/mem.h"
 #include "trainer/backends/cpu/vec.h"
 #include "trainer/ops/attention/attention_cpu.h"
 
@@ -30,14 +31,13 @@ static int new_attention_state(const struct kernel_env *env, struct node *n, int
 {
 	const struct tensor *qkv = n->in[n_low > 1];
 	struct attention_state *s;
-	void *state;
 	int64_t wide;
 	bool bf16;
-	int rc = cpu_typed_state_new(n, (struct cpu_typed_state){ n_low, 1, sizeof(*s) }, &bf16, &state, err);
+	int rc = cpu_one_type(n, (struct cpu_operands){ n_low, 1 }, &bf16, err);
 
 	if (rc)
 		return rc;
-	s = state;
+	s = mem_zalloc(sizeof(*s));
 	s->bf16 = bf16;
 	s->attr = n->attr;
 	s->heads = s->attr->heads;

@@ -188,11 +188,9 @@ const char *name_attention_impl(const void *state)
 int prepare_attention_layer(const struct kernel_env *env, struct node *n, bool backward, void **ret_state,
 			    struct err *err)
 {
-	struct attention_layer *l = static_cast<struct attention_layer *>(calloc(1, sizeof(*l)));
+	struct attention_layer *l = static_cast<struct attention_layer *>(mem_zalloc(sizeof(*l)));
 	int rc;
 
-	if (!l)
-		return err_set(err, ERR_NOMEM, "cuda: out of memory: %s", n->name);
 	l->n = n;
 	l->z = read_attention_sizes(n, n->in[backward]);
 	l->type = n->in[0]->dtype;

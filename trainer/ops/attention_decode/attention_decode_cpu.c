@@ -4,6 +4,7 @@
 #ifndef CPU_PASS
 #include <math.h>
 
+#include "tracker/mem/mem.h"
 #include "trainer/backends/cpu/vec.h"
 #include "trainer/ops/attention_decode/attention_decode.h"
 #include "trainer/ops/cast/float16.h"
@@ -56,7 +57,6 @@ static void end_attend_head(const struct attend_state *s, int64_t row, int64_t h
 static int prepare_attend_cpu(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
 	struct attend_state *s;
-	void *state;
 	bool bf16;
 	int rc = cpu_one_type(n, (struct cpu_operands){ 1, 1 }, &bf16, err);
 
@@ -64,11 +64,9 @@ static int prepare_attend_cpu(const struct kernel_env *env, struct node *n, void
 		rc = cpu_want(n, n->in[1], DTYPE_F32, err);
 	if (!rc)
 		rc = cpu_want(n, n->in[2], DTYPE_F32, err);
-	if (!rc)
-		rc = cpu_state_new(sizeof(*s), &state, err);
 	if (rc)
 		return rc;
-	s = state;
+	s = mem_zalloc(sizeof(*s));
 	s->bf16 = bf16;
 	s->rows = n->in[0]->shape.dim[0];
 	s->c = n->in[1]->shape.dim[1];

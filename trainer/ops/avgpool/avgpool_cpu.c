@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* avgpool_cpu.c: the mean over all pixels of a sample, and its gradient. */
 #ifndef CPU_PASS
+#include "tracker/mem/mem.h"
 #include "trainer/backends/cpu/vec.h"
 
 struct avgpool_state {
@@ -20,13 +21,12 @@ static int new_avgpool_state(const struct kernel_env *env, struct node *n, cpu_p
 {
 	const struct shape *image = n->in[0]->shape.ndim == 4 ? &n->in[0]->shape : &n->out[0]->shape;
 	struct avgpool_state *s;
-	void *state;
 	bool bf16;
-	int rc = cpu_typed_state_new(n, (struct cpu_typed_state){ 1, 1, sizeof(*s) }, &bf16, &state, err);
+	int rc = cpu_one_type(n, (struct cpu_operands){ 1, 1 }, &bf16, err);
 
 	if (rc)
 		return rc;
-	s = state;
+	s = mem_zalloc(sizeof(*s));
 	s->loop = loop;
 	s->n = image->dim[0];
 	s->pixels = image->dim[1] * image->dim[2];

@@ -3,6 +3,7 @@
  * of the parameters. */
 
 #include "tracker/base/round.h"
+#include "tracker/mem/mem.h"
 #include "trainer/backends/cpu/vec.h"
 #include "trainer/ops/bn/bn_cpu.h"
 #include "trainer/ops/bn/bn_math.h"
@@ -14,14 +15,12 @@ int bn_cpu_new(const struct kernel_env *env, struct node *n, struct cpu_operands
 {
 	const struct shape *shape = &n->in[large.n_in - 1]->shape;
 	struct bn_state *s;
-	void *state;
 	bool bf16;
-	int rc = cpu_typed_state_new(n, (struct cpu_typed_state){ large.n_in, large.n_out, sizeof(*s) }, &bf16, &state,
-				     err);
+	int rc = cpu_one_type(n, (struct cpu_operands){ large.n_in, large.n_out }, &bf16, err);
 
 	if (rc)
 		return rc;
-	s = state;
+	s = mem_zalloc(sizeof(*s));
 	s->attr = *(const struct bn_attr *)n->attr;
 	s->c = shape->dim[shape->ndim - 1];
 	s->rows = s->c ? shape_count(shape) / s->c : 0;
@@ -85,14 +84,9 @@ void bn_cpu_coef_forward(struct bn_state *s, const double *stat, const float *ga
 
 static int prepare_bn_small_cpu(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
-	struct bn_state *s;
-	void *state;
-	int rc = cpu_state_new(sizeof(*s), &state, err);
+	struct bn_state *s = mem_zalloc(sizeof(*s));
 
-	(void)env;
-	if (rc)
-		return rc;
-	s = state;
+	(void)env, (void)err;
 	if (n->attr) /* some of these ops have no attributes */
 		s->attr = *(const struct bn_attr *)n->attr;
 	s->c = shape_count(&n->out[0]->shape);

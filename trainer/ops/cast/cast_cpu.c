@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cast_cpu.c: conversions between f32, bf16 and f64, rounded to nearest even. */
 #ifndef CPU_PASS
+#include "tracker/mem/mem.h"
 #include "trainer/backends/cpu/vec.h"
 
 struct cast_state {
@@ -24,18 +25,15 @@ static bool is_castable(enum dtype t)
 static int prepare_cast_cpu(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
 	struct cast_state *s;
-	void *state;
 	int rc = 0;
 
 	if (!is_castable(n->in[0]->dtype))
 		rc = cpu_want(n, n->in[0], DTYPE_F32, err);
 	if (!rc && !is_castable(n->out[0]->dtype))
 		rc = cpu_want(n, n->out[0], DTYPE_F32, err);
-	if (!rc)
-		rc = cpu_state_new(sizeof(*s), &state, err);
 	if (rc)
 		return rc;
-	s = state;
+	s = mem_zalloc(sizeof(*s));
 	s->loop = CPU_PICK(env, cast_loop);
 	s->from = n->in[0]->dtype;
 	s->to = n->out[0]->dtype;

@@ -30,10 +30,9 @@ int prepare_collective(const struct kernel_env *env, struct node *n, void **ret_
 {
 	const auto *attr = static_cast<const struct collective_attr *>(n->attr);
 	const int room = attr ? attr->terms.room : 0;
-	struct collective_state *m = static_cast<struct collective_state *>(calloc(1, sizeof(*m)));
+	struct collective_state *m = static_cast<struct collective_state *>(mem_zalloc(sizeof(*m)));
 
-	if (!m)
-		return err_set(err, ERR_NOMEM, "out of memory: %s", n->name);
+	(void)err;
 	*m = collective_state{ n, env->devices, 1,
 			       0, room,		cuda_count(n->n_in ? n->in[0] : n->out[0]) / (room ? room : 1) };
 	if (m->devices) {

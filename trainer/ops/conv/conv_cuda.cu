@@ -237,14 +237,12 @@ int prepare_conv_layer(const struct kernel_env *env, struct node *n, enum conv_p
 		       struct err *err)
 {
 	const struct tensor *y = pass == CONV_FORWARD ? n->out[0] : pass == CONV_BY_DATA ? n->in[0] : n->in[1];
-	struct conv_layer *l = static_cast<struct conv_layer *>(calloc(1, sizeof(*l)));
+	struct conv_layer *l = static_cast<struct conv_layer *>(mem_zalloc(sizeof(*l)));
 	const size_t each = n->in[0]->dtype == DTYPE_F64 ? sizeof(double) : sizeof(float);
 	struct product_bounds b;
 	size_t library;
 	int rc;
 
-	if (!l)
-		return err_set(err, ERR_NOMEM, "cuda: out of memory: %s", n->name);
 	l->n = n;
 	l->z = read_conv_sizes(n, y);
 	l->pass = pass;

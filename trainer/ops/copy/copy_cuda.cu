@@ -53,10 +53,8 @@ void CUDART_CB move_file_piece(void *piece)
 struct copy_route *new_copy_route(struct copy_state *s, unsigned char *file, unsigned char *device)
 {
 	const size_t bytes = tensor_bytes(s->n->in[0]), pieces = (bytes + STAGING_BYTES - 1) / STAGING_BYTES;
-	struct copy_route *w = static_cast<struct copy_route *>(malloc(sizeof(*w) + pieces * sizeof(w->piece[0])));
+	struct copy_route *w = static_cast<struct copy_route *>(mem_alloc(sizeof(*w) + pieces * sizeof(w->piece[0])));
 
-	if (!w)
-		return nullptr;
 	*w = { s->routes, file, device };
 	for (size_t at = 0; at < bytes; at += STAGING_BYTES)
 		w->piece[at / STAGING_BYTES] = { file + at, s->staging, count_piece_bytes(bytes, at), s->fills };
@@ -64,7 +62,7 @@ struct copy_route *new_copy_route(struct copy_state *s, unsigned char *file, uns
 	return w;
 }
 
-/* Finds or creates a route; it is created by the first run, during warm-up. NULL: out of memory. */
+/* Finds or creates a route; it is created by the first run, during warm-up. */
 struct copy_route *find_copy_route(struct copy_state *s, const struct kernel_args *a)
 {
 	auto *from = static_cast<unsigned char *>(a->in[0]), *to = static_cast<unsigned char *>(a->out[0]);
@@ -96,11 +94,9 @@ void copy_mapped_file(const struct copy_state *s, struct copy_route *w, const st
 int prepare_copy_cuda(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
 	const bool file = static_cast<const struct copy_attr *>(n->attr)->file;
-	auto *s = static_cast<struct copy_state *>(calloc(1, sizeof(struct copy_state)));
+	auto *s = static_cast<struct copy_state *>(mem_zalloc(sizeof(struct copy_state)));
 	int rc = 0;
 
-	if (!s)
-		return err_set(err, ERR_NOMEM, "cuda: out of memory: %s", n->name);
 	s->n = n;
 	s->fills = n->in[0]->space == SPACE_OFFLOAD;
 	if (file)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dropout_cpu.c: dropout with counter-based draws. */
+#include "tracker/mem/mem.h"
 #include "trainer/backends/cpu/cpu.h"
 #include "trainer/ops/cast/float16.h"
 #include "trainer/ops/dropout/dropout.h"
@@ -18,13 +19,12 @@ struct dropout_state {
 static int prepare_dropout_cpu(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
 	struct dropout_state *s;
-	void *state;
 	bool bf16;
-	int rc = cpu_typed_state_new(n, (struct cpu_typed_state){ 1, 1, sizeof(*s) }, &bf16, &state, err);
+	int rc = cpu_one_type(n, (struct cpu_operands){ 1, 1 }, &bf16, err);
 
 	if (rc)
 		return rc;
-	s = state;
+	s = mem_zalloc(sizeof(*s));
 	s->attr = n->attr;
 	s->bf16 = bf16;
 	s->count = shape_count(&n->out[0]->shape);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ema_cpu.c: one update of an average in f32. */
 #ifndef CPU_PASS
+#include "tracker/mem/mem.h"
 #include "trainer/backends/cpu/vec.h"
 #include "trainer/ops/ema/ema.h"
 
@@ -21,16 +22,13 @@ static int prepare_ema_cpu(const struct kernel_env *env, struct node *n, void **
 {
 	const int64_t count = shape_count(&n->in[0]->shape);
 	struct ema_state *s;
-	void *state;
 	int rc = cpu_want(n, n->in[0], DTYPE_F32, err);
 
 	if (!rc)
 		rc = cpu_want(n, n->in[1], DTYPE_F32, err);
-	if (!rc)
-		rc = cpu_state_new(sizeof(*s), &state, err);
 	if (rc)
 		return rc;
-	s = state;
+	s = mem_zalloc(sizeof(*s));
 	*s = (struct ema_state){ .attr = n->attr, .loop = CPU_PICK(env, ema_loop), .count = count };
 	s->parts = cpu_parts(env, count);
 	*ret_state = s;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* embed_cpu.c: the embedding. Threads split its gradient by columns, so that every sum runs in batch order for any
  * number of threads. */
+#include "tracker/mem/mem.h"
 #include "trainer/backends/cpu/cpu.h"
 #include "trainer/ops/cast/float16.h"
 #include "trainer/ops/embed/embed.h"
@@ -24,14 +25,11 @@ static int new_embed_state(const struct kernel_env *env, struct tensor *low, str
 			   struct err *err)
 {
 	struct embed_state *s;
-	void *state;
 	int rc = low->dtype == DTYPE_BF16 ? 0 : cpu_want(n, low, DTYPE_F32, err);
 
-	if (!rc)
-		rc = cpu_state_new(sizeof(*s), &state, err);
 	if (rc)
 		return rc;
-	s = state;
+	s = mem_zalloc(sizeof(*s));
 	s->bf16 = low->dtype == DTYPE_BF16;
 	s->rows = low->shape.dim[0];
 	s->c = low->shape.dim[1];

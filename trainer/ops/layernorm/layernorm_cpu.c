@@ -4,6 +4,7 @@
 #ifndef CPU_PASS
 #include <math.h>
 
+#include "tracker/mem/mem.h"
 #include "trainer/backends/cpu/vec.h"
 #include "trainer/ops/layernorm/layernorm.h"
 
@@ -30,13 +31,12 @@ static int new_layernorm_state(const struct kernel_env *env, struct node *n, int
 			       struct layernorm_state **ret, struct err *err)
 {
 	struct layernorm_state *s;
-	void *state;
 	bool bf16;
-	int rc = cpu_typed_state_new(n, (struct cpu_typed_state){ 2, 1, sizeof(*s) }, &bf16, &state, err);
+	int rc = cpu_one_type(n, (struct cpu_operands){ 2, 1 }, &bf16, err);
 
 	if (rc)
 		return rc;
-	s = state;
+	s = mem_zalloc(sizeof(*s));
 	s->bf16 = bf16;
 	s->rows = n->in[0]->shape.dim[0];
 	s->c = n->in[0]->shape.dim[1];

@@ -2,6 +2,7 @@
 /* linear_cpu.c: y = x w^T + b and its gradients as products of plain matrices; packing the weights would cost more than
  * it saves. The gradient of the bias is a separate pass over dy, in partial sums of at most ROWS rows. */
 #ifndef CPU_PASS
+#include "tracker/mem/mem.h"
 #include "trainer/backends/cpu/cpu_matmul.h"
 #include "trainer/backends/cpu/vec.h"
 
@@ -25,16 +26,11 @@ struct linear_state {
 static int new_linear_state(const struct kernel_env *env, struct node *n, const struct dnn_matmul_spec *spec,
 			    struct linear_state **ret, struct err *err)
 {
-	void *state;
-	struct linear_state *s;
-	int rc = cpu_state_new(sizeof(*s), &state, err);
+	struct linear_state *s = mem_zalloc(sizeof(*s));
+	int rc = cpu_matmul_get(&s->product, env, spec, err);
 
-	if (rc)
-		return rc;
-	s = state;
-	rc = cpu_matmul_get(&s->product, env, spec, err);
 	if (rc) {
-		cpu_state_release(state);
+		free(s);
 		return rc;
 	}
 	n->workspace_bytes = cpu_matmul_workspace_bytes(s->product);

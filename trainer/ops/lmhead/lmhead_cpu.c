@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "tracker/base/round.h"
+#include "tracker/mem/mem.h"
 #include "trainer/backends/cpu/cpu_matmul.h"
 #include "trainer/backends/cpu/vec.h"
 #include "trainer/ops/lmhead/lmhead.h"
@@ -191,12 +192,11 @@ static int prepare_lmhead_cpu(const struct kernel_env *env, struct node *n, void
 {
 	bool bf16, grads = n->out[LMHEAD_DX] || n->out[LMHEAD_DW];
 	struct lmhead_state *s;
-	void *state;
-	int rc = cpu_typed_state_new(n, (struct cpu_typed_state){ 2, 0, sizeof(*s) }, &bf16, &state, err);
+	int rc = cpu_one_type(n, (struct cpu_operands){ 2, 0 }, &bf16, err);
 
 	if (rc)
 		return rc;
-	s = state;
+	s = mem_zalloc(sizeof(*s));
 	s->tile_loop = CPU_PICK(env, lmhead_tile_loop);
 	s->grads_loop = CPU_PICK(env, lmhead_grads_loop);
 	s->bf16 = bf16;

@@ -152,11 +152,9 @@ size_t count_workspace_bytes(const struct classifier *l)
 
 int prepare_lmhead_cuda(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
-	struct classifier *l = static_cast<struct classifier *>(calloc(1, sizeof(*l)));
+	struct classifier *l = static_cast<struct classifier *>(mem_zalloc(sizeof(*l)));
 	int rc;
 
-	if (!l)
-		return err_set(err, ERR_NOMEM, "cuda: out of memory: %s", n->name);
 	l->n = n;
 	l->z = choose_block_sizes(n);
 	rc = plan_lmhead_products(l, env, err);

@@ -2,6 +2,7 @@
 /* maxpool_cpu.c: maximum over windows with its index. The gradient is gathered per input pixel, so that no two threads
  * write the same element. */
 #ifndef CPU_PASS
+#include "tracker/mem/mem.h"
 #include "trainer/backends/cpu/vec.h"
 #include "trainer/ops/maxpool/maxpool.h"
 
@@ -24,13 +25,12 @@ static int new_maxpool_state(const struct kernel_env *env, const struct node *n,
 {
 	const struct maxpool_attr *a = n->attr;
 	struct maxpool_state *s;
-	void *state;
 	bool bf16;
-	int rc = cpu_typed_state_new(n, (struct cpu_typed_state){ 1, 1, sizeof(*s) }, &bf16, &state, err);
+	int rc = cpu_one_type(n, (struct cpu_operands){ 1, 1 }, &bf16, err);
 
 	if (rc)
 		return rc;
-	s = state;
+	s = mem_zalloc(sizeof(*s));
 	s->kernel = a->kernel;
 	s->stride = a->stride;
 	s->pad = a->pad;

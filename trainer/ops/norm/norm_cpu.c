@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* norm_cpu.c: sums of squares, in f32 over short runs and in f64 over these, and the norm. */
 #ifndef CPU_PASS
+#include "tracker/mem/mem.h"
 #include "trainer/backends/cpu/vec.h"
 #include "trainer/ops/norm/norm_host.h"
 
@@ -27,13 +28,12 @@ struct squares_state {
 static int prepare_sumsq_cpu(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
 	struct sumsq_state *s;
-	void *state;
 	bool bf16;
-	int rc = cpu_typed_state_new(n, (struct cpu_typed_state){ 1, 0, sizeof(*s) }, &bf16, &state, err);
+	int rc = cpu_one_type(n, (struct cpu_operands){ 1, 0 }, &bf16, err);
 
 	if (rc)
 		return rc;
-	s = state;
+	s = mem_zalloc(sizeof(*s));
 	s->loop = CPU_PICK(env, sumsq_loop);
 	s->count = shape_count(&n->in[0]->shape);
 	s->parts = cpu_parts(env, s->count);
@@ -59,14 +59,11 @@ static void run_sumsq_cpu(void *state, const struct kernel_args *args)
 static int prepare_squares_cpu(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
 	struct squares_state *s;
-	void *state;
 	int rc = cpu_want(n, n->in[0], DTYPE_F32, err);
 
-	if (!rc)
-		rc = cpu_state_new(sizeof(*s), &state, err);
 	if (rc)
 		return rc;
-	s = state;
+	s = mem_zalloc(sizeof(*s));
 	s->loop = CPU_PICK(env, squares_loop);
 	s->count = shape_count(&n->in[0]->shape);
 	s->parts = cpu_parts(env, s->count);

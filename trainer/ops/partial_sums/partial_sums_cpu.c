@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* partial_sums_cpu.c: partial sums by all threads, each on a range of elements. */
+#include "tracker/mem/mem.h"
 #include "trainer/backends/cpu/cpu.h"
 #include "trainer/ops/partial_sums/partial_sums_host.h"
 
@@ -18,13 +19,9 @@ struct terms_job {
 
 static int prepare_terms_cpu(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
-	struct terms_state *s;
-	void *state;
-	int rc = cpu_state_new(sizeof(*s), &state, err);
+	struct terms_state *s = mem_zalloc(sizeof(*s));
 
-	if (rc)
-		return rc;
-	s = state;
+	(void)err;
 	s->terms = partial_sums_host_of(n);
 	s->parts = cpu_parts(env, s->terms.count);
 	*ret_state = s;

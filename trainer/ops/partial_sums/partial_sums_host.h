@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/mem/mem.h"
 #include "trainer/comm/comm.h"
 #include "trainer/comm/sum.h"
 #include "trainer/graph/kernel.h"
@@ -100,21 +101,16 @@ static inline void partial_sums_sum_free(struct partial_sums_sum *s)
 	free(s);
 }
 
-/* For a collective node on partial sums; NULL when out of memory. partial_sums_sum_free frees it. */
+/* For a collective node on partial sums. partial_sums_sum_free frees it. */
 static inline struct partial_sums_sum *partial_sums_sum_new(const struct node *n, const struct comm *comm)
 {
 	const size_t world = comm ? (size_t)comm->world : 1;
-	struct partial_sums_sum *s = calloc(1, sizeof(*s));
+	struct partial_sums_sum *s = mem_zalloc(sizeof(*s));
 
-	if (!s)
-		return NULL;
 	s->terms = partial_sums_host_of(n);
-	s->from = calloc(world * (size_t)s->terms.room, sizeof(*s->from));
-	s->adds = calloc(world * (size_t)s->terms.room, sizeof(*s->adds));
-	if (s->from && s->adds)
-		return s;
-	partial_sums_sum_free(s);
-	return NULL;
+	s->from = mem_array(world * (size_t)s->terms.room, sizeof(*s->from));
+	s->adds = mem_array(world * (size_t)s->terms.room, sizeof(*s->adds));
+	return s;
 }
 
 /* Returns true, with *ret filled, if the communicator adds all terms along the tree. Otherwise adds the rank's own

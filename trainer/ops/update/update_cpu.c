@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "tracker/mem/mem.h"
 #include "trainer/backends/cpu/vec.h"
 #include "trainer/ops/step_guard/step_guard.h"
 #include "trainer/ops/update/update.h"
@@ -48,16 +49,13 @@ static cpu_part_fn *pick_update_loop(const struct kernel_env *env, enum update_r
 static int prepare_update_cpu(const struct kernel_env *env, struct node *n, void **ret, struct err *err)
 {
 	struct update_state *s;
-	void *state;
 	int rc = 0;
 
 	for (int i = 0; !rc && i < update_step_index(n); i++)
 		rc = n->in[i] ? cpu_want(n, n->in[i], DTYPE_F32, err) : 0;
-	if (!rc)
-		rc = cpu_state_new(sizeof(*s), &state, err);
 	if (rc)
 		return rc;
-	s = state;
+	s = mem_zalloc(sizeof(*s));
 	s->node = n;
 	s->loop = pick_update_loop(env, ((const struct update_attr *)n->attr)->rule);
 	s->count = shape_count(&n->in[0]->shape);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* watch_cpu.c: each thread counts its part by the eight exponent bits of a value; the parts are added in order. */
 #ifndef CPU_PASS
+#include "tracker/mem/mem.h"
 #include "trainer/backends/cpu/vec.h"
 #include "trainer/ops/watch/watch.h"
 
@@ -47,13 +48,12 @@ static void convert_tally(const struct watch_tally *t, int64_t padding, double *
 static int prepare_watch_cpu(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
 	struct watch_state *s;
-	void *state;
 	bool bf16;
-	int rc = cpu_typed_state_new(n, (struct cpu_typed_state){ 2, 0, sizeof(*s) }, &bf16, &state, err);
+	int rc = cpu_one_type(n, (struct cpu_operands){ 2, 0 }, &bf16, err);
 
 	if (rc)
 		return rc;
-	s = state;
+	s = mem_zalloc(sizeof(*s));
 	s->loop = CPU_PICK(env, watch_loop);
 	s->count = shape_count(&n->in[0]->shape);
 	s->parts = cpu_parts(env, s->count);
@@ -105,13 +105,9 @@ static void copy_held_part(void *arg, int part, int parts)
 
 static int prepare_watch_hold_cpu(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
-	struct watch_hold_state *s;
-	void *state;
-	int rc = cpu_state_new(sizeof(*s), &state, err);
+	struct watch_hold_state *s = mem_zalloc(sizeof(*s));
 
-	if (rc)
-		return rc;
-	s = state;
+	(void)err;
 	s->bytes = (int64_t)tensor_bytes(n->in[0]);
 	s->parts = cpu_parts(env, shape_count(&n->in[0]->shape));
 	*ret_state = s;

@@ -4,6 +4,7 @@
 #ifndef CPU_PASS
 #include <math.h>
 
+#include "tracker/mem/mem.h"
 #include "trainer/backends/cpu/vec.h"
 #include "trainer/ops/xent/xent.h"
 
@@ -32,16 +33,13 @@ static int new_xent_state(const struct kernel_env *env, const struct node *n, cp
 			  struct xent_state **ret, struct err *err)
 {
 	struct xent_state *s;
-	void *state;
 	int rc = cpu_want(n, n->in[0], DTYPE_F32, err);
 
 	if (!rc)
 		rc = cpu_want(n, n->in[1], DTYPE_I32, err);
-	if (!rc)
-		rc = cpu_state_new(sizeof(*s), &state, err);
 	if (rc)
 		return rc;
-	s = state;
+	s = mem_zalloc(sizeof(*s));
 	s->loop = loop;
 	s->n = n->in[0]->shape.dim[0];
 	s->k = n->in[0]->shape.dim[1];
