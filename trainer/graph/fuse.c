@@ -16,11 +16,11 @@ static bool is_dead(const struct node *n, const int *uses)
 	return n->n_out > 0;
 }
 
-int pass_dead(struct graph *g, struct err *err)
+void pass_dead(struct graph *g)
 {
 	int *uses = graph_use_counts(g);
 
-	for (int i = g->n_nodes - 1; i >= 0 && uses; i--) {
+	for (int i = g->n_nodes - 1; i >= 0; i--) {
 		struct node *n = g->nodes[i];
 
 		if (!is_dead(n, uses))
@@ -30,7 +30,6 @@ int pass_dead(struct graph *g, struct err *err)
 				uses[n->in[k]->id]--;
 		graph_remove(g, i);
 	}
-	return uses ? 0 : err_nomem(err, "uses of tensors");
 }
 
 int pass_fuse(struct graph *g, struct err *err)
@@ -45,7 +44,8 @@ int pass_fuse(struct graph *g, struct err *err)
 	}
 	if (graph_failed(g))
 		return err_set(err, g->err.code, "%s", g->err.text);
-	return pass_dead(g, err);
+	pass_dead(g);
+	return 0;
 }
 
 /* Runs the shape rules again over a finished graph, so that an edit that broke a shape is found before planning. */

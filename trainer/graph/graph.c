@@ -46,12 +46,9 @@ const char *group_name(enum group g)
 struct graph *graph_new(bool training)
 {
 	struct arena *arena = arena_new();
-	struct graph *g = arena ? arena_alloc(arena, sizeof(*g)) : NULL;
+	struct graph *g = arena_alloc(arena, sizeof(*g));
 
-	if (!g || !(g->names = arena_alloc(arena, sizeof(*g->names)))) {
-		arena_free(arena);
-		return NULL;
-	}
+	g->names = arena_alloc(arena, sizeof(*g->names));
 	g->arena = arena;
 	g->training = training;
 	return g;
@@ -83,34 +80,24 @@ void graph_fail(struct graph *g, int code, const char *fmt, ...)
 
 #define GRAPH_TENSOR_MAX (INT64_C(1) << 40) /* elements */
 
-static void *fail_if_null(struct graph *g, void *p)
-{
-	if (!p)
-		graph_fail(g, ERR_NOMEM, "out of memory while building the graph");
-	return p;
-}
-
 void *graph_array(struct graph *g, int n, size_t bytes_each)
 {
-	return fail_if_null(g, arena_array(g->arena, (size_t)n + 1, bytes_each));
+	return arena_array(g->arena, (size_t)n + 1, bytes_each);
 }
 
 /* Makes room for one more element in an arena array of pointers. The old array remains in the arena. */
-static bool grow_pointer_array(struct graph *g, void ***array, int n, int *cap)
+static void grow_pointer_array(struct graph *g, void ***array, int n, int *cap)
 {
 	int wanted = *cap ? *cap * 2 : 64;
 	void **bigger;
 
 	if (n < *cap)
-		return true;
-	bigger = fail_if_null(g, arena_array(g->arena, (size_t)wanted, sizeof(void *)));
-	if (!bigger)
-		return false;
+		return;
+	bigger = arena_array(g->arena, (size_t)wanted, sizeof(void *));
 	if (n)
 		memcpy(bigger, *array, (size_t)n * sizeof(void *));
 	*array = bigger;
 	*cap = wanted;
-	return true;
 }
 
 static struct tensor **find_name_slot(const struct graph_names *names, const char *name)
@@ -130,21 +117,18 @@ static void fill_name_table(struct graph_names *names, const struct graph *g)
 		*find_name_slot(names, g->tensors[i]->name) = g->tensors[i];
 }
 
-static bool add_tensor_name(struct graph *g, struct tensor *t)
+static void add_tensor_name(struct graph *g, struct tensor *t)
 {
 	struct graph_names *names = g->names, bigger = { .n_slots = names->n_slots ? names->n_slots * 2 : 256 };
 
 	if (names->used * 2 >= names->n_slots) {
-		bigger.slot = fail_if_null(g, arena_array(g->arena, bigger.n_slots, sizeof(struct tensor *)));
-		if (!bigger.slot)
-			return false;
+		bigger.slot = arena_array(g->arena, bigger.n_slots, sizeof(struct tensor *));
 		fill_name_table(&bigger, g);
 		bigger.used = names->used;
 		*names = bigger;
 	}
 	*find_name_slot(names, t->name) = t;
 	names->used++;
-	return true;
 }
 
 struct tensor *graph_find(const struct graph *g, const char *name)
@@ -162,7 +146,7 @@ const char *graph_printf(struct graph *g, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	return fail_if_null(g, arena_strdup(g->arena, text));
+	return arena_strdup(g->arena, text);
 }
 
 const char *graph_stem(struct graph *g, const char *name)
@@ -216,15 +200,13 @@ struct tensor *graph_tensor(struct graph *g, const struct tensor *like)
 		graph_fail(g, ERR_EXISTS, "tensor name %s is already used", like->name);
 		return NULL;
 	}
-	t = fail_if_null(g, arena_alloc(g->arena, sizeof(*t)));
-	if (!t || !grow_pointer_array(g, (void ***)&g->tensors, g->n_tensors, &g->cap_tensors))
-		return NULL;
+	grow_pointer_array(g, (void ***)&g->tensors, g->n_tensors, &g->cap_tensors);
+	t = arena_alloc(g->arena, sizeof(*t));
 	*t = *like;
 	t->id = g->n_tensors;
 	t->frozen = (t->kind == TENSOR_PARAM || t->kind == TENSOR_STAT) && graph_frozen(g->freeze, t->name);
-	t->name = fail_if_null(g, arena_strdup(g->arena, like->name));
-	if (!t->name || !add_tensor_name(g, t))
-		return NULL;
+	t->name = arena_strdup(g->arena, like->name);
+	add_tensor_name(g, t);
 	g->tensors[g->n_tensors++] = t;
 	return t;
 }
@@ -238,8 +220,7 @@ int graph_rename(struct graph *g, struct tensor *t, const char *name)
 		return g->err.code;
 	}
 	t->name = graph_printf(g, "%s", name);
-	if (t->name)
-		fill_name_table(g->names, g);
+	fill_name_table(g->names, g);
 	return g->err.code;
 }
 
@@ -291,14 +272,12 @@ int graph_expect(struct graph *g, const struct node *n, bool ok, const char *wha
 }
 
 /* Allocates a node with copies of the operands and attributes of spec, in the graph's current phase and block. It is
- * not yet part of the graph. NULL once the graph failed. */
+ * not yet part of the graph. */
 static struct node *alloc_node(struct graph *g, const struct node_spec *spec)
 {
-	struct node *n = fail_if_null(g, arena_alloc(g->arena, sizeof(*n)));
-	size_t operands = (size_t)(spec->n_in + spec->n_out);
+	struct node *n = arena_alloc(g->arena, sizeof(*n));
 
-	if (!n || !(n->in = fail_if_null(g, arena_array(g->arena, operands + 1, sizeof(struct tensor *)))))
-		return NULL;
+	n->in = graph_array(g, spec->n_in + spec->n_out, sizeof(struct tensor *));
 	n->op = spec->op;
 	n->phase = g->phase;
 	n->block = g->block;
@@ -312,12 +291,11 @@ static struct node *alloc_node(struct graph *g, const struct node_spec *spec)
 	if (spec->n_out && spec->out)
 		memcpy(n->out, spec->out, (size_t)spec->n_out * sizeof(*n->out));
 	if (spec->attr) {
-		n->attr = fail_if_null(g, arena_alloc(g->arena, spec->attr_bytes));
-		if (n->attr)
-			memcpy(n->attr, spec->attr, spec->attr_bytes);
+		n->attr = arena_alloc(g->arena, spec->attr_bytes);
+		memcpy(n->attr, spec->attr, spec->attr_bytes);
 	}
 	n->name = spec->name ? graph_printf(g, "%s", spec->name) : graph_printf(g, "%s.%d", spec->op->name, g->n_nodes);
-	return graph_failed(g) ? NULL : n;
+	return n;
 }
 
 struct node *graph_node(struct graph *g, const struct node_spec *spec)
@@ -327,8 +305,7 @@ struct node *graph_node(struct graph *g, const struct node_spec *spec)
 	if (graph_failed(g))
 		return NULL;
 	n = alloc_node(g, spec);
-	if (!n || !grow_pointer_array(g, (void ***)&g->nodes, g->n_nodes, &g->cap_nodes))
-		return NULL;
+	grow_pointer_array(g, (void ***)&g->nodes, g->n_nodes, &g->cap_nodes);
 	if (n->op->shape && n->op->shape(g, n) != 0) {
 		graph_fail(g, ERR_USAGE, "%s (%s): shapes do not match", n->name, n->op->name);
 		return NULL;
@@ -352,8 +329,7 @@ struct node *graph_clone(struct graph *g, const struct node *n, struct tensor *c
 		return NULL;
 	spec.name = graph_printf(g, "%s.%s", n->name, suffix);
 	clone = alloc_node(g, &spec);
-	if (!clone || !grow_pointer_array(g, (void ***)&g->nodes, g->n_nodes, &g->cap_nodes))
-		return NULL;
+	grow_pointer_array(g, (void ***)&g->nodes, g->n_nodes, &g->cap_nodes);
 	clone->attr = n->attr;
 	clone->block = n->block;
 	for (int k = 0; k < n->n_out; k++) {
@@ -403,9 +379,7 @@ void node_after(struct graph *g, struct node *n, struct node *before)
 
 	if (graph_failed(g) || !n || !before || n == before || has_after_edge(n, before))
 		return;
-	after = fail_if_null(g, arena_array(g->arena, (size_t)n->n_after + 1, sizeof(struct node *)));
-	if (!after)
-		return;
+	after = graph_array(g, n->n_after, sizeof(struct node *));
 	if (n->n_after)
 		memcpy(after, n->after, (size_t)n->n_after * sizeof(struct node *));
 	after[n->n_after++] = before;
@@ -485,7 +459,7 @@ int *graph_use_counts(struct graph *g)
 {
 	int *uses = graph_array(g, g->n_tensors, sizeof(*uses));
 
-	for (int i = 0; uses && i < g->n_nodes; i++)
+	for (int i = 0; i < g->n_nodes; i++)
 		for (int k = 0; k < g->nodes[i]->n_in; k++)
 			if (g->nodes[i]->in[k])
 				uses[g->nodes[i]->in[k]->id]++;

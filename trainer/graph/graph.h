@@ -201,7 +201,7 @@ struct graph {
 struct graph *graph_new(bool training); /* NULL when out of memory */
 void graph_free(struct graph *g);	/* NULL is fine */
 bool graph_failed(const struct graph *g);
-void *graph_array(struct graph *g, int n, size_t bytes_each); /* n + 1 zeros; NULL: the graph failed */
+void *graph_array(struct graph *g, int n, size_t bytes_each); /* n + 1 zeros */
 void graph_fail(struct graph *g, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 struct tensor *graph_tensor(struct graph *g, const struct tensor *like); /* copies *like and its name, assigns an id */

@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 
+#include "tracker/mem/mem.h"
 #include "trainer/graph/op.h"
 
 struct moment_span {
@@ -206,26 +207,23 @@ static void add_workspace(struct live_builder *m, int item)
 								     .last = m->spans[item].last };
 }
 
-static int init_live_builder(struct live_builder *m)
+static void init_live_builder(struct live_builder *m)
 {
 	const struct graph *g = m->p->graph;
 	const struct schedule *s = m->p->schedule;
 	size_t instances = (size_t)g->n_tensors * (size_t)s->slots;
 
 	m->live.n_tensors = g->n_tensors;
-	m->live.buffers = calloc(instances + (size_t)s->n + 1, sizeof(*m->live.buffers));
-	m->live.of = calloc(instances + 1, sizeof(*m->live.of));
-	m->clocks = calloc((size_t)s->n + 1, sizeof(*m->clocks));
-	m->spans = calloc((size_t)s->n + 1, sizeof(*m->spans));
-	m->viewed = calloc((size_t)g->n_tensors + 1, sizeof(*m->viewed));
-	if (!m->live.buffers || !m->live.of || !m->clocks || !m->spans || !m->viewed)
-		return ERR_NOMEM;
+	m->live.buffers = mem_array(instances + (size_t)s->n, sizeof(*m->live.buffers));
+	m->live.of = mem_array(instances, sizeof(*m->live.of));
+	m->clocks = mem_array((size_t)s->n, sizeof(*m->clocks));
+	m->spans = mem_array((size_t)s->n, sizeof(*m->spans));
+	m->viewed = mem_array((size_t)g->n_tensors, sizeof(*m->viewed));
 	for (size_t i = 0; i < instances; i++)
 		m->live.of[i] = -1;
 	for (int i = 0; i < g->n_tensors; i++)
 		if (g->tensors[i]->base)
 			m->viewed[g->tensors[i]->base->id] = true;
-	return 0;
 }
 
 /* Computes the buffers of all tensors and workspaces with their lifetimes, including in-place reuse. */
@@ -253,24 +251,16 @@ static void find_buffers(struct live_builder *m)
 	}
 }
 
-int live_make(struct liveness *ret, const struct plan_program *p, struct err *err)
+void live_make(struct liveness *ret, const struct plan_program *p)
 {
 	struct live_builder m = { .p = p };
-	int rc = 0;
 
-	if (init_live_builder(&m) != 0) {
-		rc = err_set(err, ERR_NOMEM, "out of memory: the lifetimes of %s", p->name);
-		goto out;
-	}
+	init_live_builder(&m);
 	find_buffers(&m);
 	*ret = m.live;
-	m.live = (struct liveness){ 0 };
-out:
-	live_done(&m.live);
 	free(m.clocks);
 	free(m.spans);
 	free(m.viewed);
-	return rc;
 }
 
 void live_done(struct liveness *l)

@@ -22,7 +22,7 @@ struct liveness {
 	int n_tensors;
 };
 
-int live_make(struct liveness *ret, const struct plan_program *p, struct err *err);
+void live_make(struct liveness *ret, const struct plan_program *p);
 void live_done(struct liveness *l);
 
 enum space live_space(const struct live_buffer *b);

@@ -17,7 +17,7 @@ int pass_grad(struct graph *g, const struct op *sum, struct err *err);
 int pass_fuse(struct graph *g, struct err *err);
 
 /* Removes nodes whose results are unused, not kept, not persistent and neither a parameter's gradient nor a result. */
-int pass_dead(struct graph *g, struct err *err);
+void pass_dead(struct graph *g);
 
 /* Gives each operand the type its op requests; inserts one node of op cast per tensor and type. */
 int pass_precision(struct graph *g, const struct precision *p, const struct op *cast, struct err *err);

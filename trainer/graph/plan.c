@@ -3,6 +3,7 @@
  * The transient memory of each program follows; all programs overlay the same bytes. */
 #include "trainer/graph/plan.h"
 #include "tracker/base/round.h"
+#include "tracker/mem/mem.h"
 
 #include <stdlib.h>
 
@@ -118,14 +119,12 @@ static int place_lifetime(struct planner *p, enum lifetime life, struct err *err
 	return 0;
 }
 
-/* Finds the peak of one space's buffers; false: out of memory. */
-static bool find_live_peak(const struct liveness *l, enum space space, int moments, struct peak *ret)
+/* Finds the peak of one space's buffers. */
+static void find_live_peak(const struct liveness *l, enum space space, int moments, struct peak *ret)
 {
-	size_t *live = calloc((size_t)moments + 2, sizeof(*live));
+	size_t *live = mem_array((size_t)moments + 2, sizeof(*live));
 	int at = 0;
 
-	if (!live)
-		return false;
 	for (int i = 0; i < l->n; i++) {
 		size_t bytes =
 			live_space(&l->buffers[i]) == space ? round_up_bytes(l->buffers[i].bytes, PLAN_ALIGN_BYTES) : 0;
@@ -146,18 +145,15 @@ static bool find_live_peak(const struct liveness *l, enum space space, int momen
 			ret->by_category[b->tensor ? pick_category(b->tensor) : PLAN_WORKSPACE] +=
 				round_up_bytes(b->bytes, PLAN_ALIGN_BYTES);
 	}
-	return true;
 }
 
-/* Assigns offsets to one space's buffers. Returns the bytes they need, SIZE_MAX when out of memory. */
+/* Assigns offsets to one space's buffers. Returns the bytes they need. */
 static size_t place_space(struct liveness *l, enum space space, size_t start)
 {
-	struct slab_range *ranges = calloc((size_t)l->n + 1, sizeof(*ranges));
+	struct slab_range *ranges = mem_array((size_t)l->n, sizeof(*ranges));
 	size_t bytes;
 	int n = 0;
 
-	if (!ranges)
-		return SIZE_MAX;
 	for (int i = 0; i < l->n; i++)
 		if (live_space(&l->buffers[i]) == space)
 			ranges[n++] = (struct slab_range){ .bytes = l->buffers[i].bytes,
@@ -172,14 +168,12 @@ static size_t place_space(struct liveness *l, enum space space, size_t start)
 	return bytes;
 }
 
-static int write_slots(struct graph *g, const struct liveness *l, struct tensor *t, int slots)
+static void write_slots(struct graph *g, const struct liveness *l, struct tensor *t, int slots)
 {
 	const struct live_buffer *b;
 
 	if (slots > 1 && !t->slot_offset)
 		t->slot_offset = arena_array(g->arena, (size_t)slots, sizeof(*t->slot_offset));
-	if (slots > 1 && !t->slot_offset)
-		return ERR_NOMEM;
 	for (int s = 0; s < slots; s++) {
 		b = live_get(l, t, s);
 		if (b && s == 0)
@@ -187,10 +181,9 @@ static int write_slots(struct graph *g, const struct liveness *l, struct tensor 
 		if (b && slots > 1)
 			t->slot_offset[s] = b->offset + t->base_offset;
 	}
-	return 0;
 }
 
-static int write_workspaces(struct graph *g, const struct liveness *l, int slots)
+static void write_workspaces(struct graph *g, const struct liveness *l, int slots)
 {
 	for (int i = 0; i < l->n; i++) {
 		struct node *n = l->buffers[i].node;
@@ -199,64 +192,51 @@ static int write_workspaces(struct graph *g, const struct liveness *l, int slots
 			continue;
 		if (slots > 1 && !n->slot_workspace)
 			n->slot_workspace = arena_array(g->arena, (size_t)slots, sizeof(*n->slot_workspace));
-		if (slots > 1 && !n->slot_workspace)
-			return ERR_NOMEM;
 		if (slots > 1)
 			n->slot_workspace[l->buffers[i].slot] = l->buffers[i].offset;
 		if (l->buffers[i].slot == 0)
 			n->workspace_offset = l->buffers[i].offset;
 	}
-	return 0;
 }
 
-static int write_offsets(const struct plan_program *p, const struct liveness *l, struct err *err)
+static void write_offsets(const struct plan_program *p, const struct liveness *l)
 {
-	if (write_workspaces(p->graph, l, p->schedule->slots) != 0)
-		return err_set(err, ERR_NOMEM, "out of memory: the offsets of %s", p->name);
+	write_workspaces(p->graph, l, p->schedule->slots);
 	for (int i = 0; i < p->graph->n_tensors; i++) {
 		struct tensor *t = p->graph->tensors[i];
 
 		if (t->base && lifetime_spans(t->base->life))
 			t->offset = t->base->offset + t->base_offset;
-		else if (!lifetime_spans(t->life) && write_slots(p->graph, l, t, p->schedule->slots) != 0)
-			return err_set(err, ERR_NOMEM, "out of memory: the offsets of %s", p->name);
+		else if (!lifetime_spans(t->life))
+			write_slots(p->graph, l, t, p->schedule->slots);
 	}
-	return 0;
 }
 
 /* Places the transient buffers of one program in one space, and updates the slab's size and the peak. */
-static int place_program_space(struct planner *p, const struct plan_program *prog, struct liveness *l, enum space s)
+static void place_program_space(struct planner *p, const struct plan_program *prog, struct liveness *l, enum space s)
 {
 	struct peak peak = { 0 };
 	size_t bytes;
 
-	if (!find_live_peak(l, s, 2 * prog->schedule->n + 1, &peak))
-		return ERR_NOMEM;
+	find_live_peak(l, s, 2 * prog->schedule->n + 1, &peak);
 	bytes = p->sizes_only ? peak.bytes : place_space(l, s, p->persistent[s]);
-	if (bytes == SIZE_MAX)
-		return ERR_NOMEM;
 	if (p->persistent[s] + bytes > p->plan.slab_bytes[s])
 		p->plan.slab_bytes[s] = p->persistent[s] + bytes;
 	if (peak.bytes > p->peak[s].bytes)
 		p->peak[s] = peak;
-	return 0;
 }
 
-static int place_program(struct planner *p, int program, struct err *err)
+static void place_program(struct planner *p, int program)
 {
 	struct plan_program *prog = &p->programs[program];
 	struct liveness l;
-	int rc = live_make(&l, prog, err);
 
-	if (rc)
-		return rc;
-	for (int s = 0; !rc && s < SPACE_COUNT; s++)
-		if (place_program_space(p, prog, &l, (enum space)s))
-			rc = err_set(err, ERR_NOMEM, "out of memory: the plan of %s", prog->name);
-	if (!rc && !p->sizes_only)
-		rc = write_offsets(prog, &l, err);
+	live_make(&l, prog);
+	for (int s = 0; s < SPACE_COUNT; s++)
+		place_program_space(p, prog, &l, (enum space)s);
+	if (!p->sizes_only)
+		write_offsets(prog, &l);
 	live_done(&l);
-	return rc;
 }
 
 /* Places persistent tensors, then the transient buffers of each program, and adds up the categories. */
@@ -269,10 +249,10 @@ static int run_planner(struct planner *p, struct plan *ret, struct err *err)
 		rc = place_lifetime(p, LIFE_ACROSS, err);
 	for (int s = 0; s < SPACE_COUNT; s++)
 		p->plan.slab_bytes[s] = p->persistent[s];
-	for (int i = 0; i < p->n && !rc; i++)
-		rc = place_program(p, i, err);
 	if (rc)
 		return rc;
+	for (int i = 0; i < p->n; i++)
+		place_program(p, i);
 	for (int c = 0; c < PLAN_CATEGORY_COUNT; c++) {
 		p->plan.category_bytes[c] = p->by_category[c];
 		for (int s = 0; s < SPACE_COUNT; s++)
@@ -376,10 +356,7 @@ void plan_dump(const struct plan *p, const struct plan_program *programs, int n_
 		buf_addf(out, "program %s: %d items, %d slots\n", programs[i].name, programs[i].schedule->n,
 			 programs[i].schedule->slots);
 		dump_persistent(programs, i, out);
-		if (live_make(&l, &programs[i], NULL) != 0) {
-			out->failed = true;
-			return;
-		}
+		live_make(&l, &programs[i]);
 		dump_buffers(&l, programs[i].graph, out);
 		live_done(&l);
 	}

@@ -70,8 +70,6 @@ static void clone_forward_node(struct recomputer *r, struct node *n)
 	struct tensor **in = graph_array(r->g, n->n_in, sizeof(*in));
 	struct node *clone;
 
-	if (!in)
-		return;
 	for (int k = 0; k < n->n_in; k++)
 		in[k] = get_recomputed(r, n->in[k]);
 	clone = graph_clone(r->g, n, in, "again");
@@ -99,8 +97,7 @@ int pass_recompute(struct graph *g, enum recompute mode, struct err *err)
 	if (!graph_failed(g) && mode != RECOMPUTE_NONE) {
 		r.crosses = graph_array(g, g->n_tensors, sizeof(*r.crosses));
 		r.again = graph_array(g, g->n_tensors, sizeof(struct tensor *));
-		if (r.crosses && r.again)
-			find_block_crossings(&r);
+		find_block_crossings(&r);
 		for (int i = 0; i < g->n_nodes && !graph_failed(g); i++) {
 			struct node *n = g->nodes[i];
 

@@ -6,6 +6,8 @@
 
 #include <stdlib.h>
 
+#include "tracker/mem/mem.h"
+
 /* Per tensor (a view counts as its base), slot and stream: one past the position of the last item that wrote or read
  * it; 0: none. */
 struct last_access {
@@ -186,11 +188,9 @@ static int init_scheduler(struct scheduler *m, struct graph *g, int items, struc
 		return err_set(err, g->err.code, "%s", g->err.text);
 	m->g = g;
 	m->s.items = arena_array(g->arena, (size_t)items + 1, sizeof(*m->s.items));
-	m->of = calloc(accesses + 1, sizeof(*m->of));
-	m->clock = calloc((size_t)items + 1, sizeof(*m->clock));
-	m->position = calloc((size_t)g->n_nodes + 1, sizeof(*m->position));
-	if (!m->s.items || !m->of || !m->clock || !m->position)
-		return err_set(err, ERR_NOMEM, "out of memory: a schedule of %d items", items);
+	m->of = mem_array(accesses, sizeof(*m->of));
+	m->clock = mem_array((size_t)items, sizeof(*m->clock));
+	m->position = mem_array((size_t)g->n_nodes, sizeof(*m->position));
 	return 0;
 }
 

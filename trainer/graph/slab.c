@@ -9,8 +9,8 @@
  *   first. */
 #include "trainer/graph/slab.h"
 #include "tracker/base/round.h"
+#include "tracker/mem/mem.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -437,7 +437,7 @@ static void reverse_moments(struct placer *p)
 
 /* ---- all ways ---- */
 
-/* The most bytes live at one moment, the peak: no placement needs less. SIZE_MAX when out of memory. */
+/* The most bytes live at one moment, the peak: no placement needs less. */
 static size_t find_lower_bound(struct placer *p)
 {
 	size_t *live, now = 0, most = 0;
@@ -445,9 +445,7 @@ static size_t find_lower_bound(struct placer *p)
 
 	for (int i = 0; i < p->n; i++)
 		end = p->entries[i].last > end ? p->entries[i].last : end;
-	live = calloc((size_t)end + 2, sizeof(*live));
-	if (!live)
-		return SIZE_MAX;
+	live = mem_array((size_t)end + 2, sizeof(*live));
 	for (int i = 0; i < p->n; i++) {
 		live[p->entries[i].first] += p->entries[i].bytes;
 		live[p->entries[i].last + 1] -= p->entries[i].bytes;
@@ -461,25 +459,22 @@ static size_t find_lower_bound(struct placer *p)
 	return most;
 }
 
-static bool init_placer(struct placer *p, const struct slab_range *ranges, int n, size_t align)
+static void init_placer(struct placer *p, const struct slab_range *ranges, int n, size_t align)
 {
 	/* all but the root are at least half full */
 	size_t nodes = (size_t)n / (FANOUT / 2 - 1) + 16;
 
 	p->n = n;
 	p->best = SIZE_MAX;
-	p->entries = calloc((size_t)n + 1, sizeof(*p->entries));
-	p->sweep.by_end = calloc((size_t)n + 1, sizeof(*p->sweep.by_end));
-	p->sweep.blocks = calloc((size_t)n + 2, sizeof(*p->sweep.blocks));
-	p->nodes = calloc(nodes, sizeof(*p->nodes));
-	if (!p->entries || !p->sweep.by_end || !p->sweep.blocks || !p->nodes)
-		return false;
+	p->entries = mem_array((size_t)n, sizeof(*p->entries));
+	p->sweep.by_end = mem_array((size_t)n, sizeof(*p->sweep.by_end));
+	p->sweep.blocks = mem_array((size_t)n + 2, sizeof(*p->sweep.blocks));
+	p->nodes = mem_array(nodes, sizeof(*p->nodes));
 	for (int i = 0; i < n; i++)
 		p->entries[i] = (struct slab_entry){ .first = ranges[i].first,
 						     .last = ranges[i].last,
 						     .bytes = round_up_bytes(ranges[i].bytes, align),
 						     .index = i };
-	return true;
 }
 
 /* Writes a placement of that size to ranges if it is better than the best one. */
@@ -512,8 +507,10 @@ static void try_sweeps(struct placer *p, struct slab_range *ranges, size_t bound
 size_t slab_place(struct slab_range *ranges, int n, size_t align, uint64_t *ret_work)
 {
 	struct placer p = { NULL };
-	size_t bound = init_placer(&p, ranges, n, align) ? find_lower_bound(&p) : SIZE_MAX;
+	size_t bound;
 
+	init_placer(&p, ranges, n, align);
+	bound = find_lower_bound(&p);
 	if (n > MANY && bound < SIZE_MAX - bound / ENOUGH)
 		bound += bound / ENOUGH;
 	if (n > MANY)

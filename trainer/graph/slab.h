@@ -13,8 +13,8 @@ struct slab_range {
 	size_t offset;	 /* out */
 };
 
-/* Assigns offsets so that no two ranges that are live together overlap. Returns the slab's size, SIZE_MAX when out of
- * memory. ranges may be in any order; tens of thousands take a fraction of a second. ret_work: number of ranges and
+/* Assigns offsets so that no two ranges that are live together overlap. Returns the slab's size.
+ * ranges may be in any order; tens of thousands take a fraction of a second. ret_work: number of ranges and
  * groups of ranges that searches looked at; NULL: not wanted. */
 size_t slab_place(struct slab_range *ranges, int n, size_t align, uint64_t *ret_work);
 

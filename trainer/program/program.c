@@ -269,8 +269,6 @@ static int run_program_passes(struct program_build *b, unsigned of, struct err *
 	int rc = 0;
 
 	b->g = graph_new(b->kind != PROGRAM_EVAL);
-	if (!b->g)
-		return err_nomem(err, "graph");
 	if (b->p)
 		b->p->graph = b->g;
 	b->g->freeze = b->o->freeze;

@@ -216,8 +216,6 @@ void scatter_grads(struct graph *g, const struct units *u, const struct strategy
 	struct scatterer s = { .g = g, .units = u, .o = o, .whole = scatter_keeps_whole(o) };
 
 	s.buckets = graph_array(g, u->n, sizeof(*s.buckets));
-	if (!s.buckets)
-		return;
 	find_buckets(&s);
 	for (int i = 0; i < s.n && !graph_failed(g); i++)
 		fill_bucket(&s, &s.buckets[i]);
@@ -254,7 +252,9 @@ static int fsdp_rewrite(struct graph *g, const struct strategy_opts *o, struct e
 		gather_params(g, &units, o);
 	if (!graph_failed(g) && g->training)
 		scatter_grads(g, &units, o);
-	return graph_failed(g) ? share_failed(g, err) : pass_dead(g, err); /* removes casts without a reader */
+	if (!graph_failed(g))
+		pass_dead(g); /* removes casts without a reader */
+	return share_failed(g, err);
 }
 
 static struct strategy_part fsdp_holds(const struct tensor *t, const struct strategy_opts *o, int rank)

@@ -72,8 +72,6 @@ static bool find_regions(struct gatherer *f)
 	f->region_of = graph_array(f->g, f->n_uses, sizeof(*f->region_of));
 	f->regions = graph_array(f->g, f->n_uses, sizeof(*f->regions));
 	f->latest = graph_array(f->g, f->units->n, sizeof(*f->latest));
-	if (!f->region_of || !f->regions || !f->latest)
-		return false;
 	for (int i = 0; i < f->n_uses; i++)
 		add_region_use(f, i);
 	for (int i = 0; i < f->n; i++) {
@@ -265,8 +263,6 @@ static void gather_visits(struct gatherer *f)
 	int *number = graph_array(f->g, 2 * f->last_place + 3, sizeof(*number));
 	int n, front = 0;
 
-	if (!visits || !number)
-		return;
 	n = find_visits(f, visits, number);
 	for (int k = 0; k < n; k++) {
 		int before = k - 1 - f->o->gather_prefetch;

@@ -262,8 +262,6 @@ static void cut_stretches(struct offloader *f)
 	struct stretch_cutter c = { .phase = PHASE_COUNT };
 
 	c.touched = graph_array(f->g, f->n_tensors, sizeof(*c.touched));
-	if (!c.touched)
-		return;
 	find_blocks(&c, f);
 	for (int i = 0; i < f->n_nodes; i++)
 		f->parts |= f->g->nodes[i]->part != PART_STEP;
@@ -304,8 +302,6 @@ static void find_stays(struct offloader *f)
 		most += f->g->nodes[i]->n_in + f->g->nodes[i]->n_out;
 	f->uses = graph_array(f->g, most, sizeof(*f->uses));
 	f->stays = graph_array(f->g, most, sizeof(*f->stays));
-	if (!f->uses || !f->stays)
-		return;
 	for (int i = 0; i < f->n_nodes; i++)
 		for (int k = 0; k < f->g->nodes[i]->n_in + f->g->nodes[i]->n_out; k++)
 			add_stay_use(f, f->g->nodes[i], k);
@@ -427,13 +423,11 @@ int offload_add(struct graph *g, const struct offload_opts *o, struct err *err)
 	f.stretches = graph_array(g, f.n_nodes, sizeof(*f.stretches));
 	f.stretch_of = graph_array(g, f.n_nodes, sizeof(*f.stretch_of));
 	f.made_in = graph_array(g, f.n_tensors, sizeof(*f.made_in));
-	if (!graph_failed(g))
-		choose_offloaded(&f);
-	if (!graph_failed(g))
+	choose_offloaded(&f);
+	if (!graph_failed(g)) {
 		cut_stretches(&f);
-	if (!graph_failed(g))
 		find_stays(&f);
-	if (!graph_failed(g))
 		move_all(&f);
+	}
 	return graph_failed(g) ? err_set(err, g->err.code, "%s", g->err.text) : 0;
 }

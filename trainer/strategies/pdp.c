@@ -54,8 +54,7 @@ static int *stages_by_id(struct graph *g, const struct stages *s)
 {
 	int *stage = graph_array(g, g->n_nodes, sizeof(*stage));
 
-	if (stage)
-		stages_of_nodes(stage, g, s);
+	stages_of_nodes(stage, g, s);
 	return stage;
 }
 
@@ -106,9 +105,9 @@ static struct stage_range *find_readers(const struct stage_cutter *c)
 	struct graph *g = c->g;
 	struct stage_range *r = graph_array(g, g->n_tensors, sizeof(*r));
 
-	for (int i = 0; r && i < g->n_tensors; i++)
+	for (int i = 0; i < g->n_tensors; i++)
 		r[i] = (struct stage_range){ STAGES_MAX, -1 };
-	for (int i = 0; r && i < g->n_nodes; i++)
+	for (int i = 0; i < g->n_nodes; i++)
 		for (int k = 0; k < g->nodes[i]->n_in; k++) {
 			const struct tensor *t = g->nodes[i]->in[k];
 			struct stage_range *of = &r[t ? t->id : g->n_tensors];
@@ -136,11 +135,10 @@ static void find_way(struct stage_cutter *c, struct tensor *t, struct stage_rang
 		c->backward.out[c->backward.n_out++] = t;
 }
 
-static bool init_crossing(struct crossing *c, struct graph *g)
+static void init_crossing(struct crossing *c, struct graph *g)
 {
 	c->in = graph_array(g, g->n_tensors, sizeof(struct tensor *));
 	c->out = graph_array(g, g->n_tensors, sizeof(struct tensor *));
-	return !graph_failed(g);
 }
 
 /* Lists crossing tensors in the order of their ids, which are the same on every rank. */
@@ -148,8 +146,8 @@ static void find_crossing_tensors(struct stage_cutter *c)
 {
 	const struct stage_range *readers = find_readers(c);
 
-	if (!readers || !init_crossing(&c->forward, c->g) || !init_crossing(&c->backward, c->g))
-		return;
+	init_crossing(&c->forward, c->g);
+	init_crossing(&c->backward, c->g);
 	for (int i = 0; i < c->g->n_tensors; i++)
 		if (c->g->tensors[i]->producer)
 			find_way(c, c->g->tensors[i], readers[i]);

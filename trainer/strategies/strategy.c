@@ -282,7 +282,7 @@ void terms_of_statistics(struct graph *g, const struct strategy_opts *o)
 	struct node **running = graph_array(g, n, sizeof(struct node *));
 	int found = 0;
 
-	for (int i = 0; running && i < n; i++)
+	for (int i = 0; i < n; i++)
 		if (g->nodes[i]->op == &op_bn_running)
 			running[found++] = g->nodes[i];
 	for (int i = 0; i < found && !graph_failed(g) && !o->sync_bn; i++)

@@ -62,9 +62,9 @@ struct unit_use *units_uses(struct graph *g, int *ret_n)
 
 	for (int i = 0; i < g->n_nodes; i++)
 		most += g->nodes[i]->n_in;
-	uses = graph_failed(g) ? NULL : graph_array(g, most, sizeof(*uses));
-	if (!uses)
+	if (graph_failed(g))
 		return NULL;
+	uses = graph_array(g, most, sizeof(*uses));
 	for (int i = 0; i < g->n_nodes; i++)
 		for (int k = 0; k < g->nodes[i]->n_in; k++) {
 			struct node *node = g->nodes[i];

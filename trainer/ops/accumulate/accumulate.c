@@ -10,9 +10,9 @@ static int *find_last_writers(struct graph *g)
 {
 	int *last = graph_array(g, g->n_tensors, sizeof(*last));
 
-	for (int i = 0; last && i < g->n_tensors; i++)
+	for (int i = 0; i < g->n_tensors; i++)
 		last[i] = -1;
-	for (int i = 0; last && i < g->n_nodes; i++)
+	for (int i = 0; i < g->n_nodes; i++)
 		for (int k = 0; k < g->nodes[i]->n_out; k++)
 			if (g->nodes[i]->out[k])
 				last[g->nodes[i]->out[k]->id] = i;
@@ -43,7 +43,7 @@ void accumulate_grads(struct graph *g)
 	const int *last = find_last_writers(g);
 	int *after = graph_array(g, n, sizeof(*after));
 
-	for (int i = 0; last && after && i < n && !graph_failed(g); i++) {
+	for (int i = 0; i < n && !graph_failed(g); i++) {
 		struct tensor *p = g->tensors[i];
 
 		if (p->kind != TENSOR_PARAM || !p->grad)

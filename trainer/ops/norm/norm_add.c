@@ -195,8 +195,6 @@ struct tensor *norm_add_all(struct graph *g, bool pipeline)
 	struct tensor **sums = graph_array(g, max, sizeof(*sums)), *result;
 	struct node_spec spec = { .op = &op_norm, .name = "grad_norm", .n_out = 1 };
 
-	if (!sums)
-		return NULL;
 	g->phase = PHASE_OPTIMIZER;
 	spec.n_in = g->exact ? exact_collect(g, sums, pipeline) : collect_grad_sums(g, sums, max);
 	spec.in = sums;
