@@ -105,12 +105,11 @@ static void make_shards(const char *dir)
 							   { "grey.jpg", "grey.png" } };
 
 	for (int s = 0; s < SPLIT_COUNT; s++) {
-		struct shard_writer *w;
 		const struct shard_writer_opts o = { .folder = dir,
 						     .part = split_name((enum split)s),
 						     .shard_bytes = 30000 };
+		struct shard_writer *w = shard_writer_new(&o);
 
-		assert_int_equal(shard_writer_new(&w, &o, NULL), 0);
 		for (int i = 0; i < 4 && names[s][i]; i++)
 			add_picture(w, i, names[s][i]);
 		assert_int_equal(shard_writer_end(w, NULL), 0);
@@ -208,10 +207,8 @@ static void *read_all(void *arg)
 {
 	struct reader *r = arg;
 	uint8_t *at = r->bytes;
-	void *hand = NULL;
+	void *hand = r->d->ops->hand_new ? r->d->ops->hand_new() : NULL;
 
-	if (r->d->ops->hand_new)
-		r->rc = r->d->ops->hand_new(&hand, NULL);
 	for (int s = 0; s < SPLIT_COUNT; s++)
 		for (int64_t i = 0; !r->rc && i < r->d->n_samples[s]; i++, at += sample_bytes(r->d))
 			r->rc = read_sample(r->d, hand, (enum split)s, i, at);

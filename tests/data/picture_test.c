@@ -72,7 +72,7 @@ static void equal_to_pillow(void **state)
 	snprintf(path, sizeof(path), "%s/expected.gz", folder());
 	pixels = gzopen(path, "rb");
 	assert_true(index && pixels);
-	assert_int_equal(picture_new(&p, &err), 0);
+	p = picture_new();
 	while (fscanf(index, "%99s %lf %lf %lf %lf %d %d %d %d", name, &v.x, &v.y, &v.width, &v.height, &v.out_width,
 		      &v.out_height, &cut, &flip) == 9) {
 		size_t n = (size_t)v.out_width * (size_t)v.out_height * 3;
@@ -111,7 +111,7 @@ static void large_photos_shrink(void **state)
 	double off = 0;
 
 	(void)state;
-	assert_int_equal(picture_new(&p, &err), 0);
+	p = picture_new();
 	load(p, "large.jpg", &size);
 	assert_int_equal(size.width, 1200);
 	assert_int_equal(size.height, 900);
@@ -155,7 +155,7 @@ static void cut_short(void **state)
 	struct err err = ERR_INIT;
 
 	(void)state;
-	assert_int_equal(picture_new(&p, &err), 0);
+	p = picture_new();
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		size_t n = slurp(names[i], data, sizeof(data));
 		struct picture_size size;
@@ -199,7 +199,7 @@ static void too_large(void **state)
 	put32(png + 29, (uint32_t)crc32(0, png + 12, 17));
 	memcpy(png + 37, "IDAT", 4);
 	put32(png + 41, (uint32_t)crc32(0, png + 37, 4));
-	assert_int_equal(picture_new(&p, &err), 0);
+	p = picture_new();
 	assert_int_equal(picture_load_memory(p, &(struct picture_input){ "big.png", png, sizeof(png) }, &size, &err),
 			 ERR_CORRUPT);
 	assert_non_null(strstr(err.text, "30000 x 30000"));

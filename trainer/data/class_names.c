@@ -9,6 +9,8 @@
 
 #include <jansson.h>
 
+#include "tracker/mem/mem.h"
+
 #define NAMES_SAID 5
 
 json_t *class_names_json_text(const char *text)
@@ -69,8 +71,8 @@ static int refuse_class(const struct dataset *d, const struct class_names_traine
 
 static int map_labels(struct dataset *d, const struct class_names_trained *w, const json_t *list, struct err *err)
 {
-	int32_t *to = malloc(((size_t)d->classes + 1) * sizeof(*to));
-	int found = -1, rc = to ? 0 : err_nomem(err, "classes");
+	int32_t *to = mem_array((size_t)d->classes, sizeof(*to));
+	int found = -1, rc = 0;
 
 	for (int i = 0; !rc && i < d->classes; i++) {
 		json_t *name = i < d->n_class_names ? class_names_json_text(d->class_names[i]) : NULL;

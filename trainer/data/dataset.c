@@ -9,6 +9,7 @@
 
 #include <jansson.h>
 
+#include "tracker/mem/mem.h"
 #include "trainer/data/pictures/pixels.h"
 
 #define NAMES_SAID 6 /* names of classes in a line */
@@ -193,7 +194,7 @@ static void say_label_gaps(const struct dataset *d, const uint8_t *seen, struct 
 void dataset_say_doubts(const struct dataset *d, struct buf *out)
 {
 	const bool counted = d->kind == SAMPLE_IMAGE && d->ops->label && !d->classes_stated && !d->n_class_names;
-	uint8_t *seen = counted && d->classes > 1 ? calloc((size_t)d->classes / 8 + 1, 1) : NULL;
+	uint8_t *seen = counted && d->classes > 1 ? mem_zalloc((size_t)d->classes / 8 + 1) : NULL;
 
 	if (d->kind == SAMPLE_IMAGE && d->classes == 1)
 		buf_addf(out, "%.200s: all samples have one class%s%.60s: there is nothing to learn", d->path,
@@ -301,15 +302,14 @@ struct digest_scratch {
 	struct dataset_file file;
 };
 
-static int digest_scratch_init(struct digest_scratch *r, const struct dataset *d, struct err *err)
+static void digest_scratch_init(struct digest_scratch *r, const struct dataset *d)
 {
 	size_t n = d->kind == SAMPLE_TOKENS ? (size_t)d->seq_len : 0;
 
-	*r = (struct digest_scratch){ .pixels = malloc((n ? 0 : pixels_count(d) * dtype_bytes(d->dtype)) + 1),
-				      .tokens = malloc((n + 1) * sizeof(*r->tokens)),
-				      .targets = malloc((n + 1) * sizeof(*r->targets)) };
+	*r = (struct digest_scratch){ .pixels = mem_alloc((n ? 0 : pixels_count(d) * dtype_bytes(d->dtype)) + 1),
+				      .tokens = mem_alloc((n + 1) * sizeof(*r->tokens)),
+				      .targets = mem_alloc((n + 1) * sizeof(*r->targets)) };
 	buf_init(&r->file.bytes, FILE_BYTES_MAX);
-	return r->pixels && r->tokens && r->targets ? 0 : err_nomem(err, "a sample");
 }
 
 static void digest_scratch_done(struct digest_scratch *r)
@@ -351,8 +351,9 @@ static int hash_all_samples(const struct dataset *d, enum split split, struct sh
 	int32_t label = 0;
 	struct dataset_read r = { .split = split, .label = &label };
 	struct digest_scratch scratch;
-	int rc = digest_scratch_init(&scratch, d, err);
+	int rc = 0;
 
+	digest_scratch_init(&scratch, d);
 	r.pixels = scratch.pixels;
 	r.tokens = scratch.tokens;
 	r.targets = scratch.targets;

@@ -208,7 +208,7 @@ struct dataset_ops {
 	/* Optional, together, for sets that decode pictures. Each reading thread has its own worker scratch. read
 	 * returns ERR_CORRUPT for an unreadable file. broken counts such files, each once. notice takes the next
 	 * line to show to the user (false: none). Thread-safe. */
-	int (*hand_new)(void **ret, struct err *err);
+	void *(*hand_new)(void);
 	void (*hand_free)(void *hand);
 	int64_t (*broken)(const struct dataset *d);
 	bool (*notice)(struct dataset *d, char *ret, size_t bytes);
@@ -282,7 +282,7 @@ void dataset_say_doubts(const struct dataset *d, struct buf *out);
 /* Ends the line that begins at `from`, unless it is empty. Control characters of quoted names become question marks. */
 void dataset_end_line(struct buf *out, size_t from);
 
-/* Appends the account as one JSON object, with at most `names` names of classes. ERR_NOMEM. */
+/* Appends the account as one JSON object, with at most `names` names of classes. ERR_NOMEM: Jansson's memory. */
 int dataset_account_json(const struct dataset *d, int names, struct buf *out, struct err *err);
 
 #endif

@@ -103,10 +103,8 @@ int shared_cache_open(struct shared_cache **ret, const struct rank *r, struct er
 	open_own_node(s, r, &own, &listener, &failure);
 	rc = exchange_nodes(r->net, &own, &failure, &nodes, err);
 	if (!rc)
-		rc = peers_open(&s->peers,
-				&(struct peers_opts){
-					.node = nodes.node, .n = nodes.n, .id = own.id, .key = r->context->net.key },
-				err);
+		s->peers = peers_open(&(struct peers_opts){
+			.node = nodes.node, .n = nodes.n, .id = own.id, .key = r->context->net.key });
 	if (!rc && listener >= 0)
 		rc = peer_server_open(&s->server, s->peers, listener, err);
 	else if (listener >= 0)

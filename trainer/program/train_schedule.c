@@ -108,11 +108,9 @@ int train_schedule_check_best(const struct train_schedule *c, const struct run_c
 int64_t train_schedule_sample(const struct train_schedule *c, int64_t epoch, int64_t position)
 {
 	struct order order;
-	struct err ignored = ERR_INIT;
 	int64_t number;
 
-	if (order_init(&order, &c->train, &ignored))
-		return -1;
+	order_init(&order, &c->train);
 	order_make(&order, &c->train, epoch);
 	number = order_at(&order, &c->train, position);
 	order_done(&order);

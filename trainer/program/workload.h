@@ -53,8 +53,8 @@ struct train_schedule {
 int train_schedule_make(struct train_schedule *ret, const struct run_config *cfg, const struct dataset *d,
 			struct err *err);
 
-/* Returns the index in the set of the training sample at a position (from 0) in the order of an epoch (from 0); -1: out
- * of memory. Does not know of samples that replaced unreadable ones. */
+/* Returns the index in the set of the training sample at a position (from 0) in the order of an epoch (from 0).
+ * Does not know of samples that replaced unreadable ones. */
 int64_t train_schedule_sample(const struct train_schedule *c, int64_t epoch, int64_t position);
 
 /* Fails when --save-best names a series that the run will never write. */

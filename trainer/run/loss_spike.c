@@ -96,8 +96,6 @@ static void name_samples(const struct engine *e, const struct step_result *r, st
 		if (b->position < 0)
 			continue;
 		ret[i].number = train_schedule_sample(&e->train_schedule, r->epoch - 1, b->position);
-		if (ret[i].number < 0)
-			continue;
 		ret[i].loss /= fmax(1, (double)dataset_weight(d, SPLIT_TRAIN, ret[i].number));
 		dataset_where(d, SPLIT_TRAIN, ret[i].number, ret[i].where, sizeof(ret[i].where));
 	}

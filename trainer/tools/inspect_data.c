@@ -64,20 +64,19 @@ static int open_inspected_set(struct inspection *i, struct err *err)
 	return rc ? rc : formats_open(&i->data, &o, err);
 }
 
-static int allocate_sample_buffers(struct inspection *i, struct err *err)
+static void allocate_sample_buffers(struct inspection *i)
 {
 	const struct dataset *d = i->data;
 	const size_t tokens = d->kind == SAMPLE_TOKENS ? (size_t)d->seq_len : 0;
 	const size_t pixels = tokens ? 0 : (size_t)d->height * (size_t)d->width * (size_t)d->channels;
-	int rc = picture_new(&i->picture, err);
 
+	i->picture = picture_new();
 	buf_init(&i->file.bytes, FILE_BYTES_MAX);
 	i->pixels = mem_alloc(pixels * dtype_bytes(d->dtype) + 1);
 	i->tokens = mem_alloc((tokens + 1) * sizeof(*i->tokens));
 	i->targets = mem_alloc((tokens + 1) * sizeof(*i->targets));
-	if (!rc && d->ops->hand_new)
-		rc = d->ops->hand_new(&i->scratch, err);
-	return rc;
+	if (d->ops->hand_new)
+		i->scratch = d->ops->hand_new();
 }
 
 /* Reads a picture as it is stored, to know its own size. */
@@ -264,7 +263,7 @@ int inspect_data(const struct run_config *cfg, struct buf *out, struct err *err)
 				: err_set(err, ERR_USAGE, "dptrain inspect needs --data-path SET");
 
 	if (!rc)
-		rc = allocate_sample_buffers(&i, err);
+		allocate_sample_buffers(&i);
 	if (!rc && !cfg->json)
 		print_inspected_account(&i);
 	if (!rc)

@@ -43,6 +43,7 @@ struct shard_job {
 	} marked;
 };
 
+/* Opens the set that --data-path names: images or pictures. */
 static int open_source_set(struct shard_job *j, struct err *err)
 {
 	const struct run_config *cfg = j->cfg;
@@ -63,7 +64,9 @@ static int open_source_set(struct shard_job *j, struct err *err)
 			       sample_kind_name(j->data->kind));
 	if (cfg->decode && !j->data->ops->hand_new)
 		return err_set(err, ERR_USAGE, "--decode: %.300s: holds no encoded pictures: omit it", cfg->data_path);
-	return j->data->ops->hand_new ? picture_new(&j->picture, err) : 0;
+	if (j->data->ops->hand_new)
+		j->picture = picture_new();
+	return 0;
 }
 
 /* Reads an image of a set without files as an array. */
@@ -228,12 +231,10 @@ static int write_split_shards(struct shard_job *j, enum split split, struct err 
 	const struct shard_writer_opts o = writer_opts(j, split);
 	const char *what = split == SPLIT_TRAIN ? "training samples" : "validation samples";
 	int64_t n = j->data->n_samples[split];
-	struct shard_writer *w;
+	struct shard_writer *w = shard_writer_new(&o);
 	struct permute order;
-	int rc = shard_writer_new(&w, &o, err);
+	int rc = 0;
 
-	if (rc)
-		return rc;
 	j->marked = (struct restart_counts){ 0 };
 	j->lost = 0;
 	permute_init(&order, (struct rng_key){ (uint64_t)j->cfg->seed, rng_stream("shard") ^ (uint64_t)split },

@@ -113,9 +113,9 @@ static void make(struct set *s, uint64_t memory_bytes)
 		write_page(f, s->plain + (size_t)i * PAGE);
 	}
 	assert_int_equal(fclose(f), 0);
-	assert_int_equal(objects_open(&s->store, &(struct objects_opts){ .timeout_s = 10 }, &err), 0);
+	s->store = objects_open(&(struct objects_opts){ .timeout_s = 10 });
 	assert_int_equal(objects_add(s->store, s->path, &err), 0);
-	assert_int_equal(page_cache_new(&s->pages, s->store, memory_bytes, &err), 0);
+	s->pages = page_cache_new(s->store, memory_bytes);
 	shuffle(s, page_cache_window(&totals, memory_bytes));
 }
 

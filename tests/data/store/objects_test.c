@@ -13,11 +13,9 @@
 
 static struct objects *shards(int n)
 {
-	struct objects *s;
+	struct objects *s = objects_open(&(struct objects_opts){ .parts = 1 });
 	struct err err = ERR_INIT;
-	int rc = objects_open(&s, &(struct objects_opts){ .parts = 1 }, &err);
 
-	assert_int_equal(rc, 0);
 	for (int i = 0; i < n; i++) {
 		int number = objects_add_listed(s, "http://127.0.0.1:9/shard.tar",
 						&(struct objects_entry){ "shard.tar", SHARD, "\"1\"" }, &err);

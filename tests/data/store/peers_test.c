@@ -38,14 +38,7 @@ static struct peers_node node_of(int i)
 
 static struct peers *open_nodes(const struct peers_node *node, int n, int own)
 {
-	struct err err = ERR_INIT;
-	struct peers *p;
-
-	assert_int_equal(peers_open(&p,
-				    &(struct peers_opts){ .node = node, .n = n, .id = node[own].id, .key = KEY },
-				    &err),
-			 0);
-	return p;
+	return peers_open(&(struct peers_opts){ .node = node, .n = n, .id = node[own].id, .key = KEY });
 }
 
 static void name_of(int i, char ret[65])

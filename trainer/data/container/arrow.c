@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "tracker/base/little.h"
+#include "tracker/mem/mem.h"
 #include "trainer/data/container/arrow_schema.h"
 #include "trainer/data/container/decompress.h"
 
@@ -115,9 +116,7 @@ static int load_buffer(const struct batch *b, int i, uint64_t n, unsigned char *
 	rc = locate_buffer_values(b, i, &p, err);
 	if (rc || p.bytes < n)
 		return rc;
-	*ret = malloc((size_t)n + 1);
-	if (!*ret)
-		return err_set(err, ERR_NOMEM, "out of memory: %.200s", file->name);
+	*ret = mem_alloc((size_t)n);
 	rc = p.packing ? arrow_buffer_read(&(struct arrow_buffer){ file, p.at, p.packing }, *ret, (size_t)n, &why)
 		       : file->read(file->user, p.at, *ret, (size_t)n, err);
 	if (rc) {
@@ -202,9 +201,7 @@ static int load_arrow_values(const struct batch *b, const struct arrow_column *c
 	const bool text = type->kind == ARROW_TEXT;
 	int rc;
 
-	*ret = (struct arrow_values){ .rows = b->rows, .valid = malloc((size_t)rows + 1), .good = true };
-	if (!ret->valid)
-		return err_set(err, ERR_NOMEM, "out of memory: %lld rows", (long long)b->rows);
+	*ret = (struct arrow_values){ .rows = b->rows, .valid = mem_alloc((size_t)rows), .good = true };
 	memset(ret->valid, 1, (size_t)rows);
 	rc = apply_validity_bitmaps(b, c, ret->valid, &ret->good, err);
 	if (!rc)
@@ -319,13 +316,12 @@ static int read_arrow_rows(const struct batch *b, struct arrow_rows *r, bool *go
 /* Adds all rows of a batch. A damaged batch loses its rows. */
 static int add_arrow_rows(struct arrow_reader *s, const struct batch *b, struct err *err)
 {
-	struct arrow_rows r = { .valid = malloc((size_t)b->rows + 1) };
+	struct arrow_rows r = { .valid = mem_alloc((size_t)b->rows) };
 	bool good = true;
-	int rc = r.valid ? 0 : err_set(err, ERR_NOMEM, "out of memory: %lld rows", (long long)b->rows);
+	int rc = 0;
 
-	if (!rc)
-		memset(r.valid, 1, (size_t)b->rows);
-	if (!rc && b->rows)
+	memset(r.valid, 1, (size_t)b->rows);
+	if (b->rows)
 		rc = read_arrow_rows(b, &r, &good, err);
 	for (int64_t row = 0; !rc && good && row < b->rows; row++)
 		add_arrow_row(s, &r, row);
@@ -453,9 +449,7 @@ static int read_arrow_message(struct arrow_reader *s, uint64_t *at, bool *ret_mo
 		return 0;
 	if (little_get_u32(head) != UINT32_MAX || f.n > MESSAGE_MAX || f.n > file->bytes - *at - sizeof(head))
 		return note_truncated_arrow(s, *at);
-	bytes = malloc((size_t)f.n + 1);
-	if (!bytes)
-		return err_set(err, ERR_NOMEM, "out of memory: a message of %u bytes", f.n);
+	bytes = mem_alloc((size_t)f.n);
 	f.bytes = bytes;
 	where.body = *at + sizeof(head) + f.n;
 	rc = file->read(file->user, *at + sizeof(head), bytes, f.n, err);
@@ -475,14 +469,12 @@ static int read_arrow_message(struct arrow_reader *s, uint64_t *at, bool *ret_mo
 int arrow_scan(struct samples *to, const struct byte_source *file, uint32_t object, const struct webdataset_fields *f,
 	       struct err *err)
 {
-	struct arrow_reader *s = calloc(1, sizeof(*s));
+	struct arrow_reader *s = mem_zalloc(sizeof(*s));
 	char head[8] = "";
 	uint64_t at = 0;
 	bool more = true;
-	int rc = s ? 0 : err_nomem(err, NULL);
+	int rc = 0;
 
-	if (rc)
-		return rc;
 	s->to = to;
 	s->file = file;
 	s->object = object;

@@ -7,6 +7,7 @@
 
 #include "config.h"
 #include "tracker/base/little.h"
+#include "tracker/mem/mem.h"
 
 #ifdef HAVE_SNAPPY
 #include <snappy-c.h>
@@ -218,13 +219,11 @@ static size_t read_frame_piece(void *user, const void **ret)
 int arrow_buffer_read(const struct arrow_buffer *b, void *to, size_t n, struct err *err)
 {
 	struct frame_reader r = {
-		.file = b->file, .at = b->at + ARROW_BUFFER_HEAD, .err = err, .piece = malloc(PIECE)
+		.file = b->file, .at = b->at + ARROW_BUFFER_HEAD, .err = err, .piece = mem_alloc(PIECE)
 	};
 	const struct decompress_source from = { read_frame_piece, &r };
 	bool whole;
 
-	if (!r.piece)
-		return err_nomem(err, "a compressed buffer");
 	whole = decompress_frame(b->packing == ARROW_ZSTD ? DECOMPRESS_ZSTD : DECOMPRESS_LZ4_FRAME, &from, to, n);
 	free(r.piece);
 	if (whole || r.rc)
@@ -242,9 +241,7 @@ int arrow_buffer_whole(const struct arrow_buffer *b, unsigned char **ret, uint32
 		return rc;
 	if (n < 0 || n > ARROW_BUFFER_MAX)
 		return err_set(err, ERR_CORRUPT, "a compressed buffer has changed since it was indexed");
-	bytes = malloc((size_t)n + 1);
-	if (!bytes)
-		return err_set(err, ERR_NOMEM, "out of memory: a buffer of %lld bytes", (long long)n);
+	bytes = mem_alloc((size_t)n);
 	rc = arrow_buffer_read(b, bytes, (size_t)n, err);
 	if (rc) {
 		free(bytes);

@@ -12,6 +12,7 @@
 
 #include "tracker/base/hash.h"
 #include "tracker/base/utf8.h"
+#include "tracker/mem/mem.h"
 
 #define NAMES_BYTES_MAX ((size_t)1 << 31)
 #define NUMBER_BYTES_MAX 40
@@ -110,7 +111,7 @@ static struct sample_label list_json_members(json_t *root, const char *path, str
 	}
 	buf_adds(keep, *between ? "" : " none");
 	buf_addc(keep, '\0');
-	return (struct sample_label){ .wrong = buf_failed(keep) ? "its JSON lacks the member" : keep->data };
+	return (struct sample_label){ .wrong = keep->data };
 }
 
 /* Makes empty texts of NaN and Infinity, which Python writes and JSON lacks. */
@@ -154,7 +155,7 @@ struct sample_label label_of_json(const char *text, size_t n, const char *path, 
 	} else if (json_is_string(found)) {
 		buf_reset(keep);
 		buf_add(keep, json_string_value(found), json_string_length(found));
-		l = buf_failed(keep) ? label_missing() : label_of_text(keep->data ? keep->data : "", keep->len);
+		l = label_of_text(keep->data ? keep->data : "", keep->len);
 	} else if (json_is_number(found)) {
 		l = json_is_integer(found) ? label_of_number(json_integer_value(found))
 					   : label_of_real(json_real_value(found));
@@ -229,23 +230,18 @@ static uint32_t *find_name_place(const struct label_names *l, const char *name, 
 }
 
 /* Keeps half of the table free. */
-static bool grow_name_table(struct label_names *l)
+static void grow_name_table(struct label_names *l)
 {
 	const int32_t n = label_names_count(l);
 	const size_t cap = l->cap ? 2 * l->cap : TABLE_LEAST;
-	uint32_t *more;
 
 	if ((size_t)n < l->cap / 2)
-		return true;
-	more = calloc(cap, sizeof(*more));
-	if (!more)
-		return false;
+		return;
 	free(l->table);
-	l->table = more;
+	l->table = mem_array(cap, sizeof(*l->table));
 	l->cap = cap;
 	for (int32_t i = 0; i < n; i++)
 		*find_name_place(l, label_names_at(l, i), strlen(label_names_at(l, i))) = (uint32_t)i + 1;
-	return true;
 }
 
 int32_t label_names_add(struct label_names *l, const char *name, size_t n)
@@ -253,15 +249,12 @@ int32_t label_names_add(struct label_names *l, const char *name, size_t n)
 	const uint32_t at = (uint32_t)l->text.len;
 	uint32_t *place;
 
-	if (!grow_name_table(l))
-		return -1;
+	grow_name_table(l);
 	place = find_name_place(l, name, n);
 	if (!*place) {
 		buf_add(&l->text, name, n);
 		buf_addc(&l->text, '\0');
 		buf_add(&l->offset, &at, sizeof(at));
-		if (buf_failed(&l->text) || buf_failed(&l->offset))
-			return -1;
 		*place = (uint32_t)label_names_count(l);
 	}
 	return (int32_t)*place - 1;
@@ -277,17 +270,19 @@ static int compare_ranked_names(const void *a, const void *b)
 	return strcmp(((const struct ranked_name *)a)->name, ((const struct ranked_name *)b)->name);
 }
 
-bool label_names_sort(const struct label_names *l, struct buf *ret, int32_t **ret_rank)
+int label_names_check(const struct label_names *l, struct err *err)
+{
+	return buf_failed(&l->text) || buf_failed(&l->offset)
+		       ? err_set(err, ERR_USAGE, "the names of labels exceed 2 GiB: expected names of classes")
+		       : 0;
+}
+
+int32_t *label_names_sort(const struct label_names *l, struct buf *ret)
 {
 	const int32_t n = label_names_count(l);
-	struct ranked_name *sorted = calloc((size_t)n + 1, sizeof(*sorted));
-	int32_t *rank = calloc((size_t)n + 1, sizeof(*rank));
+	struct ranked_name *sorted = mem_array((size_t)n, sizeof(*sorted));
+	int32_t *rank = mem_array((size_t)n, sizeof(*rank));
 
-	if (!sorted || !rank) {
-		free(sorted);
-		free(rank);
-		return false;
-	}
 	for (int32_t i = 0; i < n; i++)
 		sorted[i] = (struct ranked_name){ label_names_at(l, i), i };
 	qsort(sorted, (size_t)n, sizeof(*sorted), compare_ranked_names);
@@ -296,6 +291,5 @@ bool label_names_sort(const struct label_names *l, struct buf *ret, int32_t **re
 		buf_add(ret, sorted[i].name, strlen(sorted[i].name) + 1);
 	}
 	free(sorted);
-	*ret_rank = rank;
-	return !buf_failed(ret);
+	return rank;
 }

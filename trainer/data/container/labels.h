@@ -5,6 +5,7 @@
 #define DPT_DATA_LABELS_H
 
 #include "tracker/base/buf.h"
+#include "tracker/base/err.h"
 
 #define LABELS_NAME_MAX 255
 #define LABELS_MOST INT64_C(0x7ffffffe)
@@ -49,10 +50,11 @@ void label_names_init(struct label_names *l);
 void label_names_done(struct label_names *l); /* a zeroed one is fine */
 int32_t label_names_count(const struct label_names *l);
 const char *label_names_at(const struct label_names *l, int32_t i);
-int32_t label_names_add(struct label_names *l, const char *name, size_t n); /* its number; -1: out of memory */
+int32_t label_names_add(struct label_names *l, const char *name, size_t n); /* returns its number */
+int label_names_check(const struct label_names *l, struct err *err);	    /* ERR_USAGE: they exceed 2 GiB */
 
-/* Numbers the names in the order of their bytes. Appends them in that order, each with a NUL, to *ret; *ret_rank: new
- * number of each name, freed by the caller. False: out of memory. */
-bool label_names_sort(const struct label_names *l, struct buf *ret, int32_t **ret_rank);
+/* Numbers the names in the order of their bytes. Appends them in that order, each with a NUL, to *ret. Returns the new
+ * number of each name, freed by the caller. */
+int32_t *label_names_sort(const struct label_names *l, struct buf *ret);
 
 #endif

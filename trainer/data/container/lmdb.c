@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "tracker/base/little.h"
+#include "tracker/mem/mem.h"
 #include "trainer/data/container/webdataset.h"
 #include "trainer/data/container/wire_formats.h"
 
@@ -356,9 +357,7 @@ static int walk_lmdb_page(struct lmdb_walk *w, uint64_t number, int depth, struc
 	}
 	w->left--;
 	if (!w->page[depth])
-		w->page[depth] = malloc(w->page_bytes);
-	if (!w->page[depth])
-		return err_set(err, ERR_NOMEM, "out of memory: %.200s", w->file->name);
+		w->page[depth] = mem_alloc(w->page_bytes);
 	rc = w->file->read(w->file->user, number * w->page_bytes, w->page[depth], w->page_bytes, err);
 	return rc ? rc : walk_lmdb_nodes(w, number, depth, err);
 }
@@ -366,19 +365,15 @@ static int walk_lmdb_page(struct lmdb_walk *w, uint64_t number, int depth, struc
 int lmdb_scan(struct samples *to, const struct byte_source *file, uint32_t object, const struct webdataset_fields *f,
 	      struct err *err)
 {
-	struct lmdb_walk *w = calloc(1, sizeof(*w));
+	struct lmdb_walk *w = mem_zalloc(sizeof(*w));
 	uint64_t root = NONE;
-	int rc = w ? 0 : err_nomem(err, NULL);
+	int rc;
 
-	if (rc)
-		return rc;
 	w->to = to;
 	w->file = file;
 	w->object = object;
-	rc = webdataset_groups_new(&w->groups,
-				   &(struct webdataset_into){ to, file->name, f, object, read_lmdb_label, w }, err);
-	if (!rc)
-		rc = find_lmdb_root(w, &root, err);
+	w->groups = webdataset_groups_new(&(struct webdataset_into){ to, file->name, f, object, read_lmdb_label, w });
+	rc = find_lmdb_root(w, &root, err);
 	if (!rc && root != NONE)
 		rc = walk_lmdb_page(w, root, 0, err);
 	if (!rc)

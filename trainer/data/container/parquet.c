@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "tracker/base/little.h"
+#include "tracker/mem/mem.h"
 #include "trainer/data/container/parquet_page.h"
 #include "trainer/data/container/samples.h"
 
@@ -34,9 +35,7 @@ static int read_parquet_footer(struct parquet *p, struct err *err)
 			err, ERR_USAGE,
 			"%.200s: is not a complete Parquet file: it has no footer at its end (truncated or encrypted)",
 			f->name);
-	bytes = malloc((size_t)n + 1);
-	if (!bytes)
-		return err_set(err, ERR_NOMEM, "out of memory: %.200s: a footer of %u bytes", f->name, n);
+	bytes = mem_alloc((size_t)n);
 	rc = f->read(f->user, f->bytes - TAIL - n, bytes, n, err);
 	if (!rc && !parquet_footer(p, bytes, n))
 		rc = err_set(err, ERR_USAGE, "%.200s: the footer of the Parquet file is damaged", f->name);
@@ -46,11 +45,9 @@ static int read_parquet_footer(struct parquet *p, struct err *err)
 
 int parquet_open(struct parquet **ret, const struct byte_source *file, struct err *err)
 {
-	struct parquet *p = calloc(1, sizeof(*p));
+	struct parquet *p = mem_zalloc(sizeof(*p));
 	int rc;
 
-	if (!p)
-		return err_nomem(err, NULL);
 	p->file = file;
 	rc = read_parquet_footer(p, err);
 	if (rc) {
@@ -193,8 +190,8 @@ static bool decode_delta_values(const struct parquet_page *page, uint32_t at, st
 				bool lengths)
 {
 	const unsigned char *from = page->bytes + at, *end = page->bytes + page->n;
-	int64_t *numbers = malloc(((size_t)n + 1) * sizeof(*numbers));
-	bool good = numbers && parquet_deltas(&from, end, numbers, n);
+	int64_t *numbers = mem_alloc((size_t)n * sizeof(*numbers));
+	bool good = parquet_deltas(&from, end, numbers, n);
 	uint64_t begin = (uint64_t)(from - page->bytes);
 
 	for (uint32_t i = 0; good && i < n; i++) {
@@ -370,9 +367,7 @@ static int decode_data_page(struct parquet_column_walk *w, struct err *err)
 	if (w->page.values > w->rows - w->row || !locate_levels(w, &levels, &at) || !count_present_values(w, levels))
 		return fail_damaged_values(err);
 	free(w->value);
-	w->value = calloc((size_t)w->n_values + 1, sizeof(*w->value));
-	if (!w->value)
-		return err_set(err, ERR_NOMEM, "out of memory: %u values", w->n_values);
+	w->value = mem_array((size_t)w->n_values, sizeof(*w->value));
 	rc = decode_page_values(w, at, err);
 	return rc ? rc : deliver_rows(w, levels, err);
 }
@@ -387,9 +382,7 @@ static int decode_dictionary_page(struct parquet_column_walk *w, struct err *err
 	w->dictionary_at = w->page_at;
 	w->page.bytes = NULL;
 	w->n_dictionary = w->dictionary.values;
-	w->dictionary_value = calloc((size_t)w->n_dictionary + 1, sizeof(*w->dictionary_value));
-	if (!w->dictionary_value)
-		return err_set(err, ERR_NOMEM, "out of memory: %u words", w->n_dictionary);
+	w->dictionary_value = mem_array((size_t)w->n_dictionary, sizeof(*w->dictionary_value));
 	return (bytes ? decode_plain_bytes(&w->dictionary, 0, w->dictionary_value, w->n_dictionary)
 		      : decode_plain_numbers(&w->dictionary, 0, w->dictionary_value, w->n_dictionary,
 					     w->p->wide[w->column]))

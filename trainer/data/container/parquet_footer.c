@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/mem/mem.h"
 #include "trainer/data/container/labels.h"
 #include "trainer/data/container/parquet_page.h"
 #include "trainer/data/container/wire_formats.h"
@@ -88,10 +89,10 @@ static bool read_parquet_schema(struct parquet *p, struct thrift *t)
 
 	if (type != THRIFT_STRUCT || n > COLUMNS_MAX)
 		return false;
-	p->column = calloc(n + 1, sizeof(*p->column));
-	p->levels = calloc(n + 1, sizeof(*p->levels));
-	p->wide = calloc(n + 1, sizeof(*p->wide));
-	for (size_t i = 0; p->column && p->levels && p->wide && i < n && !t->bad; i++) {
+	p->column = mem_array(n, sizeof(*p->column));
+	p->levels = mem_array(n, sizeof(*p->levels));
+	p->wide = mem_array(n, sizeof(*p->wide));
+	for (size_t i = 0; i < n && !t->bad; i++) {
 		struct schema_element e;
 		struct schema_parent a = { .left = 0 };
 
@@ -166,12 +167,12 @@ static bool read_column_chunks(struct parquet *p, struct thrift *t, struct parqu
 
 	if (type != THRIFT_STRUCT || n != (size_t)p->n_columns || g->chunk)
 		return false;
-	g->chunk = calloc(n + 1, sizeof(*g->chunk));
-	for (size_t i = 0; g->chunk && i < n && !t->bad; i++) {
+	g->chunk = mem_array(n, sizeof(*g->chunk));
+	for (size_t i = 0; i < n && !t->bad; i++) {
 		read_column_chunk(t, &g->chunk[i]);
 		t->bad |= g->chunk[i].end > p->file->bytes;
 	}
-	return g->chunk && !t->bad;
+	return !t->bad;
 }
 
 static bool read_row_group(struct parquet *p, struct thrift *t, struct parquet_group *g)
@@ -198,13 +199,13 @@ static bool read_row_groups(struct parquet *p, struct thrift *t)
 
 	if (type != THRIFT_STRUCT || n > GROUPS_MAX || !p->column || p->group)
 		return false;
-	p->group = calloc(n + 1, sizeof(*p->group));
-	for (p->n_groups = 0; p->group && (size_t)p->n_groups < n; p->n_groups++)
+	p->group = mem_array(n, sizeof(*p->group));
+	for (p->n_groups = 0; (size_t)p->n_groups < n; p->n_groups++)
 		if (!read_row_group(p, t, &p->group[p->n_groups])) {
 			p->n_groups++; /* counted, so that its chunks are freed */
 			return false;
 		}
-	return p->group != NULL;
+	return true;
 }
 
 /* Reads a KeyValue, and keeps that of the datasets library. */
@@ -221,7 +222,7 @@ static void read_key_value(struct parquet *p, struct thrift *t)
 			thrift_skip(t, f.type);
 	if (!t->bad && !p->metadata && n[2] && n[1] == strlen(LABELS_METADATA) &&
 	    !memcmp(part[1], LABELS_METADATA, n[1]))
-		p->metadata = strndup((const char *)part[2], n[2]);
+		p->metadata = mem_strndup((const char *)part[2], n[2]);
 }
 
 static bool read_key_values(struct parquet *p, struct thrift *t)

@@ -7,6 +7,7 @@
 
 #include "tracker/base/little.h"
 #include "tracker/base/round.h"
+#include "tracker/mem/mem.h"
 #include "trainer/data/container/wire_formats.h"
 
 #define HEAD_FIRST ((size_t)4 << 10)   /* first read of a header */
@@ -91,10 +92,8 @@ static int read_page_header(struct page_header *ret, const struct byte_source *f
 
 	for (size_t n = HEAD_FIRST; !rc && !whole && n <= HEAD_MOST; n *= 32) {
 		size_t got = end - at < n ? (size_t)(end - at) : n;
-		unsigned char *bytes = malloc(got + 1);
+		unsigned char *bytes = mem_alloc(got);
 
-		if (!bytes)
-			return err_nomem(err, "the header of a page");
 		rc = file->read(file->user, at, bytes, got, err);
 		whole = !rc && parse_page_header(bytes, got, ret);
 		free(bytes);
@@ -127,9 +126,8 @@ static bool unpack_parquet_page(const struct page_header *h, int codec, const un
 static int read_packed_page(unsigned char **ret, const struct byte_source *file, uint64_t at,
 			    const struct page_header *h, struct err *err)
 {
-	unsigned char *packed = malloc((size_t)h->packed + 1);
-	int rc = packed ? file->read(file->user, at, packed, (size_t)h->packed, err)
-			: err_set(err, ERR_NOMEM, "out of memory: a page of %lld bytes", (long long)h->packed);
+	unsigned char *packed = mem_alloc((size_t)h->packed);
+	int rc = file->read(file->user, at, packed, (size_t)h->packed, err);
 
 	if (!rc && h->has_crc && crc32(0, packed, (unsigned)h->packed) != h->crc)
 		rc = fail_damaged_page("a page has a wrong checksum", err);
@@ -156,11 +154,8 @@ int parquet_page_read(struct parquet_page *ret, const struct parquet_page_place 
 			       "has a page of %lld MiB: expected at most %u MiB: write the file with a smaller "
 			       "row_group_size or data_page_size (pyarrow)",
 			       (long long)divide_up(h.unpacked, 1 << 20), (PARQUET_PAGE_MAX + 1) >> 20);
-	to = malloc((size_t)h.unpacked + 1);
-	if (!to)
-		rc = err_set(err, ERR_NOMEM, "out of memory: a page of %lld bytes", (long long)h.unpacked);
-	if (!rc)
-		rc = read_packed_page(&packed, p->file, at + h.bytes, &h, err);
+	to = mem_alloc((size_t)h.unpacked);
+	rc = read_packed_page(&packed, p->file, at + h.bytes, &h, err);
 	if (!rc && !unpack_parquet_page(&h, p->codec, packed, to))
 		rc = fail_damaged_page("a page cannot be decompressed", err);
 	free(packed);

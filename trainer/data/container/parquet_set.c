@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/mem/mem.h"
 #include "trainer/data/container/parquet.h"
 #include "trainer/data/container/webdataset.h"
 
@@ -90,8 +91,7 @@ static int store_row_label(void *user, int64_t row, const struct parquet_cell *c
 							: label_of_number(cell->number);
 	int32_t name = l.name ? label_names_add(&s->names, l.name, l.n) : 0;
 
-	if (name < 0)
-		return err_nomem(err, "the names of classes");
+	(void)err;
 	s->labels[row] = l.name ? -1 - name : !l.wrong ? l.number : label_is_missing(&l) ? LABEL_MISSING : LABEL_WRONG;
 	return 0;
 }
@@ -141,10 +141,10 @@ static int add_row_group(struct parquet_reader *s, int group, struct err *err)
 	struct err why = ERR_INIT;
 	int column = s->label, rc;
 
-	s->labels = malloc(((size_t)rows + 1) * sizeof(*s->labels));
-	if (!s->labels)
-		return err_set(err, ERR_NOMEM, "out of memory: %lld labels", (long long)rows);
+	s->labels = mem_alloc((size_t)rows * sizeof(*s->labels));
 	rc = parquet_walk(s->p, group, column, &(struct parquet_sink){ store_row_label, s }, &why);
+	if (!rc)
+		rc = label_names_check(&s->names, &why);
 	if (!rc)
 		rc = parquet_walk(s->p, group, column = s->image, &(struct parquet_sink){ add_parquet_row, s }, &why);
 	free(s->labels);

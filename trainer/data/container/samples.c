@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "tracker/base/crc32c.h"
+#include "tracker/mem/mem.h"
 
 #define MAGIC "DPTsmp3" /* and a NUL */
 #define BYTES_MAX ((size_t)1 << 38)
@@ -63,7 +64,6 @@ void samples_add_label(struct samples *s, const struct sample *one, const char *
 	int32_t number = label->name ? label_names_add(&s->labels, label->name, label->n) : 0;
 
 	row.label = label->name ? -1 - number : (int32_t)label->number;
-	s->rows.failed |= number < 0;
 	samples_add(s, &row, name);
 }
 
@@ -105,10 +105,8 @@ void samples_append(struct samples *s, const struct samples *more)
 		row.key += s->text.len;
 		if (row.label < 0) {
 			const char *name = label_names_at(&more->labels, -1 - row.label);
-			int32_t number = label_names_add(&s->labels, name, strlen(name));
 
-			s->rows.failed |= number < 0;
-			row.label = -1 - number;
+			row.label = -1 - label_names_add(&s->labels, name, strlen(name));
 		}
 		buf_add(&s->rows, &row, sizeof(row));
 	}
@@ -120,7 +118,6 @@ void samples_append(struct samples *s, const struct samples *more)
 	else if (n && !s->differs && more->classes.len &&
 		 (s->classes.len != more->classes.len || memcmp(s->classes.data, more->classes.data, s->classes.len)))
 		s->differs = rows->object + 1;
-	s->rows.failed |= more->rows.failed || more->text.failed || more->lines.failed || more->classes.failed;
 	append_sample_notes(s, more);
 }
 
@@ -151,33 +148,29 @@ static void number_classes(struct samples *s)
 {
 	struct sample *rows = (void *)s->rows.data;
 	const size_t n = s->rows.len / sizeof(*rows);
-	int32_t *rank = NULL;
+	int32_t *rank;
 	char digits[16];
 
 	buf_reset(&s->classes);
-	for (size_t i = 0; i < n && !s->rows.failed; i++)
-		if (rows[i].label >= 0) {
-			int32_t number = label_names_add(&s->labels, digits,
-							 (size_t)snprintf(digits, sizeof(digits), "%d", rows[i].label));
-
-			s->rows.failed |= number < 0;
-			rows[i].label = -1 - number;
-		}
-	s->rows.failed |= !label_names_sort(&s->labels, &s->classes, &rank);
-	for (size_t i = 0; i < n && !s->rows.failed; i++)
+	for (size_t i = 0; i < n; i++)
+		if (rows[i].label >= 0)
+			rows[i].label =
+				-1 - label_names_add(&s->labels, digits,
+						     (size_t)snprintf(digits, sizeof(digits), "%d", rows[i].label));
+	rank = label_names_sort(&s->labels, &s->classes);
+	for (size_t i = 0; i < n; i++)
 		rows[i].label = rank[-1 - rows[i].label];
 	free(rank);
 }
 
-/* Lists the names of the classes. False: out of memory. */
-static bool list_classes(struct samples *s, const char *text, size_t bytes)
+/* Lists the names of the classes. */
+static void list_classes(struct samples *s, const char *text, size_t bytes)
 {
 	for (size_t i = 0; i < bytes; i++)
 		s->n_classes += !text[i];
-	s->class_names = calloc((size_t)s->n_classes + 1, sizeof(*s->class_names));
-	for (int i = 0; s->class_names && i < s->n_classes; i++, text += strlen(text) + 1)
+	s->class_names = mem_array((size_t)s->n_classes, sizeof(*s->class_names));
+	for (int i = 0; i < s->n_classes; i++, text += strlen(text) + 1)
 		s->class_names[i] = text;
-	return s->class_names;
 }
 
 int samples_end(struct samples *s, struct err *err)
@@ -187,15 +180,13 @@ int samples_end(struct samples *s, struct err *err)
 			       "%.200s: its schema names other classes than those of the files before it: write all "
 			       "files with one list of names",
 			       s->object_name ? s->object_name(s->user, s->differs - 1) : "");
+	if (label_names_check(&s->labels, err))
+		return ERR_USAGE;
 	if (label_names_count(&s->labels) && !drop_named_samples(s))
 		number_classes(s);
 	buf_add(&s->lines, "", 1);
 	buf_add(&s->used_columns, "", 1);
-	if (!list_classes(s, s->classes.data, s->classes.len))
-		s->rows.failed = true;
-	if (buf_failed(&s->rows) || buf_failed(&s->text) || buf_failed(&s->lines) || buf_failed(&s->used_columns))
-		return err_set(err, ERR_NOMEM, "out of memory: a table of %zu samples",
-			       s->rows.len / sizeof(struct sample));
+	list_classes(s, s->classes.data, s->classes.len);
 	s->at = (const void *)s->rows.data;
 	s->n = (int64_t)(s->rows.len / sizeof(struct sample));
 	s->names = s->text.data;
@@ -273,10 +264,11 @@ bool samples_take(struct samples *ret, const char *path)
 	s.columns = classes + h.bytes[CLASSES];
 	s.notes = s.columns + h.bytes[COLUMNS];
 	s.lost = h.lost;
-	if (s.notes[-1] || (h.bytes[CLASSES] && s.columns[-1]) || !list_classes(&s, classes, h.bytes[CLASSES])) {
+	if (s.notes[-1] || (h.bytes[CLASSES] && s.columns[-1])) {
 		samples_done(&s);
 		return false;
 	}
+	list_classes(&s, classes, h.bytes[CLASSES]);
 	*ret = s;
 	return true;
 }

@@ -56,7 +56,7 @@ struct samples {
 
 #define SAMPLES_NOTES 16
 
-/* Starts an empty table; samples_done frees it. A failure to add is reported by samples_end. */
+/* Starts an empty table; samples_done frees it. */
 void samples_init(struct samples *s);
 void samples_done(struct samples *s); /* a zeroed one is fine */
 
@@ -69,7 +69,7 @@ void samples_append(struct samples *s, const struct samples *more); /* appends; 
 
 /* Completes the table: nothing can be added after it. Where at least half of the labels are names, all are: numbers
  * become names of their digits, and the classes are the names in the order of their bytes. Else samples with names are
- * unusable. ERR_NOMEM, also for earlier failures to add. ERR_USAGE: the schemas of several files name other classes. */
+ * unusable. ERR_USAGE: the schemas of several files name other classes, or the names of labels are too many. */
 int samples_end(struct samples *s, struct err *err);
 
 const char *samples_name(const struct samples *s, int64_t i);

@@ -8,32 +8,26 @@
 
 #include <jansson.h>
 
-#include "tracker/base/array.h"
 #include "tracker/base/file.h"
 #include "tracker/base/utf8.h"
+#include "tracker/mem/mem.h"
 #include "trainer/data/container/shard_list.h"
 #include "trainer/data/store/data_objects.h"
 
 #define WIDS_KIND "wids-shard-index-v1"
 #define INDEX_BYTES_MAX ((size_t)256 << 20)
 
-/* Both arrays have the same capacity. */
-static bool grow_shard_list(struct shard_list *l)
+int shard_list_append(struct shard_list *l, const char *address, struct err *err)
 {
 	int cap = l->cap;
 
-	return array_reserve(&l->address, &cap, l->n + 1) && array_reserve(&l->sums, &l->cap, cap);
-}
-
-int shard_list_append(struct shard_list *l, const char *address, struct err *err)
-{
 	if (l->n >= SHARD_LIST_MAX)
 		return err_set(err, ERR_USAGE, "%.200s: more than %d shards", address, SHARD_LIST_MAX);
-	if (!grow_shard_list(l))
-		return err_set(err, ERR_NOMEM, "out of memory: the names of %d shards", l->n + 1);
+	mem_reserve(&l->address, &cap, l->n + 1); /* both arrays have the same capacity */
+	mem_reserve(&l->sums, &l->cap, cap);
 	l->sums[l->n] = (struct shard_sums){ .n = 0 };
-	l->address[l->n] = strdup(address);
-	return l->address[l->n++] ? 0 : err_set(err, ERR_NOMEM, "out of memory: the names of %d shards", l->cap);
+	l->address[l->n++] = mem_strdup(address);
+	return 0;
 }
 
 void shard_list_done(struct shard_list *l)
@@ -72,9 +66,11 @@ static const char **copy_names(const json_t *list)
 			return NULL;
 		bytes += strlen(json_string_value(json_array_get(list, i))) + 1;
 	}
-	names = n ? malloc(n * sizeof(*names) + bytes) : NULL;
-	at = (char *)(names + (names ? n : 0));
-	for (size_t i = 0; names && i < n; i++) {
+	if (!n)
+		return NULL;
+	names = mem_alloc(n * sizeof(*names) + bytes);
+	at = (char *)(names + n);
+	for (size_t i = 0; i < n; i++) {
 		names[i] = at;
 		at = stpcpy(at, json_string_value(json_array_get(list, i))) + 1;
 	}
@@ -112,42 +108,39 @@ static int resolve_shard_url(char ret[PATH_MAX], const char *index, const char *
 }
 
 /* Reads the checksums of a shard. Missing or malformed checksums are ignored. */
-static int read_shard_crcs(struct shard_sums *ret, const json_t *entry, struct err *err)
+static void read_shard_crcs(struct shard_sums *ret, const json_t *entry)
 {
 	const json_t *list = json_object_get(entry, "crc32c");
-	size_t n = json_array_size(list);
-	struct shard_sums s = { .n = n };
+	const size_t n = json_array_size(list);
+	uint32_t *sums;
 	char *end;
 
 	if (!n)
-		return 0;
-	s.at = malloc(n * sizeof(*s.at));
-	if (!s.at)
-		return err_nomem(err, "the checksums of a shard");
+		return;
+	sums = mem_array(n, sizeof(*sums));
 	for (size_t i = 0; i < n; i++) {
 		const char *hex = json_string_value(json_array_get(list, i));
 
-		s.at[i] = hex ? (uint32_t)strtoul(hex, &end, 16) : 0;
+		sums[i] = hex ? (uint32_t)strtoul(hex, &end, 16) : 0;
 		if (!hex || !*hex || *end) {
-			free(s.at);
-			return 0;
+			free(sums);
+			return;
 		}
 	}
 	free(ret->at);
-	ret->at = s.at;
-	ret->n = s.n;
-	return 0;
+	ret->at = sums;
+	ret->n = n;
 }
 
-static int read_shard_facts(struct shard_sums *ret, const json_t *entry, struct err *err)
+static void read_shard_facts(struct shard_sums *ret, const json_t *entry)
 {
 	const char *labels = json_string_value(json_object_get(entry, "labels"));
 	json_int_t bytes = json_integer_value(json_object_get(entry, "filesize"));
 
 	ret->bytes = bytes > 0 ? (uint64_t)bytes : 0;
-	if (labels && !ret->labels && !(ret->labels = strdup(labels)))
-		return err_nomem(err, "the labels of a shard");
-	return read_shard_crcs(ret, entry, err);
+	if (labels && !ret->labels)
+		ret->labels = mem_strdup(labels);
+	read_shard_crcs(ret, entry);
 }
 
 /* Finds a shard among those of a listing, which are sorted by name. -1: not there. */
@@ -186,7 +179,9 @@ static int merge_index_shard(struct shard_list *l, const char *index, const json
 		return err_set(err, ERR_USAGE,
 			       "%.300s: lists %.100s, which is missing: restore it, or remove it from the index", index,
 			       url);
-	return rc ? rc : read_shard_facts(&l->sums[at], entry, err);
+	if (!rc)
+		read_shard_facts(&l->sums[at], entry);
+	return rc;
 }
 
 static json_t *parse_index_text(const struct buf *text, json_error_t *where)

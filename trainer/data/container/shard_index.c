@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "tracker/base/clock.h"
+#include "tracker/mem/mem.h"
 #include "trainer/data/container/parquet.h"
 #include "trainer/data/container/webdataset.h"
 
@@ -159,9 +160,7 @@ int shard_index(struct samples *ret, struct objects *store, const struct shard_i
 	int n = objects_count(store), rc = 0;
 	struct shard_scan s = { .store = store, .o = o, .failed = -1 };
 
-	s.part = calloc((size_t)n + 1, sizeof(*s.part));
-	if (!s.part)
-		return err_set(err, ERR_NOMEM, "out of memory: %d shards", n);
+	s.part = mem_array((size_t)n, sizeof(*s.part));
 	for (int i = 0; i < n; i++)
 		samples_init(&s.part[i]);
 	pthread_mutex_init(&s.lock, NULL);

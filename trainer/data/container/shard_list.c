@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/mem/mem.h"
 #include "trainer/data/store/data_objects.h"
 
 #define DIGITS_MAX 18
@@ -211,8 +212,8 @@ static int collect_listed_entry(void *user, const struct objects_entry *e, struc
 		return rc;
 	sums = &c->shards.sums[before];
 	sums->listed_bytes = e->bytes;
-	sums->version = strdup(e->version);
-	return sums->version ? 0 : err_set(err, ERR_NOMEM, "out of memory: the names of %d shards", c->shards.n);
+	sums->version = mem_strdup(e->version);
+	return 0;
 }
 
 static int compare_shard_names(const void *a, const void *b)
@@ -338,12 +339,10 @@ static void describe_gap(char ret[SHARD_GAP_BYTES], const struct numbered_shard 
 
 int shard_list_check_complete(char *const *address, int count, const char *folder, char *gap, struct err *err)
 {
-	struct numbered_shard *found = calloc((size_t)count + 1, sizeof(*found));
+	struct numbered_shard *found = mem_array((size_t)count + 1, sizeof(*found));
 	size_t n = 0;
 	int rc = 0;
 
-	if (!found)
-		return err_set(err, ERR_NOMEM, "out of memory: the names of %d shards", count);
 	for (int i = 0; i < count; i++)
 		n += parse_shard_number(address[i], &found[n]);
 	qsort(found, n, sizeof(*found), compare_shard_numbers);

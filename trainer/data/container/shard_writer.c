@@ -11,6 +11,7 @@
 #include "tracker/base/crc32c.h"
 #include "tracker/base/little.h"
 #include "tracker/base/text.h"
+#include "tracker/mem/mem.h"
 #include "trainer/data/container/tar_walk.h"
 
 /* ---- MD5 (RFC 1321, section 3), for the checksums in the index. Not for secrets. ---- */
@@ -137,19 +138,15 @@ struct shard_writer {
 	struct buf idx, labels;
 };
 
-int shard_writer_new(struct shard_writer **ret, const struct shard_writer_opts *o, struct err *err)
+struct shard_writer *shard_writer_new(const struct shard_writer_opts *o)
 {
-	struct shard_writer *w = calloc(1, sizeof(*w));
+	struct shard_writer *w = mem_zalloc(sizeof(*w));
 
-	if (!w || !(w->list = json_array())) {
-		free(w);
-		return err_nomem(err, NULL);
-	}
+	w->list = json_array();
 	w->o = *o;
 	buf_init(&w->idx, IDX_BYTES_MAX);
 	buf_init(&w->labels, IDX_BYTES_MAX);
-	*ret = w;
-	return 0;
+	return w;
 }
 
 void shard_writer_free(struct shard_writer *w)
@@ -260,8 +257,7 @@ static int write_dali_index(struct shard_writer *w, struct err *err)
 	buf_addf(&text, "v1.2 %lld\n", (long long)w->samples);
 	buf_add(&text, w->idx.data, w->idx.len);
 	snprintf(path, sizeof(path), "%.*s.idx", (int)(strlen(w->path) - strlen(".tar")), w->path);
-	rc = buf_failed(&text) || buf_failed(&w->idx) ? err_set(err, ERR_NOMEM, "out of memory: %.300s", path)
-						      : write_index_text(path, text.data, text.len, err);
+	rc = write_index_text(path, text.data, text.len, err);
 	buf_done(&text);
 	buf_reset(&w->idx);
 	return rc;
@@ -290,7 +286,7 @@ static int finish_shard(struct shard_writer *w, struct err *err)
 			  (json_int_t)w->samples, "filesize", (json_int_t)w->bytes, "crc32c", w->crcs);
 	w->crcs = NULL;
 	buf_addc(&w->labels, '\0');
-	if (!entry || buf_failed(&w->labels) || json_object_set_new(entry, "labels", json_string(w->labels.data)) ||
+	if (!entry || json_object_set_new(entry, "labels", json_string(w->labels.data)) ||
 	    json_array_append_new(w->list, entry))
 		return err_nomem(err, "the index of the shards");
 	buf_reset(&w->labels);

@@ -21,8 +21,8 @@ struct shard_writer_opts {
 	double mean[4], std[4];
 };
 
-/* Creates a writer; the first shard is created with the first sample. ERR_NOMEM. Free it with shard_writer_free. */
-int shard_writer_new(struct shard_writer **ret, const struct shard_writer_opts *o, struct err *err);
+/* Creates a writer; the first shard is created with the first sample. Free it with shard_writer_free. */
+struct shard_writer *shard_writer_new(const struct shard_writer_opts *o);
 
 struct shard_item {
 	const char *field; /* "jpg" */

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/mem/mem.h"
+
 /* ---- the fields of a header ---- */
 
 #define TAR_BYTES_MAX ((uint64_t)1 << 50) /* per entry */
@@ -159,17 +161,14 @@ struct tar_walk {
 	char window[WINDOW];
 };
 
-int tar_walk_new(struct tar_walk **ret, const struct byte_source *s, struct err *err)
+struct tar_walk *tar_walk_new(const struct byte_source *s)
 {
-	struct tar_walk *w = malloc(sizeof(*w));
+	struct tar_walk *w = mem_alloc(sizeof(*w));
 
-	if (!w)
-		return err_set(err, ERR_NOMEM, "out of memory: headers of %.300s", s->name);
 	memset(w, 0, offsetof(struct tar_walk, window));
 	w->s = *s;
 	w->damage = UINT64_MAX;
-	*ret = w;
-	return 0;
+	return w;
 }
 
 void tar_walk_free(struct tar_walk *w)

@@ -35,8 +35,8 @@ struct tar_walk_entry {
 	uint64_t bytes;
 };
 
-/* Creates a walk from the start of *s, which is copied. ERR_NOMEM. */
-int tar_walk_new(struct tar_walk **ret, const struct byte_source *s, struct err *err);
+/* Creates a walk from the start of *s, which is copied. */
+struct tar_walk *tar_walk_new(const struct byte_source *s);
 void tar_walk_free(struct tar_walk *w); /* NULL is fine */
 
 /* Returns 1 with the next file or gap, 0 at the end, negative if the archive cannot be read. */

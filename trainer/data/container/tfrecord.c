@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "tracker/base/array.h"
 #include "tracker/base/crc32c.h"
 #include "tracker/base/little.h"
+#include "tracker/mem/mem.h"
 #include "trainer/data/container/webdataset.h"
 #include "trainer/data/container/wire_formats.h"
 
@@ -170,8 +170,7 @@ bool tfrecord_probe(const void *head)
 
 static int read_record_bytes(struct tfrecord_reader *s, uint64_t at, size_t n, struct err *err)
 {
-	if (!array_reserve(&s->bytes, &s->cap, n))
-		return err_set(err, ERR_NOMEM, "out of memory: %.200s", s->file->name);
+	mem_reserve(&s->bytes, &s->cap, n);
 	return s->file->read(s->file->user, at, s->bytes, n, err);
 }
 
@@ -211,11 +210,9 @@ static int read_record(struct tfrecord_reader *s, uint64_t *at, struct err *err)
 int tfrecord_scan(struct samples *to, const struct byte_source *file, uint32_t object,
 		  const struct webdataset_fields *f, struct err *err)
 {
-	struct tfrecord_reader *s = calloc(1, sizeof(*s));
-	int rc = s ? 0 : err_nomem(err, NULL);
+	struct tfrecord_reader *s = mem_zalloc(sizeof(*s));
+	int rc = 0;
 
-	if (rc)
-		return rc;
 	s->to = to;
 	s->file = file;
 	s->object = object;

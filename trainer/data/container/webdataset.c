@@ -8,6 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "tracker/mem/mem.h"
 #include "trainer/data/container/tar_walk.h"
 
 #define NOT_NUMBERS 500 /* added to the rank of a usual name of labels whose column has no numbers */
@@ -210,16 +211,13 @@ int webdataset_groups_entry(struct webdataset_groups *s, const struct webdataset
 	return read_sample_label(s, e, member, err);
 }
 
-int webdataset_groups_new(struct webdataset_groups **ret, const struct webdataset_into *into, struct err *err)
+struct webdataset_groups *webdataset_groups_new(const struct webdataset_into *into)
 {
-	struct webdataset_groups *s = calloc(1, sizeof(*s));
+	struct webdataset_groups *s = mem_zalloc(sizeof(*s));
 
-	if (!s)
-		return err_nomem(err, NULL);
 	s->into = *into;
 	buf_init(&s->json, WEBDATASET_LABEL_MAX);
-	*ret = s;
-	return 0;
+	return s;
 }
 
 void webdataset_groups_end(struct webdataset_groups *s)
@@ -266,15 +264,11 @@ static int group_tar_entries(struct tar_walk *w, struct webdataset_groups *s, st
 int webdataset_scan(struct samples *to, const struct byte_source *archive, uint32_t object,
 		    const struct webdataset_fields *f, struct err *err)
 {
-	struct webdataset_groups *s = NULL;
-	struct tar_walk *w = NULL;
-	int rc = tar_walk_new(&w, archive, err);
+	struct tar_walk *w = tar_walk_new(archive);
+	struct webdataset_groups *s =
+		webdataset_groups_new(&(struct webdataset_into){ to, archive->name, f, object, read_tar_label, w });
+	int rc = group_tar_entries(w, s, err);
 
-	if (!rc)
-		rc = webdataset_groups_new(
-			&s, &(struct webdataset_into){ to, archive->name, f, object, read_tar_label, w }, err);
-	if (!rc)
-		rc = group_tar_entries(w, s, err);
 	webdataset_groups_free(s);
 	tar_walk_free(w);
 	return rc;

@@ -51,8 +51,8 @@ struct webdataset_entry {
 	uint64_t offset, bytes;
 };
 
-/* Creates a grouping that adds samples to into->to. ERR_NOMEM. */
-int webdataset_groups_new(struct webdataset_groups **ret, const struct webdataset_into *into, struct err *err);
+/* Creates a grouping that adds samples to into->to. */
+struct webdataset_groups *webdataset_groups_new(const struct webdataset_into *into);
 int webdataset_groups_entry(struct webdataset_groups *s, const struct webdataset_entry *e, struct err *err);
 void webdataset_groups_end(struct webdataset_groups *s);  /* completes the open sample */
 void webdataset_groups_free(struct webdataset_groups *s); /* NULL is fine */

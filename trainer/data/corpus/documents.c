@@ -13,6 +13,7 @@
 #include "config.h"
 #include "tracker/base/file.h"
 #include "tracker/base/utf8.h"
+#include "tracker/mem/mem.h"
 #include "trainer/data/container/parquet.h"
 #include "trainer/data/corpus/texts.h"
 
@@ -68,21 +69,20 @@ static void stream_close(struct stream *s)
 static int stream_open(struct stream **ret, struct objects *store, int object, enum text_packing packing,
 		       struct err *err)
 {
-	struct stream *s = calloc(1, sizeof(*s));
-	bool good = s && (s->block = malloc(BLOCK));
+	struct stream *s = mem_zalloc(sizeof(*s));
+	bool good = true;
 
-	if (good) {
-		s->store = store;
-		s->object = object;
-		s->packing = packing;
-	}
-	if (good && packing == TEXT_GZIP)
+	s->block = mem_alloc(BLOCK);
+	s->store = store;
+	s->object = object;
+	s->packing = packing;
+	if (packing == TEXT_GZIP)
 		good = inflateInit2(&s->z, GZIP_OR_ZLIB) == Z_OK;
 #ifdef HAVE_ZSTD
-	if (good && packing == TEXT_ZSTD)
+	if (packing == TEXT_ZSTD)
 		good = (s->zstd = ZSTD_createDStream()) != NULL;
 #else
-	if (good && packing == TEXT_ZSTD) {
+	if (packing == TEXT_ZSTD) {
 		stream_close(s);
 		return err_set(err, ERR_USAGE, "%.300s: this build lacks zstd (libzstd was not found)",
 			       objects_address(store, object));
@@ -248,15 +248,14 @@ static int emit_whole_document(const struct document_walk *w, const char *text, 
 static int count_unpacked_bytes(struct objects *store, int object, enum text_packing packing, uint64_t *ret,
 				struct err *err)
 {
-	char *part = malloc(PART);
 	struct stream *s;
 	size_t n = 1;
-	int rc = part ? stream_open(&s, store, object, packing, err) : err_nomem(err, NULL);
+	int rc = stream_open(&s, store, object, packing, err);
+	char *part;
 
-	if (rc) {
-		free(part);
+	if (rc)
 		return rc;
-	}
+	part = mem_alloc(PART);
 	for (*ret = 0; !rc && n; *ret += n)
 		rc = stream_read(s, part, PART, &n, err);
 	stream_close(s);
@@ -267,12 +266,12 @@ static int count_unpacked_bytes(struct objects *store, int object, enum text_pac
 static int walk_plain_text(struct document_walk *w, enum text_packing packing, struct err *err)
 {
 	uint64_t bytes = objects_bytes(w->o->store, w->o->object);
-	char *part = malloc(PART);
+	char *part = mem_alloc(PART);
 	bool begun = false;
 	size_t n = 1;
-	int rc = part ? 0 : err_set(err, ERR_NOMEM, "out of memory: %.300s", w->name);
+	int rc = 0;
 
-	if (!rc && packing != TEXT_UNPACKED && w->o->sizes)
+	if (packing != TEXT_UNPACKED && w->o->sizes)
 		rc = count_unpacked_bytes(w->o->store, w->o->object, packing, &bytes, err);
 	while (!rc && n) {
 		rc = stream_read(w->stream, part, PART, &n, err);
@@ -349,10 +348,8 @@ static int emit_json_line(struct document_walk *w, const char *line, size_t n, s
 		return refuse_json_line(w, line, n, err);
 	case JSON_MEMBER_WRONG:
 		return err_set(err, ERR_USAGE, "%.300s:%lld: is not a JSON object", w->name, (long long)w->number);
-	case JSON_MEMBER_NOMEM:
-		break;
 	}
-	return err_set(err, ERR_NOMEM, "out of memory: %.300s:%lld", w->name, (long long)w->number);
+	return 0;
 }
 
 /* Processes the complete lines of the input and moves the rest to the front. */

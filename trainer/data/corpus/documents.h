@@ -39,7 +39,6 @@ enum json_member_result {
 	JSON_MEMBER_NULL,
 	JSON_MEMBER_NONE,  /* missing, or not a string */
 	JSON_MEMBER_WRONG, /* not a JSON object, or nested too deeply */
-	JSON_MEMBER_NOMEM, /* out of memory for ret */
 };
 
 /* name: "text", or "a.text" for nested objects. The first of equal keys counts. Appends the string to ret as UTF-8;

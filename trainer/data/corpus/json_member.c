@@ -250,5 +250,5 @@ enum json_member_result json_member(const char *text, size_t n, const char *name
 	skip_json_space(&s);
 	if (s.at != s.end)
 		return JSON_MEMBER_WRONG;
-	return buf_failed(ret) ? JSON_MEMBER_NOMEM : s.result;
+	return s.result;
 }

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "tracker/base/array.h"
+#include "tracker/mem/mem.h"
 #include "trainer/data/container/shard_list.h"
 #include "trainer/data/store/data_objects.h"
 
@@ -118,28 +118,18 @@ static void split_texts(struct texts *t)
 struct text_search {
 	struct texts *t;
 	size_t cap;
-	bool tables, incomplete, failed; /* failed: out of memory */
+	bool tables, incomplete;
 	double timeout_s;
 	const char *folder;
 };
 
-static int fail_text_names(struct err *err)
+static void add_text_file(struct text_search *s, const char *folder, const char *name)
 {
-	return err_nomem(err, "the texts' names");
-}
+	const size_t n = strlen(folder);
+	char *address = mem_printf("%s%s%s", folder, n && folder[n - 1] != '/' ? "/" : "", name);
 
-static bool add_text_file(struct text_search *s, const char *folder, const char *name)
-{
-	const size_t n = strlen(folder), bytes = n + strlen(name) + 2;
-	char *address = malloc(bytes);
-
-	if (!address || !array_reserve(&s->t->file, &s->cap, s->t->n + 1)) {
-		free(address);
-		return false;
-	}
-	snprintf(address, bytes, "%s%s%s", folder, n && folder[n - 1] != '/' ? "/" : "", name);
-	s->t->file[s->t->n++] = (struct text_file){ .name = address, .below = strlen(address) - strlen(name) };
-	return true;
+	mem_push(&s->t->file, &s->t->n, &s->cap,
+		 (struct text_file){ .name = address, .below = strlen(address) - strlen(name) });
 }
 
 static enum data_account_fate collect_local_text(void *user, const char *name, char why[DATA_ACCOUNT_TEXT_BYTES])
@@ -153,7 +143,7 @@ static enum data_account_fate collect_local_text(void *user, const char *name, c
 			snprintf(why, DATA_ACCOUNT_TEXT_BYTES, "a table, which only dptrain tokenize reads");
 		return DATA_ACCOUNT_LEFT;
 	}
-	s->failed |= !add_text_file(s, s->folder, name);
+	add_text_file(s, s->folder, name);
 	return DATA_ACCOUNT_COUNTED;
 }
 
@@ -161,12 +151,13 @@ static int collect_listed_text(void *user, const struct objects_entry *e, struct
 {
 	struct text_search *s = user;
 
+	(void)err;
 	if (data_account_hides(e->name))
 		s->t->account.hidden++;
 	else if (!takes_text(e->name, s->tables))
 		data_account_leave_unknown(&s->t->account, e->name);
-	else if (!add_text_file(s, s->folder, e->name))
-		return fail_text_names(err);
+	else
+		add_text_file(s, s->folder, e->name);
 	return 0;
 }
 
@@ -197,10 +188,8 @@ static int add_named_texts(struct text_search *s, const char *spec, struct err *
 		if (!takes_text(l.address[i], true))
 			rc = err_set(err, ERR_USAGE, "%.300s: is not a " TEXTS_EXPECTED " or table (*.parquet)",
 				     l.address[i]);
-		else if (!add_text_file(s, "", l.address[i]))
-			rc = fail_text_names(err);
-		else
-			s->t->file[s->t->n - 1].below = last_folder_offset(l.address[i]);
+		add_text_file(s, "", l.address[i]);
+		s->t->file[s->t->n - 1].below = last_folder_offset(l.address[i]);
 	}
 	shard_list_done(&l);
 	return rc;
@@ -209,8 +198,8 @@ static int add_named_texts(struct text_search *s, const char *spec, struct err *
 /* Refuses numbered files that are not complete, folder by folder; the files are sorted. */
 static int check_numbered_texts(const struct texts *t, int from, const char *folder, struct err *err)
 {
-	char **address = calloc((size_t)(t->n - from) + 1, sizeof(*address));
-	int rc = address ? 0 : fail_text_names(err);
+	char **address = mem_array((size_t)(t->n - from), sizeof(*address));
+	int rc = 0;
 
 	for (int i = from, n = 0; !rc && i < t->n; i++) {
 		const char *next = i + 1 < t->n ? t->file[i + 1].name : "", *slash = strrchr(next, '/');
@@ -240,8 +229,6 @@ static int add_texts(struct text_search *s, const char *spec, struct err *err)
 		data_account_walk(&s->t->account, spec, &(struct data_account_rule){ collect_local_text, s });
 	else
 		return add_named_texts(s, spec, err);
-	if (!rc && s->failed)
-		rc = fail_text_names(err);
 	if (!rc && s->t->n == before)
 		rc = err_set(err, ERR_USAGE, "%.300s: no %s%s to read", spec, TEXTS_EXPECTED,
 			     s->tables ? " or table (*.parquet)" : "");
@@ -262,8 +249,8 @@ int texts_find(struct texts *ret, const char *spec, const struct texts_opts *o, 
 		char *one;
 
 		end = strstr(at, "::");
-		one = strndup(at, end ? (size_t)(end - at) : strlen(at));
-		rc = !one ? fail_text_names(err) : *one ? add_texts(&s, one, err) : 0;
+		one = mem_strndup(at, end ? (size_t)(end - at) : strlen(at));
+		rc = *one ? add_texts(&s, one, err) : 0;
 		free(one);
 	}
 	if (rc)

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tracker/mem/mem.h"
 #include "trainer/data/corpus/documents.h"
 #include "trainer/data/tokenizer/token_file.h"
 
@@ -67,8 +68,9 @@ static int append_job_tokens(void *user, const int32_t *tokens, size_t n, struct
 {
 	struct buf *to = user;
 
+	(void)err;
 	buf_add(to, tokens, n * sizeof(*tokens));
-	return buf_failed(to) ? err_nomem(err, "tokens of a text") : 0;
+	return 0;
 }
 
 static int run_encoder_job(const struct encode *e, struct encoder_job *j, struct err *err)
@@ -125,7 +127,7 @@ static void encode_free(struct encode *e)
 	pthread_mutex_unlock(&e->lock);
 	for (int i = 0; i < e->n_threads; i++)
 		pthread_join(e->thread[i], NULL);
-	for (int i = 0; e->job && i < e->n; i++) {
+	for (int i = 0; i < e->n; i++) {
 		buf_done(&e->job[i].text);
 		buf_done(&e->job[i].tokens);
 		buf_done(&e->job[i].pieces);
@@ -137,28 +139,26 @@ static void encode_free(struct encode *e)
 	free(e);
 }
 
-/* Starts the threads. ERR_NOMEM, also if no thread starts. */
+/* Starts the threads. ERR_NOMEM: no thread starts. */
 static int encode_new(struct encode **ret, const struct encode_opts *o, struct err *err)
 {
-	struct encode *e = calloc(1, sizeof(*e));
+	struct encode *e = mem_zalloc(sizeof(*e));
 	long cores = sysconf(_SC_NPROCESSORS_ONLN);
 	int most = o->threads ? o->threads : cores < 1 ? 1 : (int)cores;
 
-	if (!e)
-		return err_nomem(err, NULL);
 	e->o = *o;
 	pthread_mutex_init(&e->lock, NULL);
 	pthread_cond_init(&e->work, NULL);
 	pthread_cond_init(&e->done, NULL);
 	most = most > THREADS_MAX ? THREADS_MAX : most;
 	e->n = 2 * most + 1;
-	e->job = calloc((size_t)e->n, sizeof(*e->job));
-	for (int i = 0; e->job && i < e->n; i++) {
+	e->job = mem_array((size_t)e->n, sizeof(*e->job));
+	for (int i = 0; i < e->n; i++) {
 		buf_init(&e->job[i].text, TEXT_MAX);
 		buf_init(&e->job[i].tokens, TOKENS_MAX);
 		buf_init(&e->job[i].pieces, TEXT_MAX);
 	}
-	while (e->job && e->n_threads < most && !thread_start(&e->thread[e->n_threads], run_encoder_thread, e))
+	while (e->n_threads < most && !thread_start(&e->thread[e->n_threads], run_encoder_thread, e))
 		e->n_threads++;
 	if (!e->n_threads) {
 		encode_free(e);
@@ -215,7 +215,7 @@ static int submit_encoder_job(struct encode *e, struct err *err)
 	return drain_encoder_job(e, &e->job[e->filling], err);
 }
 
-/* Adds a piece. ERR_NOMEM, or a write error. */
+/* Adds a piece, of at most PIECE_MAX bytes. A write error. */
 static int encode_add(struct encode *e, const struct encode_piece *p, struct err *err)
 {
 	struct encoder_job *j = &e->job[e->filling];
@@ -223,8 +223,6 @@ static int encode_add(struct encode *e, const struct encode_piece *p, struct err
 
 	buf_add(&j->text, p->text, p->n);
 	buf_add(&j->pieces, &piece, sizeof(piece));
-	if (buf_failed(&j->text) || buf_failed(&j->pieces))
-		return err_set(err, ERR_NOMEM, "out of memory: %zu bytes of text", p->n);
 	return j->text.len < JOB_BYTES ? 0 : submit_encoder_job(e, err);
 }
 
@@ -286,7 +284,7 @@ static int append_text_bytes(struct tokenize_job *j, const char *text, size_t n,
 {
 	buf_add(&j->text, text, n);
 	j->at += n;
-	return buf_failed(&j->text) ? err_nomem(err, "a text") : submit_whole_words(j, err);
+	return submit_whole_words(j, err);
 }
 
 /* Ends the training part after the first n bytes of the buffered text. */
@@ -343,7 +341,7 @@ static int append_split_text(struct tokenize_job *j, const char *text, size_t n,
 		return append_text_bytes(j, text, n, err);
 	buf_add(&j->text, text + before, n - before);
 	j->at += n - before;
-	return buf_failed(&j->text) ? err_nomem(err, "a text") : cut_at_line(j, false, err);
+	return cut_at_line(j, false, err);
 }
 
 static int append_document_text(void *user, const char *text, size_t n, struct err *err)
@@ -408,8 +406,9 @@ static int open_token_writers(struct tokenize_job *j, struct err *err)
 static int open_text_objects(struct tokenize_job *j, struct err *err)
 {
 	const struct texts *t = j->o->texts;
-	int rc = objects_open(&j->store, &(struct objects_opts){ .timeout_s = j->o->data_timeout_s }, err);
+	int rc = 0;
 
+	j->store = objects_open(&(struct objects_opts){ .timeout_s = j->o->data_timeout_s });
 	for (int i = 0; rc >= 0 && i < t->n; i++)
 		rc = objects_add(j->store, t->file[i].name, err);
 	return rc < 0 ? rc : objects_measure(j->store, err);

@@ -9,6 +9,7 @@
 
 #include "tracker/base/crc32c.h"
 #include "tracker/base/file.h"
+#include "tracker/mem/mem.h"
 #include "trainer/data/container/tar_walk.h"
 #include "trainer/data/formats/formats.h"
 #include "trainer/data/formats/image_set.h"
@@ -96,28 +97,22 @@ static void cifar_close(struct dataset *base)
 }
 
 /* Appends the records of one file's bytes to a split. */
-static int append_cifar_records(struct cifar *d, enum split s, const uint8_t *from, int64_t records, struct err *err)
+static void append_cifar_records(struct cifar *d, enum split s, const uint8_t *from, int64_t records)
 {
 	int64_t have = d->base.n_samples[s];
 	int label_bytes = d->kind->label_bytes;
-	uint8_t *images = realloc(d->images[s], (size_t)(have + records) * IMAGE), *labels;
 
-	d->images[s] = images ? images : d->images[s];
-	labels = realloc(d->labels[s], (size_t)(have + records));
-	d->labels[s] = labels ? labels : d->labels[s];
-	if (!images || !labels)
-		return err_set(err, ERR_NOMEM, "out of memory: %lld images of %.200s", (long long)(have + records),
-			       d->base.path);
+	d->images[s] = mem_realloc(d->images[s], (size_t)(have + records) * IMAGE);
+	d->labels[s] = mem_realloc(d->labels[s], (size_t)(have + records));
 	for (int64_t i = 0; i < records; i++, from += label_bytes + IMAGE) {
-		uint8_t *to = images + (size_t)(have + i) * IMAGE;
+		uint8_t *to = d->images[s] + (size_t)(have + i) * IMAGE;
 
-		labels[have + i] = from[label_bytes - 1];
+		d->labels[s][have + i] = from[label_bytes - 1];
 		for (int p = 0; p < PLANE; p++)
 			for (int c = 0; c < 3; c++)
 				to[3 * p + c] = from[label_bytes + c * PLANE + p];
 	}
 	d->base.n_samples[s] += records;
-	return 0;
 }
 
 static int append_cifar_file(struct cifar *d, int file, const uint8_t *bytes, size_t n, struct err *err)
@@ -129,8 +124,8 @@ static int append_cifar_file(struct cifar *d, int file, const uint8_t *bytes, si
 	if (!n || n % record || n / record > FILE_RECORDS_MAX)
 		return err_set(err, ERR_USAGE, "%.200s/%s: %zu bytes: expected 1 to %d records of %zu bytes",
 			       d->base.path, d->kind->file[file], n, FILE_RECORDS_MAX, record);
-	return append_cifar_records(d, file < d->kind->n_train ? SPLIT_TRAIN : SPLIT_VAL, bytes, (int64_t)(n / record),
-				    err);
+	append_cifar_records(d, file < d->kind->n_train ? SPLIT_TRAIN : SPLIT_VAL, bytes, (int64_t)(n / record));
+	return 0;
 }
 
 /* The contents of the files before their records are appended. */
@@ -203,11 +198,9 @@ static int find_archive_files(const struct cifar *d, struct cifar_files *files, 
 {
 	struct byte_source source = { files->archive.len, read_archive_bytes, &files->archive, path };
 	struct tar_walk_entry e;
-	struct tar_walk *w;
-	int rc = tar_walk_new(&w, &source, err), i;
+	struct tar_walk *w = tar_walk_new(&source);
+	int rc, i;
 
-	if (rc)
-		return rc;
 	while ((rc = tar_walk_next(w, &e, err)) > 0) {
 		if (!e.name) {
 			rc = err_set(err, ERR_USAGE, "%.300s: damaged archive: a header is invalid, or it is truncated",
@@ -317,13 +310,10 @@ static int read_cifar_set(struct cifar *d, const struct dataset_opts *o, struct 
 /* Reads a whole set into memory. Implements dataset_ops.open. */
 static int cifar_open(struct dataset **ret, const struct dataset_opts *o, struct err *err)
 {
-	struct cifar *d = calloc(1, sizeof(*d));
+	struct cifar *d = mem_zalloc(sizeof(*d));
 	int rc;
 
-	if (!d || !(d->base.path = strdup(o->path))) {
-		free(d);
-		return err_nomem(err, NULL);
-	}
+	d->base.path = mem_strdup(o->path);
 	d->kind = find_cifar_kind(o->path);
 	d->base.ops = &dataset_cifar;
 	d->base.dtype = DTYPE_U8;

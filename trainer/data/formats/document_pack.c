@@ -5,6 +5,8 @@
 
 #include <stdlib.h>
 
+#include "tracker/mem/mem.h"
+
 #define NONE UINT32_MAX
 #define WORD 64
 #define LEVELS 4 /* levels of 64 bits: lengths up to 64^4 */
@@ -94,18 +96,16 @@ static void room_index_done(struct room_index *r)
 	free(r->next);
 }
 
-static bool room_index_init(struct room_index *r, int64_t seq_len, int64_t pieces)
+static void room_index_init(struct room_index *r, int64_t seq_len, int64_t pieces)
 {
 	size_t words = (size_t)seq_len / WORD + 1;
-	bool good = true;
 
 	for (int k = 0; k < LEVELS; k++, words = words / WORD + 1)
-		good &= (r->level[k] = calloc(words + 1, sizeof(uint64_t))) != NULL;
-	r->head = malloc(((size_t)seq_len + 1) * sizeof(*r->head));
-	r->next = malloc(((size_t)pieces + 1) * sizeof(*r->next));
-	for (int64_t i = 0; r->head && i <= seq_len; i++)
+		r->level[k] = mem_array(words + 1, sizeof(uint64_t));
+	r->head = mem_alloc(((size_t)seq_len + 1) * sizeof(*r->head));
+	r->next = mem_alloc((size_t)pieces * sizeof(*r->next));
+	for (int64_t i = 0; i <= seq_len; i++)
 		r->head[i] = NONE;
-	return good && r->head && r->next;
 }
 
 /* A single last token without a target is dropped. */
@@ -149,14 +149,14 @@ static int cut_documents(struct document_pack *p, int64_t *count, int64_t *at, c
 
 static int sort_pieces(struct document_pack *p, const char *path, struct err *err)
 {
-	int64_t *count = calloc((size_t)p->seq_len + 2, sizeof(*count)), sum = 0;
-	int rc = count ? cut_documents(p, count, NULL, path, err) : ERR_NOMEM;
+	int64_t *count = mem_array((size_t)p->seq_len + 2, sizeof(*count)), sum = 0;
+	int rc = cut_documents(p, count, NULL, path, err);
 
 	if (!rc && p->n >= (int64_t)NONE)
 		rc = err_set(err, ERR_USAGE, "%.300s: has %lld pieces of documents, more than can be packed", path,
 			     (long long)p->n);
-	if (!rc && !(p->piece = malloc(((size_t)p->n + 1) * sizeof(*p->piece))))
-		rc = ERR_NOMEM;
+	if (!rc)
+		p->piece = mem_alloc((size_t)p->n * sizeof(*p->piece));
 	for (int64_t length = p->seq_len; !rc && length >= 0; length--) {
 		sum += count[length];
 		count[length] = sum - count[length];
@@ -164,7 +164,7 @@ static int sort_pieces(struct document_pack *p, const char *path, struct err *er
 	if (!rc)
 		rc = cut_documents(p, count, count, path, err);
 	free(count);
-	return rc == ERR_NOMEM ? err_set(err, rc, "out of memory: the documents of %.300s", path) : rc;
+	return rc;
 }
 
 static void fit_pieces(struct pack_builder *k)
@@ -189,16 +189,12 @@ static void fit_pieces(struct pack_builder *k)
 }
 
 /* Groups pieces by sample, in a stable order. */
-static bool group_pieces_by_sample(struct pack_builder *k)
+static void group_pieces_by_sample(struct pack_builder *k)
 {
 	struct document_pack *p = k->p;
-	struct pack_piece *by = malloc(((size_t)p->n + 1) * sizeof(*by));
+	struct pack_piece *by = mem_alloc((size_t)p->n * sizeof(*by));
 
-	p->first = calloc((size_t)p->samples + 2, sizeof(*p->first));
-	if (!by || !p->first) {
-		free(by);
-		return false;
-	}
+	p->first = mem_array((size_t)p->samples + 2, sizeof(*p->first));
 	for (int64_t i = 0; i < p->n; i++)
 		p->first[k->sample[i] + 2]++;
 	for (int64_t s = 2; s <= p->samples; s++)
@@ -207,7 +203,6 @@ static bool group_pieces_by_sample(struct pack_builder *k)
 		by[p->first[k->sample[i] + 1]++] = p->piece[i];
 	free(p->piece);
 	p->piece = by;
-	return true;
 }
 
 int document_pack_new(struct document_pack **ret, const struct token_set *s, int64_t seq_len, const char *path,
@@ -222,30 +217,21 @@ int document_pack_new(struct document_pack **ret, const struct token_set *s, int
 			       "%.300s: has no document ends: recreate it with dptrain tokenize, or "
 			       "omit --pack documents",
 			       path);
-	p = calloc(1, sizeof(*p));
-	if (!p)
-		return err_nomem(err, NULL);
+	p = mem_zalloc(sizeof(*p));
 	p->set = s;
 	p->seq_len = seq_len;
 	rc = sort_pieces(p, path, err);
-	if (!rc) {
-		k.p = p;
-		k.sample = malloc(((size_t)p->n + 1) * sizeof(*k.sample));
-		if (!k.sample || !room_index_init(&k.rooms, seq_len, p->n))
-			rc = err_set(err, ERR_NOMEM, "out of memory: the documents of %.300s", path);
-	}
-	if (!rc) {
-		fit_pieces(&k);
-		rc = group_pieces_by_sample(&k)
-			     ? 0
-			     : err_set(err, ERR_NOMEM, "out of memory: the documents of %.300s", path);
-	}
-	room_index_done(&k.rooms);
-	free(k.sample);
 	if (rc) {
 		document_pack_free(p);
 		return rc;
 	}
+	k.p = p;
+	k.sample = mem_alloc((size_t)p->n * sizeof(*k.sample));
+	room_index_init(&k.rooms, seq_len, p->n);
+	fit_pieces(&k);
+	group_pieces_by_sample(&k);
+	room_index_done(&k.rooms);
+	free(k.sample);
 	*ret = p;
 	return 0;
 }

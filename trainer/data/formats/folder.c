@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "tracker/base/crc32c.h"
+#include "tracker/mem/mem.h"
 #include "trainer/data/formats/formats.h"
 #include "trainer/data/formats/image_set.h"
 
@@ -31,15 +32,13 @@ static void folder_close(struct dataset *base)
 }
 
 /* Notes, in one notice, the classes of training that have no validation image. */
-static int note_missing_classes(struct folder_set *d, struct err *err)
+static void note_missing_classes(struct folder_set *d)
 {
 	const struct folder_files *f = &d->files;
-	bool *seen = calloc((size_t)f->n_classes + 1, sizeof(*seen));
+	bool *seen = mem_array((size_t)f->n_classes, sizeof(*seen));
 	int missing = 0, first = 0;
 	char text[512];
 
-	if (!seen)
-		return err_nomem(err, "classes");
 	for (int64_t i = 0; i < f->split[SPLIT_VAL].n; i++)
 		seen[f->split[SPLIT_VAL].file[i].label] = true;
 	for (int i = f->n_classes - 1; i >= 0; i--)
@@ -49,11 +48,10 @@ static int note_missing_classes(struct folder_set *d, struct err *err)
 		}
 	free(seen);
 	if (!missing || !f->split[SPLIT_VAL].n)
-		return 0;
+		return;
 	snprintf(text, sizeof(text), "%.300s: no validation images of %d of %d classes (%.60s)", d->set.base.path,
 		 missing, f->n_classes, f->classes[first]);
 	image_set_note(&d->set, text);
-	return 0;
 }
 
 /* Hashes paths and labels, but no pixels: reading every image could take longer than the training. */
@@ -85,23 +83,19 @@ static int describe_folder(struct folder_set *d, const struct dataset_opts *o, s
 	if (rc)
 		return rc;
 	hash_folder_files(d);
-	return note_missing_classes(d, err);
+	note_missing_classes(d);
+	return 0;
 }
 
 /* Opens a folder of images: lists both splits, refuses pointers of Git LFS, reads sizes and classes. */
 static int run_folder_open(struct dataset **ret, const struct dataset_opts *o, struct err *err)
 {
-	struct folder_set *d = calloc(1, sizeof(*d));
+	struct folder_set *d = mem_zalloc(sizeof(*d));
 	int rc;
 
-	if (!d)
-		return err_nomem(err, NULL);
-	buf_init(&d->files.names, 0);
-	rc = image_set_init(&d->set, o->path, err);
-	if (!rc)
-		rc = folder_scan(&d->files, &(struct folder_scan_opts){ o->path, o->val_share, &d->set.base.account,
-									     o->any_kind },
-				 err);
+	image_set_init(&d->set, o->path);
+	rc = folder_scan(&d->files,
+			 &(struct folder_scan_opts){ o->path, o->val_share, &d->set.base.account, o->any_kind }, err);
 	if (!rc)
 		rc = describe_folder(d, o, err);
 	if (rc) {
@@ -151,7 +145,7 @@ static int read_regular_file(int fd, const char *path, struct buf *ret, struct e
 	buf_reset(ret);
 	room = buf_reserve(ret, (size_t)st.st_size);
 	if (!room)
-		return err_set(err, ERR_NOMEM, "out of memory: %.300s", path);
+		return err_set(err, ERR_USAGE, "%.300s: is too large", path);
 	got = file_read(fd, 0, room, (size_t)st.st_size);
 	if (got < 0)
 		return err_set(err, ERR_USAGE, "%.300s: %s", path, strerror(errno));
@@ -228,14 +222,9 @@ static void folder_facts(const struct dataset *base, enum split split, struct da
 		ret->bytes += picture_bytes(base, split, i);
 }
 
-static int new_folder_scratch(void **ret, struct err *err)
+static void *new_folder_scratch(void)
 {
-	struct picture *p;
-	int rc = picture_new(&p, err);
-
-	if (!rc)
-		*ret = p;
-	return rc;
+	return picture_new();
 }
 
 static void free_folder_scratch(void *hand)

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tracker/base/array.h"
+#include "tracker/mem/mem.h"
 #include "trainer/data/container/shard_list.h"
 #include "trainer/data/corpus/texts.h"
 #include "trainer/data/formats/folder.h"
@@ -68,7 +68,7 @@ static int collect_remote_file(void *user, const struct objects_entry *e, struct
 	buf_add(&l->names, e->version, strlen(e->version) + 1);
 	buf_add(&l->files, &f, sizeof(f));
 	if (buf_failed(&l->names) || buf_failed(&l->files))
-		return err_set(err, ERR_NOMEM, "out of memory: the names of the pictures of %.200s", l->o->address);
+		return err_set(err, ERR_LIMIT, "%.200s: too many files", l->o->address);
 	return 0;
 }
 
@@ -122,10 +122,9 @@ static int find_remote_label(const struct folder_remote *f, const char *name)
 }
 
 /* Adds a class. Files are sorted by path, so labels follow the order of class names. */
-static int add_remote_label(struct folder_remote *f, const char *name, struct err *err)
+static int add_remote_label(struct folder_remote *f, const char *name)
 {
-	if (!array_push(&f->classes, &f->n_classes, &f->cap, strdup(name)) || !f->classes[f->n_classes - 1])
-		return err_nomem(err, "class names");
+	mem_push(&f->classes, &f->n_classes, &f->cap, mem_strdup(name));
 	return f->n_classes - 1;
 }
 
@@ -206,9 +205,7 @@ static int add_remote_part(struct folder_remote *f, const struct remote_listing 
 			return err_set(err, ERR_USAGE, "%.200s: %.100s/%.100s: a class that the training images do not "
 						       "have", l->o->address, p->folder, class_name);
 		if (label < 0)
-			label = add_remote_label(f, class_name, err);
-		if (label < 0)
-			return label;
+			label = add_remote_label(f, class_name);
 		if ((p->holds == SPLIT_VAL || folder_is_val(name, p->val_share) ? SPLIT_VAL : SPLIT_TRAIN) == split)
 			rc = add_remote_picture(f, l, i, label, err);
 	}
@@ -324,8 +321,6 @@ static int read_folder_index(struct remote_listing *l, struct err *err)
 	buf_init(&text, INDEX_BYTES_MAX + 1);
 	rc = objects_text(l->o->address, &l->o->store, INDEX_BYTES_MAX, &text, err);
 	buf_addc(&text, '\0');
-	if (!rc && buf_failed(&text))
-		rc = err_set(err, ERR_NOMEM, "out of memory: %.300s", l->o->address);
 	for (char *line = text.data, *next; !rc && line; line = next) {
 		next = strchr(line, '\n');
 		if (next)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tracker/base/array.h"
+#include "tracker/mem/mem.h"
 #include "trainer/data/container/shard_list.h"
 #include "trainer/data/formats/folder.h"
 #include "trainer/data/formats/image_set.h"
@@ -95,11 +95,10 @@ static int add_folder_file(struct folder_walk *s, const char *name)
 	struct folder_split *to = &s->f->split[choose_file_split(s, name)];
 	size_t at = s->f->names.len;
 
-	if (!array_reserve(&to->file, &to->cap, to->n + 1))
-		return err_nomem(s->err, "the names of images");
+	mem_reserve(&to->file, &to->cap, to->n + 1);
 	buf_add(&s->f->names, name, strlen(name) + 1);
 	if (to->n >= DATASET_SAMPLES_MAX || buf_failed(&s->f->names))
-		return err_set(s->err, ERR_NOMEM, "%.300s: too many files", s->root);
+		return err_set(s->err, ERR_LIMIT, "%.300s: too many files", s->root);
 	to->file[to->n++] = (struct folder_file){ at, s->label };
 	s->found++;
 	return account_folder_file(s, name, to->n == 1);
@@ -186,15 +185,13 @@ static int list_class_names(const char *root, const char *part, char ***ret, int
 	n = scandir(path, &list, is_visible_entry, compare_dirents);
 	if (n < 0)
 		return err_set_errno(err, errno, "data path %.400s", path);
-	names = calloc((size_t)n + 1, sizeof(*names));
-	for (int i = 0; names && i < n; i++) {
+	names = mem_array((size_t)n, sizeof(*names));
+	for (int i = 0; i < n; i++) {
 		snprintf(path, sizeof(path), "%.2000s/%s/%.1000s", root, part, list[i]->d_name);
 		if (is_directory(path))
-			names[count++] = strdup(list[i]->d_name);
+			names[count++] = mem_strdup(list[i]->d_name);
 	}
 	free_dirents(list, n);
-	if (!names)
-		return err_nomem(err, "class names");
 	*ret = names;
 	*ret_n = count;
 	return 0;
@@ -265,7 +262,7 @@ static int walk_split_folder(struct folder_walk *s, const char *part, enum split
 
 	s->split = split;
 	for (int i = 0; !rc && i < n; i++)
-		rc = names[i] ? walk_class(s, part, names[i]) : err_nomem(s->err, "class names");
+		rc = walk_class(s, part, names[i]);
 	free_class_names(names, n);
 	return rc;
 }
@@ -434,7 +431,7 @@ static bool probe_split_folder(const char *root, const char *part, int levels)
 	if (list_class_names(root, part, &names, &n, NULL))
 		return false;
 	for (int i = 0; i < n && !found; i++) {
-		snprintf(path, sizeof(path), "%.2000s/%s/%.1000s", root, part, names[i] ? names[i] : "");
+		snprintf(path, sizeof(path), "%.2000s/%s/%.1000s", root, part, names[i]);
 		found = has_image_below(path, levels);
 	}
 	free_class_names(names, n);
@@ -453,7 +450,7 @@ static bool may_have_deep_images(const char *root, const char *part)
 		return false;
 	may = *part || n > 1;
 	for (int i = 0; may && !*part && i < n; i++) {
-		snprintf(below, sizeof(below), "%.2000s/train", names[i] ? names[i] : "");
+		snprintf(below, sizeof(below), "%.2000s/train", names[i]);
 		may = !has_subfolder(root, below);
 	}
 	free_class_names(names, n);

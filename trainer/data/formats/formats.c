@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* formats.c: the table of formats, and the detection of a folder's format. */
+#include "tracker/mem/mem.h"
 #include "trainer/data/formats/formats.h"
 
 #include <errno.h>
@@ -75,12 +76,10 @@ static void say_formats(struct buf *out)
 /* Says what the folder holds, which folders below it are data sets, and what is expected. */
 static int fail_not_recognised(const char *path, struct err *err)
 {
-	struct unknown_folder *u = calloc(1, sizeof(*u));
+	struct unknown_folder *u = mem_zalloc(sizeof(*u));
 	struct buf b;
 	int rc;
 
-	if (!u)
-		return err_nomem(err, NULL);
 	buf_init(&b, 8192);
 	u->path = path;
 	data_account_walk(&u->account, path, &(struct data_account_rule){ collect_unknown_file, u });

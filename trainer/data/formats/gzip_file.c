@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gzip_file.c: zlib's reader, which continues with the next member and checks sizes and checksums, with errors in one
  * line. */
+#include "tracker/mem/mem.h"
 #include "trainer/data/formats/formats.h"
 
 #include <errno.h>
@@ -18,13 +19,10 @@ struct gzip_file {
 
 int gzip_file_open(struct gzip_file **ret, const char *path, struct err *err)
 {
-	struct gzip_file *g = calloc(1, sizeof(*g));
+	struct gzip_file *g = mem_zalloc(sizeof(*g));
 	int rc;
 
-	if (!g || !(g->path = strdup(path))) {
-		free(g);
-		return err_nomem(err, path);
-	}
+	g->path = mem_strdup(path);
 	errno = ENOMEM; /* zlib's own failure */
 	g->file = gzopen(path, "rbe");
 	if (!g->file) {

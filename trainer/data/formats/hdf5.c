@@ -9,19 +9,18 @@
 #include <string.h>
 
 #include "tracker/base/crc32c.h"
+#include "tracker/mem/mem.h"
 #include "trainer/data/formats/formats.h"
 #include "trainer/data/formats/hdf5_array.h"
 #include "trainer/data/pictures/pixels.h"
 
 static bool hdf5_probe(const char *path)
 {
-	struct hdf5_files *names = malloc(sizeof(*names));
-	bool any = false;
+	struct hdf5_files *names = mem_alloc(sizeof(*names));
+	bool any;
 
-	if (names) {
-		hdf5_files_find(path, names);
-		any = names->n;
-	}
+	hdf5_files_find(path, names);
+	any = names->n;
 	free(names);
 	return any;
 }
@@ -98,17 +97,13 @@ static int read_split_labels(struct hdf5 *d, enum split s, hid_t set, struct err
 			       "%.200s: %llu labels for %lld images: expected one value each, or one-hot rows",
 			       d->base.path, (unsigned long long)all, (long long)d->rows[s]);
 	each = (int64_t)(all / dim[0]);
-	d->label[s] = malloc(((size_t)d->rows[s] + 1) * sizeof(*d->label[s]));
-	if (!d->label[s])
-		return err_nomem(err, "labels");
+	d->label[s] = mem_array((size_t)d->rows[s], sizeof(*d->label[s]));
 	if (!hdf5_labels_load(set, (int64_t)all, &l))
 		rc = err_set(err, ERR_USAGE, "%.200s: the labels cannot be read", d->base.path);
 	for (int64_t i = 0; !rc && i < d->rows[s]; i++) {
 		const struct sample_label one = read_row_label(&l, i, each);
 		int32_t name = one.name ? label_names_add(&d->found, one.name, one.n) : 0;
 
-		if (name < 0)
-			rc = err_nomem(err, "the names of classes");
 		if (one.wrong)
 			leave_label(d, each == 1 ? &l : NULL, i, one.wrong);
 		d->label[s][i] = one.wrong ? -1 : one.name ? -2 - name : (int32_t)one.number;
@@ -121,16 +116,15 @@ static int read_split_labels(struct hdf5 *d, enum split s, hid_t set, struct err
 static int number_hdf5_classes(struct hdf5 *d, struct err *err)
 {
 	const int32_t n = label_names_count(&d->found);
-	int32_t *rank = NULL;
+	int32_t *rank;
 	const char *at;
 
 	if (!n)
 		return 0;
-	if (!label_names_sort(&d->found, &d->classes, &rank) ||
-	    !(d->class_names = calloc((size_t)n + 1, sizeof(*d->class_names)))) {
-		free(rank);
-		return err_nomem(err, "the names of classes");
-	}
+	if (label_names_check(&d->found, err))
+		return ERR_USAGE;
+	rank = label_names_sort(&d->found, &d->classes);
+	d->class_names = mem_array((size_t)n, sizeof(*d->class_names));
 	at = d->classes.data;
 	for (int32_t i = 0; i < n; i++, at += strlen(at) + 1)
 		d->class_names[i] = at;
@@ -234,8 +228,8 @@ static int measure_split(struct hdf5 *d, enum split s, const bool *train, uint32
 	const size_t each = pixels_count(&d->base) * d->pixel_bytes;
 	const int64_t at_once = (int64_t)(BLOCK_BYTES / each + 1);
 	struct hdf5_levels levels = { { { 0 } } };
-	uint8_t *block = malloc((size_t)at_once * each);
-	int rc = block ? 0 : err_nomem(err, "images");
+	uint8_t *block = mem_alloc((size_t)at_once * each);
+	int rc = 0;
 
 	for (int64_t i = 0; !rc && i < d->rows[s]; i += at_once) {
 		int64_t n = d->rows[s] - i < at_once ? d->rows[s] - i : at_once;
@@ -298,11 +292,8 @@ static int list_hdf5_samples(struct hdf5 *d, double val_share, struct err *err)
 	const struct rng_key key = { rng_stream("hdf5"), rng_stream("validation") };
 
 	d->one_array = !d->images[SPLIT_VAL];
-	for (int s = 0; s < SPLIT_COUNT; s++) {
-		d->row[s] = malloc(((size_t)d->rows[d->one_array ? SPLIT_TRAIN : s] + 1) * sizeof(*d->row[s]));
-		if (!d->row[s])
-			return err_nomem(err, "samples");
-	}
+	for (int s = 0; s < SPLIT_COUNT; s++)
+		d->row[s] = mem_array((size_t)d->rows[d->one_array ? SPLIT_TRAIN : s], sizeof(*d->row[s]));
 	for (int a = 0; a < SPLIT_COUNT; a++)
 		for (int64_t i = 0; i < d->rows[a]; i++) {
 			bool val = a == SPLIT_VAL ||
@@ -317,12 +308,12 @@ static int list_hdf5_samples(struct hdf5 *d, double val_share, struct err *err)
 /* Sets classes, statistics and hash: reads all images once. */
 static int describe_hdf5(struct hdf5 *d, const struct dataset_opts *o, struct err *err)
 {
-	bool *train = calloc((size_t)d->rows[SPLIT_TRAIN] + 1, 1);
+	bool *train = mem_array((size_t)d->rows[SPLIT_TRAIN], sizeof(*train));
 	uint32_t crc[3] = { 0 };
 	int32_t most = -1;
-	int rc = train ? 0 : err_nomem(err, "samples");
+	int rc = 0;
 
-	for (int64_t i = 0; !rc && i < d->base.n_samples[SPLIT_TRAIN]; i++)
+	for (int64_t i = 0; i < d->base.n_samples[SPLIT_TRAIN]; i++)
 		train[d->row[SPLIT_TRAIN][i]] = true;
 	for (int s = 0; !rc && s < SPLIT_COUNT; s++) {
 		for (int64_t i = 0; i < d->rows[s]; i++)
@@ -386,13 +377,10 @@ static void account_hdf5(struct hdf5 *d)
 /* Opens a file or a folder of files. Implements dataset_ops.open. */
 static int hdf5_open(struct dataset **ret, const struct dataset_opts *o, struct err *err)
 {
-	struct hdf5 *d = calloc(1, sizeof(*d));
+	struct hdf5 *d = mem_zalloc(sizeof(*d));
 	int rc;
 
-	if (!d || !(d->base.path = strdup(o->path))) {
-		free(d);
-		return err_nomem(err, NULL);
-	}
+	d->base.path = mem_strdup(o->path);
 	d->base.ops = &dataset_hdf5;
 	pthread_mutex_init(&d->lock, NULL);
 	label_names_init(&d->found);
@@ -440,12 +428,10 @@ static int hdf5_read(const struct dataset *base, const struct dataset_read *r, s
 	struct hdf5 *d = (struct hdf5 *)base;
 	const int64_t row = d->row[r->split][r->index];
 	const enum split array = d->one_array ? SPLIT_TRAIN : r->split;
-	char *planes = d->planar && r->pixels ? malloc(pixels_count(base) * d->pixel_bytes) : NULL;
+	char *planes = d->planar && r->pixels ? mem_alloc(pixels_count(base) * d->pixel_bytes) : NULL;
 	bool good = true;
 
 	*r->label = hdf5_label_of(base, r->split, r->index);
-	if (d->planar && r->pixels && !planes)
-		return err_nomem(err, "an image");
 	if (r->pixels)
 		good = read_image_rows(d, array, row, 1, planes ? planes : r->pixels);
 	if (good && planes)

@@ -2,6 +2,7 @@
 /* held_out.c: evaluation samples of sets in arrays that have none. */
 #include <stdlib.h>
 
+#include "tracker/mem/mem.h"
 #include "trainer/data/formats/formats.h"
 
 int held_out_make(struct held_out *h, struct dataset *d, double share, struct err *err)
@@ -12,11 +13,8 @@ int held_out_make(struct held_out *h, struct dataset *d, double share, struct er
 	if (d->n_samples[SPLIT_VAL] || share <= 0)
 		return 0;
 	d->n_samples[SPLIT_TRAIN] = 0;
-	for (int s = 0; s < SPLIT_COUNT; s++) {
-		h->row[s] = malloc(((size_t)n + 1) * sizeof(*h->row[s]));
-		if (!h->row[s])
-			return err_nomem(err, "samples");
-	}
+	for (int s = 0; s < SPLIT_COUNT; s++)
+		h->row[s] = mem_array((size_t)n, sizeof(*h->row[s]));
 	for (int64_t i = 0; i < n; i++) {
 		const enum split s = rng_uniform(key, (uint64_t)i) < share ? SPLIT_VAL : SPLIT_TRAIN;
 

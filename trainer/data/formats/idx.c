@@ -10,6 +10,7 @@
 
 #include "tracker/base/crc32c.h"
 #include "tracker/base/file.h"
+#include "tracker/mem/mem.h"
 #include "trainer/data/formats/formats.h"
 #include "trainer/data/pictures/pixels.h"
 
@@ -73,9 +74,7 @@ static int inflate_idx_body(struct idx_file *f, struct idx_source *s, struct err
 		return err_set(err, ERR_USAGE,
 			       "%.300s: its header states %zu bytes, more than %zu bytes of gzip can contain", s->path,
 			       f->bytes, s->file.n);
-	f->memory = malloc(f->bytes ? f->bytes : 1);
-	if (!f->memory)
-		return err_set(err, ERR_NOMEM, "out of memory: %zu bytes of %.300s", f->bytes, s->path);
+	f->memory = mem_alloc(f->bytes);
 	rc = gzip_file_read(s->gzip, f->memory, f->bytes, &got, err);
 	if (!rc && got < f->bytes)
 		rc = err_set(err, ERR_USAGE, "%.300s: its header states %zu bytes, found %zu", s->path, f->bytes, got);
@@ -363,14 +362,11 @@ static enum data_account_fate decide_idx_fate(void *user, const char *name, char
 /* Opens a folder of IDX files. Implements dataset_ops.open. */
 static int idx_open(struct dataset **ret, const struct dataset_opts *o, struct err *err)
 {
-	struct idx *d = calloc(1, sizeof(*d));
+	struct idx *d = mem_zalloc(sizeof(*d));
 	struct idx_names names;
 	int rc;
 
-	if (!d || !(d->base.path = strdup(o->path))) {
-		free(d);
-		return err_nomem(err, NULL);
-	}
+	d->base.path = mem_strdup(o->path);
 	d->base.ops = &dataset_idx;
 	d->base.dtype = DTYPE_U8;
 	d->planned = o->planned;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "tracker/base/file.h"
+#include "tracker/mem/mem.h"
 #include "trainer/data/pictures/augment.h"
 
 #define CHANNELS 3
@@ -17,11 +18,10 @@
 
 static const double imagenet_mean[CHANNELS] = { 0.485, 0.456, 0.406 }, imagenet_std[CHANNELS] = { 0.229, 0.224, 0.225 };
 
-int image_set_init(struct image_set *s, const char *path, struct err *err)
+void image_set_init(struct image_set *s, const char *path)
 {
-	s->base.path = strdup(path);
+	s->base.path = mem_strdup(path);
 	pthread_mutex_init(&s->lock, NULL);
-	return s->base.path ? 0 : err_nomem(err, NULL);
 }
 
 void image_set_done(struct image_set *s)
@@ -117,11 +117,8 @@ int image_set_describe(struct image_set *s, const struct dataset_opts *o, int cl
 		return err_set(err, ERR_USAGE, "%.300s: has %d %s, more than --classes %d", b->path, classes, what,
 			       o->classes);
 	b->classes = o->classes ? o->classes : classes;
-	for (int i = 0; i < SPLIT_COUNT; i++) {
-		s->broken[i] = calloc((size_t)b->n_samples[i] + 1, sizeof(*s->broken[i]));
-		if (!s->broken[i])
-			return err_set(err, ERR_NOMEM, "out of memory: %lld images", (long long)b->n_samples[i]);
-	}
+	for (int i = 0; i < SPLIT_COUNT; i++)
+		s->broken[i] = mem_array((size_t)b->n_samples[i], sizeof(*s->broken[i]));
 	if (!b->n_samples[SPLIT_TRAIN])
 		return err_set(err, ERR_USAGE, "%.300s: no images to train on%s", b->path,
 			       b->n_samples[SPLIT_VAL] ? ": lower --val-split" : "");

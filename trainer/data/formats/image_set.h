@@ -22,7 +22,7 @@ struct image_set {
 };
 
 /* Initialises a zeroed set and its notices; copies path to base.path. */
-int image_set_init(struct image_set *s, const char *path, struct err *err);
+void image_set_init(struct image_set *s, const char *path);
 void image_set_done(struct image_set *s);
 
 /* Sets sizes, classes and normalisation from the options; base.n_samples must be set. classes: number found; what:

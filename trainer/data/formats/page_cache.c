@@ -9,6 +9,7 @@
 
 #include "tracker/base/clock.h"
 #include "tracker/base/round.h"
+#include "tracker/mem/mem.h"
 #include "trainer/data/container/parquet_page.h"
 
 #define BUCKETS 4096
@@ -38,19 +39,16 @@ struct page_cache {
 	struct page_bucket hashed[BUCKETS];
 };
 
-int page_cache_new(struct page_cache **ret, struct objects *store, uint64_t memory_bytes, struct err *err)
+struct page_cache *page_cache_new(struct objects *store, uint64_t memory_bytes)
 {
-	struct page_cache *p = calloc(1, sizeof(*p));
+	struct page_cache *p = mem_zalloc(sizeof(*p));
 
-	if (!p)
-		return err_nomem(err, NULL);
 	p->store = store;
 	p->memory_bytes = memory_bytes;
 	pthread_mutex_init(&p->lock, NULL);
 	cond_init(&p->filled);
 	TAILQ_INIT(&p->list);
-	*ret = p;
-	return 0;
+	return p;
 }
 
 /* A lane has one page more than its window spans, and one for the step to the next window. With four pages or more in
@@ -142,11 +140,9 @@ static int fill_page(struct page_cache *p, const struct sample *one, const struc
 		     struct err *err)
 {
 	struct object_source source = { p->store, (int)one->object, stop };
-	struct cached_page *page = malloc(sizeof(*page));
+	struct cached_page *page = mem_alloc(sizeof(*page));
 	int rc;
 
-	if (!page)
-		return err_nomem(err, NULL);
 	*page = (struct cached_page){ .object = one->object, .offset = one->offset, .uses = 1 };
 	LIST_INSERT_HEAD(find_page_bucket(p, one->object, one->offset), page, bucket);
 	pthread_mutex_unlock(&p->lock);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "tracker/mem/mem.h"
 #include "trainer/data/formats/formats.h"
 #include "trainer/data/formats/shards_inside.h"
 
@@ -42,7 +43,7 @@ static bool has_packed_samples(const struct shards *d)
 
 /* Opens the page cache with memory for all pages, estimated from the samples' sizes, or with the limit. Then the set's
  * window must fit it. */
-static int open_page_cache(struct shards *d, struct err *err)
+static void open_page_cache(struct shards *d)
 {
 	const struct sample *at = d->samples.at;
 	struct page_totals t = { 0 };
@@ -62,35 +63,29 @@ static int open_page_cache(struct shards *d, struct err *err)
 		d->set.base.page_window = page_cache_window(&t, PAGE_CACHE_BYTES);
 	bytes = bytes < PAGE_CACHE_BYTES ? bytes : PAGE_CACHE_BYTES;
 	d->set.base.buffer_bytes = objects_buffer_bytes(d->store) + bytes;
-	return page_cache_new(&d->pages, d->store, bytes, err);
+	d->pages = page_cache_new(d->store, bytes);
 }
 
 /* Opens a set of shards. Implements dataset_ops.open. */
 static int shards_open(struct dataset **ret, const struct dataset_opts *o, struct err *err)
 {
-	struct shards *d = calloc(1, sizeof(*d));
+	struct shards *d = mem_zalloc(sizeof(*d));
 	int rc;
 
-	if (!d)
-		return err_nomem(err, NULL);
 	d->set.base.ops = &dataset_shards;
-	rc = image_set_init(&d->set, o->path, err);
+	image_set_init(&d->set, o->path);
+	d->store = objects_open(&(struct objects_opts){ .timeout_s = o->data_timeout_s,
+							.requests = o->read_ahead,
+							.parts = o->parts,
+							.cache = o->cache,
+							.cache_bytes = o->cache_bytes,
+							.peers = o->peers,
+							.memory_bytes = o->memory_bytes });
+	rc = shards_find(d, o, err);
 	if (!rc)
-		rc = objects_open(&d->store,
-				  &(struct objects_opts){ .timeout_s = o->data_timeout_s,
-							  .requests = o->read_ahead,
-							  .parts = o->parts,
-							  .cache = o->cache,
-							  .cache_bytes = o->cache_bytes,
-							  .peers = o->peers,
-							  .memory_bytes = o->memory_bytes },
-				  err);
-	if (!rc)
-		rc = shards_find(d, o, err);
-	if (!rc)
-		rc = open_page_cache(d, err);
-	d->set.base.far = d->store && (objects_far(d->store) || has_packed_samples(d));
-	d->set.base.remote = d->store && objects_remote(d->store);
+		open_page_cache(d);
+	d->set.base.far = objects_far(d->store) || has_packed_samples(d);
+	d->set.base.remote = objects_remote(d->store);
 	if (!rc)
 		rc = shards_describe(d, o, &raw_ops, err);
 	if (rc) {
@@ -113,7 +108,7 @@ static int shards_file(const struct dataset *base, const struct dataset_read *r,
 	buf_reset(&ret->bytes);
 	room = buf_reserve(&ret->bytes, one->bytes);
 	if (!room)
-		return err_set(err, ERR_NOMEM, "out of memory: %u bytes of a sample", one->bytes);
+		return err_set(err, ERR_USAGE, "a sample of %u bytes is too large", one->bytes);
 	rc = shards_read_bytes(d, r, room, err);
 	ret->bytes.len = rc ? 0 : one->bytes;
 	ret->ending = !strcasecmp(dot, ".npy") ? "npy" : picture_ending(ret->bytes.data, ret->bytes.len);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "tracker/base/crc32c.h"
+#include "tracker/mem/mem.h"
 #include "trainer/data/container/webdataset.h"
 #include "trainer/data/formats/folder.h"
 #include "trainer/data/formats/formats.h"
@@ -19,7 +20,6 @@
 #define IMAGE_FIELDS "jpg;jpeg;png;webp;tif;tiff;bmp;npy"
 #define LABEL_FIELDS "cls"
 #define NOTES_MOST (IMAGE_SET_NOTICES - 2) /* and two lines about the set */
-#define KEY_BYTES_MAX ((size_t)1 << 28)
 
 /* Adds single pictures at an address, the training pictures first. */
 static int add_remote_pictures(struct shards *d, const struct dataset_opts *o, int *ret_train, struct err *err)
@@ -51,28 +51,24 @@ static int add_shard_object(struct objects *store, const char *address, const st
 	int number =
 		sums->version ? objects_add_listed(store, address, &listed, err) : objects_add(store, address, err);
 
-	return number < 0 || !sums->n ? number : objects_set_sums(store, number, sums->at, sums->n, err);
+	if (number >= 0 && sums->n)
+		objects_set_sums(store, number, sums->at, sums->n);
+	return number;
 }
 
 /* File name of the sample table: 16 hex digits that hash everything it depends on. */
-static int make_table_name(const struct shards *d, const struct webdataset_fields *f, char ret[32], struct err *err)
+static void make_table_name(const struct shards *d, const struct webdataset_fields *f, char ret[32])
 {
 	char hex[65];
 	struct buf b;
-	int rc = 0;
 
-	buf_init(&b, KEY_BYTES_MAX);
+	buf_init(&b, SIZE_MAX);
 	buf_addf(&b, "3 %s %s %d %d\n", f->image, f->label, f->image_given, f->label_given);
 	for (int i = 0; i < objects_count(d->store); i++)
 		objects_stamp(d->store, i, &b);
-	if (buf_failed(&b))
-		rc = err_set(err, ERR_NOMEM, "out of memory: the names of %d shards", objects_count(d->store));
-	else
-		sha256_hex(b.data, b.len, hex);
-	if (!rc)
-		snprintf(ret, 32, "%.16s.samples", hex);
+	sha256_hex(b.data, b.len, hex);
+	snprintf(ret, 32, "%.16s.samples", hex);
 	buf_done(&b);
-	return rc;
 }
 
 /* The file may be forged: refuses rows that exceed their shard and unterminated names. */
@@ -134,11 +130,10 @@ static int find_shard_samples(struct shards *d, const struct dataset_opts *o, co
 {
 	const struct webdataset_fields f = wanted_fields(o);
 	char folder[CACHE_DIR_PATH_BYTES], path[CACHE_DIR_PATH_BYTES], name[32];
-	int rc = make_table_name(d, &f, name, err), lock = -1, whole = 0;
+	int rc = 0, lock = -1, whole = 0;
 	bool kept;
 
-	if (rc)
-		return rc;
+	make_table_name(d, &f, name);
 	kept = cache_dir_beside(o->path, folder) && cache_dir_join(path, folder, name);
 	if (!kept)
 		kept = cache_dir_in_cache(o->path, folder) && cache_dir_join(path, folder, name);
@@ -221,11 +216,8 @@ static int split_samples(struct shards *d, int train, double val_share, struct e
 	if (n > DATASET_SAMPLES_MAX)
 		return err_set(err, ERR_USAGE, "%.200s: has %lld samples: expected at most %lld", d->set.base.path,
 			       (long long)n, (long long)DATASET_SAMPLES_MAX);
-	for (int s = 0; s < SPLIT_COUNT; s++) {
-		d->row[s] = malloc(((size_t)n + 1) * sizeof(*d->row[s]));
-		if (!d->row[s])
-			return err_set(err, ERR_NOMEM, "out of memory: %lld samples", (long long)n);
-	}
+	for (int s = 0; s < SPLIT_COUNT; s++)
+		d->row[s] = mem_alloc((size_t)n * sizeof(*d->row[s]));
 	for (int64_t i = 0; i < n; i++) {
 		enum split s = choose_sample_split(d, i, train, val_share);
 
@@ -235,21 +227,18 @@ static int split_samples(struct shards *d, int train, double val_share, struct e
 }
 
 /* Rows of a shard are consecutive; they form a piece. */
-static int mark_shard_pieces(struct shards *d, enum split s, struct err *err)
+static void mark_shard_pieces(struct shards *d, enum split s)
 {
 	struct dataset *b = &d->set.base;
 	int64_t n = b->n_samples[s], count = 0;
 
-	d->piece[s] = malloc(((size_t)objects_count(d->store) + 2) * sizeof(*d->piece[s]));
-	if (!d->piece[s])
-		return err_set(err, ERR_NOMEM, "out of memory: %d shards", objects_count(d->store));
+	d->piece[s] = mem_array((size_t)objects_count(d->store) + 1, sizeof(*d->piece[s]));
 	for (int64_t i = 0; i < n; i++)
 		if (!i || d->samples.at[d->row[s][i]].object != d->samples.at[d->row[s][i - 1]].object)
 			d->piece[s][count++] = i;
 	d->piece[s][count] = n;
 	b->piece[s] = d->piece[s];
 	b->n_pieces[s] = count;
-	return 0;
 }
 
 /* ---- the account ---- */
@@ -312,7 +301,7 @@ static bool is_local_folder(const char *path)
 }
 
 /* Counts the files of local folders, or the shards that are named one by one. */
-static int account_shards(struct shards *d, const struct dataset_opts *o, struct err *err)
+static void account_shards(struct shards *d, const struct dataset_opts *o)
 {
 	struct data_account *a = &d->set.base.account;
 	struct shard_names s = { .n = (size_t)objects_count(d->store) };
@@ -321,15 +310,13 @@ static int account_shards(struct shards *d, const struct dataset_opts *o, struct
 		data_account_leave_samples(a, d->samples.lost, NULL, "%.*s", (int)strcspn(d->samples.notes, "\n"),
 					   d->samples.notes);
 	if (d->classes)
-		return 0;
+		return;
 	if (!is_local_folder(o->path) || (o->val_path && !is_local_folder(o->val_path))) {
 		for (int i = 0; i < objects_count(d->store); i++)
 			data_account_use_kind(a, shard_list_format(objects_name(d->store, i)), 1);
-		return 0;
+		return;
 	}
-	s.address = calloc(s.n + 1, sizeof(*s.address));
-	if (!s.address)
-		return err_set(err, ERR_NOMEM, "out of memory: the names of %zu shards", s.n);
+	s.address = mem_array(s.n, sizeof(*s.address));
 	for (size_t i = 0; i < s.n; i++)
 		s.address[i] = objects_address(d->store, (int)i);
 	qsort(s.address, s.n, sizeof(*s.address), compare_addresses);
@@ -337,7 +324,6 @@ static int account_shards(struct shards *d, const struct dataset_opts *o, struct
 	if (o->val_path && strcmp(o->val_path, o->path))
 		account_shard_folder(a, &s, o->val_path);
 	free(s.address);
-	return 0;
 }
 
 int shards_find(struct shards *d, const struct dataset_opts *o, struct err *err)
@@ -347,8 +333,10 @@ int shards_find(struct shards *d, const struct dataset_opts *o, struct err *err)
 	if (!rc)
 		rc = split_samples(d, train, d->classes ? 0 : o->val_share, err);
 	for (int s = 0; !rc && s < SPLIT_COUNT; s++)
-		rc = mark_shard_pieces(d, (enum split)s, err);
-	return rc ? rc : account_shards(d, o, err);
+		mark_shard_pieces(d, (enum split)s);
+	if (!rc)
+		account_shards(d, o);
+	return rc;
 }
 
 /* ---- properties ---- */

@@ -19,8 +19,8 @@
 struct page_cache;
 
 /* Creates an empty cache of pages of `store`, which is borrowed, with at most memory_bytes, except for pages that are
- * being copied from. ERR_NOMEM. */
-int page_cache_new(struct page_cache **ret, struct objects *store, uint64_t memory_bytes, struct err *err);
+ * being copied from. */
+struct page_cache *page_cache_new(struct objects *store, uint64_t memory_bytes);
 void page_cache_free(struct page_cache *p); /* NULL is fine */
 
 struct page_totals {
@@ -86,7 +86,7 @@ int shards_read_raw(const struct shards *d, const struct dataset_read *r, struct
 /* dataset_ops' ahead, read, hand_new and hand_free. */
 bool shards_ahead(const struct dataset *base, const struct dataset_read *r);
 int shards_read(const struct dataset *base, const struct dataset_read *r, struct err *err);
-int shards_hand_new(void **ret, struct err *err);
+void *shards_hand_new(void);
 void shards_hand_free(void *hand);
 
 #endif

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tracker/base/array.h"
+#include "tracker/mem/mem.h"
 #include "trainer/data/formats/formats.h"
 #include "trainer/data/formats/shards_inside.h"
 #include "trainer/data/pictures/pixels.h"
@@ -59,8 +59,7 @@ int shards_fetch(const struct shards *d, const struct dataset_read *r, struct er
 	if (!one->bytes || one->bytes > (d->raw ? NPY_BYTES_MAX : PICTURE_FILE_MAX))
 		return err_set(err, ERR_CORRUPT, "%s: %s", name,
 			       one->bytes ? "is too large for a picture" : "is empty");
-	if (!array_reserve(&h->bytes, &h->cap, one->bytes))
-		return err_nomem(err, name);
+	mem_reserve(&h->bytes, &h->cap, one->bytes);
 	return shards_read_bytes(d, r, h->bytes, err);
 }
 
@@ -116,17 +115,12 @@ int shards_read(const struct dataset *base, const struct dataset_read *r, struct
 	return image_set_failed(&d->set, r, &why, err);
 }
 
-int shards_hand_new(void **ret, struct err *err)
+void *shards_hand_new(void)
 {
-	struct shards_hand *h = calloc(1, sizeof(*h));
-	int rc = h ? picture_new(&h->picture, err) : err_nomem(err, NULL);
+	struct shards_hand *h = mem_zalloc(sizeof(*h));
 
-	if (rc) {
-		free(h);
-		return rc;
-	}
-	*ret = h;
-	return 0;
+	h->picture = picture_new();
+	return h;
 }
 
 void shards_hand_free(void *hand)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "tracker/base/crc32c.h"
+#include "tracker/mem/mem.h"
 #include "trainer/data/formats/formats.h"
 #include "trainer/data/pictures/pixels.h"
 
@@ -59,19 +60,14 @@ const struct dataset_ops dataset_memory = {
 
 static struct memory_images *new_memory_images(const char *path, int height, int width, int channels)
 {
-	struct memory_images *d = calloc(1, sizeof(*d));
+	struct memory_images *d = mem_zalloc(sizeof(*d));
 
-	if (!d)
-		return NULL;
-	d->base.path = strdup(path);
+	d->base.path = mem_strdup(path);
 	d->base.height = height;
 	d->base.width = width;
 	d->base.channels = channels;
 	d->base.endless = true;
-	if (d->base.path)
-		return d;
-	free(d);
-	return NULL;
+	return d;
 }
 
 static void draw_random_images(struct memory_images *d, uint64_t seed, size_t bytes, int64_t n)
@@ -102,8 +98,6 @@ int dataset_synthetic_open(struct dataset **ret, const struct dataset_synthetic_
 			       "--synthetic: cannot make images of %d x %d x %d in %d classes: at most %d channels",
 			       o->height, o->width, o->channels, o->classes, DATASET_CHANNELS_MAX);
 	d = new_memory_images("--synthetic", o->height, o->width, o->channels);
-	if (!d)
-		return err_nomem(err, NULL);
 	d->base.ops = &dataset_synthetic;
 	d->base.dtype = DTYPE_U8;
 	d->base.classes = o->classes;
@@ -111,12 +105,8 @@ int dataset_synthetic_open(struct dataset **ret, const struct dataset_synthetic_
 	n = each > POOL_BYTES_MAX ? 1 : POOL_BYTES_MAX / each;
 	n = n > POOL_SAMPLES_MAX ? POOL_SAMPLES_MAX : n;
 	d->base.n_samples[SPLIT_TRAIN] = (int64_t)n;
-	d->images = d->owned_images = malloc(n * each);
-	d->labels = d->owned_labels = calloc(n, sizeof(int32_t));
-	if (!d->images || !d->labels) {
-		close_memory_images(&d->base);
-		return err_set(err, ERR_NOMEM, "out of memory: %zu bytes of --synthetic", n * each);
-	}
+	d->images = d->owned_images = mem_alloc(n * each);
+	d->labels = d->owned_labels = mem_array(n, sizeof(int32_t));
 	d->base.buffer_bytes = d->base.drawn_bytes = n * each;
 	draw_random_images(d, o->seed, n * each, (int64_t)n);
 	pixels_stats(&d->base, d->images, (int64_t)n);
@@ -134,8 +124,6 @@ int dataset_memory_open(struct dataset **ret, const struct dataset_memory_opts *
 		return err_set(err, ERR_USAGE, "%.200s: images have %d channels: expected at most %d", o->path,
 			       o->channels, DATASET_CHANNELS_MAX);
 	d = new_memory_images(o->path, o->height, o->width, o->channels);
-	if (!d)
-		return err_nomem(err, NULL);
 	d->base.ops = &dataset_memory;
 	d->base.dtype = o->dtype;
 	d->base.n_samples[SPLIT_TRAIN] = d->base.n_samples[SPLIT_VAL] = o->n;
@@ -212,7 +200,7 @@ const struct dataset_ops dataset_memory_tokens = {
 	.name = "memory", .read = read_token_row, .close = close_memory_tokens, .weight = count_row_targets
 };
 
-static int draw_random_tokens(struct memory_tokens *d, const struct dataset_tokens_opts *o, struct err *err)
+static void draw_random_tokens(struct memory_tokens *d, const struct dataset_tokens_opts *o)
 {
 	int64_t each = d->base.seq_len + 1, n = (int64_t)POOL_BYTES_MAX / (each * (int64_t)sizeof(int32_t));
 	struct rng_key key = { o->seed, rng_stream("synthetic tokens") };
@@ -222,16 +210,12 @@ static int draw_random_tokens(struct memory_tokens *d, const struct dataset_toke
 	d->base.n_samples[SPLIT_TRAIN] = n;
 	d->base.buffer_bytes = (uint64_t)(n * each) * sizeof(int32_t);
 	if (o->planned)
-		return 0;
-	d->tokens = d->owned = malloc((size_t)(n * each) * sizeof(int32_t));
-	if (!d->owned)
-		return err_set(err, ERR_NOMEM, "out of memory: --synthetic: %lld samples of %lld tokens", (long long)n,
-			       (long long)each);
+		return;
+	d->tokens = d->owned = mem_alloc((size_t)(n * each) * sizeof(int32_t));
 	for (int64_t i = 0; i < n * each; i++)
 		d->owned[i] = (int32_t)rng_below(key, (uint64_t)i, (uint64_t)d->base.vocab);
 	d->base.drawn_bytes = d->base.buffer_bytes;
 	snprintf(d->base.hash, sizeof(d->base.hash), "synthetic-%08x", crc32c(0, d->owned, (size_t)(n * each) * 4));
-	return 0;
 }
 
 static int check_token_rows(struct memory_tokens *d, const struct dataset_tokens_opts *o, struct err *err)
@@ -253,13 +237,10 @@ static int check_token_rows(struct memory_tokens *d, const struct dataset_tokens
 
 int dataset_tokens_open(struct dataset **ret, const struct dataset_tokens_opts *o, struct err *err)
 {
-	struct memory_tokens *d = calloc(1, sizeof(*d));
+	struct memory_tokens *d = mem_zalloc(sizeof(*d));
 	int rc = 0;
 
-	if (!d || !(d->base.path = strdup(o->path))) {
-		free(d);
-		return err_nomem(err, NULL);
-	}
+	d->base.path = mem_strdup(o->path);
 	d->base.kind = SAMPLE_TOKENS;
 	d->base.endless = true;
 	d->base.seq_len = o->seq_len;
@@ -273,7 +254,7 @@ int dataset_tokens_open(struct dataset **ret, const struct dataset_tokens_opts *
 			 crc32c(0, o->tokens, (size_t)(o->n * (o->seq_len + 1)) * sizeof(int32_t)));
 		rc = check_token_rows(d, o, err);
 	} else {
-		rc = draw_random_tokens(d, o, err);
+		draw_random_tokens(d, o);
 	}
 	if (rc) {
 		close_memory_tokens(&d->base);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tracker/mem/mem.h"
 #include "trainer/data/corpus/tokenize.h"
 #include "trainer/data/formats/document_pack.h"
 #include "trainer/data/formats/formats.h"
@@ -144,13 +145,10 @@ static int open_token_split(struct token_dataset *d, enum split s, const char *f
  * shifted by one. The last window is padded. */
 static int tokens_open(struct dataset **ret, const char *folder, const struct dataset_opts *o, struct err *err)
 {
-	struct token_dataset *d = calloc(1, sizeof(*d));
+	struct token_dataset *d = mem_zalloc(sizeof(*d));
 	int rc = 0;
 
-	if (!d || !(d->base.path = strdup(o->path))) {
-		free(d);
-		return err_set(err, ERR_NOMEM, "out of memory: %.300s", o->path);
-	}
+	d->base.path = mem_strdup(o->path);
 	d->base.ops = &dataset_tokens;
 	d->base.kind = SAMPLE_TOKENS;
 	d->base.seq_len = o->seq_len > 0 ? o->seq_len : 1;
@@ -228,7 +226,7 @@ static int make_token_cache_key(const struct texts *t, const struct tokenizer *t
 	struct buf b;
 	int rc = 0;
 
-	buf_init(&b, (size_t)1 << 26);
+	buf_init(&b, SIZE_MAX);
 	/* Key version 1 is for token files that may lack document ends; only --pack documents needs version 2. */
 	buf_addf(&b, "%d %s %g", o->pack_documents ? 2 : 1, tokenizer_name(tokenizer), t->has_val ? 0 : o->val_share);
 	if (o->text_field)
@@ -242,8 +240,6 @@ static int make_token_cache_key(const struct texts *t, const struct tokenizer *t
 			buf_addf(&b, "\n/%s %lld %lld.%09ld", t->file[i].name + t->file[i].below, (long long)st.st_size,
 				 (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
 	}
-	if (!rc && buf_failed(&b))
-		rc = err_nomem(err, "the texts' names");
 	if (!rc) {
 		sha256_hex(b.data, b.len, hex);
 		snprintf(ret, 17, "%.16s", hex);
@@ -494,13 +490,10 @@ static void describe_mix(struct mixed *d, const uint32_t *weight, int64_t epoch_
 int token_mix_open(struct dataset **ret, const struct dataset_opts *o,
 	     int (*open_one)(struct dataset **ret, const struct dataset_opts *o, struct err *err), struct err *err)
 {
-	struct mixed *d = calloc(1, sizeof(*d));
+	struct mixed *d = mem_zalloc(sizeof(*d));
 	int rc;
 
-	if (!d || !(d->base.path = strdup(o->path))) {
-		free(d);
-		return err_set(err, ERR_NOMEM, "out of memory: %.300s", o->path);
-	}
+	d->base.path = mem_strdup(o->path);
 	d->base.ops = &dataset_mix;
 	d->base.kind = SAMPLE_TOKENS;
 	d->open_one = open_one;

@@ -27,10 +27,11 @@ bool load_position_is_past_steps(const struct loader_opts *o, const struct load_
 	return o->steps_end && (__int128)p->epoch * sampler_steps(&o->sampler) + p->step >= o->steps_end;
 }
 
-int announcer_init(struct announcer *a, const struct loader_opts *o, struct err *err)
+void announcer_init(struct announcer *a, const struct loader_opts *o)
 {
 	a->o = o;
-	return o->dataset->ops->ahead ? order_init(&a->order, &o->sampler, err) : 0;
+	if (o->dataset->ops->ahead)
+		order_init(&a->order, &o->sampler);
 }
 
 void announcer_done(struct announcer *a)

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/mem/mem.h"
+
 #define FILE_BYTES_MAX ((size_t)1 << 31)
 
 void fill_init(struct fill *f)
@@ -40,21 +42,13 @@ static size_t source_image_bytes(const struct dataset *d)
 	return d->kind == SAMPLE_IMAGE ? pixels_count(d) * dtype_bytes(d->dtype) : 0;
 }
 
-int fill_hand_init(const struct fill *f, struct fill_hand *ret, struct err *err)
+void fill_hand_init(const struct fill *f, struct fill_hand *ret)
 {
 	const struct dataset_ops *ops = f->dataset->ops;
-	struct fill_hand h = { .file.bytes.max = FILE_BYTES_MAX,
-			       .scratch = malloc(2 * source_image_bytes(&f->sized) + 1) };
-	int rc = h.scratch ? 0 : err_set(err, ERR_NOMEM, "out of memory: a sample of %s", f->dataset->path);
 
-	if (!rc && ops->hand_new)
-		rc = ops->hand_new(&h.dataset_hand, err);
-	if (rc) {
-		free(h.scratch);
-		return rc;
-	}
-	*ret = h;
-	return 0;
+	*ret = (struct fill_hand){ .file.bytes.max = FILE_BYTES_MAX,
+				   .scratch = mem_alloc(2 * source_image_bytes(&f->sized) + 1),
+				   .dataset_hand = ops->hand_new ? ops->hand_new() : NULL };
 }
 
 void fill_hand_done(const struct fill *f, struct fill_hand *h)

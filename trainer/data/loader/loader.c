@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "tracker/base/clock.h"
+#include "tracker/mem/mem.h"
 #include "trainer/data/loader/slots.h"
 
 #define WORKERS_MAX 1024
@@ -240,21 +241,16 @@ static int check_loader_opts(const struct loader_opts *o, struct err *err)
 }
 
 /* Allocates the scratch of the workers and of the caller. */
-static int allocate_scratch(struct loader *l, struct err *err)
+static void allocate_scratch(struct loader *l)
 {
 	struct load_workers *w = &l->workers;
-	int rc = 0;
 
-	w->thread = calloc((size_t)l->o.workers + 1, sizeof(*w->thread));
-	w->hand = calloc((size_t)l->o.workers + 1, sizeof(*w->hand));
-	if (!w->thread || !w->hand)
-		return err_set(err, ERR_NOMEM, "out of memory: %d threads", l->o.workers);
-	for (; !rc && w->n_hands <= l->o.workers; w->n_hands += !rc) {
-		rc = fill_hand_init(&l->slots.fill, &w->hand[w->n_hands], err);
-		if (!rc)
-			w->hand[w->n_hands].stop = w->n_hands < l->o.workers ? &l->stop : &l->caller;
+	w->thread = mem_array((size_t)l->o.workers + 1, sizeof(*w->thread));
+	w->hand = mem_array((size_t)l->o.workers + 1, sizeof(*w->hand));
+	for (; w->n_hands <= l->o.workers; w->n_hands++) {
+		fill_hand_init(&l->slots.fill, &w->hand[w->n_hands]);
+		w->hand[w->n_hands].stop = w->n_hands < l->o.workers ? &l->stop : &l->caller;
 	}
-	return rc;
 }
 
 static int start_load_workers(struct loader *l, struct err *err)
@@ -280,19 +276,17 @@ int loader_open(struct loader **ret, const struct loader_opts *o, struct err *er
 
 	if (rc)
 		return rc;
-	l = calloc(1, sizeof(*l));
-	if (!l)
-		return err_nomem(err, NULL);
+	l = mem_zalloc(sizeof(*l));
 	l->o = *o;
 	l->workers.active = o->workers;
 	l->caller = (struct stop){ .asked = caller_must_end, .user = l };
 	rc = slots_init(&l->slots, &l->o, &l->stop, err);
 	if (o->resting)
 		l->slots.next.epoch += o->epochs;
-	if (!rc)
-		rc = allocate_scratch(l, err);
-	if (!rc)
+	if (!rc) {
+		allocate_scratch(l);
 		rc = start_load_workers(l, err);
+	}
 	if (rc) {
 		loader_close(l);
 		return rc;

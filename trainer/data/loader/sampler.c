@@ -419,40 +419,22 @@ static enum sampler_order effective_order(const struct sampler *s)
 	return s->endless ? SAMPLER_NATURAL : s->order;
 }
 
-static void init_mix_order(struct order *o, const struct sampler *s)
+void order_init(struct order *o, const struct sampler *s)
 {
+	const enum sampler_order order = effective_order(s);
 	uint32_t weight[MIX_PARTS_MAX];
 
-	for (int i = 0; i < s->n_parts; i++)
-		weight[i] = s->part[i].weight;
-	o->mix = make_mix(weight, s->n_parts);
-}
-
-int order_init(struct order *o, const struct sampler *s, struct err *err)
-{
-	size_t bytes;
-
 	*o = (struct order){ .epoch = -1 };
-	if (effective_order(s) == SAMPLER_MIX) {
-		init_mix_order(o, s);
-		return 0;
-	}
-	if (effective_order(s) == SAMPLER_TABLE) {
-		if (s->n_samples > (int64_t)UINT32_MAX)
-			return err_set(err, ERR_USAGE, "%lld samples are more than an epoch can shuffle",
-				       (long long)s->n_samples);
-		bytes = (size_t)s->n_samples * sizeof(*o->index);
-		o->index = malloc(bytes);
-	} else if (effective_order(s) == SAMPLER_WINDOW) {
+	if (order == SAMPLER_MIX) {
+		for (int i = 0; i < s->n_parts; i++)
+			weight[i] = s->part[i].weight;
+		o->mix = make_mix(weight, s->n_parts);
+	} else if (order == SAMPLER_TABLE) {
+		o->index = mem_alloc((size_t)s->n_samples * sizeof(*o->index)); /* at most DATASET_SAMPLES_MAX */
+	} else if (order == SAMPLER_WINDOW) {
 		o->n_pieces = count_order_pieces(s);
-		bytes = ((size_t)o->n_pieces + 1) * sizeof(*o->piece_start);
-		o->piece_start = malloc(bytes);
-	} else {
-		return 0;
+		o->piece_start = mem_alloc(((size_t)o->n_pieces + 1) * sizeof(*o->piece_start));
 	}
-	return o->index || o->piece_start
-		       ? 0
-		       : err_set(err, ERR_NOMEM, "out of memory: the order of %lld samples", (long long)s->n_samples);
 }
 
 static void shuffle_table(struct order *o, const struct sampler *s)

@@ -128,7 +128,7 @@ struct order {
 	struct mix *mix; /* SAMPLER_MIX; immutable */
 };
 
-int order_init(struct order *o, const struct sampler *s, struct err *err); /* allocates the order's memory */
+void order_init(struct order *o, const struct sampler *s); /* allocates the order's memory */
 /* Builds the order of an epoch: O(N) for a table, O(pieces) for windows, if the epoch changes. Does not allocate. */
 void order_make(struct order *o, const struct sampler *s, int64_t epoch);
 int64_t order_at(const struct order *o, const struct sampler *s, int64_t position); /* sample index */

@@ -6,6 +6,7 @@
 
 #include "tracker/base/clock.h"
 #include "tracker/base/round.h"
+#include "tracker/mem/mem.h"
 
 #define CHUNK_NUMBERS 65536
 
@@ -76,38 +77,32 @@ static int allocate_slots(struct slots *s, struct err *err)
 		s->memory = NULL;
 	if (!at)
 		at = s->memory;
-	s->slot = calloc(n, sizeof(*s->slot));
-	s->queue = calloc(n, sizeof(*s->queue));
-	s->free_slots = calloc(n, sizeof(*s->free_slots));
-	if (!at || !s->slot || !s->queue || !s->free_slots)
+	if (!at)
 		return err_set(err, ERR_NOMEM, "out of memory: %zu batches of %zu bytes: use a smaller batch", n, each);
+	s->slot = mem_array(n, sizeof(*s->slot));
+	s->queue = mem_array(n, sizeof(*s->queue));
+	s->free_slots = mem_array(n, sizeof(*s->free_slots));
 	for (size_t i = 0; i < n; i++, at += each) {
 		s->slot[i].inputs = at;
 		s->slot[i].targets = (int32_t *)(void *)(at + s->size.input_bytes);
-		s->slot[i].index = calloc((size_t)s->size.capacity, sizeof(int64_t));
+		s->slot[i].index = mem_array((size_t)s->size.capacity, sizeof(int64_t));
 		s->free_slots[s->n_free++] = (int)(n - 1 - i);
-		if (!s->slot[i].index)
-			return err_set(err, ERR_NOMEM, "out of memory: a batch of %lld samples",
-				       (long long)s->size.capacity);
 	}
 	return 0;
 }
 
 int slots_init(struct slots *s, const struct loader_opts *o, const struct stop *stop, struct err *err)
 {
-	int rc;
-
 	*s = (struct slots){ .o = o, .stop = stop, .current = -1, .fill = slots_fill(o) };
 	slots_measure(&s->size, o); /* the caller has checked that it succeeds */
 	fill_init(&s->fill);
 	pthread_mutex_init(&s->lock, NULL);
 	cond_init(&s->work);
 	cond_init(&s->ready);
-	rc = order_init(&s->order, &o->sampler, err);
-	if (!rc)
-		rc = announcer_init(&s->ahead, o, err);
+	order_init(&s->order, &o->sampler);
+	announcer_init(&s->ahead, o);
 	slots_rewind(s);
-	return rc ? rc : allocate_slots(s, err);
+	return allocate_slots(s, err);
 }
 
 void slots_done(struct slots *s)
@@ -221,7 +216,8 @@ static int64_t find_other_sample(struct slots *s, const struct loader_slot *slot
 	if (s->order.epoch == slot->batch.epoch)
 		sample = order_other(&s->order, &s->o->sampler, position, skip);
 	pthread_mutex_unlock(&s->lock);
-	if (sample < 0 && !order_init(&other, &s->o->sampler, NULL)) {
+	if (sample < 0) {
+		order_init(&other, &s->o->sampler);
 		order_make(&other, &s->o->sampler, slot->batch.epoch);
 		sample = order_other(&other, &s->o->sampler, position, skip);
 		order_done(&other);
@@ -248,9 +244,6 @@ static int replace_unreadable_sample(struct slots *s, struct loader_slot *slot, 
 	pthread_mutex_unlock(&s->lock);
 	for (int64_t k = 1; rc == ERR_CORRUPT && k <= others && !s->stop->now; k++) {
 		p->index = find_other_sample(s, slot, position, k);
-		if (p->index < 0)
-			return err_set(err, ERR_NOMEM, "out of memory: the order of %lld samples",
-				       (long long)s->o->sampler.n_samples);
 		rc = fill_sample(&s->fill, hand, p, err);
 	}
 	if (rc != ERR_CORRUPT)

@@ -41,8 +41,8 @@ struct announcements {
 	int n;
 };
 
-int announcer_init(struct announcer *a, const struct loader_opts *o, struct err *err); /* ERR_NOMEM */
-void announcer_done(struct announcer *a);					       /* a zeroed one is fine */
+void announcer_init(struct announcer *a, const struct loader_opts *o);
+void announcer_done(struct announcer *a); /* a zeroed one is fine */
 void announcer_rewind(struct announcer *a, const struct load_position *to);
 
 /* Announces samples of a remote set until the set has enough. next: the next micro-batch to assign. */
@@ -88,8 +88,8 @@ struct fill_hand {
 	const struct stop *stop;  /* as in struct dataset_read; set by the scratch's owner */
 };
 
-/* Allocates the scratch of one thread. ERR_NOMEM. */
-int fill_hand_init(const struct fill *f, struct fill_hand *ret, struct err *err);
+/* Allocates the scratch of one thread. */
+void fill_hand_init(const struct fill *f, struct fill_hand *ret);
 void fill_hand_done(const struct fill *f, struct fill_hand *h); /* a zeroed hand is fine */
 
 struct fill_place {
@@ -154,7 +154,8 @@ struct slots {
 	pthread_cond_t work, ready;  /* a chunk may be claimed; a slot is full */
 };
 
-/* Allocates the slots. ERR_NOMEM. slots_done frees whatever a failure leaves. o and stop are borrowed. */
+/* Allocates the slots. ERR_NOMEM: that of the batches. slots_done frees whatever a failure leaves. o and stop are
+ * borrowed. */
 int slots_init(struct slots *s, const struct loader_opts *o, const struct stop *stop, struct err *err);
 void slots_done(struct slots *s);
 

@@ -24,19 +24,9 @@ struct bitmap {
 	unsigned maximum;	/* PNM: the largest value of a sample */
 };
 
-static int bitmap_state(void **ret, struct err *err)
-{
-	*ret = calloc(1, sizeof(struct bitmap));
-	return *ret ? 0 : err_nomem(err, "bitmap decoder");
-}
-
 static void bitmap_close(void *state)
 {
-	struct bitmap *b = state;
-
-	if (b)
-		free(b->whole.pixels);
-	free(b);
+	free(((struct bitmap *)state)->whole.pixels);
 }
 
 static int fail_damaged_bitmap(const struct picture_input *in, const char *what, struct err *err)
@@ -168,10 +158,8 @@ static int bmp_rows(void *state, const struct picture_input *in, const struct co
 {
 	struct bitmap *b = state;
 	const size_t line = ((size_t)b->width * (size_t)b->bits + 31) / 32 * 4;
-	int rc = codec_whole_begin(&b->whole, b->width, b->height, err);
 
-	if (rc)
-		return rc;
+	codec_whole_begin(&b->whole, b->width, b->height);
 	if ((in->n - b->begin) / line < (size_t)b->height &&
 	    in->n - b->begin < line * (size_t)(b->height - 1) + ((size_t)b->width * (size_t)b->bits + 7) / 8)
 		return fail_damaged_bitmap(in, "the BMP is truncated", err);
@@ -184,7 +172,7 @@ static int bmp_rows(void *state, const struct picture_input *in, const struct co
 const struct codec codec_bmp = {
 	.name = "BMP",
 	.is = bmp_is,
-	.open = bitmap_state,
+	.state_bytes = sizeof(struct bitmap),
 	.close = bitmap_close,
 	.header = bmp_header,
 	.rows = bmp_rows,
@@ -238,10 +226,8 @@ static int pnm_rows(void *state, const struct picture_input *in, const struct co
 	const size_t n = (size_t)b->width * (size_t)b->height, bytes = b->maximum > 255 ? 2 : 1;
 	const size_t step = (size_t)b->bits / 8, channels = step / bytes;
 	const uint8_t *from = in->data + b->begin;
-	int rc = codec_whole_begin(&b->whole, b->width, b->height, err);
 
-	if (rc)
-		return rc;
+	codec_whole_begin(&b->whole, b->width, b->height);
 	if ((in->n - b->begin) / step < n)
 		return fail_damaged_bitmap(in, "the PNM is truncated", err);
 	for (size_t i = 0; i < n; i++, from += step)
@@ -259,7 +245,7 @@ static int pnm_rows(void *state, const struct picture_input *in, const struct co
 const struct codec codec_pnm = {
 	.name = "PNM",
 	.is = pnm_is,
-	.open = bitmap_state,
+	.state_bytes = sizeof(struct bitmap),
 	.close = bitmap_close,
 	.header = pnm_header,
 	.rows = pnm_rows,

@@ -2,28 +2,25 @@
 /* codec.c: what the decoders share: growing buffers, whole pictures, EXIF orientation. */
 #include "trainer/data/pictures/codec.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-int grow_to(void *buffer, size_t *have, size_t bytes, const char *what, struct err *err)
+#include "tracker/mem/mem.h"
+
+void grow_to(void *buffer, size_t *have, size_t bytes)
 {
-	void **b = buffer, *p;
+	void **b = buffer;
 
 	if (bytes <= *have)
-		return 0;
-	p = realloc(*b, bytes);
-	if (!p)
-		return err_set(err, ERR_NOMEM, "out of memory: %zu bytes for %.300s", bytes, what);
-	*b = p;
+		return;
+	*b = mem_realloc(*b, bytes);
 	*have = bytes;
-	return 0;
 }
 
-int codec_whole_begin(struct codec_whole *p, int width, int height, struct err *err)
+void codec_whole_begin(struct codec_whole *p, int width, int height)
 {
 	p->width = width;
 	p->height = height;
-	return grow_to(&p->pixels, &p->bytes, (size_t)width * (size_t)height * 4 + 16, "a picture", err);
+	grow_to(&p->pixels, &p->bytes, (size_t)width * (size_t)height * 4 + 16);
 }
 
 void codec_whole_rows(const struct codec_whole *p, const struct codec_want *w)

@@ -25,17 +25,17 @@ struct codec_want {
 struct codec {
 	const char *name;
 	bool (*is)(const struct picture_input *in);
-	int (*open)(void **ret, struct err *err); /* decoder state; its buffers are reused */
-	void (*close)(void *state);
+	size_t state_bytes;	    /* of the decoder's state, which begins zeroed; its buffers are reused */
+	void (*close)(void *state); /* frees what the state holds */
 	int (*header)(void *state, const struct picture_input *in, struct codec_header *ret, struct err *err);
 	int (*rows)(void *state, const struct picture_input *in, const struct codec_want *w, struct err *err);
 };
 
 extern const struct codec codec_jpeg, codec_png, codec_webp, codec_tiff, codec_bmp, codec_pnm, codec_array;
 
-/* Grows *(void **)buffer, of *have bytes, to at least `bytes`; keeps its content. Buffers are reused for every picture.
- * what: for the message. On failure (ERR_NOMEM) both stay unchanged. */
-int grow_to(void *buffer, size_t *have, size_t bytes, const char *what, struct err *err);
+/* Grows *(void **)buffer, of *have bytes, to at least `bytes`; keeps its content. Buffers are reused for every
+ * picture. */
+void grow_to(void *buffer, size_t *have, size_t bytes);
 
 /* A picture that a codec decodes as a whole: rows of `width` pixels of 4 bytes. The decoder frees pixels. */
 struct codec_whole {
@@ -44,8 +44,8 @@ struct codec_whole {
 	int width, height;
 };
 
-int codec_whole_begin(struct codec_whole *p, int width, int height, struct err *err); /* makes room; ERR_NOMEM */
-void codec_whole_rows(const struct codec_whole *p, const struct codec_want *w);	      /* passes the wanted rows */
+void codec_whole_begin(struct codec_whole *p, int width, int height);		/* makes room */
+void codec_whole_rows(const struct codec_whole *p, const struct codec_want *w); /* passes the wanted rows */
 
 /* Returns tag 0x0112 of the first directory of an EXIF block (TIFF 6.0), with or without "Exif" before it; 1 if it is
  * missing or invalid. */

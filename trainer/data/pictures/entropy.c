@@ -13,6 +13,7 @@
 #endif
 #include <jerror.h>
 
+#include "tracker/mem/mem.h"
 #include "trainer/data/pictures/codec.h"
 
 #define LOOK 10	   /* bits per table look-up */
@@ -57,7 +58,7 @@ struct entropy {
 
 struct entropy *entropy_new(void)
 {
-	return calloc(1, sizeof(struct entropy));
+	return mem_zalloc(sizeof(struct entropy));
 }
 
 void entropy_free(struct entropy *e)
@@ -311,9 +312,10 @@ static bool unstuff_segments(struct entropy *e, const struct jpeg_decompress_str
 	size_t room = (size_t)(end - from) + PAD, list = ((size_t)e->segments + 1) * sizeof(*e->begin);
 	uint8_t *to;
 
-	if (e->segments > end - from || grow_to(&e->data, &e->capacity, room, "a picture's data", NULL) ||
-	    grow_to(&e->begin, &e->begin_bytes, list, "a picture's data", NULL))
+	if (e->segments > end - from)
 		return false;
+	grow_to(&e->data, &e->capacity, room);
+	grow_to(&e->begin, &e->begin_bytes, list);
 	to = e->data;
 	for (int64_t s = 0; s < e->segments; s++) {
 		int marker;

@@ -13,7 +13,7 @@
 
 struct entropy;
 
-struct entropy *entropy_new(void);    /* NULL: out of memory */
+struct entropy *entropy_new(void);
 void entropy_free(struct entropy *e); /* NULL is fine */
 
 /* Wanted pixels of the output; x0 and x1 as jpeg_crop_scanline returned them. */
@@ -23,7 +23,7 @@ struct entropy_part {
 
 /* Takes over the decoding. Call after jpeg_start_decompress, before the first row is read or skipped, with
  * jpeg_mem_src as the source. Valid until the decompressor is aborted or finished. Sets d->client_data to e. part
- * NULL: everything is wanted. False: unsupported file, or out of memory. Truncated data give the library's warning
+ * NULL: everything is wanted. False: unsupported file. Truncated data give the library's warning
  * JWRN_HIT_MARKER, once per segment. */
 bool entropy_take(struct entropy *e, struct jpeg_decompress_struct *d, const struct entropy_part *part);
 

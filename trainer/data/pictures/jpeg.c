@@ -47,41 +47,13 @@ static void record_jpeg_warning(j_common_ptr common, int level)
 	j->damaged = true;
 }
 
-/* Creates a decoder. Implements codec.open. */
-static int jpeg_state(void **ret, struct err *err)
-{
-	struct jpeg *j = calloc(1, sizeof(*j));
-
-	if (!j)
-		return err_nomem(err, "JPEG decoder");
-	j->entropy = entropy_new();
-	if (!j->entropy) {
-		free(j);
-		return err_nomem(err, "JPEG decoder");
-	}
-	j->d.err = jpeg_std_error(&j->errors);
-	j->errors.error_exit = raise_jpeg_error;
-	j->errors.emit_message = record_jpeg_warning;
-	if (setjmp(j->jump)) {
-		entropy_free(j->entropy);
-		free(j);
-		return err_set(err, ERR_NOMEM, "the JPEG library cannot be used");
-	}
-	jpeg_create_decompress(&j->d);
-	*ret = j;
-	return 0;
-}
-
 static void jpeg_close(void *state)
 {
 	struct jpeg *j = state;
 
-	if (!j)
-		return;
 	jpeg_destroy_decompress(&j->d);
 	entropy_free(j->entropy);
 	free(j->room);
-	free(j);
 }
 
 static bool jpeg_is(const struct picture_input *in)
@@ -98,6 +70,14 @@ static void begin_jpeg(struct jpeg *j, const struct picture_input *in)
 {
 	j->damaged = false;
 	j->text[0] = 0;
+	if (!j->d.mem) { /* the first file */
+		j->d.err = jpeg_std_error(&j->errors);
+		j->errors.error_exit = raise_jpeg_error;
+		j->errors.emit_message = record_jpeg_warning;
+		jpeg_create_decompress(&j->d);
+	}
+	if (!j->entropy)
+		j->entropy = entropy_new();
 	jpeg_abort_decompress(&j->d);
 	jpeg_mem_src(&j->d, in->data, in->n);
 	jpeg_save_markers(&j->d, JPEG_APP0 + 1, 0xffff);
@@ -158,14 +138,6 @@ static unsigned crop_jpeg_columns(struct jpeg *j, const struct codec_want *w)
 	return x;
 }
 
-static int reserve_jpeg_row(struct jpeg *j, struct err *err)
-{
-	/* with the bytes that codec.h requires after the last pixel */
-	size_t bytes = ((size_t)j->d.output_width + MARGIN) * 4 + 16;
-
-	return grow_to(&j->room, &j->room_bytes, ROW_OFFSET + bytes, "a row of pixels", err);
-}
-
 /* x: first delivered column. */
 static void read_jpeg_rows(struct jpeg *j, const struct codec_want *w, unsigned x, bool whole)
 {
@@ -198,7 +170,6 @@ static void read_jpeg_part(struct jpeg *j, const struct picture_input *in, const
 static int jpeg_rows(void *state, const struct picture_input *in, const struct codec_want *w, struct err *err)
 {
 	struct jpeg *j = state;
-	int rc;
 
 	if (setjmp(j->jump))
 		return fail_damaged_jpeg(j, in, err);
@@ -209,9 +180,8 @@ static int jpeg_rows(void *state, const struct picture_input *in, const struct c
 	j->d.out_color_space =
 		j->d.jpeg_color_space == JCS_CMYK || j->d.jpeg_color_space == JCS_YCCK ? JCS_CMYK : JCS_EXT_RGBX;
 	jpeg_start_decompress(&j->d);
-	rc = reserve_jpeg_row(j, err);
-	if (rc)
-		return rc;
+	/* with the bytes that codec.h requires after the last pixel */
+	grow_to(&j->room, &j->room_bytes, ROW_OFFSET + ((size_t)j->d.output_width + MARGIN) * 4 + 16);
 	read_jpeg_part(j, in, w);
 	return j->damaged ? fail_damaged_jpeg(j, in, err) : 0;
 }
@@ -219,7 +189,7 @@ static int jpeg_rows(void *state, const struct picture_input *in, const struct c
 const struct codec codec_jpeg = {
 	.name = "JPEG",
 	.is = jpeg_is,
-	.open = jpeg_state,
+	.state_bytes = sizeof(struct jpeg),
 	.close = jpeg_close,
 	.header = jpeg_header,
 	.rows = jpeg_rows,

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "tracker/base/file.h"
+#include "tracker/mem/mem.h"
 #include "trainer/data/pictures/codec.h"
 #include "trainer/data/pictures/resize.h"
 
@@ -151,27 +152,24 @@ struct picture {
 	struct codec_header header;
 };
 
-int picture_new(struct picture **ret, struct err *err)
+struct picture *picture_new(void)
 {
-	struct picture *p = calloc(1, sizeof(*p));
-	int rc = p ? resize_new(&p->resize, err) : err_nomem(err, "picture decoder");
+	struct picture *p = mem_zalloc(sizeof(*p));
 
-	for (size_t i = 0; !rc && i < N_CODECS; i++)
-		rc = codecs[i]->open(&p->state[i], err);
-	if (rc) {
-		picture_free(p);
-		return rc;
-	}
-	*ret = p;
-	return 0;
+	p->resize = resize_new();
+	for (size_t i = 0; i < N_CODECS; i++)
+		p->state[i] = mem_zalloc(codecs[i]->state_bytes);
+	return p;
 }
 
 void picture_free(struct picture *p)
 {
 	if (!p)
 		return;
-	for (size_t i = 0; i < N_CODECS; i++)
+	for (size_t i = 0; i < N_CODECS; i++) {
 		codecs[i]->close(p->state[i]);
+		free(p->state[i]);
+	}
 	resize_free(p->resize);
 	free(p->file);
 	free(p);
@@ -218,8 +216,7 @@ static int read_picture_file(struct picture *p, int fd, const char *path, size_t
 			       : st.st_size	    ? "is too large for a picture"
 						    : "is empty");
 	n = (size_t)st.st_size;
-	if (grow_to(&p->file, &p->file_bytes, n, path, err))
-		return ERR_NOMEM;
+	grow_to(&p->file, &p->file_bytes, n);
 	got = file_read(fd, 0, p->file, n);
 	if (got < 0)
 		return err_set(err, ERR_CORRUPT, "%.300s: %s", path, strerror(errno));
@@ -339,9 +336,7 @@ int picture_render(struct picture *p, const struct picture_view *v, uint8_t *ret
 	struct resize_need need;
 	struct codec_want want;
 
-	rc = resize_begin(p->resize, &o, err);
-	if (rc)
-		return rc;
+	resize_begin(p->resize, &o);
 	need = resize_need(p->resize);
 	want = (struct codec_want){ .x0 = need.x0,
 				    .x1 = need.x1,

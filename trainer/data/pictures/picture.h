@@ -13,8 +13,7 @@
 
 struct picture;
 
-/* Creates a decoder. ERR_NOMEM. */
-int picture_new(struct picture **ret, struct err *err);
+struct picture *picture_new(void);    /* a decoder */
 void picture_free(struct picture *p); /* NULL is fine */
 
 /* Returns true for the endings of files that this build reads, in any case. */

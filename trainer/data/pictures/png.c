@@ -47,12 +47,6 @@ static void read_png_input(png_structp p, png_bytep to, size_t n)
 	s->at += n;
 }
 
-static int png_state(void **ret, struct err *err)
-{
-	*ret = calloc(1, sizeof(struct png));
-	return *ret ? 0 : err_nomem(err, "PNG decoder");
-}
-
 static void destroy_png_reader(struct png *s)
 {
 	png_destroy_read_struct(&s->p, &s->info, NULL);
@@ -64,12 +58,9 @@ static void png_close(void *state)
 {
 	struct png *s = state;
 
-	if (!s)
-		return;
 	destroy_png_reader(s);
 	free(s->pixels);
 	free(s->row);
-	free(s);
 }
 
 static bool png_is(const struct picture_input *in)
@@ -150,17 +141,16 @@ static void convert_png_to_rgbx(struct png *s)
 	png_set_filler(s->p, 255, PNG_FILLER_AFTER);
 }
 
-static int allocate_png_rows(struct png *s, bool interlaced, struct err *err)
+static void allocate_png_rows(struct png *s, bool interlaced)
 {
 	size_t line = (size_t)png_get_rowbytes(s->p, s->info), n = png_get_image_height(s->p, s->info);
-	int rc = grow_to(&s->pixels, &s->pixels_bytes, line * (interlaced ? n : 1) + 16, "a PNG", err);
 
-	if (rc || !interlaced)
-		return rc;
-	rc = grow_to(&s->row, &s->row_bytes, n * sizeof(*s->row), "a PNG", err);
-	for (size_t y = 0; !rc && y < n; y++)
+	grow_to(&s->pixels, &s->pixels_bytes, line * (interlaced ? n : 1) + 16);
+	if (!interlaced)
+		return;
+	grow_to(&s->row, &s->row_bytes, n * sizeof(*s->row));
+	for (size_t y = 0; y < n; y++)
 		s->row[y] = s->pixels + y * line;
-	return rc;
 }
 
 static bool has_png_end(const struct picture_input *in)
@@ -190,7 +180,6 @@ static int png_rows(void *state, const struct picture_input *in, const struct co
 {
 	struct png *s = state;
 	bool interlaced;
-	int rc;
 
 	if (setjmp(s->jump))
 		return fail_damaged_png(s, in, err);
@@ -198,19 +187,19 @@ static int png_rows(void *state, const struct picture_input *in, const struct co
 	convert_png_to_rgbx(s);
 	interlaced = png_set_interlace_handling(s->p) > 1;
 	png_read_update_info(s->p, s->info);
-	rc = allocate_png_rows(s, interlaced, err);
-	if (!rc && interlaced)
+	allocate_png_rows(s, interlaced);
+	if (interlaced)
 		read_interlaced_png(s, w);
-	else if (!rc)
+	else
 		read_png_rows(s, w);
 	destroy_png_reader(s);
-	return rc;
+	return 0;
 }
 
 const struct codec codec_png = {
 	.name = "PNG",
 	.is = png_is,
-	.open = png_state,
+	.state_bytes = sizeof(struct png),
 	.close = png_close,
 	.header = png_header,
 	.rows = png_rows,

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/mem/mem.h"
 #include "trainer/data/pictures/codec.h"
 #include "trainer/data/pictures/pixels.h"
 
@@ -25,7 +26,7 @@ struct axis_weights {
 	int taps;	 /* weights per output pixel, a multiple of 4 */
 	int *first;	 /* [room]: source pixel of the first weight */
 	int16_t *weight; /* [room * taps]; 0 after the last tap and the last pixel */
-	int cap_n, cap_weights;
+	size_t first_bytes, weight_bytes; /* allocated */
 	int begin, end; /* source pixels used */
 };
 
@@ -41,15 +42,12 @@ struct resize {
 	int done; /* output rows written */
 };
 
-int resize_new(struct resize **ret, struct err *err)
+struct resize *resize_new(void)
 {
-	struct resize *r = calloc(1, sizeof(*r));
+	struct resize *r = mem_zalloc(sizeof(*r));
 
-	if (!r)
-		return err_nomem(err, "resize");
 	r->avx2 = pixels_avx2();
-	*ret = r;
-	return 0;
+	return r;
 }
 
 static void free_axis_weights(struct axis_weights *a)
@@ -68,19 +66,6 @@ void resize_free(struct resize *r)
 	free(r->rows);
 	free(r->out);
 	free(r);
-}
-
-static int grow_axis_weights(struct axis_weights *a, struct err *err)
-{
-	size_t have_n = (size_t)a->cap_n * sizeof(*a->first), have_w = (size_t)a->cap_weights * sizeof(*a->weight);
-	int rc = grow_to(&a->first, &have_n, (size_t)a->room * sizeof(*a->first), "scaling a picture", err);
-
-	a->cap_n = (int)(have_n / sizeof(*a->first));
-	if (!rc)
-		rc = grow_to(&a->weight, &have_w, (size_t)a->room * (size_t)a->taps * sizeof(*a->weight),
-			     "scaling a picture", err);
-	a->cap_weights = (int)(have_w / sizeof(*a->weight));
-	return rc;
 }
 
 /* Rounds the weights of an output pixel over the source pixels [first, first + n) so that they add up to ONE; the
@@ -153,11 +138,10 @@ static int round_up_to_four(int n)
 }
 
 /* Computes the taps and weights of all output pixels of an axis. */
-static int make_axis_weights(struct axis_weights *a, const struct resize_axis *o, struct err *err)
+static void make_axis_weights(struct axis_weights *a, const struct resize_axis *o)
 {
 	struct triangle_span first = find_triangle_span(o, 0), last = find_triangle_span(o, o->out - 1);
 	double *w;
-	int rc;
 
 	a->n = o->out;
 	a->room = round_up_to_four(a->n);
@@ -166,37 +150,27 @@ static int make_axis_weights(struct axis_weights *a, const struct resize_axis *o
 	a->taps = round_up_to_four((int)(2 * first.half) + 2);
 	if (a->taps > round_up_to_four(a->end - a->begin))
 		a->taps = round_up_to_four(a->end - a->begin);
-	rc = grow_axis_weights(a, err);
-	if (rc)
-		return rc;
+	grow_to(&a->first, &a->first_bytes, (size_t)a->room * sizeof(*a->first));
+	grow_to(&a->weight, &a->weight_bytes, (size_t)a->room * (size_t)a->taps * sizeof(*a->weight));
 	memset(a->weight, 0, (size_t)a->room * (size_t)a->taps * sizeof(*a->weight));
-	w = malloc((size_t)a->taps * sizeof(*w));
-	if (!w)
-		return err_set(err, ERR_NOMEM, "out of memory: weights of %d pixels", a->taps);
+	w = mem_alloc((size_t)a->taps * sizeof(*w));
 	for (int i = 0; i < a->n; i++)
 		compute_pixel_weights(a, o, i, w);
 	for (int i = a->n; i < a->room; i++)
 		a->first[i] = a->begin;
 	free(w);
-	return 0;
 }
 
-int resize_begin(struct resize *r, const struct resize_opts *o, struct err *err)
+void resize_begin(struct resize *r, const struct resize_opts *o)
 {
-	int rc = make_axis_weights(&r->x, &o->x, err);
-
-	if (!rc)
-		rc = make_axis_weights(&r->y, &o->y, err);
+	make_axis_weights(&r->x, &o->x);
+	make_axis_weights(&r->y, &o->y);
 	r->stride = round_up_bytes((size_t)o->x.out * RESIZE_PIXEL_BYTES, 32);
-	if (!rc)
-		rc = grow_to(&r->ring, &r->ring_bytes, r->stride * (size_t)r->y.taps, "scaling a picture", err);
-	if (!rc)
-		rc = grow_to(&r->rows, &r->rows_bytes, (size_t)r->y.taps * sizeof(*r->rows), "scaling a picture", err);
-	if (!rc)
-		rc = grow_to(&r->out, &r->out_bytes, r->stride * (size_t)r->y.n, "scaling a picture", err);
+	grow_to(&r->ring, &r->ring_bytes, r->stride * (size_t)r->y.taps);
+	grow_to(&r->rows, &r->rows_bytes, (size_t)r->y.taps * sizeof(*r->rows));
+	grow_to(&r->out, &r->out_bytes, r->stride * (size_t)r->y.n);
 	r->row = r->y.begin;
 	r->done = 0;
-	return rc;
 }
 
 struct resize_need resize_need(const struct resize *r)

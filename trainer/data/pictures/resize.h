@@ -5,7 +5,8 @@
 #ifndef DPT_DATA_RESIZE_H
 #define DPT_DATA_RESIZE_H
 
-#include "tracker/base/err.h"
+#include <stddef.h>
+#include <stdint.h>
 
 #define RESIZE_PIXEL_BYTES 4 /* red, green, blue, and a filler */
 
@@ -22,12 +23,11 @@ struct resize_opts {
 
 struct resize;
 
-/* Creates a scaler without buffers. ERR_NOMEM. */
-int resize_new(struct resize **ret, struct err *err);
+struct resize *resize_new(void);    /* without buffers */
 void resize_free(struct resize *r); /* NULL is fine */
 
 /* Prepares for one picture. Buffers only grow. */
-int resize_begin(struct resize *r, const struct resize_opts *o, struct err *err);
+void resize_begin(struct resize *r, const struct resize_opts *o);
 
 /* The required source pixels, half open. Rows must be passed from first to last. */
 struct resize_need {

@@ -12,6 +12,8 @@
 
 #include <jpeglib.h>
 
+#include "tracker/mem/mem.h"
+
 #define MCUS_LEAST 2	  /* between markers: smaller segments cost more than they save */
 #define SEGMENT_BYTES 128 /* smallest mean segment */
 #define GROWTH 50	  /* a file grows by at most 1/50 */
@@ -51,10 +53,8 @@ static void sink_begin(j_compress_ptr c)
 static boolean sink_grow(j_compress_ptr c)
 {
 	struct transcoder *t = c->client_data;
-	uint8_t *more = realloc(t->out, 2 * t->room);
+	uint8_t *more = mem_realloc(t->out, 2 * t->room);
 
-	if (!more)
-		longjmp(t->jump, 1);
 	t->sink.next_output_byte = more + t->room;
 	t->sink.free_in_buffer = t->room;
 	t->out = more;
@@ -171,8 +171,8 @@ static bool open_transcoder(struct transcoder *t, size_t n)
 						 .term_destination = sink_end };
 	t->to.dest = &t->sink;
 	t->room = n + n / GROWTH + 1024;
-	t->out = malloc(t->room);
-	return t->out;
+	t->out = mem_alloc(t->room);
+	return true;
 }
 
 int restart_write(const uint8_t *file, size_t n, uint8_t **ret_bytes, size_t *ret_n, struct err *err)
@@ -187,7 +187,7 @@ int restart_write(const uint8_t *file, size_t n, uint8_t **ret_bytes, size_t *re
 	jpeg_destroy_decompress(&t.from);
 	if (!done) {
 		free(t.out);
-		return opened ? 0 : err_set(err, ERR_NOMEM, "out of memory: a JPEG of %zu bytes", n);
+		return opened ? 0 : err_set(err, ERR_NOMEM, "libjpeg: out of memory: a JPEG of %zu bytes", n);
 	}
 	*ret_bytes = t.out;
 	*ret_n = t.n;

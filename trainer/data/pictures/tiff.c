@@ -18,19 +18,9 @@ struct tiff_state {
 	uint16_t orientation;
 };
 
-static int tiff_state_new(void **ret, struct err *err)
+static void close_tiff(void *state)
 {
-	*ret = calloc(1, sizeof(struct tiff_state));
-	return *ret ? 0 : err_nomem(err, "TIFF decoder");
-}
-
-static void tiff_state_free(void *state)
-{
-	struct tiff_state *s = state;
-
-	if (s)
-		free(s->whole.pixels);
-	free(s);
+	free(((struct tiff_state *)state)->whole.pixels);
 }
 
 static bool tiff_is(const struct picture_input *in)
@@ -177,13 +167,10 @@ static int tiff_rows(void *state, const struct picture_input *in, const struct c
 {
 	struct tiff_state *s = state;
 	const size_t n = (size_t)s->width * s->height;
-	int rc = codec_whole_begin(&s->whole, (int)s->width, (int)s->height, err);
+	TIFF *t = open_tiff_input(s, in);
 	bool good = false;
-	TIFF *t;
 
-	if (rc)
-		return rc;
-	t = open_tiff_input(s, in);
+	codec_whole_begin(&s->whole, (int)s->width, (int)s->height);
 	if (t) { /* as stored: picture.c turns it */
 		good = TIFFReadRGBAImageOriented(t, s->width, s->height, (uint32_t *)(void *)s->whole.pixels,
 						 s->orientation, 1);
@@ -199,8 +186,8 @@ static int tiff_rows(void *state, const struct picture_input *in, const struct c
 const struct codec codec_tiff = {
 	.name = "TIFF",
 	.is = tiff_is,
-	.open = tiff_state_new,
-	.close = tiff_state_free,
+	.state_bytes = sizeof(struct tiff_state),
+	.close = close_tiff,
 	.header = tiff_header,
 	.rows = tiff_rows,
 };

@@ -14,19 +14,9 @@ struct webp {
 	bool animated;
 };
 
-static int webp_state(void **ret, struct err *err)
-{
-	*ret = calloc(1, sizeof(struct webp));
-	return *ret ? 0 : err_nomem(err, "WebP decoder");
-}
-
 static void webp_close(void *state)
 {
-	struct webp *s = state;
-
-	if (s)
-		free(s->whole.pixels);
-	free(s);
+	free(((struct webp *)state)->whole.pixels);
 }
 
 static bool webp_is(const struct picture_input *in)
@@ -83,10 +73,8 @@ static int webp_rows(void *state, const struct picture_input *in, const struct c
 {
 	struct webp *s = state;
 	const size_t bytes = (size_t)s->width * (size_t)s->height * 4;
-	int rc = codec_whole_begin(&s->whole, s->width, s->height, err);
 
-	if (rc)
-		return rc;
+	codec_whole_begin(&s->whole, s->width, s->height);
 	if (s->animated ? !decode_first_frame(s, in)
 			: !WebPDecodeRGBAInto(in->data, in->n, s->whole.pixels, bytes, s->width * 4))
 		return err_set(err, ERR_CORRUPT, "%.300s: damaged WebP", in->name);
@@ -97,7 +85,7 @@ static int webp_rows(void *state, const struct picture_input *in, const struct c
 const struct codec codec_webp = {
 	.name = "WebP",
 	.is = webp_is,
-	.open = webp_state,
+	.state_bytes = sizeof(struct webp),
 	.close = webp_close,
 	.header = webp_header,
 	.rows = webp_rows,

@@ -20,6 +20,7 @@
 #include "tracker/base/file.h"
 #include "tracker/base/sha256.h"
 #include "tracker/base/text.h"
+#include "tracker/mem/mem.h"
 
 #define PIECE ((size_t)64 << 10)
 #define PIECES_MAX 256			 /* per block */
@@ -178,12 +179,10 @@ void cache_id(const struct cache *c, unsigned char ret[CACHE_ID_BYTES])
 
 int cache_open(struct cache **ret, const struct cache_opts *o, struct err *err)
 {
-	struct cache *c = calloc(1, sizeof(*c));
+	struct cache *c = mem_zalloc(sizeof(*c));
 	char folder[CACHE_PATH_BYTES];
 	int rc = 0;
 
-	if (!c)
-		return err_nomem(err, NULL);
 	c->lock_fd = -1;
 	c->most_bytes = o->most_bytes;
 	pthread_mutex_init(&c->mutex, NULL);

@@ -4,7 +4,7 @@
  * Each process holds a shared lock on the file "alive" of a folder in memory; the kernel releases it however the
  * process ends. A guard process, which shares nothing with the others, waits for the exclusive lock and removes the
  * folder. */
-#include "tracker/base/array.h"
+#include "tracker/mem/mem.h"
 #include "trainer/data/store/cache.h"
 
 #include <dirent.h>
@@ -145,10 +145,8 @@ static int hold_alive_lock(const char *folder)
 
 int cache_ram_open(struct cache_ram **ret, char ret_folder[CACHE_PATH_BYTES], struct err *err)
 {
-	struct cache_ram *r = malloc(sizeof(*r));
+	struct cache_ram *r = mem_alloc(sizeof(*r));
 
-	if (!r)
-		return err_nomem(err, NULL);
 	snprintf(ret_folder, CACHE_PATH_BYTES, ROOT "/dptrain-cache-%lu", (unsigned long)geteuid());
 	r->fd = -1;
 	for (int i = 0; r->fd < 0 && i < TRIES; i++) {
@@ -211,7 +209,7 @@ static void add_swept_file(struct folder_sweep *s, const struct swept_file *f)
 {
 	s->used.bytes += f->bytes;
 	s->used.copies += f->copy ? f->bytes : 0;
-	(void)array_push(&s->found, &s->n, &s->cap, *f); /* else it cannot be removed in this sweep */
+	mem_push(&s->found, &s->n, &s->cap, *f);
 }
 
 /* Lists the blocks in one of the subfolders. */

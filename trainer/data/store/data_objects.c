@@ -11,8 +11,8 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
-#include "tracker/base/array.h"
 #include "tracker/base/file.h"
+#include "tracker/mem/mem.h"
 #include "tracker/object/object.h"
 #include "trainer/data/store/cache.h"
 #include "trainer/data/store/fetch.h"
@@ -45,25 +45,18 @@ struct objects {
 	_Atomic uint64_t local_bytes; /* read from local files */
 };
 
-int objects_open(struct objects **ret, const struct objects_opts *o, struct err *err)
+struct objects *objects_open(const struct objects_opts *o)
 {
-	struct objects *s = calloc(1, sizeof(*s));
+	struct objects *s = mem_zalloc(sizeof(*s));
 	struct rlimit limit = { .rlim_cur = 0 };
 
-	if (!s)
-		return err_nomem(err, NULL);
 	s->o = *o;
 	getrlimit(RLIMIT_NOFILE, &limit);
 	s->keep = limit.rlim_cur / 4 > OPEN_MOST ? OPEN_MOST : (int)(limit.rlim_cur / 4);
 	s->keep = s->keep < OPEN_LEAST ? 0 : s->keep;
 	s->read = readahead_new();
 	s->wanted = readahead_new();
-	if (!s->read || !s->wanted) {
-		objects_close(s);
-		return err_nomem(err, NULL);
-	}
-	*ret = s;
-	return 0;
+	return s;
 }
 
 void objects_close(struct objects *s)
@@ -84,13 +77,6 @@ void objects_close(struct objects *s)
 	free(s);
 }
 
-static int grow_objects(struct objects *s, struct err *err)
-{
-	return array_reserve(&s->object, &s->cap, s->n + 1)
-		       ? 0
-		       : err_set(err, ERR_NOMEM, "out of memory: the names of %d files", s->n + 1);
-}
-
 static int start_fetch(struct objects *s, struct err *err)
 {
 	struct fetch_opts o = { .timeout_s = s->o.timeout_s > 0 ? s->o.timeout_s : OBJECTS_TIMEOUT_S,
@@ -107,14 +93,13 @@ static int add_remote_object(struct objects *s, const char *address, struct err 
 {
 	int rc = s->fetch ? 0 : start_fetch(s, err), number;
 
-	if (!rc)
-		rc = grow_objects(s, err);
 	number = rc ? rc : fetch_add(s->fetch, address, err);
 	if (number < 0)
 		return number;
-	s->object[s->n] =
-		(struct store_object){ .address = strdup(fetch_shown(s->fetch, number)), .remote = number, .fd = -1 };
-	return s->object[s->n].address ? s->n++ : err_nomem(err, NULL);
+	mem_push(&s->object, &s->n, &s->cap,
+		 (struct store_object){
+			 .address = mem_strdup(fetch_shown(s->fetch, number)), .remote = number, .fd = -1 });
+	return s->n - 1;
 }
 
 int objects_add_listed(struct objects *s, const char *address, const struct objects_entry *e, struct err *err)
@@ -139,9 +124,7 @@ int objects_measure(struct objects *s, struct err *err)
 
 int objects_add(struct objects *s, const char *address, struct err *err)
 {
-	_Atomic uint32_t *round;
 	struct stat st;
-	char *copy;
 
 	if (fetch_is_remote(address))
 		return add_remote_object(s, address, err);
@@ -152,31 +135,25 @@ int objects_add(struct objects *s, const char *address, struct err *err)
 		return err_set(err, ERR_USAGE, "%.300s: %s", address, strerror(errno));
 	if (!S_ISREG(st.st_mode))
 		return err_set(err, ERR_USAGE, "%.300s: is not a regular file", address);
-	if (grow_objects(s, err))
-		return ERR_NOMEM;
-	copy = strdup(address);
-	round = calloc((size_t)((uint64_t)st.st_size / PIECE_BYTES) + 1, sizeof(*round));
-	if (!copy || !round) {
-		free(copy);
-		free(round);
-		return err_nomem(err, NULL);
-	}
-	s->object[s->n] = (struct store_object){ .address = copy,
-						 .round = round,
-						 .bytes = (uint64_t)st.st_size,
-						 .changed = st.st_mtim,
-						 .node = (uint64_t)st.st_ino,
-						 .remote = -1,
-						 .fd = -1 };
-	return s->n++;
+	mem_push(&s->object, &s->n, &s->cap,
+		 (struct store_object){ .address = mem_strdup(address),
+					.round = mem_array((size_t)((uint64_t)st.st_size / PIECE_BYTES) + 1,
+							   sizeof(*s->object->round)),
+					.bytes = (uint64_t)st.st_size,
+					.changed = st.st_mtim,
+					.node = (uint64_t)st.st_ino,
+					.remote = -1,
+					.fd = -1 });
+	return s->n - 1;
 }
 
-int objects_set_sums(struct objects *s, int object, const uint32_t *sum, size_t n, struct err *err)
+void objects_set_sums(struct objects *s, int object, const uint32_t *sum, size_t n)
 {
 	int remote = s->object[object].remote;
 
 	_Static_assert(OBJECTS_SUM_BYTES == FETCH_BLOCK, "a sum of each block");
-	return remote < 0 ? 0 : fetch_set_sums(s->fetch, remote, sum, n, err);
+	if (remote >= 0)
+		fetch_set_sums(s->fetch, remote, sum, n);
 }
 
 int objects_count(const struct objects *s)
@@ -430,23 +407,18 @@ bool objects_notice(struct objects *s, char *ret, size_t bytes)
 
 int objects_text(const char *address, const struct objects_opts *o, size_t most, struct buf *ret, struct err *err)
 {
-	struct objects *s;
+	struct objects *s = objects_open(o);
 	uint64_t n;
 	char *to;
-	int rc = objects_open(&s, o, err);
+	int rc = objects_add(s, address, err);
 
-	if (rc)
-		return rc;
-	rc = objects_add(s, address, err);
 	rc = rc < 0 ? rc : objects_measure(s, err);
 	n = rc ? 0 : objects_bytes(s, 0);
 	if (!rc && n > most)
 		rc = err_set(err, ERR_USAGE, "%.300s: %llu bytes: expected at most %zu", objects_address(s, 0),
 			     (unsigned long long)n, most);
 	to = rc ? NULL : buf_reserve(ret, (size_t)n + 1);
-	if (!rc && !to)
-		rc = err_set(err, ERR_NOMEM, "out of memory: %.300s", objects_address(s, 0));
-	if (!rc && n)
+	if (to && n)
 		rc = objects_read(s, &(struct objects_range){ .n = (size_t)n }, to, err);
 	if (!rc)
 		ret->len += (size_t)n;

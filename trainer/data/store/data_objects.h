@@ -23,7 +23,7 @@ struct objects_opts {
 	struct peers *peers;   /* with a cache: nodes that share theirs (peers.h); borrowed; NULL: none */
 };
 
-int objects_open(struct objects **ret, const struct objects_opts *o, struct err *err); /* starts empty */
+struct objects *objects_open(const struct objects_opts *o);			       /* starts empty */
 void objects_close(struct objects *s);						       /* NULL is fine */
 
 /* Adds an object and returns its number, from 0 in order; negative: unusable. Not during reads. */
@@ -58,7 +58,7 @@ bool objects_hold_windows(struct objects *s, const struct objects_windows *w);
 
 /* Sets the n CRC-32Cs of an object's OBJECTS_SUM_BYTES pieces and of the rest, copied. A remote piece with another
  * checksum is fetched again if it was read whole. Not during reads. */
-int objects_set_sums(struct objects *s, int object, const uint32_t *sum, size_t n, struct err *err);
+void objects_set_sums(struct objects *s, int object, const uint32_t *sum, size_t n);
 
 bool objects_remote(const struct objects *s); /* true if any object is remote */
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tracker/base/array.h"
 #include "tracker/base/clock.h"
+#include "tracker/mem/mem.h"
 #include "trainer/data/store/fetch_inside.h"
 
 #define ROOM_BYTES ((size_t)1 << 30)
@@ -21,8 +21,8 @@ bool fetch_is_remote(const char *address)
 
 int fetch_new(struct fetch **ret, const struct fetch_opts *o, struct err *err)
 {
-	struct fetch *f = calloc(1, sizeof(*f));
-	int rc = f ? curlso_load(&f->so, err) : err_nomem(err, NULL);
+	struct fetch *f = mem_zalloc(sizeof(*f));
+	int rc = curlso_load(&f->so, err);
 
 	if (!rc && !f->so.multi_init)
 		rc = err_set(err, ERR_UNSUPPORTED, "data on servers needs libcurl 7.68 or newer (Debian: libcurl4)");
@@ -96,11 +96,8 @@ static char *strip_url_secrets(const char *url)
 {
 	size_t scheme = (size_t)(strstr(url, "://") + 3 - url), host = strcspn(url + scheme, "/?#");
 	const char *at = memrchr(url + scheme, '@', host), *from = at ? at + 1 : url + scheme;
-	char *text;
 
-	if (asprintf(&text, "%.*s%.*s", (int)scheme, url, (int)strcspn(from, "?#"), from) < 0)
-		return NULL;
-	return text;
+	return mem_printf("%.*s%.*s", (int)scheme, url, (int)strcspn(from, "?#"), from);
 }
 
 /* Returns the client of a bucket, created on first use. */
@@ -116,8 +113,7 @@ static int find_bucket_client(struct fetch *f, const char *scheme, const char *n
 			*ret = b->at[i].client;
 			return 0;
 		}
-	if (!array_reserve(&b->at, &b->cap, b->n + 1))
-		return err_nomem(err, NULL);
+	mem_reserve(&b->at, &b->cap, b->n + 1);
 	more = &b->at[b->n];
 	rc = object_open(&more->client, name, &(struct object_opts){ .scheme = scheme, .timeout_s = f->o.timeout_s },
 			 err);
@@ -145,13 +141,9 @@ int fetch_add(struct fetch *f, const char *url, struct err *err)
 {
 	int rc;
 
-	if (!array_reserve(&f->object, &f->cap, f->n + 1))
-		return err_set(err, ERR_NOMEM, "out of memory: the names of %d objects", f->n + 1);
-	f->object[f->n] = (struct fetch_object){ .url = strdup(url), .shown = strip_url_secrets(url) };
-	if (!f->object[f->n].url || !f->object[f->n].shown)
-		rc = err_nomem(err, NULL);
-	else
-		rc = find_object_client(f, &f->object[f->n], err);
+	mem_reserve(&f->object, &f->cap, f->n + 1);
+	f->object[f->n] = (struct fetch_object){ .url = mem_strdup(url), .shown = strip_url_secrets(url) };
+	rc = find_object_client(f, &f->object[f->n], err);
 	if (rc) {
 		free(f->object[f->n].url);
 		free(f->object[f->n].shown);
@@ -172,20 +164,16 @@ void fetch_set_known(struct fetch *f, int object, uint64_t bytes, const char *ve
 	o->known = true;
 }
 
-int fetch_set_sums(struct fetch *f, int object, const uint32_t *sum, size_t n, struct err *err)
+void fetch_set_sums(struct fetch *f, int object, const uint32_t *sum, size_t n)
 {
 	struct fetch_object *o = &f->object[object];
-	uint32_t *copy = malloc(n * sizeof(*copy) + 1);
+	uint32_t *copy = mem_dup(sum, n * sizeof(*copy));
 
-	if (!copy)
-		return err_set(err, ERR_NOMEM, "out of memory: the checksums of %.250s", o->shown);
-	memcpy(copy, sum, n * sizeof(*copy));
 	pthread_mutex_lock(&f->lock); /* a block may be on its way to another node */
 	free(o->sum);
 	o->sum = copy;
 	o->n_sums = n;
 	pthread_mutex_unlock(&f->lock);
-	return 0;
 }
 
 uint64_t fetch_bytes(const struct fetch *f, int object)
@@ -249,9 +237,9 @@ static bool want_block_part(struct fetch *f, int object, const struct block_part
 	} else if (b->state == HELD && !b->uses && !b->readers) {
 		TAILQ_REMOVE(&f->pool.idle, b, link);
 	}
-	if (b && !b->uses++)
+	if (!b->uses++)
 		f->pool.due_bytes += b->n;
-	return b != NULL;
+	return true;
 }
 
 bool fetch_want(struct fetch *f, const struct fetch_range *r)
@@ -324,10 +312,6 @@ static int read_part_fetched(struct fetch *f, const struct fetch_range *r, const
 	b = block_find(f, r->object, p->begin, p->n);
 	if (!b)
 		b = block_queue(f, r->object, p->begin, p->n);
-	if (!b)
-		rc = err_nomem(err, NULL);
-	if (!b)
-		goto out;
 	if (b->state == QUEUED && !b->urgent && !b->tries) {
 		TAILQ_REMOVE(&f->pool.queue, b, link);
 		TAILQ_INSERT_HEAD(&f->pool.queue, b, link);
@@ -385,24 +369,19 @@ int fetch_read(struct fetch *f, const struct fetch_range *r, void *to, struct er
 
 int fetch_measure(struct fetch *f, struct err *err)
 {
-	struct fetched_block **probe = calloc((size_t)f->n + 1, sizeof(*probe));
-	int rc = probe ? 0 : err_nomem(err, NULL);
+	struct fetched_block **probe = mem_array((size_t)f->n, sizeof(*probe));
+	int rc;
 
 	pthread_mutex_lock(&f->lock);
-	for (int i = 0; !rc && i < f->n; i++) {
+	for (int i = 0; i < f->n; i++) {
 		if (f->object[i].known)
 			continue;
 		probe[i] = block_queue(f, i, 0, 1);
-		if (!probe[i]) {
-			rc = err_nomem(err, NULL);
-			break;
-		}
 		probe[i]->probe = true;
 		probe[i]->readers++;
 	}
-	if (!rc)
-		rc = fetcher_start(f, err);
-	for (int i = 0; probe && i < f->n; i++)
+	rc = fetcher_start(f, err);
+	for (int i = 0; i < f->n; i++)
 		if (probe[i]) {
 			int failed = rc ? rc : wait_for_block(f, probe[i], &(struct fetch_range){ .object = i }, err);
 

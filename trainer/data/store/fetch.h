@@ -40,7 +40,7 @@ void fetch_set_room(struct fetch *f, uint64_t bytes); /* not during reads */
 void fetch_set_known(struct fetch *f, int object, uint64_t bytes, const char *version);
 
 /* Sets the n CRC-32Cs of an object's FETCH_BLOCK pieces, copied. A block with another checksum is fetched again. */
-int fetch_set_sums(struct fetch *f, int object, const uint32_t *sum, size_t n, struct err *err);
+void fetch_set_sums(struct fetch *f, int object, const uint32_t *sum, size_t n);
 
 /* Requests the sizes of all other objects, in parallel. ERR_USAGE names the unavailable ones. */
 int fetch_measure(struct fetch *f, struct err *err);

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include "tracker/base/clock.h"
+#include "tracker/mem/mem.h"
 
 #define LARGE_PAGE ((size_t)2 << 20)
 #define BETWEEN_BYTES ((size_t)2048) /* headers and padding between samples, which are never read */
@@ -28,10 +29,8 @@ struct fetched_block *block_find(struct fetch *f, int object, uint64_t begin, si
 
 struct fetched_block *block_queue(struct fetch *f, int object, uint64_t begin, size_t n)
 {
-	struct fetched_block *b = calloc(1, sizeof(*b)), **at = find_hash_bucket(f, object, begin);
+	struct fetched_block *b = mem_zalloc(sizeof(*b)), **at = find_hash_bucket(f, object, begin);
 
-	if (!b)
-		return NULL;
 	b->object = object;
 	b->begin = begin;
 	b->n = b->unread = n;
@@ -189,10 +188,10 @@ void kept_set_seen(struct fetch *f, int object, uint64_t begin, bool seen)
 	uint64_t number = begin / FETCH_BLOCK;
 
 	if (!o->cached)
-		o->cached = calloc(o->bytes / FETCH_BLOCK / 8 + 1, 1);
-	if (o->cached && seen)
+		o->cached = mem_zalloc(o->bytes / FETCH_BLOCK / 8 + 1);
+	if (seen)
 		o->cached[number / 8] |= (uint8_t)(1 << number % 8);
-	else if (o->cached)
+	else
 		o->cached[number / 8] &= (uint8_t) ~(1 << number % 8);
 }
 

@@ -134,7 +134,7 @@ struct fetch {
 /* Finds a block that is neither a probe nor left to the cache; NULL: none. */
 struct fetched_block *block_find(struct fetch *f, int object, uint64_t begin, size_t n);
 
-/* Appends a new block to the queue; NULL: out of memory. */
+/* Appends a new block to the queue. */
 struct fetched_block *block_queue(struct fetch *f, int object, uint64_t begin, size_t n);
 
 /* Allocates a block's memory and evicts idle blocks for it, the oldest first. False: no memory now; a block that a

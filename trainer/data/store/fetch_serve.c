@@ -64,9 +64,10 @@ int fetch_serve(void *user, const struct peers_ask *ask, void *to)
 		rc = copy_held_block(f, b, to);
 	else if (!b && kept_has(f, ask->object, ask->begin))
 		rc = read_cached_block(f, ask, to);
-	if (!rc && !b && !block_find(f, ask->object, ask->begin, (size_t)ask->bytes) &&
-	    block_queue(f, ask->object, ask->begin, (size_t)ask->bytes))
+	if (!rc && !b && !block_find(f, ask->object, ask->begin, (size_t)ask->bytes)) {
+		block_queue(f, ask->object, ask->begin, (size_t)ask->bytes);
 		fetcher_start(f, NULL);
+	}
 out:
 	pthread_mutex_unlock(&f->lock);
 	return rc;

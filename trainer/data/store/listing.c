@@ -195,7 +195,7 @@ static int append_listed_entry(void *user, const struct object_entry *e, struct 
 	buf_add_u32le(a->to, (uint32_t)strlen(version) + 1);
 	buf_add(a->to, key, strlen(key) + 1);
 	buf_add(a->to, version, strlen(version) + 1);
-	return buf_failed(a->to) ? err_nomem(err, "a listing") : 0;
+	return buf_failed(a->to) ? err_set(err, ERR_LIMIT, "a listing exceeds %zu bytes", a->to->max) : 0;
 }
 
 static int request_listing(struct object_client *c, const struct listing_opts *o, struct buf *ret, struct err *err)

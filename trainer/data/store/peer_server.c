@@ -14,6 +14,7 @@
 
 #include "tracker/base/clock.h"
 #include "tracker/base/crc32c.h"
+#include "tracker/mem/mem.h"
 #include "trainer/data/store/fetch.h"
 
 #define KEPT_OPEN_S 120.0 /* a connection without a request */
@@ -60,9 +61,9 @@ static bool take_block_memory(struct peer_server *s, struct peer_connection *c)
 {
 	if (s->n_used == PEER_SERVER_BLOCKS)
 		return false;
-	c->block = s->n_blocks ? s->block[--s->n_blocks] : malloc(FETCH_BLOCK);
-	s->n_used += c->block != NULL;
-	return c->block != NULL;
+	c->block = s->n_blocks ? s->block[--s->n_blocks] : mem_alloc(FETCH_BLOCK);
+	s->n_used++;
+	return true;
 }
 
 static void drop_connection(struct peer_server *s, int i)
@@ -93,15 +94,15 @@ static bool drop_idle_connection(struct peer_server *s)
 static int accept_connection(struct peer_server *s)
 {
 	const int fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	const bool fits = fd >= 0 && (s->n < PEER_SERVER_CONNECTIONS || drop_idle_connection(s));
-	struct peer_connection *c = fits ? malloc(sizeof(*c)) : NULL;
+	struct peer_connection *c;
 
 	if (fd < 0)
 		return errno;
-	if (!c) {
+	if (s->n >= PEER_SERVER_CONNECTIONS && !drop_idle_connection(s)) {
 		close(fd);
 		return 0;
 	}
+	c = mem_alloc(sizeof(*c));
 	*c = (struct peer_connection){ .fd = fd, .since = clock_mono_s() };
 	s->connection[s->n++] = c;
 	return 0;
@@ -348,13 +349,9 @@ static void *run_peer_server(void *arg)
 
 int peer_server_open(struct peer_server **ret, struct peers *p, int listener, struct err *err)
 {
-	struct peer_server *s = calloc(1, sizeof(*s));
+	struct peer_server *s = mem_zalloc(sizeof(*s));
 	int rc;
 
-	if (!s) {
-		close(listener);
-		return err_nomem(err, NULL);
-	}
 	s->peers = p;
 	s->listener = listener;
 	s->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

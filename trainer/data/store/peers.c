@@ -12,6 +12,7 @@
 #include "tracker/base/hash.h"
 #include "tracker/base/sha256.h"
 #include "tracker/base/text.h"
+#include "tracker/mem/mem.h"
 
 #define DOWN_S 10.0 /* after a failure; doubled for each further one */
 #define DOWN_MOST_S 300.0
@@ -41,30 +42,20 @@ struct peers {
 	void *source_user;
 };
 
-int peers_open(struct peers **ret, const struct peers_opts *o, struct err *err)
+struct peers *peers_open(const struct peers_opts *o)
 {
-	struct peers *p = calloc(1, sizeof(*p));
-	int rc = 0;
+	struct peers *p = mem_zalloc(sizeof(*p));
 
-	if (p) {
-		pthread_mutex_init(&p->lock, NULL);
-		pthread_mutex_init(&p->source_lock, NULL);
-		p->node = calloc((size_t)o->n, sizeof(*p->node));
-		p->key = strdup(o->key);
-	}
-	if (!p || !p->node || !p->key)
-		rc = err_nomem(err, "nodes that share their caches");
-	for (int i = 0; !rc && i < o->n; i++) {
+	pthread_mutex_init(&p->lock, NULL);
+	pthread_mutex_init(&p->source_lock, NULL);
+	p->key = mem_strdup(o->key);
+	p->n = o->n;
+	p->node = mem_array((size_t)o->n, sizeof(*p->node));
+	for (int i = 0; i < o->n; i++) {
 		p->node[i].node = o->node[i];
 		p->node[i].own = !memcmp(o->node[i].id, o->id, PEERS_ID_BYTES);
-		p->n = i + 1;
 	}
-	if (rc) {
-		peers_close(p);
-		return rc;
-	}
-	*ret = p;
-	return 0;
+	return p;
 }
 
 void peers_close(struct peers *p)

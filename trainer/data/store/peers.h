@@ -28,7 +28,7 @@ struct peers_opts {
 	const char *key;	 /* the secret of the job; copied */
 };
 
-int peers_open(struct peers **ret, const struct peers_opts *o, struct err *err);
+struct peers *peers_open(const struct peers_opts *o);
 void peers_close(struct peers *p); /* after the fetches and the server that use it; NULL is fine */
 
 /* A request for a whole block. */

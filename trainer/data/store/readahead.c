@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "tracker/mem/mem.h"
+
 #define PLACES 128
 /* largest distance from a stream's end: headers, labels, and samples that other threads read */
 #define GAP ((uint64_t)1 << 20)
@@ -25,10 +27,8 @@ struct readahead {
 
 struct readahead *readahead_new(void)
 {
-	struct readahead *s = calloc(1, sizeof(*s));
+	struct readahead *s = mem_zalloc(sizeof(*s));
 
-	if (!s)
-		return NULL;
 	pthread_mutex_init(&s->lock, NULL);
 	for (int i = 0; i < PLACES; i++)
 		s->stream[i].object = s->stream[i].fd = -1;

@@ -8,7 +8,7 @@
 
 struct readahead;
 
-struct readahead *readahead_new(void);	  /* NULL: out of memory */
+struct readahead *readahead_new(void);
 void readahead_free(struct readahead *s); /* NULL is fine */
 
 /* The stream that a range continues; reserved until readahead_give. */

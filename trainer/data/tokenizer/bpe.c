@@ -6,9 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tracker/base/array.h"
 #include "tracker/base/crc32c.h"
-#include "tracker/base/err.h"
+#include "tracker/mem/mem.h"
 
 enum char_kind { SIGN, LETTER, NUMBER, SPACE };
 
@@ -180,14 +179,12 @@ static struct merge_entry *find_merge(const struct merges *s, int32_t left, int3
 	return &s->slot[i];
 }
 
-static int grow_merges(struct merges *s, size_t n_slots)
+static void grow_merges(struct merges *s, size_t n_slots)
 {
-	struct merges bigger = { .slot = malloc(n_slots * sizeof(struct merge_entry)),
+	struct merges bigger = { .slot = mem_alloc(n_slots * sizeof(struct merge_entry)),
 				 .n_slots = n_slots,
 				 .used = s->used };
 
-	if (!bigger.slot)
-		return ERR_NOMEM;
 	for (size_t i = 0; i < n_slots; i++)
 		bigger.slot[i].m.to = -1;
 	for (size_t i = 0; i < s->n_slots; i++)
@@ -195,34 +192,28 @@ static int grow_merges(struct merges *s, size_t n_slots)
 			*find_merge(&bigger, s->slot[i].m.left, s->slot[i].m.right) = s->slot[i];
 	free(s->slot);
 	*s = bigger;
-	return 0;
 }
 
-int merges_new(struct merges **ret, int32_t vocab)
+struct merges *merges_new(int32_t vocab)
 {
-	struct merges *s = calloc(1, sizeof(*s));
+	struct merges *s = mem_zalloc(sizeof(*s));
 	size_t n = 1024;
 
 	while (n < 2 * (size_t)vocab)
 		n *= 2;
-	if (!s || grow_merges(s, n)) {
-		free(s);
-		return ERR_NOMEM;
-	}
-	*ret = s;
-	return 0;
+	grow_merges(s, n);
+	return s;
 }
 
-int merges_add(struct merges *s, const struct merge *m)
+void merges_add(struct merges *s, const struct merge *m)
 {
 	struct merge_entry *e;
 
-	if (2 * s->used >= s->n_slots && grow_merges(s, 2 * s->n_slots))
-		return ERR_NOMEM;
+	if (2 * s->used >= s->n_slots)
+		grow_merges(s, 2 * s->n_slots);
 	e = find_merge(s, m->left, m->right);
 	if (e->m.to < 0)
 		*e = (struct merge_entry){ *m, (int32_t)s->used++ };
-	return 0;
 }
 
 void merges_free(struct merges *s)
@@ -233,23 +224,17 @@ void merges_free(struct merges *s)
 	free(s);
 }
 
-int merger_new(struct merger **ret, const struct merges *s)
+struct merger *merger_new(const struct merges *s)
 {
-	struct merger *m = calloc(1, sizeof(*m));
+	struct merger *m = mem_zalloc(sizeof(*m));
 
-	if (!m || !(m->cached = calloc(CACHED_WORDS, sizeof(*m->cached)))) {
-		free(m);
-		return ERR_NOMEM;
-	}
+	m->cached = mem_array(CACHED_WORDS, sizeof(*m->cached));
 	m->merges = s;
-	*ret = m;
-	return 0;
+	return m;
 }
 
 void merger_free(struct merger *m)
 {
-	if (!m)
-		return;
 	free(m->nodes);
 	free(m->heap);
 	free(m->tokens);
@@ -259,20 +244,17 @@ void merger_free(struct merger *m)
 
 /* Reserves memory for a word of n bytes: it has at most n - 1 pairs, and each of n - 1 merges pushes at most two
  * more. */
-static bool reserve_merger(struct merger *m, size_t n)
+static void reserve_merger(struct merger *m, size_t n)
 {
 	size_t want = n < 256 ? 256 : n;
 	size_t nodes = m->capacity, heap = 3 * m->capacity, tokens = m->capacity;
 
 	if (want <= m->capacity)
-		return true;
-	if (want > INT32_MAX / 4)
-		return false;
-	if (!array_reserve(&m->nodes, &nodes, want) || !array_reserve(&m->heap, &heap, 3 * want) ||
-	    !array_reserve(&m->tokens, &tokens, want))
-		return false;
+		return;
+	mem_reserve(&m->nodes, &nodes, want);
+	mem_reserve(&m->heap, &heap, 3 * want);
+	mem_reserve(&m->tokens, &tokens, want);
 	m->capacity = want;
-	return true;
 }
 
 static bool is_earlier_pair(const struct pair *a, const struct pair *b)
@@ -358,8 +340,7 @@ const int32_t *merger_word(struct merger *m, const int32_t of_byte[256], const c
 		*ret_n = k->n_tokens;
 		return k->tokens;
 	}
-	if (!reserve_merger(m, n))
-		return NULL;
+	reserve_merger(m, n);
 	*ret_n = merge_word(m, of_byte, bytes, n);
 	if (k && *ret_n <= CACHED_TOKENS) {
 		memcpy(k->bytes, bytes, n);

@@ -14,16 +14,19 @@ struct merge {
 
 struct merges; /* by pair; rank is the order of adding */
 
-int merges_new(struct merges **ret, int32_t vocab);	 /* ERR_NOMEM */
-int merges_add(struct merges *s, const struct merge *m); /* a known pair keeps its rank */
-void merges_free(struct merges *s);			 /* NULL is fine */
+struct merges *merges_new(int32_t vocab);
+void merges_add(struct merges *s, const struct merge *m); /* a known pair keeps its rank */
+void merges_free(struct merges *s);			  /* NULL is fine */
 
 struct merger; /* working memory of one thread, with a cache of recent words */
 
-int merger_new(struct merger **ret, const struct merges *s); /* s: borrowed until free */
+struct merger *merger_new(const struct merges *s); /* s: borrowed until free */
 void merger_free(struct merger *m);
 
-/* Returns the tokens of a word, valid until the next call. of_byte: the token of each byte. NULL: out of memory. */
+#define MERGER_WORD_MAX ((size_t)INT32_MAX / 4) /* bytes */
+
+/* Returns the tokens of a word of at most MERGER_WORD_MAX bytes, valid until the next call. of_byte: the token of each
+ * byte. */
 const int32_t *merger_word(struct merger *m, const int32_t of_byte[256], const char *bytes, size_t n, size_t *ret_n);
 
 /* Bytes of the first word of a text (n > 0), as GPT-2's pattern splits:

@@ -10,9 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tracker/base/array.h"
 #include "tracker/base/crc32c.h"
 #include "tracker/base/round.h"
+#include "tracker/mem/mem.h"
 #include "trainer/data/tokenizer/foreign_tokens.h"
 
 #define MAGIC "DPTOKENS"
@@ -183,11 +183,9 @@ static FILE *open_ends_file(const struct token_writer *w)
 
 int token_writer_open(struct token_writer **ret, const struct token_writer_opts *o, struct err *err)
 {
-	struct token_writer *w = calloc(1, sizeof(*w));
+	struct token_writer *w = mem_zalloc(sizeof(*w));
 	char part[FILE_WHOLE_PART];
 
-	if (!w)
-		return err_set(err, ERR_NOMEM, "out of memory: %.300s", o->path);
 	w->vocab = o->vocab;
 	w->separator = o->separator;
 	w->width = o->vocab <= NARROW_VOCAB ? 2 : 4;
@@ -332,8 +330,7 @@ static int add_split_file_name(struct token_set *s, const char *file, struct err
 {
 	if (s->n == FILES_MAX)
 		return err_set(err, ERR_USAGE, "%.200s: more than %d token files", file, FILES_MAX);
-	if (!array_push(&s->name, &s->n, &s->cap, strdup(file)) || !s->name[s->n - 1])
-		return err_nomem(err, "the names of token files");
+	mem_push(&s->name, &s->n, &s->cap, mem_strdup(file));
 	return 0;
 }
 
@@ -404,11 +401,9 @@ int token_set_open(struct token_set *ret, const char *folder, const char *name, 
 	char path[PATH_BYTES];
 	int rc = find_split_files(&s, folder, name, err);
 
-	s.file = calloc((size_t)s.n + 1, sizeof(*s.file));
-	s.first = calloc((size_t)s.n + 1, sizeof(*s.first));
-	s.document = calloc((size_t)s.n + 1, sizeof(*s.document));
-	if (!rc && (!s.file || !s.first || !s.document))
-		rc = err_set(err, ERR_NOMEM, "out of memory: %d token files", s.n);
+	s.file = mem_array((size_t)s.n, sizeof(*s.file));
+	s.first = mem_array((size_t)s.n + 1, sizeof(*s.first));
+	s.document = mem_array((size_t)s.n + 1, sizeof(*s.document));
 	for (int i = 0; !rc && i < s.n; i++) {
 		snprintf(path, sizeof(path), "%s/%s", folder, s.name[i]);
 		rc = open_split_file(&s, i, path, err);

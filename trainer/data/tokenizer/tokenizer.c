@@ -13,6 +13,7 @@
 #include "tracker/base/file.h"
 #include "tracker/base/sha256.h"
 #include "tracker/base/utf8.h"
+#include "tracker/mem/mem.h"
 #include "trainer/data/tokenizer/bpe.h"
 
 struct bpe;
@@ -56,7 +57,7 @@ static bool map_to_bytes(struct bpe *b, const char *text, size_t n, struct bpe_t
 	char *bytes = arena_alloc(b->arena, n + 1);
 
 	*ret = (struct bpe_token){ bytes, 0 };
-	for (size_t at = 0; bytes && at < n;) {
+	for (size_t at = 0; at < n;) {
 		int32_t code;
 
 		at += words_char(text + at, n - at, &code);
@@ -64,7 +65,7 @@ static bool map_to_bytes(struct bpe *b, const char *text, size_t n, struct bpe_t
 			return false;
 		bytes[ret->n++] = (char)b->byte_of[code];
 	}
-	return bytes != NULL;
+	return true;
 }
 
 static int32_t *find_token_slot(const struct bpe *b, const char *bytes, size_t n)
@@ -112,8 +113,6 @@ static int allocate_vocab(struct bpe *b, size_t n, const char *folder, struct er
 		b->n_index *= 2;
 	b->pieces = arena_array(b->arena, n, sizeof(*b->pieces));
 	b->index = arena_array(b->arena, b->n_index, sizeof(*b->index));
-	if (!b->pieces || !b->index)
-		return err_set(err, ERR_NOMEM, "out of memory: a vocabulary of %zu tokens", n);
 	memset(b->index, -1, b->n_index * sizeof(*b->index));
 	return 0;
 }
@@ -177,8 +176,6 @@ static int parse_merge_line(struct bpe *b, const char *line, size_t n, struct me
 	    !map_to_bytes(b, space + 1, n - (size_t)(space - line) - 1, &right) || !left.n || !right.n)
 		return -1;
 	both = arena_alloc(b->arena, left.n + right.n);
-	if (!both)
-		return -1;
 	memcpy(both, left.bytes, left.n);
 	memcpy(both + left.n, right.bytes, right.n);
 	ret->left = *find_token_slot(b, left.bytes, left.n);
@@ -191,9 +188,10 @@ static int parse_merge_line(struct bpe *b, const char *line, size_t n, struct me
 static int read_bpe_merges(struct bpe *b, const struct buf *text, const char *folder, struct err *err)
 {
 	const char *at = text->data, *end = at + text->len;
-	int line = 0, rc = merges_new(&b->merges, b->vocab);
+	int line = 0;
 
-	while (!rc && at && at < end) {
+	b->merges = merges_new(b->vocab);
+	while (at && at < end) {
 		const char *stop = memchr(at, '\n', (size_t)(end - at));
 		size_t n = (size_t)((stop ? stop : end) - at);
 		struct merge m;
@@ -206,11 +204,11 @@ static int read_bpe_merges(struct bpe *b, const struct buf *text, const char *fo
 					       "%.300s/merges.txt:%d: expected two tokens of the vocabulary whose "
 					       "concatenation is a token too",
 					       folder, line);
-			rc = merges_add(b->merges, &m);
+			merges_add(b->merges, &m);
 		}
 		at = stop ? stop + 1 : end;
 	}
-	return rc ? err_nomem(err, "merges") : 0;
+	return 0;
 }
 
 static void bpe_close(struct bpe *b)
@@ -225,14 +223,10 @@ static void bpe_close(struct bpe *b)
 static int bpe_open(struct bpe **ret, const char *folder, struct err *err)
 {
 	struct arena *arena = arena_new();
-	struct bpe *b = arena ? arena_alloc(arena, sizeof(*b)) : NULL;
+	struct bpe *b = arena_alloc(arena, sizeof(*b));
 	struct buf vocab, merges;
 	int rc;
 
-	if (!b) {
-		arena_free(arena);
-		return err_nomem(err, "tokenizer");
-	}
 	buf_init(&vocab, FILE_BYTES_MAX);
 	buf_init(&merges, FILE_BYTES_MAX);
 	b->arena = arena;
@@ -246,11 +240,10 @@ static int bpe_open(struct bpe **ret, const char *folder, struct err *err)
 	if (!rc)
 		rc = read_bpe_merges(b, &merges, folder, err);
 	if (!rc) {
+		vocab.max = 2 * FILE_BYTES_MAX;
 		buf_add(&vocab, merges.data, merges.len);
-		rc = buf_failed(&vocab) ? err_nomem(err, "tokenizer") : 0;
-	}
-	if (!rc)
 		sha256_hex(vocab.data, vocab.len, b->hash);
+	}
 	buf_done(&vocab);
 	buf_done(&merges);
 	if (rc) {
@@ -261,42 +254,22 @@ static int bpe_open(struct bpe **ret, const char *folder, struct err *err)
 	return 0;
 }
 
-static const char *bpe_hash(const struct bpe *b)
-{
-	return b->hash;
-}
-
-static int64_t bpe_vocab(const struct bpe *b)
-{
-	return b->vocab;
-}
-
-static int32_t bpe_separator(const struct bpe *b)
-{
-	return b->separator;
-}
-
-static const char *bpe_bytes(const struct bpe *b, int32_t token, size_t *ret_n)
-{
-	if (token < 0 || token >= b->vocab)
-		return NULL;
-	*ret_n = b->pieces[token].n;
-	return b->pieces[token].bytes;
-}
-
 static int bpe_encode(const struct bpe *b, const char *text, size_t n, const struct tokenizer_sink *to, struct err *err)
 {
-	struct merger *m;
-	int rc = merger_new(&m, b->merges);
+	struct merger *m = merger_new(b->merges);
+	int rc = 0;
 
-	if (rc)
-		return err_nomem(err, "words");
 	for (size_t at = 0; !rc && at < n;) {
 		size_t bytes = words_next(text + at, n - at), n_tokens;
-		const int32_t *tokens = merger_word(m, b->of_byte, text + at, bytes, &n_tokens);
+		const int32_t *tokens;
 
-		rc = tokens ? to->emit(to->user, tokens, n_tokens, err)
-			    : err_set(err, ERR_NOMEM, "out of memory: a word of %zu bytes", bytes);
+		if (bytes > MERGER_WORD_MAX) {
+			rc = err_set(err, ERR_USAGE, "a word of %zu bytes: expected at most %zu", bytes,
+				     MERGER_WORD_MAX);
+			break;
+		}
+		tokens = merger_word(m, b->of_byte, text + at, bytes, &n_tokens);
+		rc = to->emit(to->user, tokens, n_tokens, err);
 		at += bytes;
 	}
 	merger_free(m);
@@ -313,11 +286,9 @@ struct tokenizer {
 
 int tokenizer_open(struct tokenizer **ret, const char *spec, struct err *err)
 {
-	struct tokenizer *t = calloc(1, sizeof(*t));
+	struct tokenizer *t = mem_zalloc(sizeof(*t));
 	int rc = 0;
 
-	if (!t)
-		return err_nomem(err, "tokenizer");
 	for (int i = 0; i < 256; i++)
 		t->byte[i] = (char)i;
 	if (strcmp(spec, BYTES))
@@ -340,17 +311,17 @@ void tokenizer_close(struct tokenizer *t)
 
 const char *tokenizer_name(const struct tokenizer *t)
 {
-	return t->bpe ? bpe_hash(t->bpe) : BYTES;
+	return t->bpe ? t->bpe->hash : BYTES;
 }
 
 int64_t tokenizer_vocab(const struct tokenizer *t)
 {
-	return t->bpe ? bpe_vocab(t->bpe) : 256;
+	return t->bpe ? t->bpe->vocab : 256;
 }
 
 int32_t tokenizer_separator(const struct tokenizer *t)
 {
-	return t->bpe ? bpe_separator(t->bpe) : -1;
+	return t->bpe ? t->bpe->separator : -1;
 }
 
 int tokenizer_encode(const struct tokenizer *t, const char *text, size_t n, const struct tokenizer_sink *to,
@@ -378,8 +349,8 @@ size_t tokenizer_cut(const struct tokenizer *t, const char *text, size_t n)
 
 const char *tokenizer_bytes(const struct tokenizer *t, int32_t token, size_t *ret_n)
 {
-	if (t->bpe)
-		return bpe_bytes(t->bpe, token, ret_n);
-	*ret_n = 1;
-	return token >= 0 && token < 256 ? &t->byte[token] : NULL;
+	if (token < 0 || token >= tokenizer_vocab(t))
+		return NULL;
+	*ret_n = t->bpe ? t->bpe->pieces[token].n : 1;
+	return t->bpe ? t->bpe->pieces[token].bytes : &t->byte[token];
 }

@@ -26,7 +26,7 @@ struct tokenizer_sink {
 	void *user;
 };
 
-/* Encodes n bytes of text. ERR_NOMEM, or what emit returned. */
+/* Encodes n bytes of text. ERR_USAGE: a word is longer than 512 MiB; or what emit returned. */
 int tokenizer_encode(const struct tokenizer *t, const char *text, size_t n, const struct tokenizer_sink *to,
 		     struct err *err);
 
