@@ -2,8 +2,8 @@
 """A server is killed with SIGKILL many times under load, during ingest, gc and backups. Every client keeps a ledger:
 what was acknowledged is stored afterwards, once; everything else is sent again under the same name.
 
-    tests/fault/kill.py            20 kills (make check)
-    tests/fault/kill.py 200        the long version"""
+    tests/fault/server_kill.py        20 kills (make check)
+    tests/fault/server_kill.py 200    the long version"""
 import sys
 sys.dont_write_bytecode = True
 import csv
