@@ -145,6 +145,7 @@ static void filters(void **state)
 		"params.lr =", "params.lr", "= 3", "params. = '1'", "foo = 'x'", "foo.bar = 1", "metrics.a > 'x'",
 		"(name = 'a'", "name = 'a' name", "name IN ()", "name IN ('a'", "name LIKE 3", "name = 'unterminated",
 		"name ~ 'a'", "NOT", "AND", "metrics.\"a\".median > 1", "name IS 3", "start_time > 'late'",
+		"status = 'done'", "status IN (failed, completed)",
 	};
 	struct helper *h = *state;
 	struct query_runs r;

@@ -42,13 +42,16 @@ FOUND = {
     "params.word = 'a \"b\"'": {"short", "long", "open"}, 'params.word = "a ""b"""': {"short", "long", "open"},
     "params.say = 'it'''": set(), "loss < 2": {"short", "long"}, "loss.max < 2 AND say LIKE 'it%'": {"short", "long"},
     "status = finished": {"short", "long"}, "say != never": {"short", "long", "open"}, "loss IS NULL": {"open"},
+    "status IN ('FINISHED', running)": {"short", "long", "open"},
     "start_time < '2026-11-19'": {"short", "long"}, "start_time >= '2026-11-18 12:06:40'": {"long", "open"},
     "start_time = '2026-11-18T11:06:40Z'": {"short"}, "start_time = '2026-11-18T12:06:40+01:00'": {"short"},
     "start_time = '2026-11-18T11:06:40.000Z' OR end_time > '2026-11-18T14'": None,
     "end_time < '2026-11-18T11:08:11'": {"short"}, f"start_time = {START}": {"short"},
 }
 WRONG = {"duration > 'soon'": "a number", "start_time > 'soon'": "a date such as", "start_time > '2026-13-01'": "a date such as",
-         "notes > ": "a value in quotes", "name = 'it's'": "expected", "lasted > 3": "duration"}
+         "notes > ": "a value in quotes", "status = 'done'": "a status: running, finished, failed, killed, preempted, scheduled at",
+         "status IN (failed, crashed)": "a status: running", "NOT status != ''": "a status: running",
+         "name = 'it's'": "expected", "lasted > 3": "duration"}
 
 
 def main():

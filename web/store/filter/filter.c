@@ -6,7 +6,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 bool filter_number(const char *text, double *ret)
 {
@@ -125,11 +124,7 @@ static bool compare_values(const struct filter *f, const struct filter_node *n, 
 	const struct filter_field *field = &f->fields[n->field];
 	bool textual = have->text && (f->mlflow || !have->is_number || !want->is_number);
 
-	if (field->entity == FILTER_ATTRIBUTE && have->text) {
-		if (field->attribute == FILTER_STATUS && !f->mlflow)
-			return is_ordered(n->op, strcasecmp(have->text, want->text));
-		textual = true;
-	}
+	textual |= field->entity == FILTER_ATTRIBUTE && have->text;
 	if (textual && want->is_number && !have->is_number && n->op != C_EQ && n->op != C_NE && !f->mlflow &&
 	    field->entity == FILTER_PARAM)
 		return false;

@@ -13,8 +13,8 @@
  * Entities metric(s), param(s), parameter(s), tag(s), attribute(s), attr, run. A key without one is an attribute, else
  * the run's param, else its metric ("lr > 0.1", "train/loss.min < 1"); a search rejects a name that no run has. A key
  * with characters other than letters, digits and _ - / : . needs double quotes or backticks. A text of these characters
- * needs no quotes (status = failed). Words are case-insensitive, values are not. A test of something that a run does
- * not have is false, except IS NULL. */
+ * needs no quotes (status = failed). Words and statuses are case-insensitive, other values are not. A status must be
+ * one of event_status_name. A test of something that a run does not have is false, except IS NULL. */
 #ifndef DPT_STORE_FILTER_H
 #define DPT_STORE_FILTER_H
 

@@ -8,6 +8,7 @@
 #include <strings.h>
 
 #include "tracker/base/text.h"
+#include "tracker/event/event.h"
 #include "web/store/filter/filter_inside.h"
 
 static int fail_bad_clause(struct filter_parser *p)
@@ -495,6 +496,18 @@ static bool is_joining_word(const struct filter_parser *p)
 	return lexer_is_word(&p->l, "AND") || lexer_is_word(&p->l, "OR") || lexer_is_word(&p->l, "NOT");
 }
 
+/* Puts the name of a status, which is given in any case, into *ret. */
+static int find_status(struct filter_parser *p, const char **ret)
+{
+	char names[120] = "";
+	size_t n = 0;
+	int i;
+
+	for (i = 0; (*ret = event_status_name((enum event_status)i)) && strcasecmp(*ret, p->l.word); i++)
+		n += (size_t)snprintf(names + n, sizeof(names) - n, "%s%s", i ? ", " : "a status: ", *ret);
+	return *ret ? 0 : filter_fail(p, names);
+}
+
 static int parse_native_value(struct filter_parser *p, const struct filter_ident *id, struct filter_value *ret)
 {
 	bool numeric = id->numeric, word = p->l.kind == LEXER_WORD && !numeric && !is_joining_word(p);
@@ -512,6 +525,8 @@ static int parse_native_value(struct filter_parser *p, const struct filter_ident
 	if (numeric && !ret->is_number)
 		return filter_fail(p, is_time_field(&id->field) ? "milliseconds or a date such as '2026-11-28 09:30'"
 							     : "a number");
+	if (id->field.entity == FILTER_ATTRIBUTE && id->field.attribute == FILTER_STATUS && find_status(p, &ret->text))
+		return p->err->code;
 	lexer_next(&p->l);
 	return 0;
 }

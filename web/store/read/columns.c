@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* columns.c: rows and columns of the runs in memory. */
+#include "tracker/event/event.h"
 #include "tracker/mem/mem.h"
 #include "web/store/read/columns.h"
 
@@ -77,12 +78,11 @@ void columns_free(struct columns *c)
 /* Shares the few different words among many rows. */
 static const char *status_word(struct arena *a, const char *text)
 {
-	static const char *const words[] = { "running", "finished", "failed", "killed", "preempted", "scheduled" };
-	size_t i;
+	const char *word;
 
-	for (i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (!strcmp(words[i], text))
-			return words[i];
+	for (int i = 0; (word = event_status_name((enum event_status)i)); i++)
+		if (!strcmp(word, text))
+			return word;
 	return arena_strdup(a, text);
 }
 

@@ -23,9 +23,9 @@ const MOST = 60;
 /** Values of params in place of a field. */
 const VALUES_MOST = 6;
 const DATE = "a date such as '2026-11-28'";
-const NOTES: Record<string, string> = { name: "the run's name", status: 'running, finished, failed or killed',
-	duration: 'seconds', last_step: 'the last step', start_time: DATE,
-	end_time: DATE, notes: 'text of the note', run_id: "the run's id" };
+const NOTES: Record<string, string> = { name: "the run's name", duration: 'seconds', last_step: 'the last step',
+	status: 'running, finished, failed, killed, preempted or scheduled', start_time: DATE, end_time: DATE,
+	notes: 'text of the note', run_id: "the run's id" };
 const NUMBER_TESTS: [string, string][] = [['>', 'above'], ['<', 'below'], ['>=', 'at least'], ['<=', 'at most'],
 	['=', 'equal to'], ['!=', 'other than'], ['IS NULL', 'the run has none']];
 const TEXT_TESTS: [string, string][] = [['=', 'is'], ['!=', 'is not'], ['LIKE', 'matches, % stands for any text'],
