@@ -128,17 +128,11 @@ CLEANFILES += tracker/man/stamp
 # The Python package wraps the library; pip builds it with build_dptrack.py, make is not involved.
 EXTRA_DIST += tracker/python/build_dptrack.py tracker/python/pyproject.toml tracker/python/dptrack/__init__.py \
 	tracker/python/dptrack/__main__.py \
-	tracker/python/dptrack/importers/__init__.py tracker/python/dptrack/importers/__main__.py tracker/python/dptrack/importers/aim.py \
-	tracker/python/dptrack/importers/neptune.py tracker/python/dptrack/importers/wandb.py \
+	tracker/python/dptrack/importers/__init__.py tracker/python/dptrack/importers/__main__.py tracker/python/dptrack/importers/_yaml.py \
+	tracker/python/dptrack/importers/aim.py tracker/python/dptrack/importers/mlflow.py tracker/python/dptrack/importers/mlflow_server.py \
+	tracker/python/dptrack/importers/trackio.py tracker/python/dptrack/importers/wandb.py tracker/python/dptrack/importers/wandb_files.py \
 	tracker/python/dptrack/accelerate.py \
-	tracker/python/dptrack/as_wandb.py tracker/python/dptrack/keras.py tracker/python/dptrack/_read.py tracker/python/dptrack/_watch.py \
-	tracker/python/dptrack/wandb_shim/wandb-0.31.0.dist-info/METADATA tracker/python/dptrack/wandb_shim/wandb/__init__.py \
-	tracker/python/dptrack/wandb_shim/wandb/_ignored.py tracker/python/dptrack/wandb_shim/wandb/_media.py \
-	tracker/python/dptrack/wandb_shim/wandb/_names.py tracker/python/dptrack/wandb_shim/wandb/_run.py \
-	tracker/python/dptrack/wandb_shim/wandb/util.py tracker/python/dptrack/wandb_shim/wandb/wandb_run.py \
-	tracker/python/dptrack/wandb_shim/wandb/integration/__init__.py tracker/python/dptrack/wandb_shim/wandb/integration/keras.py \
-	tracker/python/dptrack/wandb_shim/wandb/sdk/__init__.py tracker/python/dptrack/wandb_shim/wandb/sdk/wandb_run.py \
-	tracker/python/dptrack/wandb_shim/wandb/sdk/lib/__init__.py tracker/python/dptrack/wandb_shim/wandb/sdk/lib/config_util.py \
+	tracker/python/dptrack/keras.py tracker/python/dptrack/_read.py tracker/python/dptrack/_watch.py \
 	tracker/python/dptrack/_console.py tracker/python/dptrack/_atexit.py tracker/python/dptrack/_environment.py tracker/python/dptrack/_init.py \
 	tracker/python/dptrack/_goals.py tracker/python/dptrack/_job.py tracker/python/dptrack/_library.py tracker/python/dptrack/_media.py tracker/python/dptrack/_query.py \
 	tracker/python/dptrack/mcp/__init__.py tracker/python/dptrack/mcp/__main__.py tracker/python/dptrack/mcp/tools.py \

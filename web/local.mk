@@ -80,16 +80,11 @@ libwebcli_la_SOURCES = \
 	web/cli/import/import_events.c \
 	web/cli/import/cmd_import.c \
 	web/cli/import/json_lines.c \
-	web/cli/import/import_mlflow.c web/cli/import/import_mlflow.h web/cli/import/import_mlflow_db.c \
-	web/cli/import/import_mlruns.c web/cli/import/mlruns_files.c web/cli/import/mlruns_inside.h \
-	web/cli/import/mlruns_models.c web/cli/import/mlruns_run.c \
+	web/cli/import/model_lines.c \
 	web/cli/import/sync.c \
-	web/cli/import/import_wandb.c \
-	web/cli/import/wandb_file.c web/cli/import/wandb_file.h \
-	web/cli/import/wandb_items.c \
-	web/cli/import/yaml.c \
 	web/cli/cli.c web/cli/cli.h \
 	web/cli/commands.def \
+	web/cli/python.c \
 	web/cli/cmd_compare.c \
 	web/cli/cmd_mcp.c web/cli/python.c \
 	web/cli/cmd_store.c \

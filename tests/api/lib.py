@@ -21,6 +21,10 @@ SOURCE = os.environ.get("srcdir") or os.path.dirname(os.path.dirname(os.path.dir
 BUILD = os.environ.get("builddir") or os.path.join(SOURCE, "build")
 PROGRAM = os.path.join(BUILD, "dptrack")
 RECORD = os.path.join(BUILD, "tests", "tracker", "record")
+# The importers in Python, which `dptrack import` starts.
+os.environ.setdefault("DPTRACK_PYTHON", sys.executable)
+os.environ["PYTHONPATH"] = os.path.join(os.path.abspath(SOURCE), "tracker", "python")
+os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
 JSON = {"Content-Type": "application/json"}
 IN_DATABASE = os.environ.get("DPTRACK_TEST_STORE") == "postgresql"
 failures, checked = [], [0]

@@ -3,7 +3,7 @@
 # is one file.
 fuzz_targets = tests/fuzz/journal tests/fuzz/request tests/fuzz/grammar tests/fuzz/decode tests/fuzz/range tests/fuzz/gzip \
 	tests/fuzz/picture tests/fuzz/safetensors tests/fuzz/state tests/fuzz/tar tests/fuzz/tfrecord \
-	tests/fuzz/lmdb tests/fuzz/parquet tests/fuzz/arrow tests/fuzz/wandb tests/fuzz/lines tests/fuzz/yaml \
+	tests/fuzz/lmdb tests/fuzz/parquet tests/fuzz/arrow tests/fuzz/lines \
 	tests/fuzz/json_member tests/fuzz/shard_list
 check_PROGRAMS += $(fuzz_targets)
 check_LTLIBRARIES += tests/fuzz/libfuzz.la
@@ -26,9 +26,7 @@ tests_fuzz_picture_LDADD = $(fuzz_trainer)
 tests_fuzz_safetensors_LDADD = $(fuzz_trainer)
 tests_fuzz_state_LDADD = $(fuzz_trainer)
 tests_fuzz_tar_LDADD = $(fuzz_trainer)
-tests_fuzz_wandb_LDADD = tests/fuzz/libfuzz.la libwebcli.la $(ZLIB_LIBS) $(JANSSON_LIBS) $(FUZZER_LIBS)
 tests_fuzz_lines_LDADD = tests/fuzz/libfuzz.la libwebcli.la $(JANSSON_LIBS) $(FUZZER_LIBS)
-tests_fuzz_yaml_LDADD = tests/fuzz/libfuzz.la libwebcli.la $(JANSSON_LIBS) $(FUZZER_LIBS)
 tests_fuzz_json_member_LDADD = $(fuzz_trainer)
 tests_fuzz_shard_list_LDADD = $(fuzz_trainer)
 tests_fuzz_tfrecord_LDADD = $(fuzz_trainer)

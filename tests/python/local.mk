@@ -2,7 +2,7 @@
 # The Python package: recorded runs read back from their journals; ranks of a job; imports on use; an installation without
 # the network. typed.py needs PyPI and npm: ./check runs it.
 # A library built with a sanitizer cannot be loaded into Python.
-python_tests = tests/python/runs.py tests/python/ranks.py tests/python/told.py tests/python/media.py tests/python/hidden.py tests/python/wandb_shim.py \
+python_tests = tests/python/runs.py tests/python/ranks.py tests/python/told.py tests/python/media.py tests/python/hidden.py \
 	tests/python/install.py tests/python/lazy.py
 TESTS += $(python_tests)
 CHECK_EXTRA += tests/python/typed.py tests/python/interpreters.py

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """typed.py [--all]: mypy --strict and pyright accept the package, and a program that uses all of it, for Python 3.9 to 3.14
 (without --all the first and the last), and refuse a program with wrong types. Both come from PyPI; pyright's own code comes
-from npm. The stand-in for W&B is left out: it has the names of another package."""
+from npm."""
 import os
 import shutil
 import subprocess
@@ -58,7 +58,7 @@ WRONG = {'dptrack.init(experimnt="e")': 'experimnt', 'dptrack.init(first_step="x
 
 def make_project(folder):
     """A copy of the package with the configurations of both checkers."""
-    shutil.copytree(os.path.join(lib.PACKAGE, 'dptrack'), os.path.join(folder, 'dptrack'), ignore=shutil.ignore_patterns('wandb_shim', '__pycache__', '*.so'))
+    shutil.copytree(os.path.join(lib.PACKAGE, 'dptrack'), os.path.join(folder, 'dptrack'), ignore=shutil.ignore_patterns('__pycache__', '*.so'))
     shutil.copy(os.path.join(lib.PACKAGE, 'pyproject.toml'), folder)
     for name in STUBS:
         place = os.path.join(folder, 'typings', name)

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m dptrack.importers`: a repository written by Aim 3.29.1, Parquet files in the schema of Neptune's
-exporter, and W&B's API as the client wandb 0.31.0 calls it (a server here answers): every run, param, point, tag,
-picture and file is imported, a repeat adds nothing, skipped data are listed. Queries become pandas data frames. Run by
-tests/python/all in an environment with aim, pyarrow, pandas and wandb."""
+"""`python -m dptrack.importers`: a repository written by Aim 3.29.1, projects of trackio 0.43.0, and W&B's API as the client wandb
+0.31.0 calls it (a server here answers): every run, param, point, tag, picture and file is imported, a repeat adds nothing, skipped data
+are listed. Queries become pandas data frames. Run by tests/python/all in an environment with aim, trackio, pandas and wandb."""
+import contextlib
 import datetime
-import decimal
 import gzip
 import http.server
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -159,81 +159,60 @@ def of_aim(folder):
     return said.split('\n')[0]
 
 
-# ---- Neptune ----
+# ---- trackio ----
 
-def parquet(path, rows):
-    """Writes rows in the schema of neptune-exporter (its README: Parquet schema)."""
-    import pyarrow
-    import pyarrow.parquet
-    types = {'project_id': pyarrow.string(), 'run_id': pyarrow.string(), 'attribute_path': pyarrow.string(), 'attribute_type': pyarrow.string(),
-             'step': pyarrow.decimal128(18, 6), 'timestamp': pyarrow.timestamp('ms', 'UTC'), 'int_value': pyarrow.int64(),
-             'float_value': pyarrow.float64(), 'string_value': pyarrow.string(), 'bool_value': pyarrow.bool_(),
-             'datetime_value': pyarrow.timestamp('ms', 'UTC'), 'string_set_value': pyarrow.list_(pyarrow.string()),
-             'file_value': pyarrow.struct([('path', pyarrow.string())]),
-             'histogram_value': pyarrow.struct([('type', pyarrow.string()), ('edges', pyarrow.list_(pyarrow.float64())),
-                                                ('values', pyarrow.list_(pyarrow.float64()))])}
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    table = pyarrow.Table.from_pylist([dict(dict.fromkeys(types), **row) for row in rows], schema=pyarrow.schema(list(types.items())))
-    pyarrow.parquet.write_table(table, path, compression='snappy')
-
-
-def instant(second):
-    return datetime.datetime.fromtimestamp(1700000000 + second, datetime.timezone.utc)
-
-
-def neptune_rows(run):
-    def row(path, kind, step=None, second=None, **value):
-        return dict({'project_id': 'team/vision', 'run_id': run, 'attribute_path': path, 'attribute_type': kind}, **value,
-                    step=None if step is None else decimal.Decimal(str(step)), timestamp=None if second is None else instant(second))
-    facts = [row('sys/name', 'string', string_value=run.lower()), row('sys/creation_time', 'datetime', datetime_value=instant(0)),
-             row('sys/modification_time', 'datetime', datetime_value=instant(90)), row('sys/failed', 'bool', bool_value=run == 'B'),
-             row('sys/tags', 'string_set', string_set_value=['t2', 't1']), row('sys/description', 'string', string_value='a note'),
-             row('sys/owner', 'string', string_value='ada'), row('params/lr', 'float', float_value=0.1), row('params/n', 'int', int_value=3),
-             row('params/amp', 'bool', bool_value=True), row('params/names', 'string_set', string_set_value=['b', 'a']),
-             row('data/desc', 'file', file_value={'path': 'p/desc.json'}), row('lost', 'file', file_value={'path': 'p/none'})]
-    fine = 0.5 if run == 'A' else 1
-    series = [row('loss', 'float_series', fine * s, s, float_value=1 / (s + 1)) for s in range(200)]
-    series += [row('monitoring/0/stdout', 'string_series', s, s, string_value='line %d\n' % s) for s in range(3)]
-    series += [row('words', 'string_series', 1, 5, string_value='said'), row('weights', 'histogram_series', 2, 6, histogram_value={
-        'type': 'COUNTING', 'edges': [0, 0.5, 1], 'values': [1, 2]}), row('img', 'file_series', 3, 7, file_value={'path': 'p/3.png'}),
-        row('odd', 'odd_series', 3, 7)]
-    return facts, series
+TRACKIO = '''
+import sys
+import numpy, trackio
+def write(name, **more):
+    run = trackio.init(project='vision-1', name=name, embed=False, **more)
+    for step in range(200):
+        trackio.log({'loss': 1 / (step + 1), 'deep': {'er': step}})
+    return run
+run = write('first', config={'lr': 0.1, 'deep': {'n': [1, 2]}, 'flag': True}, group='g')
+trackio.log({'odd': float('nan'), 'low': float('-inf')}, step=300)
+trackio.log({'img': trackio.Image(numpy.full((4, 5, 3), 7, numpy.uint8), caption='said'), 'weights': trackio.Histogram(np_histogram=([1, 2], [0, 0.5, 1])),
+             'rows': trackio.Table(columns=['a', 'b'], data=[[1, 'x'], [2.5, 'y']]), 'words': trackio.Markdown('a *b*')}, step=301)
+trackio.alert('high', text='the loss', level=trackio.AlertLevel.WARN)
+trackio.finish()
+write('second')
+trackio.finish()
+'''
 
 
-def of_neptune(folder):
-    data, files = os.path.join(folder, 'data'), os.path.join(folder, 'files')
-    os.makedirs(os.path.join(files, 'p'))
-    for name, content in (('desc.json', b'{}'), ('3.png', png(1))):
-        with open(os.path.join(files, 'p', name), 'wb') as f:
-            f.write(content)
-    for run in ('A', 'B'):
-        facts, series = neptune_rows(run)
-        parquet(os.path.join(data, 'team_vision_0a1b', '%s_part_0.parquet' % run), facts + series[:100])
-        parquet(os.path.join(data, 'team_vision_0a1b', '%s_part_1.parquet' % run), series[100:])
+def of_trackio(folder):
+    store = os.path.join(folder, 'store')
+    os.makedirs(store)
+    lib.run(os.path.join(folder, 'runs'), TRACKIO, TRACKIO_DIR=store, HF_HUB_OFFLINE='1', HOME=folder)
+    with contextlib.closing(sqlite3.connect(os.path.join(store, 'vision-1.db'))) as db:
+        rows = db.execute("SELECT step, timestamp FROM metrics WHERE run_name = 'first' ORDER BY id").fetchall()
 
     def check(brought):
-        assert {n: r['status'] for n, r in brought.runs.items()} == {'a': 'finished', 'b': 'failed'}
-        for name, run in brought.runs.items():
-            fine = 10 if name == 'a' else 1  # fractional steps: stored times ten
-            whole = brought.ask('runs/' + run['id'])
-            assert (run['experiment'], run['start_time'], run['end_time'], whole['notes']) == ('team/vision', 1700000000000, 1700000090000, 'a note'), run
-            assert run['params'] == {'params/lr': '0.1', 'params/n': '3', 'params/amp': 'true', 'params/names': '["a","b"]'}, run['params']
-            tags = dict({'t1': '', 't2': '', 'neptune.run_id': name.upper(), 'neptune.owner': 'ada'}, **({'neptune.steps_a_whole': '10'} if fine == 10 else {}))
-            assert run['tags'] == tags, run['tags']
-            assert brought.points(name) == {'loss': [(s * 5 if fine == 10 else s, 1700000000 + s, 1 / (s + 1) if s else 1) for s in range(200)]}
-            lines = brought.ask('runs/%s/console' % run['id'])['lines']
-            assert [(x['stream'], x['text']) for x in lines] == [('stdout', 'line %d' % s) for s in range(3)]
-            media = brought.media(name)
-            assert media == {('words', fine): ('text', b'said'), ('img', 3 * fine): ('image', png(1)),
-                             ('weights', 2 * fine): ('histogram', {'edges': [0, 0.5, 1], 'counts': [1, 2]})}, media
-            assert brought.file(name, 'data/desc.json') == b'{}'
+        first = brought.runs['first']
+        assert (first['experiment'], first['status'], first['params']) == ('vision-1', 'finished', {'lr': '0.1', 'deep.n': '[1,2]', 'flag': 'true'}), first
+        assert first['tags']['trackio.group'] == 'g', first['tags']
+        points = brought.points('first')
+        want = [(step, datetime.datetime.fromisoformat(at).timestamp(), 1 / (step + 1)) for step, at in rows[:200]]
+        assert points['loss'] == want and [p[0::2] for p in points['deep.er']] == [(s, s) for s in range(200)], points['loss'][:3]
+        assert [p[0::2] for p in points['odd'] + points['low']] == [(300, 'NaN'), (300, '-Infinity')], points
+        media = brought.media('first')
+        assert {k: v[0] for k, v in media.items()} == {('img', 301): 'image', ('img/caption', 301): 'text', ('weights', 301): 'histogram', ('rows', 301): 'table',
+                                                       ('words', 301): 'text'}, media
+        assert media['weights', 301][1] == {'edges': [0, 0.5, 1], 'counts': [1, 2]} and media['words', 301][1] == b'a *b*', media
+        assert media['rows', 301][1] == {'rows': [['a', 'b'], ['1', 'x'], ['2.5', 'y']]}, media['rows', 301]
+        picture, = (os.path.join(at, name) for at, _, names in os.walk(store) for name in names if name.endswith('.png'))
+        with open(picture, 'rb') as f:
+            assert media['img', 301][1] == f.read()
+        alerts = brought.ask('alerts', run=first['id'])['alerts']
+        assert [(a['title'], a['text']) for a in alerts] == [('high', 'the loss')], alerts
+        assert [p[0::2] for p in brought.points('second')['loss']] == [(s, 1 / (s + 1)) for s in range(200)]
 
-    said = repeated(folder, ['neptune', data], check)
-    assert '2 runs, 400 points, 2 files' in said and 'odd_series of Neptune' in said and 'p/none' in said, said
-    assert 'no Parquet files' in bring(folder, 'neptune', files, status=2)
-    with open(os.path.join(data, 'torn.parquet'), 'wb') as f:
-        f.write(b'PAR1')
-    assert 'torn.parquet: not a Parquet file' in bring(folder, 'neptune', data, status=2)
+    said = repeated(folder, ['trackio', store], check)
+    assert said.startswith('2 runs, '), said
+    env = lib.environment(os.path.join(folder, 'other'), DPTRACK_PYTHON=sys.executable)
+    done = subprocess.run([PROGRAM, 'import', os.path.join(store, 'vision-1.db'), '--logdir', os.path.join(folder, 'other')], env=env, capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout.split(' from ')[0].split(', ')[:2] == said.split(', ')[:2], done
+    assert 'no .db file of trackio' in bring(folder, 'trackio', os.path.join(folder, 'runs'), status=2)
     return said.split('\n')[0]
 
 
@@ -310,14 +289,14 @@ def of_wandb(folder):
         want = [(r['_step'], r['_timestamp'], r['loss']) for r in ROWS]
         assert points == {'loss': want, 'deep.er': [(r['_step'], r['_timestamp'], r['deep']['er']) for r in ROWS]}, points
         assert brought.media('first') == {('img', 3): ('image', png(2)), ('hist', 4): ('histogram', {'edges': [0, 0.5, 1], 'counts': [1, 2]}),
-                                          ('rows', 5): ('table', {'rows': [['a'], ['1.5']]})}, brought.media('first')
+                                          ('rows', 5): ('table', {'rows': [['a'], ['1.5']]}), ('word', 3): ('text', b'text')}, brought.media('first')
         assert [x['text'] for x in brought.ask('runs/%s/console' % run['id'])['lines']] == ['line 0', 'line 1', 'line 2']
         assert brought.file('first', 'saved.txt') == b'saved\n' and brought.ask('runs/' + run['id'])['notes'] == 'a note'
 
     said = repeated(folder, ['wandb', 'ada/vision'], check, **own)
-    assert '1 run, 101 points, 1 file' in said and 'a text or list in the history: word' in said and 'which W&B returns only as samples' in said, said
+    assert '1 run, 101 points, 1 file' in said and 'which W&B returns only as samples' in said, said
     assert 'ada/none' in bring(folder, 'wandb', 'ada/none', status=2, **own)
-    assert 'expected ENTITY/PROJECT' in bring(folder, 'wandb', 'ada', status=2, **own)
+    assert 'nor ENTITY/PROJECT' in bring(folder, 'wandb', 'ada', status=2, **own)
     service.shutdown()
     return said.split('\n')[0]
 
@@ -352,4 +331,4 @@ def as_frames(folder):
 
 
 if __name__ == '__main__':
-    lib.choose(of_aim, of_neptune, of_wandb, as_frames)
+    lib.choose(of_aim, of_trackio, of_wandb, as_frames)

@@ -7,7 +7,7 @@ store_sql =
 store_pg_sql =
 store_scripts = schema/sql/sqlite.sql schema/sql/open_new.sql schema/sql/open_writer.sql schema/sql/open_reader.sql schema/sql/open_backup.sql \
 	schema/sql/open_alone.sql
-EXTRA_DIST += $(store_sql) $(store_pg_sql) $(store_scripts) schema/sql/postgresql.sql schema/sql/queries.sql schema/sql/mlflow.sql schema/gen/sql.awk schema/gen/tables.awk
+EXTRA_DIST += $(store_sql) $(store_pg_sql) $(store_scripts) schema/sql/postgresql.sql schema/sql/queries.sql schema/gen/sql.awk schema/gen/tables.awk
 
 libwebstore_la_SOURCES = \
 	web/store/write/apply.c web/store/write/apply.h \
@@ -37,7 +37,6 @@ libwebstore_la_SOURCES = \
 	web/store/db/db.c web/store/db/db.h web/store/db/db_open.c web/store/db/engine.h \
 	web/store/db/db_pg.c web/store/db/pg_inside.h web/store/db/pg_link.c web/store/db/pg_writer.c \
 	web/store/db/db_sqlite.c web/store/db/sqlite_inside.h \
-	web/store/db/foreign.c web/store/db/foreign.h \
 	web/store/db/tables.c \
 	web/store/read/detail.c \
 	web/store/mlflow/experiments.c web/store/mlflow/experiments.h \
@@ -114,7 +113,7 @@ libwebstore_la_LIBADD = libmem.la libobject.la libtracker.la libtrackbase.la $(S
 
 store_defs = web/store/db/queries.def web/store/db/queries_pg.def web/store/db/columns.def web/store/db/scripts.def web/store/db/migrations.def \
 	web/store/db/tables.sql web/store/db/tables.def \
-	web/store/db/schema_pg.def web/store/db/migrations_pg.def web/store/db/mlflow.def web/store/db/mlflow_columns.def
+	web/store/db/schema_pg.def web/store/db/migrations_pg.def
 $(libwebstore_la_OBJECTS): $(store_defs)
 CLEANFILES += $(store_defs)
 
@@ -142,14 +141,6 @@ web/store/db/schema_pg.def: schema/sql/postgresql.sql schema/gen/sql.awk
 web/store/db/columns.def: schema/sql/queries.sql web/store/db/tables.sql schema/gen/sql.awk
 	$(AM_V_GEN)$(AWK) -v what=columns -f $(srcdir)/schema/gen/sql.awk \
 		$(srcdir)/schema/sql/queries.sql web/store/db/tables.sql >$@.tmp && mv $@.tmp $@
-
-web/store/db/mlflow.def: schema/sql/mlflow.sql schema/gen/sql.awk
-	$(AM_V_GEN)$(MKDIR_P) web/store/db && $(AWK) -v what=queries -f $(srcdir)/schema/gen/sql.awk \
-		$(srcdir)/schema/sql/mlflow.sql >$@.tmp && mv $@.tmp $@
-
-web/store/db/mlflow_columns.def: schema/sql/mlflow.sql schema/gen/sql.awk
-	$(AM_V_GEN)$(MKDIR_P) web/store/db && $(AWK) -v what=columns -f $(srcdir)/schema/gen/sql.awk \
-		$(srcdir)/schema/sql/mlflow.sql >$@.tmp && mv $@.tmp $@
 
 web/store/db/migrations_pg.def: $(store_pg_sql) schema/gen/sql.awk
 	$(AM_V_GEN)$(MKDIR_P) web/store/db && $(AWK) -v what=scripts -f $(srcdir)/schema/gen/sql.awk \

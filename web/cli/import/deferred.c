@@ -21,15 +21,16 @@ struct importer_deferred {
 	struct importer_deferred *next;
 };
 
-int importer_then(struct importer *b, importer_fn *fn, void *arg, struct err *err)
+int importer_then(struct importer *b, enum importer_phase phase, importer_fn *fn, void *arg, struct err *err)
 {
 	struct importer_deferred *l = arena_alloc(b->kept, sizeof(*l));
+	struct importer_queue *q = &b->queues[phase];
 
 	if (!l || !arg)
 		return err_nomem(err, NULL);
 	*l = (struct importer_deferred){ fn, arg, NULL };
-	*b->deferred_end = l;
-	b->deferred_end = &l->next;
+	*(q->end ? q->end : &q->first) = l;
+	q->end = &l->next;
 	return 0;
 }
 
@@ -69,7 +70,7 @@ static int delete_imported_run(struct importer_store *s, void *arg, struct err *
 
 int importer_delete_run(struct importer *b, const char *run, struct err *err)
 {
-	return importer_then(b, delete_imported_run, arena_strdup(b->kept, run), err);
+	return importer_then(b, IMPORT_DELETIONS, delete_imported_run, arena_strdup(b->kept, run), err);
 }
 
 /* --- files ------------------------------------------------------------------------------------------------------ */
@@ -247,7 +248,7 @@ int importer_files(struct importer *b, const char *run, const char *path, const 
 				       .base = arena_printf(b->kept, "/api/v1/runs/%s/artifacts", run),
 				       .path = arena_strdup(b->kept, path),
 				       .from = arena_strdup(b->kept, from) };
-	return importer_then(b, put_imported_files, f, err);
+	return importer_then(b, IMPORT_FILES, put_imported_files, f, err);
 }
 
 /* --- completion --------------------------------------------------------------------------------------------------- */
@@ -264,22 +265,28 @@ static int sync_import_folder(const char *folder, struct err *err)
 	return rc;
 }
 
+static int run_deferred(struct importer_store *s, const struct importer_deferred *l, struct err *err)
+{
+	const struct importer_target *target = s->of->target;
+	const struct source_opts o = { .logdir = target->url ? NULL : target->into, .url = target->url };
+	struct err why = ERR_INIT;
+	int rc = s->source ? 0 : source_open(&s->source, &o, err);
+
+	if (rc)
+		return rc;
+	rc = l->fn(s, l->arg, &why);
+	return importer_skip(s->of, rc, &why, err);
+}
+
 int importer_finish(struct importer *b, struct err *err)
 {
-	struct source_opts o = { .logdir = b->http ? NULL : b->target->into, .url = b->target->url };
 	struct importer_store s = { .of = b };
 	int rc = b->http || !b->runs ? 0 : sync_import_folder(b->target->into, err);
 
 	terminal_progress_clear(&b->progress);
-	if (rc || !b->deferred)
-		return rc;
-	rc = source_open(&s.source, &o, err);
-	for (struct importer_deferred *l = b->deferred; l && !rc; l = l->next) {
-		struct err why = ERR_INIT;
-
-		rc = l->fn(&s, l->arg, &why);
-		rc = importer_skip(b, rc, &why, err);
-	}
+	for (int phase = 0; phase < IMPORT_PHASES; phase++)
+		for (const struct importer_deferred *l = b->queues[phase].first; l && !rc; l = l->next)
+			rc = run_deferred(&s, l, err);
 	source_close(s.source);
 	return rc;
 }

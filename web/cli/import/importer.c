@@ -25,7 +25,6 @@
 int importer_init(struct importer *b, const struct importer_target *target, struct err *err)
 {
 	*b = (struct importer){ .target = target, .spool_fd = -1 };
-	b->deferred_end = &b->deferred;
 	terminal_progress_begin(&b->progress, "runs imported", 0);
 	b->left_out = map_new(sizeof(uint64_t));
 	b->kept = arena_new();

@@ -24,14 +24,20 @@ struct importer_target {
 	const char *experiment; /* experiment for all runs; NULL: their own */
 };
 
+/* Requests after all runs, by what they need: outputs name models, versions name files, a deleted run takes no data. */
+enum importer_phase { IMPORT_FILES, IMPORT_MODELS, IMPORT_OUTPUTS, IMPORT_REGISTRY, IMPORT_DELETIONS, IMPORT_PHASES };
+
 struct importer {
 	const struct importer_target *target;
 	struct http *http;    /* set with a URL */
 	int spool_fd;	      /* set with a URL: an unnamed file for the journal that is being sent */
 	struct map *left_out; /* description → uint64_t, number of occurrences */
-	struct arena *kept;   /* owns the queue `deferred` and the names of runs */
-	struct importer_deferred *deferred, **deferred_end;
-	const char *folder;		  /* the input: only what is below is read; NULL: nothing */
+	struct arena *kept;   /* owns the queues and the names of runs */
+	struct importer_queue {
+		struct importer_deferred *first, **end;
+	} queues[IMPORT_PHASES];
+	char called[300];		   /* name of the source, for people; set by json_lines_take */
+	const char *folder;		   /* the input: only what is below is read; NULL: nothing */
 	const struct flag_list *elsewhere; /* other folders that the user allows; NULL: none */
 	uint64_t runs, points, files;
 	struct terminal_progress progress; /* counts runs; their total is unknown */
@@ -131,9 +137,9 @@ struct importer_store {
 
 /* Queues fn for importer_finish; arg must live in b->kept. */
 typedef int importer_fn(struct importer_store *s, void *arg, struct err *err);
-int importer_then(struct importer *b, importer_fn *fn, void *arg, struct err *err);
+int importer_then(struct importer *b, enum importer_phase phase, importer_fn *fn, void *arg, struct err *err);
 
-/* Runs the queue in order. Waits for runs that the store has not read yet. */
+/* Runs the queue, by phase and in order. Waits for runs that the store has not read yet. */
 int importer_finish(struct importer *b, struct err *err);
 
 /* Uploads the files below a folder that the artifacts of a logged model at `base` lack. */
@@ -161,9 +167,14 @@ bool json_lines_is(const char *path);
 int json_lines_read(struct importer *b, const char *path, struct err *err);
 int json_lines_take(struct importer *b, FILE *f, struct err *err);
 
-/* Offline runs of W&B: a .wandb file, a folder of a run, or a folder of these. */
-bool wandb_is(const char *path);
-int wandb_read(struct importer *b, const char *path, struct err *err);
+/* ---- model_lines.c ----
+ * Queues what docs/reference/json-lines.md calls experiment, input, output, logged_model and registered_model. Borrows
+ * the objects. */
+int model_line_experiment(struct importer *b, json_t *experiment, struct err *err);
+int model_line_input(struct importer *b, const char *run, json_t *input, struct err *err);
+int model_line_output(struct importer *b, const char *run, const char *model, int64_t step, struct err *err);
+int model_line_logged(struct importer *b, json_t *model, struct err *err); /* sets its experiment */
+int model_line_registered(struct importer *b, json_t *model, struct err *err);
 
 /* ---- content.c ----
  * Reads JSON of other trackers as numbers, texts, histograms and tables. */

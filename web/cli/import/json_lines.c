@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "tracker/base/file.h"
+#include "tracker/base/utf8.h"
 #include "web/cli/import/importer.h"
 
 #define HEAD "dptrack_runs"
@@ -27,19 +28,27 @@ static int fail_line(struct err *err, const char *wanted)
 
 /* --- a run ------------------------------------------------------------------------------------------------------ */
 
+/* Begins a run, or a further part of one that was resumed. */
 static int begin_line_run(struct line_reader *l, json_t *value, struct err *err)
 {
 	struct importer_run_head head;
-	int rc;
+	const char *part = "";
+	json_int_t first_step = INT64_MAX / 2; /* hides no point of older segments */
+	int segment = 0, rc;
 
 	if (l->begun)
 		return err_set(err, ERR_CORRUPT, "the previous run has no \"end\"");
-	if (json_unpack(value, "{s:s, s:s, s:s, s:F}", "id", &head.id, "experiment", &head.experiment, "name",
-			&head.name, "start", &head.start_s))
+	if (json_unpack(value, "{s:s, s:s, s:s, s:F, s?s, s?i, s?I}", "id", &head.id, "experiment", &head.experiment,
+			"name", &head.name, "start", &head.start_s, "part", &part, "segment", &segment, "first_step",
+			&first_step) ||
+	    segment < 0)
 		return fail_line(err, "{\"id\", \"experiment\", \"name\", \"start\"}");
 	rc = importer_run_begin(&l->run, l->b, &head, err);
 	if (rc)
 		importer_run_drop(&l->run);
+	l->run.part = arena_strdup(l->b->kept, part);
+	l->run.segment = segment;
+	l->run.first_step = segment ? first_step : 0;
 	l->begun = !rc;
 	l->deleted = false;
 	return rc;
@@ -57,15 +66,15 @@ static bool parse_line_status(const char *word, enum event_status *ret)
 
 static int end_line_run(struct line_reader *l, json_t *value, struct err *err)
 {
+	const char *word, *reason = json_string_value(json_array_get(value, 2));
 	enum event_status status;
-	const char *word;
 	double at;
 	int rc;
 
-	if (json_unpack(value, "[s, F!]", &word, &at) || !parse_line_status(word, &status))
+	if (json_unpack(value, "[s, F]", &word, &at) || !parse_line_status(word, &status))
 		return fail_line(err, "[a run's status, its time]");
 	if (status != EVENT_RUNNING)
-		importer_status(&l->run, status, at, "");
+		importer_status(&l->run, status, at, reason ? reason : "");
 	l->begun = false;
 	rc = importer_run_end(&l->run, err);
 	return rc || !l->deleted ? rc : importer_delete_run(l->b, l->run.id, err);
@@ -96,6 +105,25 @@ static int read_pair_line(struct line_reader *l, json_t *value, put_pair *put, s
 	return 0;
 }
 
+static int read_param_line(struct line_reader *l, json_t *value, struct err *err)
+{
+	const char *key;
+	json_t *second;
+
+	if (json_unpack(value, "[s, o!]", &key, &second))
+		return fail_line(err, "[name, value]");
+	importer_param_json(&l->run, key, second);
+	return 0;
+}
+
+static int read_name_line(struct line_reader *l, json_t *value, struct err *err)
+{
+	if (!json_is_string(value))
+		return fail_line(err, "a string");
+	importer_run_rename(&l->run, json_string_value(value));
+	return 0;
+}
+
 static int read_note_line(struct line_reader *l, json_t *value, struct err *err)
 {
 	if (!json_is_string(value))
@@ -119,6 +147,48 @@ static int read_file_line(struct line_reader *l, json_t *value, struct err *err)
 	if (json_unpack(value, "[s, s!]", &path, &from))
 		return fail_line(err, "[path in the run, path on this machine]");
 	return importer_files(l->b, l->run.id, path, from, err);
+}
+
+/* --- inputs and outputs, what belongs to no run ------------------------------------------------------------------- */
+
+static bool has_text(json_t *object, const char *key)
+{
+	return *cli_text(object, key);
+}
+
+static int read_input_line(struct line_reader *l, json_t *value, struct err *err)
+{
+	return has_text(value, "name") ? model_line_input(l->b, l->run.id, value, err)
+				       : fail_line(err, "a data set with a name");
+}
+
+static int read_output_line(struct line_reader *l, json_t *value, struct err *err)
+{
+	const char *model;
+	json_int_t step;
+
+	if (json_unpack(value, "[s, I!]", &model, &step))
+		return fail_line(err, "[id of a logged model, step]");
+	return model_line_output(l->b, l->run.id, model, step, err);
+}
+
+static int read_experiment_line(struct line_reader *l, json_t *value, struct err *err)
+{
+	return has_text(value, "name") ? model_line_experiment(l->b, value, err)
+				       : fail_line(err, "an experiment with a name");
+}
+
+static int read_logged_model_line(struct line_reader *l, json_t *value, struct err *err)
+{
+	return has_text(value, "model_id") && has_text(value, "experiment")
+		       ? model_line_logged(l->b, value, err)
+		       : fail_line(err, "a logged model with model_id and experiment");
+}
+
+static int read_registered_model_line(struct line_reader *l, json_t *value, struct err *err)
+{
+	return has_text(value, "name") ? model_line_registered(l->b, value, err)
+				       : fail_line(err, "a registered model with a name");
 }
 
 /* --- measurements, media, console --------------------------------------------------------------------------------- */
@@ -162,14 +232,35 @@ static int read_console_line(struct line_reader *l, json_t *value, struct err *e
 	const char *text;
 	double at;
 
-	if (json_unpack(value, "[i, F, s%!]", &line.stream, &at, &text, &line.text.len) || line.stream < 1 ||
+	if (json_unpack(value, "[i, F, s%]", &line.stream, &at, &text, &line.text.len) || line.stream < 1 ||
 	    line.stream > 2)
 		return fail_line(err, "[1 or 2, time, line]");
 	line.text.at = text;
+	line.again = json_is_true(json_array_get(value, 3));
 	buf_init(&lines, CONTENT_MAX);
 	console_add(&lines, &line);
 	importer_lines(&l->run, at, &lines);
 	buf_done(&lines);
+	return 0;
+}
+
+static int read_alert_line(struct line_reader *l, json_t *value, struct err *err)
+{
+	static const char *const levels[] = { "INFO", "WARN", "ERROR" };
+	struct encode_alert a = { 0 };
+	const char *level;
+	json_int_t step;
+	double at;
+
+	if (json_unpack(value, "[s, I, F, s%, s%!]", &level, &step, &at, &a.title.at, &a.title.len, &a.text.at,
+			&a.text.len))
+		return fail_line(err, "[level, step, time, title, text]");
+	a.step = step;
+	while (a.level < 3 && strcmp(levels[a.level], level))
+		a.level++;
+	if (a.level++ == 3)
+		return fail_line(err, "a level INFO, WARN or ERROR");
+	importer_alert(&l->run, at, &a);
 	return 0;
 }
 
@@ -214,6 +305,7 @@ struct line_kind {
 	put_pair *put;
 	add_content *add;
 	add_file *add_file;
+	bool anywhere; /* also where no run has begun */
 };
 
 /* Maps the file of an image or audio clip and adds it. */
@@ -254,20 +346,36 @@ static int read_media_line(struct line_reader *l, const struct line_kind *k, jso
 /* --- lines ------------------------------------------------------------------------------------------------------ */
 
 static const struct line_kind kinds[] = {
-	{ "points", .take = read_points_line },	{ "run", .take = begin_line_run },
-	{ "end", .take = end_line_run },		{ "param", .put = importer_param },
-	{ "tag", .put = importer_tag },		{ "environment", .put = importer_env },
-	{ "code", .put = importer_code },		{ "note", .take = read_note_line },
-	{ "final", .take = read_final_line },	{ "image", .add_file = add_image_content },
-	{ "audio", .add_file = add_audio_content },		{ "text", .add = add_text_content },
-	{ "histogram", .add = content_add_histogram }, { "table", .add = content_add_table },
-	{ "console", .take = read_console_line },	{ "file", .take = read_file_line },
-	{ "deleted", .take = read_deleted_line },	{ "left_out", .take = read_left_out_line },
+	{ "points", .take = read_points_line },
+	{ "run", .take = begin_line_run, .anywhere = true },
+	{ "end", .take = end_line_run },
+	{ "name", .take = read_name_line },
+	{ "param", .take = read_param_line },
+	{ "tag", .put = importer_tag },
+	{ "environment", .put = importer_env },
+	{ "code", .put = importer_code },
+	{ "note", .take = read_note_line },
+	{ "final", .take = read_final_line },
+	{ "image", .add_file = add_image_content },
+	{ "audio", .add_file = add_audio_content },
+	{ "text", .add = add_text_content },
+	{ "histogram", .add = content_add_histogram },
+	{ "table", .add = content_add_table },
+	{ "console", .take = read_console_line },
+	{ "alert", .take = read_alert_line },
+	{ "file", .take = read_file_line },
+	{ "input", .take = read_input_line },
+	{ "output", .take = read_output_line },
+	{ "deleted", .take = read_deleted_line },
+	{ "experiment", .take = read_experiment_line, .anywhere = true },
+	{ "logged_model", .take = read_logged_model_line, .anywhere = true },
+	{ "registered_model", .take = read_registered_model_line, .anywhere = true },
+	{ "left_out", .take = read_left_out_line, .anywhere = true },
 };
 
 static int dispatch_line(struct line_reader *l, const struct line_kind *k, json_t *value, struct err *err)
 {
-	if (!l->begun && k->take != begin_line_run && k->take != read_left_out_line)
+	if (!l->begun && !k->anywhere)
 		return err_set(err, ERR_CORRUPT, "\"%s\" needs a run, but none has begun", k->name);
 	if (k->put)
 		return read_pair_line(l, value, k->put, err);
@@ -297,11 +405,14 @@ static int read_run_line(struct line_reader *l, const char *text, size_t n, stru
 	return rc;
 }
 
-static bool is_head_line(const char *line, size_t n)
+/* called: name of the source, for people; unchanged if the line has none. */
+static bool read_head_line(const char *line, size_t n, char *called, size_t room)
 {
 	json_t *head = json_lenient(line, n, 0, NULL);
 	bool is = json_integer_value(json_object_get(head, HEAD)) == 1;
 
+	if (is && *cli_text(head, "source"))
+		utf8_escape(called, room, cli_text(head, "source"));
 	json_decref(head);
 	return is;
 }
@@ -315,7 +426,7 @@ int json_lines_take(struct importer *b, FILE *f, struct err *err)
 	ssize_t n = getline(&line, &room, f);
 	int rc = 0;
 
-	if (n < 0 || !is_head_line(line, (size_t)n))
+	if (n < 0 || !read_head_line(line, (size_t)n, b->called, sizeof(b->called)))
 		rc = err_set(err, ERR_USAGE, "not a file of runs: the first line is not {\"" HEAD "\": 1}: see "
 				"docs/reference/json-lines.md");
 	while (!rc && (n = getline(&line, &room, f)) >= 0) {
@@ -336,9 +447,9 @@ int json_lines_take(struct importer *b, FILE *f, struct err *err)
 
 bool json_lines_is(const char *path)
 {
-	char line[64];
+	char line[400], called[300];
 	FILE *f = fopen(path, "rbe");
-	bool is = f && fgets(line, sizeof(line), f) && is_head_line(line, strlen(line));
+	bool is = f && fgets(line, sizeof(line), f) && read_head_line(line, strlen(line), called, sizeof(called));
 
 	if (f)
 		fclose(f);

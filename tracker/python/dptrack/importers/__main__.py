@@ -5,35 +5,34 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
 
-from dptrack.importers import Refused, RunWriter, neptune_files
+from dptrack._query import find_program
+from dptrack.importers import Refused, RunWriter, WriteFailed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from collections.abc import Callable
+    from typing import TextIO
 
-TRACKERS = {'aim': ('REPOSITORY', 'a folder that contains .aim, or .aim itself; requires the package aim'),
-            'neptune': ('DATA', "the Parquet files that neptune-exporter wrote; requires the package pyarrow"),
-            'wandb': ('PROJECT', 'ENTITY/PROJECT, or ENTITY/PROJECT/RUN for one run; requires the package wandb and its login')}
-PACKAGES = {'aim': 'aim', 'neptune': 'pyarrow', 'wandb': 'wandb'}
+TRACKERS = {'mlflow': ('SOURCE', 'mlflow.db, a folder mlruns, the folder above either, or the address of a server'),
+            'wandb': ('SOURCE', 'a folder wandb or a .wandb file; or ENTITY/PROJECT, ENTITY/PROJECT/RUN, which require the package wandb '
+                      'and its login'),
+            'aim': ('REPOSITORY', 'a folder that contains .aim, or .aim itself; requires the package aim'),
+            'trackio': ('SOURCE', "trackio's folder, or one of its .db files")}
 
 
-def parse(words: Any) -> Any:
+def parse(words: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog='python -m dptrack.importers', description='Imports the runs of another tracker. '
-                                     'Run ids are kept as tags, a repeated import adds nothing, and skipped data is listed.')
-    parsers = parser.add_subparsers(dest='tracker', required=True)
-    for name, (word, what) in TRACKERS.items():
-        one = parsers.add_parser(name, help=what)
+                                     'Run ids are kept, a repeated import adds only what is new, and skipped data are listed.')
+    parsers = parser.add_subparsers(dest='tracker', required=True, metavar='{%s}' % ','.join(TRACKERS))
+    for name, (word, what) in (*TRACKERS.items(), ('sqlite', ('FILE', ''))):
+        one = parsers.add_parser(name, description=what, **({'help': what} if what else {}))
         one.add_argument('source', metavar=word, help=what)
-        if name == 'neptune':
-            one.add_argument('--files', metavar='FOLDER', help='where neptune-exporter put the files (default: the folder files next to DATA)')
-        if name == 'aim':
-            one.add_argument('--files-from', metavar='DIR', action='append', default=[], help='also import artifacts that Aim has below DIR; '
-                             'may be repeated (default: only below REPOSITORY)')
+        one.add_argument('--files-from', metavar='DIR', action='append', default=[], help='also import files that the source names below '
+                         'DIR; may be repeated (default: only below %s)' % word)
         one.add_argument('--logdir', metavar='DIR', help='write the runs into this folder (default: $DPTRACK_RUNS_DIR, else runs)')
         one.add_argument('--url', metavar='URL', help='send the runs to this server instead')
         one.add_argument('--experiment', metavar='NAME', help='experiment of all imported runs (default: as in the source)')
@@ -42,27 +41,35 @@ def parse(words: Any) -> Any:
     return parser.parse_args(words)
 
 
-def find_reader(options: argparse.Namespace) -> Any:
-    """Returns write_runs(out, options) of the tracker's module."""
+def find_reader(options: argparse.Namespace) -> Callable[[RunWriter, argparse.Namespace], None]:
+    """Returns write_runs(out, options) of the tracker's module. A SQLite file is known by its tables."""
+    name = options.tracker
+    if name == 'sqlite':
+        from dptrack.importers.trackio import is_database
+        name = 'trackio' if is_database(options.source) else 'mlflow'
+    elif name == 'wandb' and os.path.exists(options.source):
+        name = 'wandb_files'
     try:
-        return importlib.import_module('dptrack.importers.' + options.tracker).write_runs
+        reader: Callable[[RunWriter, argparse.Namespace], None] = importlib.import_module('dptrack.importers.' + name).write_runs
+        return reader
     except ModuleNotFoundError as error:
-        if (error.name or '').partition('.')[0] not in (PACKAGES[options.tracker], options.tracker):
+        if (error.name or '').partition('.')[0] != name:
             raise
-        raise Refused('reading %s requires a package: pip install %s' % (options.tracker, PACKAGES[options.tracker])) from None
+        raise Refused('%s: reading it requires a package: %s -m pip install %s' % (options.source, sys.executable, name)) from None
 
 
 def folders_of(options: argparse.Namespace) -> list[str]:
-    """The folders that the source may name files in."""
-    if options.tracker == 'aim':
-        top = os.path.abspath(options.source)
-        return [os.path.dirname(top) if os.path.basename(top) == '.aim' else top, *options.files_from]
-    return [options.files or neptune_files(options.source)] if options.tracker == 'neptune' else []
+    """The folders in which the source may name files."""
+    source = os.path.abspath(options.source)
+    if not os.path.exists(source):
+        return list(options.files_from)
+    is_part = not os.path.isdir(source) or os.path.basename(source) == '.aim'
+    return [os.path.dirname(source) if is_part else source, *options.files_from]
 
 
-def importer(options: argparse.Namespace, folder: str) -> Any:
+def command(options: argparse.Namespace, folder: str) -> list[str]:
     """The command that reads the JSON lines. folder: of the media."""
-    program = os.environ.get('DPTRACK_PROGRAM') or shutil.which('dptrack')
+    program = find_program()
     if not program:
         raise Refused('the program dptrack is not on PATH: put it there, set DPTRACK_PROGRAM to its path, or use --out FILE and import that '
                       'file elsewhere')
@@ -76,31 +83,58 @@ def importer(options: argparse.Namespace, folder: str) -> Any:
     return words + (['--experiment', options.experiment] if options.experiment else [])
 
 
-def import_runs(options: argparse.Namespace, write_runs: Any) -> Any:
-    """Returns the exit status of `dptrack import`."""
-    if options.out:
-        os.makedirs(options.out + '.files', exist_ok=True)
-        with open(options.out, 'w', encoding='utf-8') as f:
-            write_runs(RunWriter(f, os.path.abspath(options.out) + '.files'), options)
-        return 0
+def write_file(options: argparse.Namespace) -> None:
+    folder = os.path.abspath(options.out) + '.files'
+    os.makedirs(folder, exist_ok=True)
+    with open(options.out, 'w', encoding='utf-8') as f:
+        out = RunWriter(lambda: f, folder, options.source)
+        find_reader(options)(out, options)
+        out.begin()
+
+
+def import_runs(options: argparse.Namespace) -> int:
+    """Returns the exit status of `dptrack import`, which starts with the first line."""
+    write_runs, process = find_reader(options), None
     with tempfile.TemporaryDirectory(prefix='dptrack-importers.') as folder:
-        process = subprocess.Popen(importer(options, folder), stdin=subprocess.PIPE, text=True, encoding='utf-8')
-        assert process.stdin
+        def start() -> TextIO:
+            nonlocal process
+            process = subprocess.Popen(command(options, folder), stdin=subprocess.PIPE, text=True, encoding='utf-8')
+            assert process.stdin
+            return process.stdin
         try:
-            with process.stdin:
-                write_runs(RunWriter(process.stdin, folder), options)
-        except BrokenPipeError:  # it has printed the reason
-            pass
-        return process.wait()
+            out = RunWriter(start, folder, options.source)
+            write_runs(out, options)
+            out.begin().close()
+        except (BrokenPipeError, WriteFailed) as error:  # a command that has ended has printed why
+            if process is None or not isinstance(error.__cause__ or error, BrokenPipeError):
+                raise Refused('cannot pass the runs on: %s' % error, 1) from None
+        finally:
+            status = close(process)
+        return status
 
 
-def main(words: Any) -> Any:
+def close(process: subprocess.Popen[str] | None) -> int:
+    """Waits for the command's end, after the end of its input."""
+    if process is None:
+        return 0
+    try:
+        if process.stdin:
+            process.stdin.close()
+    except OSError:
+        pass
+    return process.wait()
+
+
+def main(words: list[str]) -> int:
     options = parse(words)
     try:
-        return import_runs(options, find_reader(options))
+        if options.out:
+            write_file(options)
+            return 0
+        return import_runs(options)
     except Refused as error:
-        print('dptrack.importers: error: %s' % error, file=sys.stderr)
-        return 2
+        print('dptrack: error: %s' % error, file=sys.stderr)
+        return error.status
     except KeyboardInterrupt:
         return 130
 

@@ -1,2 +1,0 @@
-# SPDX-License-Identifier: Apache-2.0
-"""Callbacks that W&B has itself."""
