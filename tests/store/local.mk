@@ -2,7 +2,8 @@
 # Tests of web/store: one cmocka program per subject.
 store_tests = tests/store/change_test tests/store/chunk_test tests/store/store_test tests/store/follow_test \
 	tests/store/query_test tests/store/crash_test tests/store/full_test \
-	tests/store/gc_test tests/store/limits_test tests/store/queue_test tests/store/tree_test tests/store/map_test
+	tests/store/gc_test tests/store/limits_test tests/store/queue_test tests/store/tree_test tests/store/map_test \
+	tests/store/grants_test
 cmocka_tests += $(store_tests)
 store_test_libs = libwebstore.la $(CMOCKA_LIBS) $(SQLITE_LIBS) -lm
 store_test_helper = tests/store/helper.c tests/store/helper.h
@@ -23,6 +24,7 @@ tests_store_limits_test_LDADD = $(store_test_libs)
 tests_store_queue_test_LDADD = $(store_test_libs)
 tests_store_tree_test_LDADD = $(store_test_libs)
 tests_store_map_test_LDADD = $(store_test_libs)
+tests_store_grants_test_LDADD = $(store_test_libs)
 tests_store_gc_test_SOURCES = tests/store/gc_test.c $(store_test_helper)
 tests_store_gc_test_LDADD = $(store_test_libs)
 

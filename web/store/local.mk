@@ -55,7 +55,7 @@ libwebstore_la_SOURCES = \
 	web/store/read/history.c web/store/read/history.h \
 	web/store/maintenance/gc.c web/store/maintenance/maintenance.h \
 	web/store/write/ingest.c web/store/write/ingest.h \
-	web/store/base/parts.h \
+	web/store/base/grants.c web/store/base/grants.h web/store/base/parts.h \
 	web/store/write/intake.c web/store/write/intake.h \
 	web/store/write/intake_item.c \
 	web/store/mlflow/model_links.c \
