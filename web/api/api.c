@@ -9,6 +9,25 @@ bool api_owner(const struct call *c)
 	return c->client.owner || !c->client.from;
 }
 
+static void release_call_store(void *arg)
+{
+	store_release(arg);
+}
+
+int api_restrict(struct call *c, const char *grants, enum token_scope most)
+{
+	struct api *own = arena_alloc(c->arena, sizeof(*own));
+	int rc;
+
+	*own = *c->api;
+	rc = store_restrict(&own->store, c->api->store, grants, (enum grant_level)most, NULL);
+	if (rc)
+		return rc;
+	call_defer(c, release_call_store, own->store);
+	c->api = own;
+	return 0;
+}
+
 struct api_pending {
 	struct call *call;
 	struct ingest_result res;

@@ -126,7 +126,8 @@ enum call_next blob_put(struct call *c, const struct blob_put *put)
 	w->c = c;
 	w->put = *put;
 	buf_init(&w->picture, artifact_picture_room(put->path));
-	if (artifact_fits(store_artifacts(c->api->store), read_announced_bytes(c), &w->err))
+	if (artifact_may_write(c->api->store, put->path, &w->err) ||
+	    artifact_fits(store_artifacts(c->api->store), read_announced_bytes(c), &w->err))
 		return put->fail(c, &w->err);
 	if (artifact_begin(&w->upload, store_artifacts(c->api->store), put->path,
 			   &(struct artifact_room){ wake_for_upload_room, c }, &w->err))
@@ -166,6 +167,8 @@ enum call_next blob_remove(struct call *c, const struct blob_remove *remove)
 	struct blob_job *w = arena_alloc(c->arena, sizeof(*w));
 
 	*w = (struct blob_job){ .c = c, .remove = *remove, .run = remove_blob_files };
+	if (artifact_may_write(c->api->store, remove->path, &w->err))
+		return remove->fail(c, &w->err);
 	c->own = w;
 	return start_blob_job(w, record_blob_removal);
 }

@@ -104,12 +104,13 @@ enum call_next call_fail_err(struct call *c, const char *field, const struct err
 		int err;
 		enum call_error code;
 	} map[] = {
-		{ ERR_USAGE, CALL_bad_value },   { ERR_NOENT, CALL_not_found },   { ERR_EXISTS, CALL_conflict },
-		{ ERR_NOMEM, CALL_busy },        { ERR_NOSPC, CALL_disk_full },   { ERR_CORRUPT, CALL_bad_value },
-		{ ERR_LIMIT, CALL_bad_value },   { ERR_UNSUPPORTED, CALL_not_implemented },
-		{ ERR_BUSY, CALL_busy },         { ERR_CANCELED, CALL_busy },     { ERR_GONE, CALL_gone },
-		{ ERR_IO, CALL_busy }, /* a failing disk may recover */
-		{ ERR_DAMAGED, CALL_damaged },
+		{ ERR_USAGE, CALL_bad_value }, { ERR_NOENT, CALL_not_found },
+		{ ERR_EXISTS, CALL_conflict }, { ERR_NOMEM, CALL_busy },
+		{ ERR_NOSPC, CALL_disk_full }, { ERR_CORRUPT, CALL_bad_value },
+		{ ERR_LIMIT, CALL_bad_value }, { ERR_UNSUPPORTED, CALL_not_implemented },
+		{ ERR_BUSY, CALL_busy },       { ERR_CANCELED, CALL_busy },
+		{ ERR_GONE, CALL_gone },       { ERR_IO, CALL_busy }, /* a failing disk may recover */
+		{ ERR_DAMAGED, CALL_damaged }, { ERR_DENIED, CALL_forbidden },
 	};
 	enum call_error code = CALL_internal;
 	size_t i;

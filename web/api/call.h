@@ -17,6 +17,8 @@ struct store;
 enum call_method { METHOD_GET, METHOD_POST, METHOD_PUT, METHOD_PATCH, METHOD_DELETE };
 enum call_dialect { DIALECT_V1, DIALECT_MLFLOW }; /* format of errors */
 enum call_scope { SCOPE_OPEN, SCOPE_READ, SCOPE_WRITE, SCOPE_ADMIN };
+/* What a request names (schema/api/access.def). */
+enum call_names { NAMES_NOTHING, NAMES_SEEN, NAMES_ONE, NAMES_ALL };
 
 /* CALL_DONE: the reply (or the failure) is complete. CALL_WAIT: another thread will call call_wake; then call->resume
  * runs on the call's own thread and returns one of the same two values. CALL_BODY: a handler of a streamed route wants
@@ -46,6 +48,7 @@ struct route {
 	enum call_next (*handler)(struct call *c);
 	const char *name; /* name of the handler */
 	enum call_scope scope;
+	enum call_names names;
 	size_t body_max; /* decoded bytes; 0: accepts no body */
 };
 
@@ -95,6 +98,8 @@ struct call_host {
 struct call_client {
 	uint64_t from;	      /* hash of the client's address; 0: a command of this process */
 	enum token_scope has; /* scope of the token or session; TOKEN_NONE: no token was required */
+	const char *person;   /* who has it; NULL: unknown */
+	const char *grants;   /* what it may do in which experiments; NULL: the scope in all */
 	bool owner;	      /* the request has the token of the lock file, which the server's user alone can read */
 	bool secure;	      /* encrypted, on this connection or up to a trusted proxy */
 	bool accepts_gzip, accepts_brotli;

@@ -11,7 +11,7 @@
 
 struct token_options {
 	struct cli_common common;
-	const char *scope, *expires;
+	const char *scope, *expires, *person, *experiments;
 	bool all;
 };
 
@@ -55,13 +55,17 @@ static int create_access_token(struct source *s, const struct token_options *t, 
 		return err_set(err, ERR_USAGE, "token add: the name must be UTF-8");
 	if (t->expires)
 		json_object_set_new(body, "expires_time", json_integer(expires_ms));
+	if (t->person)
+		json_object_set_new(body, "person", json_string(t->person));
+	if (t->experiments)
+		json_object_set_new(body, "experiments", json_string(t->experiments));
 	rc = cli_send(s, &(struct cli_request){ "POST", "/api/v1/tokens", body, t->common.json }, &reply, err);
 	if (rc || !reply)
 		return rc;
 	printf("%s\n", cli_text(reply, "token"));
 	fflush(stdout);
-	log_info("this is token %s (%s); it is shown only once: store it where programs find it as DPTRACK_TOKEN", name,
-		 t->scope);
+	log_info("this is token %s (%s%s%s); it is shown only once: store it where programs find it as DPTRACK_TOKEN",
+		 name, t->scope, t->experiments ? ": " : "", t->experiments ? t->experiments : "");
 	json_decref(reply);
 	return 0;
 }
@@ -69,7 +73,7 @@ static int create_access_token(struct source *s, const struct token_options *t, 
 /* Prints the tokens as a table, CSV or JSON. */
 static int list_tokens(struct source *s, const struct token_options *t, struct err *err)
 {
-	static const char *const texts[] = { "name", "scope", "state" };
+	static const char *const texts[] = { "name", "person", "scope", "state" };
 	static const char *const times[] = { "created_time", "expires_time" };
 	struct table *table;
 	json_t *reply = NULL, *row;
@@ -80,12 +84,15 @@ static int list_tokens(struct source *s, const struct token_options *t, struct e
 	if (rc || !reply)
 		return rc;
 	table = table_new();
-	table_columns(table, "name,scope,state,created,expires");
+	table_columns(table, "name,person,scope,state,created,expires,experiments");
 	json_array_foreach(json_object_get(reply, "tokens"), i, row) {
-		for (k = 0; k < 3; k++)
+		const char *experiments = cli_text(row, "experiments");
+
+		for (k = 0; k < 4; k++)
 			table_cell(table, cli_text(row, texts[k]));
 		for (k = 0; k < 2; k++)
 			table_cell(table, table_time(text, json_integer_value(json_object_get(row, times[k]))));
+		table_cell(table, *experiments ? experiments : "all");
 	}
 	table_print(table, stdout, cli_table_form(&t->common));
 	table_free(table);
@@ -130,6 +137,10 @@ static int run_token_action(const struct token_options *t, const struct flag_lis
 		return err_set(err, ERR_USAGE, "token: expected add NAME --scope SCOPE, list, or revoke NAME");
 	if ((adds && !name) || (revokes && !name && !t->all))
 		return err_set(err, ERR_USAGE, "token %s: the name of the token is missing", verb);
+	if (!adds && (t->experiments || t->person))
+		return err_set(err, ERR_USAGE, "token %s: --experiments and --person are for add", verb);
+	if (t->experiments && !*t->experiments)
+		return err_set(err, ERR_USAGE, "--experiments: is empty: omit it to grant all");
 	if ((lists && name) || (name && t->all))
 		return err_set(err, ERR_USAGE, "token %s: unexpected word %s", verb, name);
 	if (adds && !t->scope)
@@ -146,6 +157,7 @@ static int run_token_action(const struct token_options *t, const struct flag_lis
 	return rc;
 }
 
+/* Reads the flags of `dptrack token` and runs it. */
 static int run_token_command(int argc, char **argv, struct err *err)
 {
 	struct token_options t = { 0 };
@@ -155,6 +167,12 @@ static int run_token_command(int argc, char **argv, struct err *err)
 		{ "expires", FLAG_TEXT, "WHEN",
 		  "for add: 12h, 30d, 8w or a date; without it the token is valid until it is revoked", &t.expires, 0,
 		  0 },
+		{ "experiments", FLAG_TEXT, "GRANTS",
+		  "for add: only these, such as 'open*=read,own*=write+create': a star ends a prefix; none, read, "
+		  "write or "
+		  "admin, never more than the scope; +create: names below the prefix may be created",
+		  &t.experiments, 0, 0 },
+		{ "person", FLAG_TEXT, "NAME", "for add: who has it (the token's name)", &t.person, 0, 0 },
 		{ "all", FLAG_SWITCH, "", "for revoke: remove every token, so that a loopback address needs none",
 		  &t.all, 0, 0 },
 		CLI_COMMON_FLAGS(&t.common),
@@ -174,6 +192,8 @@ const struct cli_command cli_token = { .name = "token",
 				       .words = "add NAME | list | revoke NAME",
 				       .summary = "create, list and revoke access tokens of the server",
 				       .examples = "  dptrack token add laptop --scope write\n"
+						   "  dptrack token add bea --scope write --experiments "
+						   "'open*=read,bea*=write+create'\n"
 						   "  dptrack token list\n"
 						   "  dptrack token revoke laptop\n",
 				       .run = run_token_command };

@@ -206,16 +206,14 @@ static bool find_header_token(const char *value, char basic[BASIC_MAX], struct t
 
 /* A browser sends the cookie with every request to this server, whichever page caused it. A change therefore needs a
  * header that shows that the server's own page sent it. */
-static enum token_scope find_cookie_scope(const struct access *a, const struct access_query *q, uint64_t *ret_owner)
+static enum token_scope find_cookie_scope(const struct access *a, const struct access_query *q, struct token_try *t)
 {
 	const struct gate_header *cookies = gate_find(q->req, "Cookie");
-	const char *session;
-	size_t len = 0;
 
 	if (q->pass->method != METHOD_GET && !gate_find(q->req, "Origin") && !gate_find(q->req, "Sec-Fetch-Site"))
 		return TOKEN_NONE;
-	session = session_cookie_value(cookies ? cookies->value : NULL, q->cookie, &len);
-	return session ? token_session_check(a->store, session, len, ret_owner) : TOKEN_NONE;
+	t->text = session_cookie_value(cookies ? cookies->value : NULL, q->cookie, &t->len);
+	return t->text ? token_session_check(a->store, t) : TOKEN_NONE;
 }
 
 static const char *explain_scope(enum token_scope has, enum call_scope want)
@@ -240,15 +238,25 @@ static void refuse_credentials(struct access_answer *ret, enum call_scope want, 
 		ret->code = CALL_unauthorized;
 		ret->why = "a token is needed: Authorization: Bearer TOKEN (programs read DPTRACK_TOKEN, MLflow's "
 			   "clients MLFLOW_TRACKING_TOKEN)";
+	} else if ((int)ret->has >= (int)want) {
+		ret->why = "this token is for some experiments; one for all experiments is needed here";
 	} else {
 		ret->why = explain_scope(ret->has, want);
 	}
 }
 
+/* Returns true if the grants give the scope of the route in all experiments. */
+static bool covers_all(const struct access_query *q, const char *text)
+{
+	struct grants g = { 0 };
+
+	return !grants_parse(&g, q->arena, text, NULL) && (int)grants_least(&g) >= (int)q->scope;
+}
+
 bool access_check(const struct access *a, const struct access_query *q, struct access_answer *ret)
 {
 	const struct gate_header *auth = gate_find(q->req, "Authorization");
-	struct token_try t = { .from = q->from };
+	struct token_try t = { .from = q->from, .arena = q->arena };
 	char basic[BASIC_MAX];
 	bool given = auth && find_header_token(auth->value, basic, &t);
 	int needed = 0;
@@ -272,9 +280,13 @@ bool access_check(const struct access *a, const struct access_query *q, struct a
 	else if (auth)
 		ret->has = given ? token_check(a->store, &t) : TOKEN_NONE;
 	else
-		ret->has = find_cookie_scope(a, q, &t.owner);
-	ret->owner = ret->has > TOKEN_NONE ? t.owner : 0;
-	if ((int)ret->has >= (int)q->scope)
+		ret->has = find_cookie_scope(a, q, &t);
+	if (ret->has > TOKEN_NONE) {
+		ret->owner = t.owner;
+		ret->person = t.person;
+		ret->grants = t.grants && *t.grants ? t.grants : NULL;
+	}
+	if ((int)ret->has >= (int)q->scope && (!ret->grants || q->names != NAMES_ALL || covers_all(q, ret->grants)))
 		return true;
 	refuse_credentials(ret, q->scope, t.wait_s);
 	return false;

@@ -165,6 +165,8 @@ static bool check_exchange_access(struct exchange *x)
 				  .pass = &x->pass,
 				  .cookie = session_cookie_name(&x->call),
 				  .scope = x->call.route ? x->call.route->scope : SCOPE_READ,
+				  .names = x->call.route ? x->call.route->names : NAMES_NOTHING,
+				  .arena = x->call.arena,
 				  .from = x->call.client.from };
 	struct access_answer answer;
 
@@ -179,8 +181,15 @@ static bool check_exchange_access(struct exchange *x)
 		allowed = false;
 		x->close = true;
 	}
+	if (allowed && answer.grants && api_restrict(&x->call, answer.grants, answer.has)) {
+		answer = (struct access_answer){ .code = CALL_forbidden,
+						 .why = "the token's grants cannot be read: make a new one" };
+		allowed = false;
+	}
 	if (allowed) {
 		x->call.client.has = answer.has;
+		x->call.client.person = answer.person;
+		x->call.client.grants = answer.grants;
 		x->call.client.owner = answer.lock_file;
 		return true;
 	}

@@ -10,10 +10,24 @@
 #include "tracker/base/utf8.h"
 #include "web/api/api.h"
 
+/* What each handler names: one without an entry does not compile. */
+enum handler_names {
+#define NAMES(handler, what) NAMES_of_##handler = NAMES_##what,
+#include "schema/api/access.def"
+#undef NAMES
+};
+
 /* Generated from schema/api/routes.def. */
 static const struct route route_table[] = {
 #define ROUTE(dialect, method, pattern, handler, scope, body_max)                                                      \
-	{ DIALECT_##dialect, METHOD_##method, pattern, on_##handler, #handler, SCOPE_##scope, body_max },
+	{ DIALECT_##dialect,                                                                                           \
+	  METHOD_##method,                                                                                             \
+	  pattern,                                                                                                     \
+	  on_##handler,                                                                                                \
+	  #handler,                                                                                                    \
+	  SCOPE_##scope,                                                                                               \
+	  (enum call_names)NAMES_of_##handler,                                                                         \
+	  body_max },
 #include "schema/api/routes.def"
 #undef ROUTE
 };

@@ -19,6 +19,7 @@ struct reply_stream {
 	struct server *srv;
 	struct MHD_Connection *conn;
 	struct call_stream src;
+	struct store *store; /* of the call, which src may use */
 	struct gzip *gzip;
 	struct buf piece, out;
 	size_t sent;
@@ -47,6 +48,7 @@ static void free_stream(void *cls)
 		atomic_fetch_sub(&f->srv->counters.streams, 1);
 	}
 	f->src.release(f->src.state);
+	store_release(f->store);
 	gzip_free(f->gzip);
 	buf_done(&f->piece);
 	buf_done(&f->out);
@@ -210,6 +212,7 @@ struct MHD_Response *stream_response(struct exchange *x, bool gzip)
 	f->conn = x->conn;
 	f->fd = info ? info->connect_fd : -1;
 	f->src = x->call.stream;
+	f->store = store_hold(x->call.api->store);
 	f->task = (struct thread_pool_task){ .fn = run_fill, .arg = f };
 	f->tokens = x->tokens;
 	f->tick_at_s = clock_mono_s() + STREAM_HEARTBEAT_S;

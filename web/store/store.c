@@ -110,6 +110,7 @@ static int init_store_parts(struct store *s, const struct store_opts *o, struct 
 	s->background = background_job_new();
 	s->columns = columns_new();
 	s->keysets = keysets_new();
+	s->permitted = permitted_cache_new();
 	s->outlines = outlines_new(outline_chunk_bytes(o));
 	s->archives = archives_new(&archives);
 	pthread_mutex_init(&s->checked_lock, NULL);
@@ -159,6 +160,43 @@ static int open_artifacts(struct store *s, const struct store_opts *opts, struct
 bool store_only_reads(const struct store *s)
 {
 	return !s->writer;
+}
+
+int store_restrict(struct store **ret, struct store *s, const char *grants, enum grant_level most, struct err *err)
+{
+	struct restriction *r = mem_zalloc(sizeof(*r));
+	int rc;
+
+	*r = (struct restriction){ .users = 1, .whole = s, .arena = arena_new(), .most = most };
+	r->text = arena_strdup(r->arena, grants);
+	rc = grants_parse(&r->grants, r->arena, grants, err);
+	if (rc) {
+		arena_free(r->arena);
+		free(r);
+		return rc;
+	}
+	*ret = mem_alloc(sizeof(**ret));
+	**ret = *s;
+	(*ret)->restriction = r;
+	return 0;
+}
+
+struct store *store_hold(struct store *s)
+{
+	if (s->restriction)
+		atomic_fetch_add(&s->restriction->users, 1);
+	return s;
+}
+
+void store_release(struct store *s)
+{
+	struct restriction *r = s->restriction;
+
+	if (!r || atomic_fetch_sub(&r->users, 1) > 1)
+		return;
+	arena_free(r->arena);
+	free(r);
+	free(s);
 }
 
 static int open_read_only(struct store *s)
@@ -236,6 +274,7 @@ void store_close(struct store *s)
 	artifacts_free(s->files);
 	columns_free(s->columns);
 	keysets_free(s->keysets);
+	permitted_cache_free(s->permitted);
 	outlines_free(s->outlines);
 	archives_free(s->archives);
 	readers_free(s->readers);

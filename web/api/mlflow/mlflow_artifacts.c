@@ -92,7 +92,7 @@ static bool write_ml_file_list(struct call *c, struct js *j, const char *folder,
 
 	if (!call_arg_int(c, "max_results", &page.limit, 1, BLOB_PAGE_MAX))
 		return false;
-	if (artifact_list(store_artifacts(c->api->store), folder, c->arena, &list, &err)) {
+	if (artifact_list(c->api->store, folder, c->arena, &list, &err)) {
 		ml_fail_err(c, &err);
 		return false;
 	}

@@ -79,7 +79,7 @@ enum call_next on_artifact_list_get(struct call *c)
 	    !call_arg_word(c, "include", includes, &include) || !call_args_done(c) ||
 	    !(place = find_artifact_path(c, path)))
 		return CALL_DONE;
-	if (artifact_list(store_artifacts(c->api->store), place, c->arena, &list, &err))
+	if (artifact_list(c->api->store, place, c->arena, &list, &err))
 		return call_fail_err(c, NULL, &err);
 	blob_page(&page, &list.items, &list.count);
 	if (!include && artifact_digests(c->api->store, place, &list, c->arena, &err))
@@ -94,7 +94,7 @@ static bool require_empty_folder(struct call *c, const char *run, const char *fo
 	struct artifact_entries list;
 	struct err err = ERR_INIT;
 
-	if (artifact_list(store_artifacts(c->api->store), folder, c->arena, &list, &err))
+	if (artifact_list(c->api->store, folder, c->arena, &list, &err))
 		return call_fail_err(c, NULL, &err), false;
 	if (list.count)
 		call_fail(c, CALL_conflict, "experiment", "run %s has %s in its experiment: it cannot be moved", run,

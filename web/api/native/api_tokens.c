@@ -18,7 +18,9 @@ static void write_token_row(struct js *j, const struct token_row *row, const cha
 {
 	js_open(j, '{');
 	js_key_str(j, "name", row->name);
+	js_key_str(j, "person", row->person);
 	js_key_str(j, "scope", token_scope_name(row->scope));
+	js_key_str(j, "experiments", *row->grants ? row->grants : NULL);
 	js_key_str(j, "state", token_state_name(row));
 	run_json_time(j, "created_time", row->created_ms);
 	run_json_time(j, "expires_time", row->expires_ms);
@@ -73,8 +75,12 @@ static enum call_next reply_new_token(struct call *c, const struct ingest_result
 static enum call_next submit_new_token(struct call *c, struct token_draft *m)
 {
 	struct err err = ERR_INIT;
-	const struct token_new made = { .name = m->row.name, .hash = m->hash, .scope = m->row.scope,
-					.expires_ms = m->row.expires_ms };
+	const struct token_new made = { .name = m->row.name,
+					.hash = m->hash,
+					.scope = m->row.scope,
+					.expires_ms = m->row.expires_ms,
+					.person = m->row.person,
+					.grants = m->row.grants };
 	const struct ingest_op op = { .kind = &token_change_new, .more = &made };
 
 	if (token_draw(m->text, m->hash, &err))
@@ -86,16 +92,18 @@ static enum call_next submit_new_token(struct call *c, struct token_draft *m)
 enum call_next on_tokens_post(struct call *c)
 {
 	struct token_draft *m = arena_alloc(c->arena, sizeof(*m));
-	const char *name = NULL, *scope = NULL;
+	const char *name = NULL, *scope = NULL, *person = NULL, *grants = NULL;
 	int64_t expires = INT64_MIN;
 	const struct json_field fields[] = {
 		{ "name", JSON_KIND_STRING, true, &name, NULL },
 		{ "scope", JSON_KIND_STRING, true, &scope, NULL },
 		{ "expires_time", JSON_KIND_INT, false, &expires, NULL },
+		{ "person", JSON_KIND_STRING, false, &person, NULL },
+		{ "experiments", JSON_KIND_STRING, false, &grants, NULL },
 		{ 0 },
 	};
 
-	if (!json_args(c, fields))
+	if (!json_args(c, fields) || !request_name(c, "name", name) || !request_name(c, "person", person))
 		return CALL_DONE;
 	if (!api_owner(c) && !token_needed(c->api->store))
 		return call_fail(c, CALL_forbidden, NULL,
@@ -105,7 +113,11 @@ enum call_next on_tokens_post(struct call *c)
 		return call_fail(c, CALL_bad_value, "scope", "scope: expected read, write or admin");
 	if (expires != INT64_MIN && expires <= clock_wall_ms())
 		return call_fail(c, CALL_bad_value, "expires_time", "expires_time: is in the past");
+	if (grants && !*grants)
+		return call_fail(c, CALL_bad_value, "experiments", "experiments: is empty: omit it to grant all");
 	m->row.name = name;
+	m->row.person = person ? person : name;
+	m->row.grants = grants ? grants : "";
 	m->row.created_ms = clock_wall_ms();
 	m->row.expires_ms = expires;
 	m->row.revoked_ms = INT64_MIN;
@@ -120,11 +132,14 @@ static enum call_next reply_revoked_tokens(struct call *c, const struct ingest_r
 
 static enum call_next submit_revocation(struct call *c, const char *name)
 {
+	const struct token_revoke revoke = { .name = name, .keep_admin = !api_owner(c) };
+
 	if (!call_args_done(c))
 		return CALL_DONE;
-	return api_submit(c, &(struct api_change){
-				     .op = &(struct ingest_op){ .kind = &token_change_revoke, .name = name },
-				     .field = "name", .then = reply_revoked_tokens });
+	return api_submit(
+		c, &(struct api_change){ .op = &(struct ingest_op){ .kind = &token_change_revoke, .more = &revoke },
+					 .field = "name",
+					 .then = reply_revoked_tokens });
 }
 
 enum call_next on_token_delete(struct call *c)
@@ -233,18 +248,20 @@ static const char *find_request_session(struct call *c, size_t *ret_len)
 enum call_next on_session_get(struct call *c)
 {
 	struct js j = { .out = &c->out };
-	uint64_t owner;
-	const char *id;
-	size_t n = 0;
+	struct token_try session = { 0 };
 
 	if (!call_args_done(c))
 		return CALL_DONE;
-	id = find_request_session(c, &n);
+	session.text = find_request_session(c, &session.len);
 	c->reply.cache = "no-store";
 	js_open(&j, '{');
-	js_key_bool(&j, "signed_in", id && token_session_check(c->api->store, id, n, &owner) > TOKEN_NONE);
+	js_key_bool(&j, "signed_in", session.text && token_session_check(c->api->store, &session) > TOKEN_NONE);
 	if (c->client.has != TOKEN_NONE)
 		js_key_str(&j, "scope", token_scope_name(c->client.has));
+	if (c->client.person)
+		js_key_str(&j, "person", c->client.person);
+	if (c->client.grants)
+		js_key_str(&j, "experiments", c->client.grants);
 	return js_reply(c, &j);
 }
 

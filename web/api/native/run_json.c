@@ -185,7 +185,7 @@ static bool write_run_artifacts(struct call *c, struct js *j, const struct query
 	struct artifact_entries list;
 	struct err err = ERR_INIT;
 
-	if (artifact_list(store_artifacts(c->api->store), folder, c->arena, &list, &err)) {
+	if (artifact_list(c->api->store, folder, c->arena, &list, &err)) {
 		call_fail_err(c, NULL, &err);
 		return false;
 	}

@@ -30,11 +30,11 @@ int alert_rules(struct store *s, struct arena *a, struct alert_rule **ret, size_
 	struct db_rows *q;
 	struct db *d;
 	size_t n = 0;
-	int rc = readers_take(s, &d, err);
+	int rc = readers_take_permitted(s, &d, err);
 
 	if (rc)
 		return rc;
-	rc = db_start(d, &q, DB_alert_rules, err, "");
+	rc = db_start(d, &q, DB_alert_rules, err, "t", permitted_ids(d));
 	while (rc >= 0 && (rc = db_next(d, q, err)) > 0)
 		list_push(a, &list, &n, read_alert_rule(a, q));
 	readers_give(s, d);
@@ -81,12 +81,12 @@ int alert_list(struct store *s, const struct alert_page *page, struct arena *a, 
 {
 	struct db_rows *q = NULL;
 	struct db *d;
-	int rc = readers_take(s, &d, err);
+	int rc = readers_take_permitted(s, &d, err);
 
 	if (rc)
 		return rc;
-	rc = db_start(d, &q, DB_alert_list, err, "tii", page->experiment ? page->experiment : "",
-		      page->before ? page->before : INT64_MAX, (int64_t)page->limit);
+	rc = db_start(d, &q, DB_alert_list, err, "tiit", page->experiment ? page->experiment : "",
+		      page->before ? page->before : INT64_MAX, (int64_t)page->limit, permitted_ids(d));
 	rc = rc ? rc : collect_alert_rows(d, q, a, ret, err);
 	readers_give(s, d);
 	return rc;
@@ -153,6 +153,7 @@ struct ingest_op alert_ingest(const struct alert_op *op)
 	return (struct ingest_op){ .kind = op->kind, .more = op };
 }
 
+/* Adds a rule for an experiment that the caller may write, or for all. */
 static int make_rule(struct state *st, struct change *c, struct err *err)
 {
 	const struct alert_op *op = c->op.more;
@@ -161,11 +162,15 @@ static int make_rule(struct state *st, struct change *c, struct err *err)
 
 	if (op->experiment)
 		rc = db_int(state_db(st), &experiment, DB_experiment_by_name, err, "t", op->experiment);
-	if (!rc)
+	if (!op->experiment && c->grants && grants_least(c->grants) < GRANT_WRITE)
+		return change_refuse(c, ERR_DENIED, "a rule for all experiments needs a token for all experiments");
+	if (rc > 0 && op->experiment)
+		rc = change_may_write(st, c, experiment, err);
+	if (op->experiment && (!rc || rc == ERR_NOENT) && !c->res.code)
 		return change_refuse(c, ERR_NOENT, "there is no experiment '%.100s'", op->experiment);
 	if (rc > 0)
 		rc = db_int(state_db(st), &count, DB_alert_rule_count, err, "");
-	if (rc < 0)
+	if (rc <= 0)
 		return rc;
 	if (count >= LIMIT_alert_rules)
 		return change_refuse(c, ERR_LIMIT, "there are %d rules, the maximum: delete one first",
@@ -179,13 +184,16 @@ static int make_rule(struct state *st, struct change *c, struct err *err)
 static int drop_rule(struct state *st, struct change *c, struct err *err)
 {
 	const struct alert_op *op = c->op.more;
-	int64_t id;
-	int rc = db_int(state_db(st), &id, DB_alert_rule_find, err, "i", op->id);
+	int64_t experiment;
+	int rc = db_int(state_db(st), &experiment, DB_alert_rule_find, err, "i", op->id);
 
+	rc = rc > 0 ? change_may_write(st, c, experiment, err) : rc;
+	if ((!rc && !c->res.code) || rc == ERR_NOENT)
+		return change_refuse(c, ERR_NOENT, "there is no rule %" PRId64, op->id);
 	if (rc <= 0)
-		return rc ? rc : change_refuse(c, ERR_NOENT, "there is no rule %" PRId64, op->id);
-	rc = db_run(state_db(st), DB_alert_unpost, err, "i", id);
-	return rc ? rc : db_run(state_db(st), DB_alert_rule_delete, err, "i", id);
+		return rc;
+	rc = db_run(state_db(st), DB_alert_unpost, err, "i", op->id);
+	return rc ? rc : db_run(state_db(st), DB_alert_rule_delete, err, "i", op->id);
 }
 
 static int fire_alert(struct state *st, struct change *c, struct err *err)
@@ -215,9 +223,11 @@ static int settle_alert_delivery(struct state *st, struct change *c, struct err 
 }
 
 const struct change_ops alert_change_rule = {
-	.name = "alert_rule", .check = check_rule, .copy = copy_alert, .apply = make_rule
+	.name = "alert_rule", .judges = true, .check = check_rule, .copy = copy_alert, .apply = make_rule
 };
-const struct change_ops alert_change_unrule = { .name = "alert_unrule", .copy = copy_alert, .apply = drop_rule };
+const struct change_ops alert_change_unrule = {
+	.name = "alert_unrule", .judges = true, .copy = copy_alert, .apply = drop_rule
+};
 const struct change_ops alert_change_fire = { .name = "alert_fire", .copy = copy_alert, .apply = fire_alert };
 const struct change_ops alert_change_claim = { .name = "alert_claim",
 					       .copy = copy_alert,

@@ -72,6 +72,7 @@ struct token_entry {
 	enum token_scope scope;
 	int64_t expires_ms; /* INT64_MIN: never */
 	bool revoked, lock_file;
+	char *person, *grants; /* NULL: fixed */
 };
 
 struct token_cache {
@@ -100,20 +101,39 @@ struct token_cache *tokens_new(void)
 	return t;
 }
 
+static void forget_token_rows(struct token_cache *t)
+{
+	while (t->row_count) {
+		t->row_count--;
+		free(t->rows[t->row_count].person);
+		free(t->rows[t->row_count].grants);
+	}
+}
+
 void tokens_free(struct token_cache *t)
 {
 	if (!t)
 		return;
 	pthread_mutex_destroy(&t->lock);
+	forget_token_rows(t);
 	free(t->rows);
 	free(t);
+}
+
+static const char *token_person(struct db_rows *q)
+{
+	const char *person = db_str(q, COL_token_list_person);
+
+	return *person ? person : db_str(q, COL_token_list_name);
 }
 
 static void append_token_row(struct token_cache *t, struct db_rows *q)
 {
 	struct token_entry row = { .scope = (enum token_scope)db_i32(q, COL_token_list_scope),
 				   .expires_ms = db_time(q, COL_token_list_expires_ms),
-				   .revoked = !db_null(q, COL_token_list_revoked_ms) };
+				   .revoked = !db_null(q, COL_token_list_revoked_ms),
+				   .person = mem_strdup(token_person(q)),
+				   .grants = mem_strdup(db_str(q, COL_token_list_grants)) };
 
 	snprintf(row.hash, sizeof(row.hash), "%s", db_str(q, COL_token_list_hash));
 	mem_push(&t->rows, &t->row_count, &t->row_cap, row);
@@ -124,11 +144,11 @@ static int load_token_rows(struct store *s, struct err *err)
 	struct token_cache *t = s->tokens;
 	struct db_rows *q;
 	struct db *d;
-	int rc = readers_take(s, &d, err);
+	int rc = readers_take(store_whole(s), &d, err);
 
 	if (rc)
 		return rc;
-	t->row_count = 0;
+	forget_token_rows(t);
 	rc = db_start(d, &q, DB_token_list, err, "");
 	while (rc >= 0 && (rc = db_next(d, q, err)) > 0)
 		append_token_row(t, q);
@@ -148,7 +168,7 @@ static bool refresh_tokens(struct store *s)
 	memset(s->tokens->sessions, 0, sizeof(s->tokens->sessions));
 	if (!load_token_rows(s, &err))
 		return true;
-	s->tokens->row_count = 0;
+	forget_token_rows(s->tokens);
 	atomic_store(&s->tokens->stale, true);
 	return false;
 }
@@ -163,26 +183,43 @@ static bool is_same_hash(const char *a, const char *b)
 	return !diff;
 }
 
-/* A row takes precedence over a fixed token: a read token stays one wherever it is used. */
-static enum token_scope find_token_scope(const struct token_cache *t, const char *hash)
+/* The valid token with this hash, or NULL. A row takes precedence over a fixed token: a read token stays one wherever
+ * it is used. */
+static const struct token_entry *find_valid_token(const struct token_cache *t, const char *hash)
 {
-	enum token_scope scope = TOKEN_NONE;
+	const struct token_entry *row = NULL, *fixed = NULL;
 	int64_t now = clock_wall_ms();
-	bool is_row = false;
 	size_t i;
 
-	for (i = 0; i < t->row_count; i++) {
-		const struct token_entry *e = &t->rows[i];
-
-		if (!is_same_hash(e->hash, hash))
-			continue;
-		is_row = true;
-		scope = e->revoked || (e->expires_ms != INT64_MIN && e->expires_ms <= now) ? TOKEN_NONE : e->scope;
-	}
+	for (i = 0; i < t->row_count; i++)
+		row = is_same_hash(t->rows[i].hash, hash) ? &t->rows[i] : row;
 	for (i = 0; i < t->fixed_count; i++)
-		if (is_same_hash(t->fixed[i].hash, hash) && !is_row)
-			scope = t->fixed[i].scope;
-	return scope;
+		fixed = is_same_hash(t->fixed[i].hash, hash) ? &t->fixed[i] : fixed;
+	if (!row)
+		return fixed;
+	return row->revoked || (row->expires_ms != INT64_MIN && row->expires_ms <= now) ? NULL : row;
+}
+
+/* A number made from a token's hash. */
+static uint64_t token_owner(const char *hash)
+{
+	uint64_t owner;
+
+	memcpy(&owner, hash, sizeof(owner));
+	return owner;
+}
+
+/* Under the lock. Fills the results of t from the token with this hash. */
+static enum token_scope take_token(const struct token_cache *c, const char *hash, struct token_try *t)
+{
+	const struct token_entry *e = find_valid_token(c, hash);
+
+	t->owner = token_owner(hash);
+	if (e && e->grants && t->arena) {
+		t->person = arena_strdup(t->arena, e->person);
+		t->grants = arena_strdup(t->arena, e->grants);
+	}
+	return e ? e->scope : TOKEN_NONE;
 }
 
 int token_needed(struct store *s)
@@ -207,31 +244,31 @@ static bool token_may_be_new(const struct token_cache *t, const char *hash)
 }
 
 /* Under the lock. */
-static enum token_scope look_up_token(struct store *s, const char *hash, bool *ret_ask)
+static enum token_scope look_up_token(struct store *s, const char *hash, struct token_try *t, bool *ret_ask)
 {
-	enum token_scope scope = refresh_tokens(s) ? find_token_scope(s->tokens, hash) : TOKEN_UNKNOWN;
+	enum token_scope scope = refresh_tokens(s) ? take_token(s->tokens, hash, t) : TOKEN_UNKNOWN;
 
 	*ret_ask = scope == TOKEN_NONE && token_may_be_new(s->tokens, hash);
 	return scope;
 }
 
-static enum token_scope known_scope(struct store *s, const char *hash, bool *ret_ask)
+static enum token_scope known_scope(struct store *s, const char *hash, struct token_try *t, bool *ret_ask)
 {
 	enum token_scope scope;
 
 	pthread_mutex_lock(&s->tokens->lock);
-	scope = look_up_token(s, hash, ret_ask);
+	scope = look_up_token(s, hash, t, ret_ask);
 	pthread_mutex_unlock(&s->tokens->lock);
 	return scope;
 }
 
 /* Looks up the row of a token that is not known here. */
-static enum token_scope ask_scope(struct store *s, const char *hash)
+static enum token_scope ask_scope(struct store *s, const char *hash, struct token_try *t)
 {
 	struct db *d;
 	int64_t n = 0;
 	bool ask;
-	int rc = readers_take(s, &d, NULL);
+	int rc = readers_take(store_whole(s), &d, NULL);
 
 	if (rc)
 		return TOKEN_UNKNOWN;
@@ -240,7 +277,7 @@ static enum token_scope ask_scope(struct store *s, const char *hash)
 	if (rc <= 0)
 		return rc ? TOKEN_UNKNOWN : TOKEN_NONE;
 	atomic_store(&s->tokens->stale, true);
-	return known_scope(s, hash, &ask);
+	return known_scope(s, hash, t, &ask);
 }
 
 /* At least 40 hex digits, with or without dpt_, as made by token_draw and in the lock file. A truncated or mistyped
@@ -257,15 +294,6 @@ static bool is_drawn_token(const struct token_try *t)
 	return true;
 }
 
-/* A number made from a token's hash. */
-static uint64_t token_owner(const char *hash)
-{
-	uint64_t owner;
-
-	memcpy(&owner, hash, sizeof(owner));
-	return owner;
-}
-
 enum token_scope token_check(struct store *s, struct token_try *t)
 {
 	bool drawn = is_drawn_token(t), limited = t->from && t->len && !drawn, ask = false;
@@ -275,15 +303,14 @@ enum token_scope token_check(struct store *s, struct token_try *t)
 	char hash[TOKEN_HASH_MAX];
 
 	sha256_hex(t->text, t->len, hash);
-	t->owner = token_owner(hash);
 	pthread_mutex_lock(&s->tokens->lock);
 	t->wait_s = limited ? throttle_wait_s(throttle, t->from, now_s) : 0;
 	if (!t->wait_s)
-		scope = look_up_token(s, hash, &ask);
+		scope = look_up_token(s, hash, t, &ask);
 	if (limited && !t->wait_s && scope == TOKEN_NONE)
 		throttle_wrong(throttle, t->from, now_s);
 	pthread_mutex_unlock(&s->tokens->lock);
-	return ask && drawn ? ask_scope(s, hash) : scope;
+	return ask && drawn ? ask_scope(s, hash, t) : scope;
 }
 
 int token_fix(struct store *s, const char *text, enum token_scope scope, bool needed, struct err *err)
@@ -348,18 +375,18 @@ int token_list(struct store *s, struct arena *a, struct token_row **ret, size_t 
 	size_t n = 0;
 	struct db_rows *q;
 	struct db *d;
-	int rc = readers_take(s, &d, err);
+	int rc = readers_take(store_whole(s), &d, err);
 
 	if (rc)
 		return rc;
 	rc = db_start(d, &q, DB_token_list, err, "");
 	while (rc >= 0 && (rc = db_next(d, q, err)) > 0)
 		list_push(a, &rows, &n,
-			  (struct token_row){ db_text(a, q, COL_token_list_name),
-					      (enum token_scope)db_i32(q, COL_token_list_scope),
-					      db_i64(q, COL_token_list_created_ms),
-					      db_time(q, COL_token_list_expires_ms),
-					      db_time(q, COL_token_list_revoked_ms) });
+			  (struct token_row){
+				  db_text(a, q, COL_token_list_name), (enum token_scope)db_i32(q, COL_token_list_scope),
+				  db_i64(q, COL_token_list_created_ms), db_time(q, COL_token_list_expires_ms),
+				  db_time(q, COL_token_list_revoked_ms), arena_strdup(a, token_person(q)),
+				  db_text(a, q, COL_token_list_grants) });
 	readers_give(s, d);
 	*ret = rows;
 	*ret_count = n;
@@ -446,7 +473,7 @@ static int read_session(struct store *s, const char *hash, struct session_new *r
 	struct session_new row = { .until_ms = 0 };
 	struct db_rows *q;
 	struct db *d;
-	int rc = readers_take(s, &d, NULL);
+	int rc = readers_take(store_whole(s), &d, NULL);
 
 	if (rc)
 		return rc;
@@ -462,7 +489,7 @@ static int read_session(struct store *s, const char *hash, struct session_new *r
 	return rc < 0 ? rc : row.until_ms > clock_wall_ms();
 }
 
-enum token_scope token_session_check(struct store *s, const char *id, size_t n, uint64_t *ret_owner)
+enum token_scope token_session_check(struct store *s, struct token_try *t)
 {
 	enum token_scope scope = TOKEN_NONE;
 	const struct session_new *found;
@@ -471,14 +498,12 @@ enum token_scope token_session_check(struct store *s, const char *id, size_t n, 
 	bool known, ask;
 	int rc;
 
-	sha256_hex(id, n, hash);
+	sha256_hex(t->text, t->len, hash);
 	pthread_mutex_lock(&s->tokens->lock);
 	known = refresh_tokens(s);
 	found = known ? find_session(s->tokens, hash) : NULL;
-	if (found) {
-		scope = find_token_scope(s->tokens, found->token);
-		*ret_owner = token_owner(found->token);
-	}
+	if (found)
+		scope = take_token(s->tokens, found->token, t);
 	pthread_mutex_unlock(&s->tokens->lock);
 	if (found)
 		return scope;
@@ -486,9 +511,24 @@ enum token_scope token_session_check(struct store *s, const char *id, size_t n, 
 	if (rc <= 0)
 		return rc ? TOKEN_UNKNOWN : TOKEN_NONE;
 	keep_session(s->tokens, &row);
-	*ret_owner = token_owner(row.token);
-	scope = known_scope(s, row.token, &ask);
-	return ask ? ask_scope(s, row.token) : scope;
+	scope = known_scope(s, row.token, t, &ask);
+	return ask ? ask_scope(s, row.token, t) : scope;
+}
+
+int token_grants_check(const char *text, enum token_scope scope, struct err *err)
+{
+	struct arena *a = arena_new();
+	struct grants g = { 0 };
+	int rc = grants_parse(&g, a, text, err);
+	size_t i;
+
+	for (i = 0; i < g.count && !rc; i++)
+		if ((int)g.items[i].level > (int)scope)
+			rc = err_set(err, ERR_USAGE, "experiments: '%.100s%s=%s' is more than the token's scope, %s",
+				     g.items[i].name, g.items[i].prefix ? "*" : "", grant_level_name(g.items[i].level),
+				     token_scope_name(scope));
+	arena_free(a);
+	return rc;
 }
 
 static const char *const scope_names[] = { "none", "read", "write", "admin" };

@@ -5,7 +5,7 @@
 #ifndef DPT_STORE_TOKEN_H
 #define DPT_STORE_TOKEN_H
 
-#include "tracker/base/arena.h"
+#include "web/store/base/grants.h"
 #include "web/store/write/ingest.h"
 
 /* TOKEN_UNKNOWN: the rows cannot be read, so access is denied. */
@@ -27,6 +27,8 @@ struct token_row {
 	int64_t created_ms;
 	int64_t expires_ms; /* INT64_MIN: never */
 	int64_t revoked_ms; /* INT64_MIN: valid */
+	const char *person; /* who has it */
+	const char *grants; /* text of grants.h; "": the scope in all experiments */
 };
 
 /* All rows, oldest first, in the arena. */
@@ -42,8 +44,17 @@ int token_draw(char text[TOKEN_TEXT_MAX], char hash[TOKEN_HASH_MAX], struct err 
 struct token_new {
 	const char *name, *hash;
 	enum token_scope scope;
-	int64_t expires_ms; /* INT64_MIN: never */
+	int64_t expires_ms;	     /* INT64_MIN: never */
+	const char *person, *grants; /* "": as name; the scope in all experiments */
 };
+
+struct token_revoke {
+	const char *name;
+	bool keep_admin; /* refuses to revoke the last token that is an admin of all experiments */
+};
+
+/* Checks the text of grants of a token with this scope: grants.h, and no level above the scope. */
+int token_grants_check(const char *grants, enum token_scope scope, struct err *err);
 
 /* Later checks read the rows again. Any thread. */
 void token_changed(struct store *s);
@@ -68,8 +79,11 @@ struct token_try {
 	uint64_t from; /* a number made from the address; 0: not limited */
 	const char *text;
 	size_t len;
-	int wait_s;	/* result: 0, or the seconds until the next guess counts */
-	uint64_t owner; /* result: a number made from the token */
+	struct arena *arena; /* for the result's texts; NULL: without texts */
+	/* results */
+	int wait_s;		     /* 0, or the seconds until the next guess counts */
+	uint64_t owner;		     /* a number made from the token; 0: it is not known */
+	const char *person, *grants; /* as in struct token_row; NULL: a token without a row */
 };
 
 /* The scope of a token; TOKEN_NONE: no such row, revoked or expired. */
@@ -88,8 +102,8 @@ struct session_new {
 
 int token_session(struct store *s, struct token_try *t, char ret[TOKEN_TEXT_MAX], struct session_new *ret_row,
 		  struct err *err);
-/* ret_owner: as token_try.owner, of the session's token; untouched when there is no such session. */
-enum token_scope token_session_check(struct store *s, const char *id, size_t n, uint64_t *ret_owner);
+/* The same for a session: the text is its id, the results are those of its token. */
+enum token_scope token_session_check(struct store *s, struct token_try *t);
 void token_hash(const char *text, size_t n, char ret[TOKEN_HASH_MAX]); /* as in rows */
 
 /* Grows with every change of the rows. */

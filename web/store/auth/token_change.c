@@ -8,8 +8,13 @@
 static int check_token(const struct ingest_op *op, struct err *err)
 {
 	const struct token_new *t = op->more;
+	int rc = change_check_name(t->name ? t->name : "", "the token's name", "name", err);
 
-	return change_check_name(t->name ? t->name : "", "the token's name", "name", err);
+	if (!rc && *t->person)
+		rc = change_check_name(t->person, "the person's name", "person", err);
+	if (!rc && *t->grants && (rc = token_grants_check(t->grants, t->scope, err)))
+		err_field(err, "experiments");
+	return rc;
 }
 
 static void copy_token(struct change *c, const struct ingest_op *op)
@@ -20,6 +25,8 @@ static void copy_token(struct change *c, const struct ingest_op *op)
 	*t = *from;
 	t->name = change_dup(c->in.arena, from->name);
 	t->hash = change_dup(c->in.arena, from->hash);
+	t->person = change_dup(c->in.arena, from->person);
+	t->grants = change_dup(c->in.arena, from->grants);
 	c->op = (struct ingest_op){ .kind = op->kind, .more = t };
 }
 
@@ -36,6 +43,27 @@ static int count_token_change(struct state *st, struct err *err)
 	return token_tell(state_db(st), err);
 }
 
+/* 1: the experiments that grants name are there; 0 refused. A prefix may be of future ones. */
+static int need_granted(struct state *st, struct change *c, const char *text, struct err *err)
+{
+	struct grants g = { 0 };
+	int64_t id;
+	size_t i;
+	int rc = *text ? grants_parse(&g, c->in.arena, text, err) : 0;
+
+	for (i = 0; i < g.count && rc >= 0; i++) {
+		if (g.items[i].prefix)
+			continue;
+		rc = db_int(state_db(st), &id, DB_experiment_by_name, err, "t", g.items[i].name);
+		if (!rc)
+			return change_refuse(c, ERR_USAGE,
+					     "experiments: there is no experiment '%.100s': create it "
+					     "first, or grant a prefix that ends with a star",
+					     g.items[i].name);
+	}
+	return rc < 0 ? rc : 1;
+}
+
 static int put_token(struct state *st, struct change *c, struct err *err)
 {
 	const struct token_new *t = c->op.more;
@@ -46,14 +74,28 @@ static int put_token(struct state *st, struct change *c, struct err *err)
 		return change_refuse(c, ERR_EXISTS, "there is already a token named '%.100s': revoke it or choose "
 				     "another name", t->name);
 	if (!rc)
-		rc = db_run(state_db(st), DB_token_put, err, "ttiix", t->name, t->hash, (int64_t)t->scope,
-			    clock_wall_ms(), t->expires_ms);
+		rc = need_granted(st, c, t->grants, err);
+	if (rc <= 0)
+		return rc;
+	rc = db_run(state_db(st), DB_token_put, err, "ttiixtt", t->name, t->hash, (int64_t)t->scope, clock_wall_ms(),
+		    t->expires_ms, t->person, t->grants);
 	return rc ? rc : count_token_change(st, err);
 }
 
+static void copy_revocation(struct change *c, const struct ingest_op *op)
+{
+	struct token_revoke *to = arena_alloc(c->in.arena, sizeof(*to));
+
+	*to = *(const struct token_revoke *)op->more;
+	to->name = change_dup(c->in.arena, to->name);
+	c->op = (struct ingest_op){ .kind = op->kind, .more = to };
+}
+
+/* Revokes a token, or deletes all of them. */
 static int revoke_token(struct state *st, struct change *c, struct err *err)
 {
-	const char *name = c->op.name;
+	const struct token_revoke *r = c->op.more;
+	const char *name = r->name;
 	int64_t there;
 	int rc;
 
@@ -64,7 +106,15 @@ static int revoke_token(struct state *st, struct change *c, struct err *err)
 	rc = db_int(state_db(st), &there, DB_token_in_force, err, "t", name);
 	if (!rc)
 		return change_refuse(c, ERR_NOENT, "there is no token '%.100s' to revoke", name);
-	if (rc > 0)
+	if (rc > 0 && r->keep_admin) {
+		rc = db_int(state_db(st), &there, DB_token_last_admin, err, "ti", name, clock_wall_ms());
+		if (rc > 0)
+			return change_refuse(c, ERR_EXISTS,
+					     "'%.100s' is the last admin: add another one first, or revoke "
+					     "it on the server's machine",
+					     name);
+	}
+	if (rc >= 0)
 		rc = db_run(state_db(st), DB_token_revoke, err, "ti", name, clock_wall_ms());
 	return rc ? rc : count_token_change(st, err);
 }
@@ -72,9 +122,9 @@ static int revoke_token(struct state *st, struct change *c, struct err *err)
 const struct change_ops token_change_new = {
 	.name = "token_new", .check = check_token, .copy = copy_token, .apply = put_token, .settled = token_changed
 };
-const struct change_ops token_change_revoke = { .name = "token_revoke",
-						.apply = revoke_token,
-						.settled = token_changed };
+const struct change_ops token_change_revoke = {
+	.name = "token_revoke", .copy = copy_revocation, .apply = revoke_token, .settled = token_changed
+};
 
 /* --- sessions of the page ------------------------------------------------------------------------------------- */
 
@@ -105,4 +155,6 @@ static int end_session(struct state *st, struct change *c, struct err *err)
 }
 
 const struct change_ops session_change_new = { .name = "session_new", .copy = copy_session, .apply = put_session };
-const struct change_ops session_change_end = { .name = "session_end", .apply = end_session, .settled = token_changed };
+const struct change_ops session_change_end = {
+	.name = "session_end", .judges = true, .apply = end_session, .settled = token_changed
+};

@@ -6,11 +6,22 @@
 
 #include <limits.h>
 #include <pthread.h>
+#include <stdatomic.h>
 
-#include "tracker/base/arena.h"
-#include "tracker/base/err.h"
+#include "web/store/base/grants.h"
+
+/* Whose store it is, of a store that is a copy for one caller (store_restrict). */
+struct restriction {
+	atomic_uint users;
+	struct store *whole;
+	struct arena *arena;
+	struct grants grants;
+	const char *text;      /* of the grants */
+	enum grant_level most; /* levels above it count as this one */
+};
 
 struct store {
+	struct restriction *restriction; /* NULL: the whole store */
 	char path[PATH_MAX];
 	char id[40];
 	char logdir[PATH_MAX], artifacts[PATH_MAX]; /* "": none */
@@ -26,10 +37,17 @@ struct store {
 	struct archiver *archiver; /* NULL: files are not in an object store */
 	struct committer *writer;
 	struct readers *readers;
+	struct permitted_cache *permitted;
 	struct artifacts *files;
 	struct token_cache *tokens;
 	struct store_live *live; /* NULL: no other process writes */
 };
+
+/* s itself, or what it is a copy of. */
+static inline struct store *store_whole(struct store *s)
+{
+	return s->restriction ? s->restriction->whole : s;
+}
 
 /* Notifies this process of commits by other processes to the same database, and them of its own. Waiting
  * streams wake up, and tokens are read again. A thread with its own connection. Private to web/store/store.c. */

@@ -8,7 +8,7 @@
 #define DPT_STORE_DB_H
 
 #include "tracker/base/buf.h"
-#include "tracker/base/err.h"
+#include "web/store/base/grants.h"
 #include "web/store/base/map.h"
 
 enum db_query {
@@ -54,7 +54,7 @@ int db_address_version(const char *address, int *ret, struct err *err);
 int db_address_init(const char *address, struct err *err);
 int db_address_upgrade(const char *address, int *ret_from, struct err *err);
 int db_address_check(const char *address, bool *ret_password, struct err *err);
-#define DB_VERSION 19	    /* of the tables in schema/sql/sqlite.sql and schema/sql/postgresql.sql */
+#define DB_VERSION 20	    /* of the tables in schema/sql/sqlite.sql and schema/sql/postgresql.sql */
 #define DB_VERSION_FIRST 19 /* the oldest that can be migrated: that of 0.1.0 */
 
 /* Runs a query without result rows. A query that has no text for the engine does nothing there, and has no rows. */
@@ -196,8 +196,11 @@ int readers_new(struct readers **ret, const char *path, int max, struct err *err
 int readers_new_alone(struct readers **ret, const char *path, struct err *err);
 void readers_free(struct readers *p); /* after all were given back; NULL is fine */
 
-/* Waits while all are taken. */
+/* Waits while all are taken. ERR_DENIED: s is restricted (store_restrict). */
 int readers_take(struct store *s, struct db **ret, struct err *err);
+
+/* For reads that honour restrictions. The reader of a restricted store knows which experiments may be read. */
+int readers_take_permitted(struct store *s, struct db **ret, struct err *err);
 
 /* The same, with the number of a run; on failure no reader is taken. ERR_NOENT, ERR_GONE: no such run. */
 int readers_take_run(struct store *s, struct db **ret, const char *uuid, int64_t *ret_id, struct err *err);
@@ -205,6 +208,23 @@ void readers_give(struct store *s, struct db *d);
 
 /* Reports why a run was not found: ERR_GONE or ERR_NOENT. */
 int readers_missing(struct db *d, const char *uuid, struct err *err);
+
+/* --- permitted.c: the experiments that a reader's caller may see ---------------------------------------------- */
+
+/* Sets of experiments by the texts of grants. A set is valid as long as the table of experiments is unchanged; it is
+ * read in the snapshot of the reader. */
+struct permitted_cache;
+struct permitted_cache *permitted_cache_new(void);
+void permitted_cache_free(struct permitted_cache *c); /* NULL is fine */
+
+/* For readers.c: gives the reader its set, and takes it away. */
+int permitted_take(struct store *s, struct db *d, struct err *err);
+void permitted_give(struct store *s, struct db *d);
+
+/* Whether an experiment may be read; of a whole store all may. permitted_name judges any name as an experiment's. */
+bool permitted(const struct db *d, int64_t experiment);
+bool permitted_name(const struct db *d, const char *name);
+const char *permitted_ids(const struct db *d); /* an array for queries, NULL: all. Valid while d is taken */
 
 /* --- tables.c: whole tables ----------------------------------------------------------------------------------- */
 

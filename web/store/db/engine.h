@@ -52,6 +52,7 @@ struct db {
 	void *attached;		   /* db_attach */
 	int64_t session;	   /* db_session */
 	atomic_bool away, hurried; /* db_away, db_hurry */
+	struct permitted *permitted; /* experiments that may be read; NULL: all */
 };
 
 struct db_rows {

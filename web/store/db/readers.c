@@ -209,7 +209,8 @@ static int take_snapshot_reader(struct store *s, struct db **ret, struct err *er
 	return rc;
 }
 
-int readers_take(struct store *s, struct db **ret, struct err *err)
+/* Takes a reader without a set of experiments. */
+static int take_any_reader(struct store *s, struct db **ret, struct err *err)
 {
 	struct db *d = NULL;
 	bool broken = true;
@@ -223,6 +224,25 @@ int readers_take(struct store *s, struct db **ret, struct err *err)
 			readers_give(s, d);
 		d = rc ? NULL : d;
 	}
+	if (!rc)
+		*ret = d;
+	return rc;
+}
+
+int readers_take(struct store *s, struct db **ret, struct err *err)
+{
+	if (s->restriction)
+		return err_set(err, ERR_DENIED, "this needs a token for all experiments");
+	return take_any_reader(s, ret, err);
+}
+
+int readers_take_permitted(struct store *s, struct db **ret, struct err *err)
+{
+	struct db *d;
+	int rc = take_any_reader(s, &d, err);
+
+	if (!rc && s->restriction && (rc = permitted_take(s, d, err)))
+		readers_give(s, d);
 	if (!rc)
 		*ret = d;
 	return rc;
@@ -253,6 +273,7 @@ void readers_give(struct store *s, struct db *d)
 
 	if (!d)
 		return;
+	permitted_give(s, d);
 	if (db_in_transaction(d))
 		db_run(d, DB_rollback, NULL, "");
 	lost = db_lost(d);
@@ -270,10 +291,24 @@ void readers_give(struct store *s, struct db *d)
 		db_close(rested[--n]);
 }
 
+/* Reads the row and the experiment of a run, or of a removed one: 1, or 0: the caller may see no such run. */
+static int find_permitted_run(struct db *d, enum db_query which, const char *uuid, int64_t *ret_id, struct err *err)
+{
+	struct db_rows *q;
+	int rc = db_start(d, &q, which, err, "t", uuid);
+
+	if (rc || (rc = db_next(d, q, err)) <= 0)
+		return rc;
+	*ret_id = db_i64(q, COL_run_id_of_id);
+	rc = permitted(d, db_i64(q, COL_run_id_of_experiment_id));
+	db_stop(q);
+	return rc;
+}
+
 int readers_missing(struct db *d, const char *uuid, struct err *err)
 {
 	int64_t id;
-	int rc = db_int(d, &id, DB_gone_get, err, "t", uuid);
+	int rc = find_permitted_run(d, DB_gone_of, uuid, &id, err);
 
 	if (rc < 0)
 		return rc;
@@ -284,11 +319,11 @@ int readers_missing(struct db *d, const char *uuid, struct err *err)
 int readers_take_run(struct store *s, struct db **ret, const char *uuid, int64_t *ret_id, struct err *err)
 {
 	struct db *d;
-	int rc = readers_take(s, &d, err);
+	int rc = readers_take_permitted(s, &d, err);
 
 	if (rc)
 		return rc;
-	rc = db_int(d, ret_id, DB_run_id_of, err, "t", uuid);
+	rc = find_permitted_run(d, DB_run_id_of, uuid, ret_id, err);
 	if (rc <= 0) {
 		rc = rc ? rc : readers_missing(d, uuid, err);
 		readers_give(s, d);

@@ -6,7 +6,7 @@
 
 #include "tracker/base/clock.h"
 #include "tracker/event/event_media.h"
-#include "web/store/files/artifacts.h"
+#include "web/store/files/files.h"
 #include "web/store/write/apply.h"
 #include "web/store/write/change.h"
 
@@ -122,6 +122,8 @@ static unsigned read_be32(const unsigned char *at)
 	return (unsigned)at[0] << 24 | (unsigned)at[1] << 16 | (unsigned)at[2] << 8 | at[3];
 }
 
+/* Deletes the image of this path and finds its run; *ret NULL: the path is not that of an image of a run that is there.
+ */
 static int remove_picture(struct state *st, const char *path, struct state_run **ret, struct picture_file *p,
 			  struct err *err)
 {
@@ -137,6 +139,8 @@ static int remove_picture(struct state *st, const char *path, struct state_run *
 		return *ret = NULL, 0;
 	if (rc)
 		return *err = why, rc;
+	if (strtoll(path, NULL, 10) != (*ret)->experiment_id) /* not in the run's folder */
+		return *ret = NULL, 0;
 	rc = state_key(st, p->key, &key, err);
 	if (!rc)
 		rc = db_run(state_db(st), DB_media_delete, err, "iiiid", (*ret)->id, key, (int64_t)MEDIA_IMAGE, p->step,
@@ -239,13 +243,26 @@ static int path_is_taken(struct db *d, const char *path, struct err *err)
 	return rc;
 }
 
+/* 1: the caller may write this path, 0 refused. */
+static int may_write_path(struct state *st, struct change *c, const char *path, struct err *err)
+{
+	int64_t experiment = artifact_experiment(path);
+	int rc = !c->grants ? 1 : experiment < 0 ? ERR_NOENT : change_may_write(st, c, experiment, err);
+
+	return rc == ERR_NOENT ? change_refuse(c, ERR_DENIED, ARTIFACT_DENIED, path) : rc;
+}
+
+/* Records a file; an object becomes the file of its path. */
 static int put_artifact(struct state *st, struct change *c, struct err *err)
 {
 	const struct artifact_digest *d = c->op.more;
 	struct db *db = state_db(st);
 	int64_t one;
-	int rc = d->object ? path_is_taken(db, d->path, err) : 0;
+	int rc = may_write_path(st, c, d->path, err);
 
+	if (rc <= 0)
+		return rc;
+	rc = d->object ? path_is_taken(db, d->path, err) : 0;
 	if (rc > 0)
 		return change_refuse(c, ERR_EXISTS, "%.200s is already a folder, or a part of the path is a file",
 				     d->path);
@@ -263,10 +280,17 @@ static int put_artifact(struct state *st, struct change *c, struct err *err)
 
 static int delete_artifact(struct state *st, struct change *c, struct err *err)
 {
-	int rc = logged_image_remove(st, c->op.name, err);
+	int rc = may_write_path(st, c, c->op.name, err);
 
+	if (rc <= 0)
+		return rc;
+	rc = logged_image_remove(st, c->op.name, err);
 	return rc ? rc : db_run(state_db(st), DB_artifact_delete, err, "t", c->op.name);
 }
 
-const struct change_ops artifact_change_put = { .name = "artifact_put", .copy = copy_artifact, .apply = put_artifact };
-const struct change_ops artifact_change_delete = { .name = "artifact_delete", .apply = delete_artifact };
+const struct change_ops artifact_change_put = {
+	.name = "artifact_put", .judges = true, .copy = copy_artifact, .apply = put_artifact
+};
+const struct change_ops artifact_change_delete = { .name = "artifact_delete",
+						   .judges = true,
+						   .apply = delete_artifact };

@@ -225,11 +225,43 @@ struct artifacts *store_artifacts(struct store *s)
 	return s->files;
 }
 
+/* Whether the caller of a restricted store may read, or write, this path: 1 or 0, or a negative code. */
+static int judge_path(struct store *s, const char *path, bool write, struct err *err)
+{
+	int64_t experiment = artifact_experiment(path);
+	const struct restriction *r = s->restriction;
+	struct db_rows *q;
+	struct db *d;
+	int rc;
+
+	if (!r)
+		return 1;
+	rc = readers_take_permitted(s, &d, err);
+	if (rc)
+		return rc;
+	rc = experiment >= 0 && permitted(d, experiment);
+	if (rc > 0 && write && !(rc = db_start(d, &q, DB_experiment_name, err, "i", experiment)) &&
+	    (rc = db_next(d, q, err)) > 0) {
+		rc = r->most >= GRANT_WRITE &&
+		     grants_level(&r->grants, db_str(q, COL_experiment_name_name)) >= GRANT_WRITE;
+		db_stop(q);
+	}
+	readers_give(s, d);
+	return rc;
+}
+
+int artifact_may_write(struct store *s, const char *path, struct err *err)
+{
+	int rc = judge_path(s, path, true, err);
+
+	return rc ? rc < 0 ? rc : 0 : err_set(err, ERR_DENIED, ARTIFACT_DENIED, path);
+}
+
 static int find_digest(struct store *s, const char *path, struct artifact_file *f, struct err *err)
 {
 	struct db_rows *q;
 	struct db *d;
-	int rc = readers_take(s, &d, err);
+	int rc = readers_take_permitted(s, &d, err);
 
 	if (rc)
 		return rc;
@@ -248,8 +280,10 @@ static int find_digest(struct store *s, const char *path, struct artifact_file *
 int artifact_open(struct store *s, const char *path, struct artifact_file *ret, struct err *err)
 {
 	struct artifact_file f = { .fd = -1 };
-	int rc;
+	int rc = judge_path(s, path, false, err);
 
+	if (rc <= 0)
+		return rc ? rc : err_set(err, ERR_NOENT, "No such artifact: '%.300s'", path);
 	if (s->files->objects)
 		return objects_find(s->files->objects, path, ret, err);
 	rc = disk_find(s->files->disk, path, &f, err);
@@ -263,16 +297,39 @@ int artifact_open(struct store *s, const char *path, struct artifact_file *ret, 
 	return rc;
 }
 
-int artifact_list(struct artifacts *a, const char *path, struct arena *arena, struct artifact_entries *ret,
-		  struct err *err)
+/* Of the root a restricted caller sees the folders of experiments that it may read. */
+static int keep_permitted_entries(struct store *s, struct entries *list, struct err *err)
 {
-	struct entries list = { .arena = arena };
-	int rc = a->objects ? objects_entries(a->objects, path ? path : "", &list, err) : 0;
+	size_t i, n = 0;
+	struct db *d;
+	int rc = readers_take_permitted(s, &d, err);
 
 	if (rc)
 		return rc;
-	if (!a->objects)
-		disk_entries(a->disk, path ? path : "", &list);
+	for (i = 0; i < list->n; i++)
+		if (permitted(d, artifact_experiment(list->list[i].name)))
+			list->list[n++] = list->list[i];
+	list->n = n;
+	readers_give(s, d);
+	return 0;
+}
+
+int artifact_list(struct store *s, const char *path, struct arena *arena, struct artifact_entries *ret, struct err *err)
+{
+	struct entries list = { .arena = arena };
+	struct artifacts *a = s->files;
+	bool root = !path || !*path;
+	int rc = root ? 1 : judge_path(s, path, false, err), may = rc;
+
+	if (rc > 0)
+		rc = a->objects ? objects_entries(a->objects, root ? "" : path, &list, err) : 0;
+	if (rc < 0)
+		return rc;
+	if (may && !a->objects)
+		disk_entries(a->disk, root ? "" : path, &list);
+	rc = root && s->restriction ? keep_permitted_entries(s, &list, err) : 0;
+	if (rc)
+		return rc;
 	entries_sort(&list);
 	*ret = (struct artifact_entries){ list.list, list.n };
 	return 0;

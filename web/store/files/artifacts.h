@@ -77,8 +77,12 @@ int artifact_digests(struct store *s, const char *folder, struct artifact_entrie
 		     struct err *err);
 
 /* Lists one level; empty if path is missing or not a folder. */
-int artifact_list(struct artifacts *a, const char *path, struct arena *arena, struct artifact_entries *ret,
+int artifact_list(struct store *s, const char *path, struct arena *arena, struct artifact_entries *ret,
 		  struct err *err);
+
+/* Before a transfer: ERR_DENIED unless the caller of a restricted store may write this path. */
+int artifact_may_write(struct store *s, const char *path, struct err *err);
+#define ARTIFACT_DENIED "this token may not write '%.200s'"
 
 /* Removes path and everything below it; a missing path is fine. Not the digests: artifact_change_delete. */
 int artifact_remove(struct artifacts *a, const char *path, struct err *err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* files.c: opening, removing and copying. */
+/* files.c: opening, removing and copying; the experiment of a path. */
 #include "web/store/files/files.h"
 
 #include <dirent.h>
@@ -22,6 +22,13 @@
 #define FOLDER_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 #define MAX_DEPTH 64
 #define LINKS_SHOWN 20
+
+int64_t artifact_experiment(const char *path)
+{
+	size_t n = strspn(path, "0123456789");
+
+	return n && n <= 18 && (path[n] == '/' || !path[n]) && (n == 1 || *path != '0') ? strtoll(path, NULL, 10) : -1;
+}
 
 static int remove_entry(int at_fd, const char *name, int dry, struct files_sum *sum, int depth);
 

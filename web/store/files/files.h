@@ -8,6 +8,9 @@
 
 #define FILES_UPLOADS ".uploads" /* next to the experiments: running uploads; clients cannot name it */
 
+/* The experiment that a path of an artifact belongs to, by its first name; -1: none. */
+int64_t artifact_experiment(const char *path);
+
 struct files_sum {
 	uint64_t files, bytes;
 	uint64_t links; /* and special files, which are not copied */

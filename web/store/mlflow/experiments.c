@@ -42,6 +42,8 @@ static int load_experiment(struct db *d, struct db_rows *q, struct arena *a, str
 		return rc ? rc : ERR_NOENT;
 	e = read_experiment_row(a, q);
 	db_stop(q);
+	if (!permitted(d, e.id))
+		return ERR_NOENT;
 	rc = load_experiment_tags(d, a, &e, err);
 	if (!rc)
 		*ret = e;
@@ -52,7 +54,7 @@ int experiment_get(struct store *s, int64_t id, struct arena *a, struct experime
 {
 	struct db_rows *q;
 	struct db *d;
-	int rc = readers_take(s, &d, err);
+	int rc = readers_take_permitted(s, &d, err);
 
 	if (rc)
 		return rc;
@@ -66,7 +68,7 @@ int experiment_find(struct store *s, const char *name, struct arena *a, struct e
 {
 	struct db_rows *q;
 	struct db *d;
-	int rc = readers_take(s, &d, err);
+	int rc = readers_take_permitted(s, &d, err);
 
 	if (rc)
 		return rc;
@@ -81,20 +83,19 @@ int experiment_location(struct store *s, int64_t id, struct arena *a, const char
 	const char *location = "";
 	struct db_rows *q;
 	struct db *d;
-	int rc = readers_take(s, &d, err);
+	int rc = readers_take_permitted(s, &d, err);
 
 	if (rc)
 		return rc;
-	rc = db_start(d, &q, DB_experiment_location, err, "i", id);
+	rc = permitted(d, id) ? db_start(d, &q, DB_experiment_location, err, "i", id) : 1;
 	if (!rc && (rc = db_next(d, q, err)) > 0) {
 		location = db_text(a, q, COL_experiment_location_location);
 		db_stop(q);
-		rc = 0;
 	}
 	readers_give(s, d);
-	if (!rc)
+	if (rc >= 0)
 		*ret = location;
-	return rc;
+	return rc < 0 ? rc : 0;
 }
 
 /* --- search ------------------------------------------------------------------------------------------------- */
@@ -158,7 +159,7 @@ static int load_experiments(struct experiment_search *s)
 	struct db_rows *q;
 	size_t i, n = 0;
 	bool hit;
-	int rc = db_start(s->d, &q, DB_experiment_rows, s->err, "");
+	int rc = db_start(s->d, &q, DB_experiment_rows, s->err, "t", permitted_ids(s->d));
 
 	while (rc >= 0 && (rc = db_next(s->d, q, s->err)) > 0) {
 		struct experiment e = read_experiment_row(s->a, q);
@@ -237,7 +238,7 @@ int experiments_search(struct store *store, const struct experiments_opts *o, st
 	int rc = filter_parse_mlflow(&s.f, s.a, &text, err);
 
 	if (!rc)
-		rc = readers_take(store, &s.d, err);
+		rc = readers_take_permitted(store, &s.d, err);
 	if (!rc) {
 		rc = load_experiments(&s);
 		if (!rc && s.count)

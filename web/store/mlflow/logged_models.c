@@ -186,6 +186,8 @@ static int load_model(struct db *d, struct db_rows *q, struct arena *a, struct m
 	row = db_i64(q, COL_model_row_id);
 	m = read_model_row(a, q);
 	db_stop(q);
+	if (!permitted(d, m.experiment))
+		return ERR_NOENT;
 	rc = load_model_parts(d, row, a, &m, err);
 	if (!rc)
 		*ret = m;
@@ -201,7 +203,7 @@ static int get_model(struct store *s, const struct model_ref *of, struct arena *
 {
 	struct db_rows *q;
 	struct db *d;
-	int rc = readers_take(s, &d, err);
+	int rc = readers_take_permitted(s, &d, err);
 
 	if (rc)
 		return rc;
@@ -226,16 +228,17 @@ int models_folders(struct store *s, const char *run, struct arena *a, struct mod
 	struct models_folders list = { 0 };
 	struct db_rows *q;
 	struct db *d;
-	int rc = readers_take(s, &d, err);
+	int rc = readers_take_permitted(s, &d, err);
 
 	if (rc)
 		return rc;
 	rc = db_start(d, &q, DB_models_of_run, err, "t", run);
 	while (rc >= 0 && (rc = db_next(d, q, err)) > 0)
-		list_push(a, &list.items, &list.count,
-			  arena_printf(a, "%lld/models/%s/artifacts",
-				       (long long)db_i64(q, COL_models_of_run_experiment_id),
-				       db_str(q, COL_models_of_run_uuid)));
+		if (permitted(d, db_i64(q, COL_models_of_run_experiment_id)))
+			list_push(a, &list.items, &list.count,
+				  arena_printf(a, "%lld/models/%s/artifacts",
+					       (long long)db_i64(q, COL_models_of_run_experiment_id),
+					       db_str(q, COL_models_of_run_uuid)));
 	readers_give(s, d);
 	*ret = list;
 	return rc;
@@ -499,13 +502,13 @@ int models_search(struct store *store, const struct models_opts *o, struct arena
 	if (!rc)
 		rc = filter_parse_mlflow(&s.f, s.a, &text, err);
 	if (!rc)
-		rc = readers_take(store, &s.d, err);
+		rc = readers_take_permitted(store, &s.d, err);
 	if (rc)
 		return rc;
 	for (i = 0; i < o->experiment_count && !rc; i++) {
 		for (k = 0; k < i && o->experiments[k] != o->experiments[i]; k++)
 			;
-		if (k == i)
+		if (k == i && permitted(s.d, o->experiments[i]))
 			rc = load_experiment_models(&s, o->experiments[i]);
 	}
 	readers_give(store, s.d);

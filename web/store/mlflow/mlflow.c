@@ -167,6 +167,11 @@ int mlflow_run_need(struct state *st, struct change *c, struct state_run **ret, 
 			*err = why;
 		return rc;
 	}
+	rc = change_may_write(st, c, (*ret)->experiment_id, err);
+	if (rc == ERR_NOENT)
+		return change_refuse(c, ERR_NOENT, "Run with id=%.40s not found", uuid);
+	if (rc <= 0)
+		return rc;
 	if ((*ret)->deleted_ms != INT64_MIN)
 		return change_refuse(c, ERR_USAGE,
 				     "The run %s must be in the 'active' state. Current state is deleted.", uuid);
@@ -174,15 +179,24 @@ int mlflow_run_need(struct state *st, struct change *c, struct state_run **ret, 
 	return 1;
 }
 
+/* Requires an experiment, deleted or not, that the caller may write: 1 found, 0 refused. */
+static int need_experiment_row(struct state *st, struct change *c, int64_t id, struct experiment_row *ret,
+			       struct err *err)
+{
+	int rc = load_experiment_row(st, id, ret, err);
+
+	if (!rc)
+		rc = ret->found ? change_may_write(st, c, id, err) : ERR_NOENT;
+	return rc == ERR_NOENT ? fail_no_experiment(c, id) : rc;
+}
+
 int mlflow_experiment_need(struct state *st, struct change *c, int64_t id, struct err *err)
 {
 	struct experiment_row row;
-	int rc = load_experiment_row(st, id, &row, err);
+	int rc = need_experiment_row(st, c, id, &row, err);
 
-	if (rc)
+	if (rc <= 0)
 		return rc;
-	if (!row.found)
-		return fail_no_experiment(c, id);
 	if (row.deleted)
 		return change_refuse(c, ERR_USAGE,
 				     "The experiment %lld must be in the 'active' state. Current state is deleted.",
@@ -225,8 +239,10 @@ static int make_mlflow_experiment(struct state *st, struct change *c, struct err
 	const struct mlflow_op *op = c->op.more;
 	int64_t id;
 	bool existed;
-	int rc = experiment_name_is_free(st, c, op->name, NO_EXPERIMENT, err);
+	int rc = change_may_use_name(st, c, op->name, err);
 
+	if (rc > 0)
+		rc = experiment_name_is_free(st, c, op->name, NO_EXPERIMENT, err);
 	if (rc <= 0)
 		return rc;
 	rc = state_experiment(st, op->name, &id, &existed, err);
@@ -266,11 +282,11 @@ static int set_experiment_deleted(struct state *st, struct change *c, bool delet
 	const struct mlflow_op *op = c->op.more;
 	int64_t now = clock_wall_ms();
 	struct experiment_row row;
-	int rc = load_experiment_row(st, op->experiment, &row, err);
+	int rc = need_experiment_row(st, c, op->experiment, &row, err);
 
-	if (rc)
+	if (rc <= 0)
 		return rc;
-	if (!row.found || row.deleted == delete)
+	if (row.deleted == delete)
 		return fail_no_experiment(c, op->experiment);
 	rc = db_run(state_db(st), DB_experiment_deleted_put, err, "ixi", op->experiment, delete ? now : INT64_MIN, now);
 	return rc ? rc : delete_experiment_runs(st, op->experiment, delete, err);
@@ -293,14 +309,14 @@ static int rename_experiment(struct state *st, struct change *c, struct err *err
 {
 	const struct mlflow_op *op = c->op.more;
 	struct experiment_row row;
-	int rc = load_experiment_row(st, op->experiment, &row, err);
+	int rc = need_experiment_row(st, c, op->experiment, &row, err);
 
-	if (rc)
+	if (rc <= 0)
 		return rc;
-	if (!row.found)
-		return fail_no_experiment(c, op->experiment);
 	if (row.deleted)
 		return change_refuse(c, ERR_UNSUPPORTED, "Cannot rename a non-active experiment.");
+	if (!change_may_create(c, op->name))
+		return change_refuse_name(c);
 	rc = experiment_name_is_free(st, c, op->name, op->experiment, err);
 	return rc <= 0 ? rc
 		       : db_run(state_db(st), DB_experiment_name_put, err, "iti", op->experiment, op->name,

@@ -16,6 +16,6 @@ int mlflow_experiment_need(struct state *st, struct change *c, int64_t id, struc
 int mlflow_run_need(struct state *st, struct change *c, struct state_run **ret, struct err *err);
 
 /* Stores the points of a write that name a model. */
-int mlflow_model_points(struct state *st, const struct mlflow_op *op, struct err *err);
+int mlflow_model_points(struct state *st, struct change *c, struct err *err);
 
 #endif

@@ -7,15 +7,30 @@
 #include "web/store/mlflow/mlflow_inside.h"
 #include "web/store/write/apply.h"
 
-/* Finds a model that is not deleted: 1, 0 refused, or negative. */
+/* Finds a model that is not deleted and that the caller may write: 1, 0 refused, ERR_NOENT, or another code. */
+static int find_own_model(struct state *st, struct change *c, const char *id, int64_t *ret, struct err *err)
+{
+	int64_t experiment;
+	struct db_rows *q;
+	int rc = db_start(state_db(st), &q, DB_model_active, err, "t", id);
+
+	if (rc || (rc = db_next(state_db(st), q, err)) <= 0)
+		return rc ? rc : ERR_NOENT;
+	*ret = db_i64(q, COL_model_active_id);
+	experiment = db_i64(q, COL_model_active_experiment_id);
+	db_stop(q);
+	return change_may_write(st, c, experiment, err);
+}
+
+/* The same of the operation: ERR_NOENT is refused. */
 static int find_live_model(struct state *st, struct change *c, int64_t *ret, struct err *err)
 {
 	const struct mlflow_op *op = c->op.more;
-	int rc = db_int(state_db(st), ret, DB_model_active, err, "t", op->model);
+	int rc = find_own_model(st, c, op->model, ret, err);
 
 	if (rc > 0)
 		snprintf(c->res.id, sizeof(c->res.id), "%s", op->model);
-	return rc ? rc : change_refuse(c, ERR_NOENT, "Logged model with ID '%.60s' not found.", op->model);
+	return rc != ERR_NOENT ? rc : change_refuse(c, ERR_NOENT, "Logged model with ID '%.60s' not found.", op->model);
 }
 
 static int put_model_params(struct state *st, const struct mlflow_op *op, int64_t model, struct err *err)
@@ -150,8 +165,9 @@ static int add_model_params(struct state *st, struct change *c, struct err *err)
 
 CHANGE_KIND(mlflow_model_params, mlflow_copy, add_model_params);
 
-int mlflow_model_points(struct state *st, const struct mlflow_op *op, struct err *err)
+int mlflow_model_points(struct state *st, struct change *c, struct err *err)
 {
+	const struct mlflow_op *op = c->op.more;
 	size_t i;
 	int rc = 0;
 
@@ -159,7 +175,11 @@ int mlflow_model_points(struct state *st, const struct mlflow_op *op, struct err
 		const struct mlflow_point *p = &op->points[i];
 		int64_t id;
 
-		rc = db_int(state_db(st), &id, DB_model_active, err, "t", p->model);
+		rc = find_own_model(st, c, p->model, &id, err);
+		if (!rc || rc == ERR_NOENT) { /* without the model: the points themselves are stored */
+			c->res.code = rc = 0;
+			continue;
+		}
 		if (rc > 0)
 			rc = db_run(state_db(st), DB_model_metric_put, err, "itiitdtt", id, p->key, p->time_ms, p->step,
 				    op->run, p->value, p->dataset_name ? p->dataset_name : "",

@@ -301,7 +301,7 @@ static int make_mlflow_run(struct state *st, struct change *c, struct err *err)
 }
 
 const struct change_ops mlflow_run_new = {
-	.name = "mlflow_run_new", .makes_run = true, .copy = mlflow_copy, .apply = make_mlflow_run
+	.name = "mlflow_run_new", .makes_run = true, .judges = true, .copy = mlflow_copy, .apply = make_mlflow_run
 };
 
 /* Lists params that are stored with another value; values: the stored ones. */
@@ -348,8 +348,7 @@ static int check_params(struct state *st, struct change *c, struct state_run *r,
 	return rc;
 }
 
-static int put_mlflow_points(struct state *st, struct change *c, struct state_run *r, const struct mlflow_op *op,
-			     struct err *err)
+static int put_mlflow_points(struct state *st, struct change *c, struct state_run *r, struct err *err)
 {
 	struct apply_points a = { .rank = 0, .segment = r->segment };
 	int rc = c->in.point_count ? apply_expect(st, r, &a, &c->in, err) : 0;
@@ -359,7 +358,7 @@ static int put_mlflow_points(struct state *st, struct change *c, struct state_ru
 	c->res.accepted = c->in.point_count;
 	if (!rc)
 		rc = apply_points(st, r, &a, &c->in, err);
-	return rc ? rc : mlflow_model_points(st, op, err);
+	return rc ? rc : mlflow_model_points(st, c, err);
 }
 
 static const char *find_run_name_tag(const struct mlflow_op *op)
@@ -405,11 +404,12 @@ static int write_mlflow_batch(struct state *st, struct change *c, struct err *er
 		return rc;
 	rc = params_add(st, r, op->params, op->param_count, err);
 	if (!rc)
-		rc = put_mlflow_points(st, c, r, op, err);
+		rc = put_mlflow_points(st, c, r, err);
 	return rc ? rc : put_batch_rest(st, r, op, err);
 }
 
 const struct change_ops mlflow_run_write = { .name = "mlflow_run_write",
+					     .judges = true,
 					     .copy = mlflow_copy,
 					     .decode = mlflow_decode_points,
 					     .apply = write_mlflow_batch };

@@ -107,7 +107,7 @@ static int load_links(const struct link_reading *w, const struct runs_linked *r)
 int runs_links(struct store *s, const struct runs_linked *r, struct arena *a, struct err *err)
 {
 	struct db *d;
-	int rc = readers_take(s, &d, err);
+	int rc = readers_take_permitted(s, &d, err);
 
 	if (rc)
 		return rc;
@@ -136,11 +136,13 @@ int dataset_summaries(struct store *s, struct dataset_summaries *io, struct aren
 	size_t count = 0, i;
 	struct db_rows *q = NULL;
 	struct db *d;
-	int rc = readers_take(s, &d, err);
+	int rc = readers_take_permitted(s, &d, err);
 
 	if (rc)
 		return rc;
 	for (i = 0; i < io->experiment_count && !rc; i++) {
+		if (!permitted(d, io->experiments[i]))
+			continue;
 		rc = db_start(d, &q, DB_dataset_summaries, err, "i", io->experiments[i]);
 		while (rc >= 0 && count < SUMMARIES_MAX && (rc = db_next(d, q, err)) > 0)
 			list_push(a, &list, &count, read_dataset_summary(a, q));

@@ -17,7 +17,7 @@ static int compare_experiment_ids(const void *x, const void *y)
 static int read_cell_experiments(struct cells *c, struct err *err)
 {
 	struct db_rows *q;
-	int rc = db_start(c->d, &q, DB_experiment_list, err, "");
+	int rc = db_start(c->d, &q, DB_experiment_list, err, "t", permitted_ids(c->d));
 
 	while (rc >= 0 && (rc = db_next(c->d, q, err)) > 0)
 		list_push(c->a, &c->experiments, &c->experiment_count,
@@ -45,15 +45,20 @@ static int find_cell_column(struct cells *c, struct columns *columns, size_t fie
 	return rc < 0 ? rc : 0;
 }
 
-/* Tests whether any run has a field of the plan. A search of named runs knows only whether the key exists. */
+/* Tests whether any run that the caller may see has a field of the plan. A search of named runs knows only whether the
+ * key exists. */
 static bool is_known_field(const struct cells *c, size_t field, size_t rows)
 {
+	int64_t one;
 	size_t i;
 
+	if (!c->base && permitted_ids(c->d))
+		return db_int(c->d, &one, DB_key_permitted, NULL, "tt", filter_field(c->f, field)->key,
+			      permitted_ids(c->d)) > 0;
 	if (!c->base)
 		return c->key[field] != 0;
 	for (i = 0; c->columns[field] && i < rows; i++)
-		if (c->columns[field][i].present)
+		if (c->columns[field][i].present && permitted(c->d, c->base[i].experiment_id))
 			return true;
 	return false;
 }
@@ -64,7 +69,7 @@ static const char *name_longer_key(const struct cells *c, const char *name)
 	const char *found = "";
 	struct db_rows *q;
 
-	if (db_start(c->d, &q, DB_key_by_part, NULL, "t", name))
+	if (db_start(c->d, &q, DB_key_by_part, NULL, "tt", name, permitted_ids(c->d)))
 		return "";
 	if (db_next(c->d, q, NULL) > 0) {
 		found = arena_printf(c->a, " (but %s)", db_text(c->a, q, COL_key_by_part_name));

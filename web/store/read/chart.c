@@ -515,7 +515,7 @@ int points_chart(struct store *s, const struct points_chart_opts *o, struct aren
 
 	if (o->buckets < 1 || o->buckets > BUCKETS_MAX)
 		return err_set(err, ERR_USAGE, "buckets must be 1 to %u", BUCKETS_MAX);
-	rc = readers_take(s, &c.d, c.err);
+	rc = readers_take_permitted(s, &c.d, c.err);
 	if (rc)
 		return rc;
 	c.outlines = s->outlines;

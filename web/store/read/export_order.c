@@ -114,7 +114,7 @@ static int take_chunks(struct arrival_line *l, struct db *d, struct err *err)
 static int fill_window(struct export_order *a, struct arrival_line *l, struct db *given, struct err *err)
 {
 	struct db *d = given;
-	int rc = given ? 0 : readers_take(a->s, &d, err);
+	int rc = given ? 0 : readers_take_permitted(a->s, &d, err);
 
 	if (rc)
 		return rc;
@@ -199,7 +199,7 @@ static int begin_merge(struct export_order *a, struct err *err)
 	const struct sum_point *p;
 	struct db *d;
 	size_t i;
-	int rc = readers_take(a->s, &d, err);
+	int rc = readers_take_permitted(a->s, &d, err);
 
 	a->merging = true;
 	for (i = 0; !rc && i < a->line_count; i++) {
@@ -254,7 +254,7 @@ static int next_order(struct export_order *a, struct err *err)
 {
 	struct db_rows *q;
 	struct db *d;
-	int rc = readers_take(a->s, &d, err);
+	int rc = readers_take_permitted(a->s, &d, err);
 
 	if (rc)
 		return rc;
@@ -376,7 +376,7 @@ int export_order_open(struct export_order **ret, struct store *s, const char *ru
 
 	a->s = s;
 	a->arena = arena_new();
-	rc = readers_take(s, &d, err);
+	rc = readers_take_permitted(s, &d, err);
 	if (!rc) {
 		rc = load_arrival(a, d, run, part, err);
 		readers_give(s, d);

@@ -228,7 +228,7 @@ static int load_history(struct store *s, const char *run_id, const char *key, st
 	struct arena *a = arena_new();
 	struct series_select_run run;
 	struct db *d = NULL;
-	int rc = readers_take(s, &d, err);
+	int rc = readers_take_permitted(s, &d, err);
 
 	if (!rc)
 		rc = series_select_run(d, &(struct series_select_want){ &sel, run_id }, a, &run, err);

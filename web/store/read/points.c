@@ -247,7 +247,7 @@ static int next_cursor_run(struct points_cursor *c, struct db *d, struct err *er
 static int refill_cursor(struct points_cursor *c, struct err *err)
 {
 	struct db *d;
-	int rc = readers_take(c->s, &d, err);
+	int rc = readers_take_permitted(c->s, &d, err);
 
 	if (rc)
 		return rc;
@@ -355,7 +355,7 @@ static int open_at_token(struct points_cursor *c, const char *token, struct err 
 
 	if (sscanf(token, "s%" SCNd64 ".%" SCNd64 ".%" SCNu64 "%c", &series, &step, &skip, &rest) != 3)
 		return fail_bad_token(err);
-	rc = readers_take(c->s, &d, err);
+	rc = readers_take_permitted(c->s, &d, err);
 	if (rc)
 		return rc;
 	rc = seek_cursor_series(c, d, series, err);

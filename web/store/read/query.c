@@ -33,7 +33,8 @@ static int count_experiment_runs(struct db *d, struct query_experiments *list, c
 	struct query_experiment **e;
 	struct db_rows *q;
 	int64_t id;
-	int rc = db_start(d, &q, DB_experiment_counts, err, "");
+	int rc = permitted_ids(d) ? db_start(d, &q, DB_experiment_counts_of, err, "t", permitted_ids(d))
+				  : db_start(d, &q, DB_experiment_counts, err, "");
 
 	while (rc >= 0 && (rc = db_next(d, q, err)) > 0) {
 		id = db_i64(q, COL_experiment_counts_experiment_id);
@@ -56,7 +57,7 @@ static int list_experiment_rows(struct db *d, enum db_query which, struct arena 
 	int64_t *ids = NULL;
 	size_t n = 0;
 	struct db_rows *q;
-	int rc = db_start(d, &q, which, err, "");
+	int rc = db_start(d, &q, which, err, "t", permitted_ids(d));
 
 	while (rc >= 0 && (rc = db_next(d, q, err)) > 0) {
 		list_push(a, &ids, &n, db_i64(q, COL_experiment_list_id));
@@ -76,7 +77,7 @@ static int read_experiment_list(struct store *s, enum db_query which, struct are
 {
 	struct query_experiments list = { 0 };
 	struct db *d;
-	int rc = readers_take(s, &d, err);
+	int rc = readers_take_permitted(s, &d, err);
 
 	if (rc)
 		return rc;
@@ -125,7 +126,7 @@ static int find_run_id(struct db *d, const char *id, int64_t *ret, char uuid[33]
 		return err_set(err, ERR_NOENT, "there is no run %.40s", id);
 	snprintf(from, sizeof(from), "%s", id);
 	snprintf(to, sizeof(to), "%sg", id);
-	rc = db_start(d, &q, DB_run_by_prefix, err, "tt", from, to);
+	rc = db_start(d, &q, DB_run_by_prefix, err, "ttt", from, to, permitted_ids(d));
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
 		*ret = db_i64(q, COL_run_by_prefix_id);
 		snprintf(uuid, 33, "%s", db_str(q, COL_run_by_prefix_uuid));
@@ -143,7 +144,7 @@ int query_run_id(struct store *s, const char *prefix, char ret[33], struct err *
 {
 	int64_t run_id;
 	struct db *d;
-	int rc = readers_take(s, &d, err);
+	int rc = readers_take_permitted(s, &d, err);
 
 	if (rc)
 		return rc;
@@ -175,7 +176,7 @@ static int read_one_run(struct store *s, const struct run_load *l, struct arena 
 {
 	struct query_run run = { 0 };
 	struct db *d;
-	int rc = readers_take(s, &d, err);
+	int rc = readers_take_permitted(s, &d, err);
 
 	if (rc)
 		return rc;
@@ -223,7 +224,7 @@ static int load_changes(struct changes_load *l, struct arena *a, struct query_ch
 	struct db_rows *q;
 	int rc;
 
-	rc = db_start(d, &q, DB_changes_since, err, "i", (int64_t)l->since);
+	rc = db_start(d, &q, DB_changes_since, err, "it", (int64_t)l->since, permitted_ids(d));
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
 		rc = 0;
 		if (c->run_count == CHANGES_MAX) {
@@ -258,6 +259,23 @@ static int load_now(const struct store *s, struct db *d, uint64_t *ret_rev, char
 	return 0;
 }
 
+/* A restricted caller's token does not move with changes that it may not see. */
+static int load_permitted_rev(struct changes_load *l, const struct query_changes *c, bool first, struct err *err)
+{
+	int64_t rev = 0;
+	int rc;
+
+	if (!permitted_ids(l->d))
+		return 0;
+	if (!first && !c->reset && !c->run_count)
+		l->rev = l->since;
+	if (!first && !c->reset)
+		return 0;
+	rc = db_int(l->d, &rev, DB_rev_permitted, err, "t", permitted_ids(l->d));
+	l->rev = (uint64_t)rev;
+	return rc < 0 ? rc : 0;
+}
+
 int query_changes(struct store *s, const char *since, struct arena *a, struct query_changes *ret, struct err *err)
 {
 	struct query_changes c = { 0 };
@@ -266,7 +284,7 @@ int query_changes(struct store *s, const char *since, struct arena *a, struct qu
 	int rc = since && *since ? parse_token(since, &l.since, of_store, err) : 0;
 
 	if (!rc)
-		rc = readers_take(s, &l.d, err);
+		rc = readers_take_permitted(s, &l.d, err);
 	if (rc)
 		return rc;
 	rc = load_now(s, l.d, &l.rev, ours, err);
@@ -274,6 +292,8 @@ int query_changes(struct store *s, const char *since, struct arena *a, struct qu
 	c.reset = strcmp(of_store, ours) || l.since > l.rev;
 	if (!rc && !c.reset)
 		rc = load_changes(&l, a, &c, err);
+	if (rc >= 0)
+		rc = load_permitted_rev(&l, &c, !since || !*since, err);
 	readers_give(s, l.d);
 	if (rc < 0)
 		return rc;
@@ -282,16 +302,26 @@ int query_changes(struct store *s, const char *since, struct arena *a, struct qu
 	return 0;
 }
 
+int experiment_named(struct db *d, const char *name, int64_t *ret, struct err *err)
+{
+	int rc = db_int(d, ret, DB_experiment_by_name, err, "t", name);
+
+	if (rc < 0 || (rc && permitted(d, *ret)))
+		return rc < 0 ? rc : 0;
+	return err_set(err, ERR_NOENT, "there is no experiment '%.100s'", name);
+}
+
 struct key_list {
 	const char **items;
 	size_t count;
 };
 
-/* Reads the key names of a query. */
-static int load_key_names(struct db *d, enum db_query which, int64_t experiment, struct arena *a, struct key_list *l)
+/* Reads the key names of a query. experiments: an array, NULL: all. */
+static int load_key_names(struct db *d, enum db_query which, const char *experiments, struct arena *a,
+			  struct key_list *l)
 {
 	struct db_rows *q;
-	int rc = db_start(d, &q, which, NULL, "x", experiment);
+	int rc = db_start(d, &q, which, NULL, "t", experiments);
 
 	while (rc >= 0 && (rc = db_next(d, q, NULL)) > 0)
 		list_push(a, &l->items, &l->count, db_text(a, q, COL_keys_of_params_name));
@@ -311,19 +341,21 @@ size_t query_layer_group(const char *key)
 int query_keys(struct store *s, const char *experiment, struct arena *a, struct query_keys *ret, struct err *err)
 {
 	struct key_list params = { 0 }, tags = { 0 }, metrics = { 0 };
-	int64_t id = INT64_MIN;
+	const char *of;
+	int64_t id;
 	struct db *d;
-	int rc = readers_take(s, &d, err);
+	int rc = readers_take_permitted(s, &d, err);
 
 	if (rc)
 		return rc;
+	of = permitted_ids(d);
 	if (experiment) {
-		rc = db_int(d, &id, DB_experiment_by_name, err, "t", experiment);
-		rc = rc > 0 ? 0 : rc ? rc : err_set(err, ERR_NOENT, "there is no experiment '%.100s'", experiment);
+		rc = experiment_named(d, experiment, &id, err);
+		of = rc ? NULL : arena_printf(a, "{%lld}", (long long)id);
 	}
 	if (!rc &&
-	    (load_key_names(d, DB_keys_of_params, id, a, &params) || load_key_names(d, DB_keys_of_tags, id, a, &tags) ||
-	     load_key_names(d, DB_keys_of_metrics, id, a, &metrics)))
+	    (load_key_names(d, DB_keys_of_params, of, a, &params) || load_key_names(d, DB_keys_of_tags, of, a, &tags) ||
+	     load_key_names(d, DB_keys_of_metrics, of, a, &metrics)))
 		rc = db_failed(d, err, "listing keys");
 	readers_give(s, d);
 	if (!rc)

@@ -13,6 +13,9 @@ struct buf;
 struct keysets;
 struct map;
 
+/* The id of an experiment that the reader may see. ERR_NOENT. */
+int experiment_named(struct db *d, const char *name, int64_t *ret, struct err *err);
+
 /* --- metric_select.c ------------------------------------------------------------------------------------------ */
 
 /* Selects the metrics of a list of runs where only some are requested, and counts how many runs have each key. Runs

@@ -52,7 +52,7 @@ static void add_search_row(struct run_search *s, struct db_rows *q)
 	struct columns_row *r = arena_alloc(s->a, sizeof(*r));
 
 	columns_read_row(q, s->a, r);
-	if (is_shown_run(s->o, r->deleted))
+	if (is_shown_run(s->o, r->deleted) && permitted(s->d, r->experiment_id))
 		keep_search_row(s, r);
 }
 
@@ -110,11 +110,9 @@ static int experiment_ids(struct run_search *s, int64_t *ids)
 			ids[i] = s->o->experiment_ids[i];
 			continue;
 		}
-		rc = db_int(s->d, &ids[i], DB_experiment_by_name, s->err, "t", s->o->experiments[i]);
-		if (rc < 0)
+		rc = experiment_named(s->d, s->o->experiments[i], &ids[i], s->err);
+		if (rc)
 			return rc;
-		if (!rc)
-			return err_set(s->err, ERR_NOENT, "there is no experiment '%.100s'", s->o->experiments[i]);
 	}
 	return 0;
 }
@@ -147,7 +145,7 @@ static int take_columns(struct run_search *s, struct store *store)
 	for (tries = 0; rc == ERR_BUSY && tries < 100; tries++) {
 		readers_give(store, s->d);
 		s->d = NULL;
-		rc = readers_take(store, &s->d, s->err);
+		rc = readers_take_permitted(store, &s->d, s->err);
 		if (!rc)
 			rc = columns_take(store->columns, s->d, s->err);
 	}
@@ -181,7 +179,7 @@ static int load_search_rows(struct run_search *s, struct store *store)
 	base = columns_rows(s->columns, &count);
 	marks = columns_marks(s->columns);
 	for (i = 0; i < count; i++)
-		if (!marks[i].gone && is_shown_run(s->o, marks[i].deleted) &&
+		if (!marks[i].gone && is_shown_run(s->o, marks[i].deleted) && permitted(s->d, marks[i].experiment_id) &&
 		    (!has_experiments(s->o) || wanted_experiment(ids, s->o->experiment_count, marks[i].experiment_id)))
 			keep_search_row(s, &base[i]);
 	return 0;
@@ -479,7 +477,7 @@ int query_runs(struct store *store, const struct query_runs_opts *o, struct aren
 	if (!rc)
 		rc = read_search_token(&s);
 	if (!rc)
-		rc = readers_take(store, &s.d, err);
+		rc = readers_take_permitted(store, &s.d, err);
 	if (!rc)
 		rc = load_search_rows(&s, store);
 	if (!rc)

@@ -93,6 +93,10 @@ int series_select_run(struct db *d, const struct series_select_want *want, struc
 
 	if (rc || (rc = db_next(d, q, err)) <= 0)
 		return rc;
+	if (!permitted(d, db_i64(q, COL_run_head_experiment_id))) {
+		db_stop(q);
+		return 0;
+	}
 	r.id = db_i64(q, COL_run_head_id);
 	r.name = db_text(a, q, COL_run_head_name);
 	if (db_time(q, COL_run_head_start_ms) != INT64_MIN)

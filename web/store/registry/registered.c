@@ -44,6 +44,18 @@ static struct registered_version rows_version(struct arena *a, struct db_rows *q
 	};
 }
 
+/* A version belongs to the experiment of its run; without a run its model's name is judged, like an experiment's. */
+static bool is_permitted_version(const struct db *d, struct db_rows *q, enum db_column experiment, const char *model)
+{
+	return db_null(q, experiment) ? permitted_name(d, model) : permitted(d, db_i64(q, experiment));
+}
+
+/* A registered model is seen by its name or by a version that is seen. */
+static bool is_permitted_model(const struct db *d, struct db_rows *q)
+{
+	return db_i32(q, COL_registered_rows_seen) || permitted_name(d, db_str(q, COL_registered_rows_name));
+}
+
 /* id: row of the registered model. */
 static int rows_model_tags(struct db *d, int64_t id, struct arena *a, struct registered_model *m, struct err *err)
 {
@@ -75,9 +87,10 @@ static int rows_model_aliases(struct db *d, int64_t id, struct arena *a, struct 
 	int rc = db_start(d, &q, DB_registered_aliases, err, "i", id);
 
 	while (rc >= 0 && (rc = db_next(d, q, err)) > 0)
-		list_push(a, &m->aliases, &m->alias_count,
-			  (struct registered_alias){ db_text(a, q, COL_registered_aliases_alias),
-						     db_i64(q, COL_registered_aliases_version) });
+		if (is_permitted_version(d, q, COL_registered_aliases_experiment_id, m->name))
+			list_push(a, &m->aliases, &m->alias_count,
+				  (struct registered_alias){ db_text(a, q, COL_registered_aliases_alias),
+							     db_i64(q, COL_registered_aliases_version) });
 	return rc;
 }
 
@@ -85,7 +98,8 @@ static int rows_model_latest(struct db *d, int64_t id, struct arena *a, struct r
 {
 	struct db_rows *q;
 	size_t i;
-	int rc = db_start(d, &q, DB_version_latest, err, "i", id);
+	int rc = db_start(d, &q, DB_version_latest, err, "iti", id, permitted_ids(d),
+			  (int64_t)permitted_name(d, m->name));
 
 	while (rc >= 0 && (rc = db_next(d, q, err)) > 0)
 		list_push(a, &m->latest, &m->latest_count, rows_version(a, q));
@@ -234,10 +248,14 @@ static int load_registered_hits(struct registry_search *s)
 	bool prompts = names_prompts(s->f), hit;
 	size_t i, n = 0;
 	struct db_rows *q;
-	int rc = db_start(s->d, &q, s->versions ? DB_version_rows : DB_registered_rows, s->err, "");
+	int rc = s->versions ? db_start(s->d, &q, DB_version_rows, s->err, "")
+			     : db_start(s->d, &q, DB_registered_rows, s->err, "t", permitted_ids(s->d));
 
 	while (rc >= 0 && (rc = db_next(s->d, q, s->err)) > 0)
-		list_push(s->a, &s->hits, &s->count, read_registered_hit(s, q));
+		if (s->versions ? is_permitted_version(s->d, q, COL_version_rows_experiment_id,
+						       db_str(q, COL_version_rows_name))
+				: is_permitted_model(s->d, q))
+			list_push(s->a, &s->hits, &s->count, read_registered_hit(s, q));
 	for (i = 0; i < s->count && !rc; i++) {
 		if (s->hits[i].prompt && !prompts)
 			continue;
@@ -360,7 +378,7 @@ static int run_search(struct store *store, struct registry_search *s, struct are
 	s->a = arena_new();
 	rc = filter_parse_mlflow(&s->f, s->a, &text, s->err);
 	if (!rc)
-		rc = readers_take(store, &s->d, s->err);
+		rc = readers_take_permitted(store, &s->d, s->err);
 	if (!rc) {
 		rc = load_registered_hits(s);
 		if (!rc)
@@ -412,13 +430,16 @@ static int find_registered_model(struct db *d, const char *name, struct arena *a
 	struct db_rows *q;
 	int64_t id = 0;
 	size_t i;
-	int rc = db_start(d, &q, DB_registered_row, err, "t", name);
+	int rc = db_start(d, &q, DB_registered_row, err, "tt", name, permitted_ids(d));
 
 	if (rc || (rc = db_next(d, q, err)) <= 0)
 		return rc ? rc : ERR_NOENT;
 	id = db_i64(q, COL_registered_rows_id);
 	*m = rows_model(a, q);
+	rc = is_permitted_model(d, q) ? 0 : ERR_NOENT;
 	db_stop(q);
+	if (rc)
+		return rc;
 	rc = rows_model_parts(d, id, a, m, err);
 	for (i = 0; i < m->latest_count && !rc; i++)
 		keep_aliases(m, a, &m->latest[i]);
@@ -429,7 +450,7 @@ int registered_get(struct store *s, const char *name, struct arena *a, struct re
 {
 	struct registered_model m = { 0 };
 	struct db *d;
-	int rc = readers_take(s, &d, err);
+	int rc = readers_take_permitted(s, &d, err);
 
 	if (rc)
 		return rc;
@@ -440,6 +461,7 @@ int registered_get(struct store *s, const char *name, struct arena *a, struct re
 	return rc;
 }
 
+/* Reads one version; ERR_NOENT also where the caller may not see it. */
 static int find_version(struct db *d, const struct registered_version_name *of, struct arena *a,
 			struct registered_version *v, struct err *err)
 {
@@ -452,7 +474,11 @@ static int find_version(struct db *d, const struct registered_version_name *of, 
 		return rc ? rc : ERR_NOENT;
 	id = db_i64(q, COL_version_rows_registered_id);
 	*v = rows_version(a, q);
+	rc = is_permitted_version(d, q, COL_version_rows_experiment_id, v->model) ? 0 : ERR_NOENT;
 	db_stop(q);
+	if (rc)
+		return rc;
+	m.name = v->model;
 	rc = rows_version_tags(d, id, a, v, err);
 	if (!rc)
 		rc = rows_model_aliases(d, id, a, &m, err);
@@ -466,7 +492,7 @@ int registered_version_get(struct store *s, const struct registered_version_name
 {
 	struct registered_version v = { 0 };
 	struct db *d;
-	int rc = readers_take(s, &d, err);
+	int rc = readers_take_permitted(s, &d, err);
 
 	if (rc)
 		return rc;

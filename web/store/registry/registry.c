@@ -31,23 +31,34 @@ struct ingest_op registry_op(const struct registry_op *op)
 	return (struct ingest_op){ .kind = op->kind, .more = op };
 }
 
-/* Finds the row of the registered model that c names; the second also requires the version. 1: found, 0 refused, or
- * negative. */
+/* Finds the row of the registered model that c names. Whether the caller may change it, its name decides like that of
+ * an experiment; of a version the experiment of its run does. 1: found, 0 refused, or negative. */
 static int registry_need(struct state *st, struct change *c, int64_t *ret, struct err *err)
 {
 	const struct registry_op *op = c->op.more;
 	int rc = db_int(state_db(st), ret, DB_registered_id, err, "t", op->name);
 
-	return rc ? rc : change_refuse(c, ERR_NOENT, "Registered Model with name=%.400s not found", op->name);
+	rc = rc > 0 ? change_may_write_name(c, op->name) : rc;
+	if (rc && rc != ERR_NOENT)
+		return rc;
+	return c->res.code ? 0 : change_refuse(c, ERR_NOENT, "Registered Model with name=%.400s not found", op->name);
 }
 
 static int registry_need_version(struct state *st, struct change *c, int64_t *ret, struct err *err)
 {
 	const struct registry_op *op = c->op.more;
+	int64_t experiment;
 	int rc = db_int(state_db(st), ret, DB_version_model, err, "ti", op->name, op->version);
 
-	return rc ? rc : change_refuse(c, ERR_NOENT, "Model Version (name=%.400s, version=%" PRId64 ") not found",
-				       op->name, op->version);
+	if (rc > 0 && c->grants) {
+		rc = db_int(state_db(st), &experiment, DB_version_experiment, err, "ti", op->name, op->version);
+		rc = rc > 0 ? change_may_write(st, c, experiment, err) : rc ? rc : change_may_write_name(c, op->name);
+	}
+	if (rc && rc != ERR_NOENT)
+		return rc;
+	return c->res.code ? 0
+			   : change_refuse(c, ERR_NOENT, "Model Version (name=%.400s, version=%" PRId64 ") not found",
+					   op->name, op->version);
 }
 
 /* --- models --------------------------------------------------------------------------------------------------- */
@@ -76,8 +87,10 @@ static int registered_name_is_free(struct state *st, struct change *c, const cha
 static int make_registered(struct state *st, struct change *c, struct err *err)
 {
 	const struct registry_op *op = c->op.more;
-	int rc = registered_name_is_free(st, c, op->name, 0, err);
+	int rc = change_may_create(c, op->name) ? 1 : change_refuse_name(c);
 
+	if (rc > 0)
+		rc = registered_name_is_free(st, c, op->name, 0, err);
 	if (rc <= 0)
 		return rc;
 	rc = db_run(state_db(st), DB_registered_add, err, "tti", op->name, op->text ? op->text : "", clock_wall_ms());
@@ -92,6 +105,8 @@ static int rename_registered(struct state *st, struct change *c, struct err *err
 	int64_t id, now = clock_wall_ms();
 	int rc = registry_need(st, c, &id, err);
 
+	if (rc > 0 && !change_may_create(c, op->text))
+		rc = change_refuse_name(c);
 	if (rc > 0)
 		rc = registered_name_is_free(st, c, op->text, id, err);
 	if (rc <= 0)
@@ -190,6 +205,18 @@ static int put_version_tags(struct state *st, int64_t id, int64_t version, const
 	return rc;
 }
 
+/* A restricted caller's version needs a run that it may write: else it could not see its own version. */
+static int need_version_run(struct state *st, struct change *c, const char *run, struct err *err)
+{
+	int64_t experiment;
+	int rc = db_int(state_db(st), &experiment, DB_run_experiment, err, "t", run);
+
+	rc = rc > 0 ? change_may_write(st, c, experiment, err) : rc;
+	if (rc && rc != ERR_NOENT)
+		return rc;
+	return c->res.code ? 0 : change_refuse(c, ERR_NOENT, "Run with id=%.40s not found", run);
+}
+
 static int make_version(struct state *st, struct change *c, struct err *err)
 {
 	const struct registry_op *op = c->op.more;
@@ -197,6 +224,8 @@ static int make_version(struct state *st, struct change *c, struct err *err)
 	int64_t id, version, now = clock_wall_ms();
 	int rc = registry_need(st, c, &id, err);
 
+	if (rc > 0 && c->grants && op->run && *op->run)
+		rc = need_version_run(st, c, op->run, err);
 	if (rc > 0)
 		rc = db_int(d, &version, DB_version_next, err, "i", id);
 	if (rc <= 0)
@@ -230,6 +259,8 @@ static int set_version_stage(struct state *st, struct change *c, struct err *err
 	int64_t id, now = clock_wall_ms();
 	int rc = registry_need_version(st, c, &id, err);
 
+	if (rc > 0 && op->archive) /* changes other versions, too */
+		rc = registry_need(st, c, &id, err);
 	if (rc <= 0)
 		return rc;
 	rc = op->archive ? db_run(d, DB_versions_archive, err, "iiti", id, op->version, op->text, now) : 0;

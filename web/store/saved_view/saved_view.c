@@ -34,11 +34,11 @@ int saved_view_list(struct store *s, const struct saved_view_sel *sel, struct ar
 	struct saved_views l = { 0 };
 	struct db_rows *q;
 	struct db *d;
-	int rc = readers_take(s, &d, err);
+	int rc = readers_take_permitted(s, &d, err);
 
 	if (rc)
 		return rc;
-	rc = db_start(d, &q, DB_kept_rows, err, "t", sel->shelf);
+	rc = db_start(d, &q, DB_kept_rows, err, "tt", sel->shelf, permitted_ids(d));
 	while (rc >= 0 && (rc = db_next(d, q, err)) > 0)
 		if (is_of_experiment(q, sel->experiment))
 			list_push(a, &l.items, &l.count, read_kept_row(a, q));
@@ -69,8 +69,9 @@ static int find_kept(struct db *d, const struct saved_view_sel *sel, struct aren
 	if (rc || (rc = db_next(d, q, err)) <= 0)
 		return rc ? rc : ERR_NOENT;
 	*k = read_kept_row(a, q);
+	rc = permitted(d, db_i64(q, COL_kept_rows_experiment_id)) ? 0 : ERR_NOENT;
 	db_stop(q);
-	return read_editions(d, a, k, err);
+	return rc ? rc : read_editions(d, a, k, err);
 }
 
 int saved_view_get(struct store *s, const struct saved_view_sel *sel, struct arena *a, struct saved_view *ret,
@@ -78,7 +79,7 @@ int saved_view_get(struct store *s, const struct saved_view_sel *sel, struct are
 {
 	struct saved_view k = { 0 };
 	struct db *d;
-	int rc = readers_take(s, &d, err);
+	int rc = readers_take_permitted(s, &d, err);
 
 	if (rc)
 		return rc;
@@ -98,15 +99,16 @@ static int find_preferred(struct db *d, const struct saved_view_sel *sel, struct
 	if (rc || (rc = db_next(d, q, err)) <= 0)
 		return rc ? rc : ERR_NOENT;
 	*k = read_kept_row(a, q);
+	rc = permitted(d, db_i64(q, COL_kept_rows_experiment_id)) ? 0 : ERR_NOENT;
 	db_stop(q);
-	return 0;
+	return rc;
 }
 
 int saved_view_preferred(struct store *s, const struct saved_view_sel *sel, struct arena *a, struct saved_view *ret,
 			 struct err *err)
 {
 	struct db *d;
-	int rc = readers_take(s, &d, err);
+	int rc = readers_take_permitted(s, &d, err);
 
 	if (rc)
 		return rc;
@@ -183,8 +185,11 @@ static int make_kept(struct state *st, struct change *c, struct err *err)
 
 	if (op->experiment && *op->experiment)
 		rc = db_int(state_db(st), &experiment, DB_experiment_by_name, err, "t", op->experiment);
-	if (!rc)
-		return change_refuse(c, ERR_NOENT, "there is no experiment '%.100s'", op->experiment);
+	if (rc > 0)
+		rc = change_may_write(st, c, experiment, err);
+	if ((!rc && !c->res.code) || rc == ERR_NOENT)
+		return change_refuse(c, ERR_NOENT, "there is no experiment '%.100s'",
+				     op->experiment && *op->experiment ? op->experiment : "Default");
 	if (rc > 0)
 		rc = kept_name_is_free(st, c, experiment, 0, err);
 	if (rc > 0)
@@ -216,12 +221,16 @@ static int find_kept_for_change(struct state *st, struct change *c, struct kept_
 
 	if (!rc)
 		rc = db_next(state_db(st), q, err);
-	if (rc <= 0)
-		return rc ? rc : change_refuse(c, ERR_NOENT, "there is no %s %" PRId64, op->shelf, op->id);
-	*ret = (struct kept_row){ db_i64(q, COL_kept_find_experiment_id), db_i64(q, COL_kept_find_edition) };
-	db_stop(q);
-	report_kept_id(c, op->id);
-	return 1;
+	if (rc > 0) {
+		*ret = (struct kept_row){ db_i64(q, COL_kept_find_experiment_id), db_i64(q, COL_kept_find_edition) };
+		db_stop(q);
+		rc = change_may_write(st, c, ret->experiment, err);
+	}
+	if ((!rc && !c->res.code) || rc == ERR_NOENT)
+		return change_refuse(c, ERR_NOENT, "there is no %s %" PRId64, op->shelf, op->id);
+	if (rc > 0)
+		report_kept_id(c, op->id);
+	return rc;
 }
 
 static int put_kept_text(struct state *st, const struct saved_view_op *op, int64_t edition, struct err *err)
@@ -263,11 +272,11 @@ static int delete_kept(struct state *st, struct change *c, struct err *err)
 }
 
 const struct change_ops kept_change_new = {
-	.name = "kept_new", .check = check_kept, .copy = copy_kept, .apply = make_kept
+	.name = "kept_new", .judges = true, .check = check_kept, .copy = copy_kept, .apply = make_kept
 };
 const struct change_ops kept_change_edit = {
-	.name = "kept_edit", .check = check_kept, .copy = copy_kept, .apply = edit_kept
+	.name = "kept_edit", .judges = true, .check = check_kept, .copy = copy_kept, .apply = edit_kept
 };
 const struct change_ops kept_change_delete = {
-	.name = "kept_delete", .check = check_kept, .copy = copy_kept, .apply = delete_kept
+	.name = "kept_delete", .judges = true, .check = check_kept, .copy = copy_kept, .apply = delete_kept
 };

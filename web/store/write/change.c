@@ -170,19 +170,93 @@ bool change_awaits_points(struct change *c, const struct state_run *r)
 	return c->waits;
 }
 
+/* --- restricted callers --------------------------------------------------------------------------------------- */
+
+static int judge_level(struct change *c, const char *name)
+{
+	enum grant_level level = grants_level(c->grants, name);
+
+	level = level < c->most ? level : c->most;
+	if (level >= GRANT_WRITE)
+		return 1;
+	return level ? change_refuse(c, ERR_DENIED, "this token may only read '%.100s'", name) : ERR_NOENT;
+}
+
+int change_may_write_name(struct change *c, const char *name)
+{
+	return c->grants ? judge_level(c, name) : 1;
+}
+
+int change_may_write(struct state *st, struct change *c, int64_t experiment, struct err *err)
+{
+	struct db_rows *q;
+	const char *name;
+	int rc;
+
+	if (!c->grants)
+		return 1;
+	rc = db_start(state_db(st), &q, DB_experiment_name, err, "i", experiment);
+	if (rc || (rc = db_next(state_db(st), q, err)) <= 0)
+		return rc ? rc : ERR_NOENT;
+	name = db_text(c->in.arena, q, COL_experiment_name_name);
+	db_stop(q);
+	return judge_level(c, name);
+}
+
+bool change_may_create(const struct change *c, const char *name)
+{
+	return !c->grants || (c->most >= GRANT_WRITE && grants_may_create(c->grants, name));
+}
+
+int change_refuse_name(struct change *c)
+{
+	struct buf below;
+	size_t i;
+
+	buf_init(&below, 300);
+	for (i = 0; i < c->grants->count; i++)
+		if (c->grants->items[i].create)
+			buf_addf(&below, "%s%s*", below.len ? ", " : "", c->grants->items[i].name);
+	change_refuse(c, ERR_DENIED, "this token may not use this name: it may create %s%s",
+		      below.len ? "names that begin as in " : "none",
+		      below.len && !buf_failed(&below) ? below.data : "");
+	buf_done(&below);
+	return 0;
+}
+
+int change_may_use_name(struct state *st, struct change *c, const char *name, struct err *err)
+{
+	int64_t id;
+	int rc = c->grants ? db_int(state_db(st), &id, DB_experiment_by_name, err, "t", name) : 1;
+
+	if (!c->grants || rc < 0)
+		return rc;
+	if (rc > 0)
+		rc = judge_level(c, name);
+	else
+		rc = change_may_create(c, name) ? 1 : ERR_NOENT;
+	return rc == ERR_NOENT ? change_refuse_name(c) : rc;
+}
+
 int change_need_run(struct state *st, struct change *c, struct state_run **ret, struct err *err)
 {
 	struct err why = ERR_INIT;
 	int rc = state_run(st, c->op.run, ret, &why);
 
+	if (rc == ERR_GONE && c->grants) /* maybe of an experiment that the caller must not know */
+		return change_refuse(c, ERR_NOENT, "there is no run %s", c->op.run);
 	if (rc == ERR_NOENT || rc == ERR_GONE)
 		return change_refuse(c, rc, "%s", why.text);
 	if (rc && err)
 		*err = why;
 	if (rc)
 		return rc;
-	memcpy(c->res.id, (*ret)->uuid, sizeof(*ret)->uuid);
-	return 1;
+	rc = change_may_write(st, c, (*ret)->experiment_id, err);
+	if (rc == ERR_NOENT)
+		return change_refuse(c, ERR_NOENT, "there is no run %s", c->op.run);
+	if (rc > 0)
+		memcpy(c->res.id, (*ret)->uuid, sizeof(*ret)->uuid);
+	return rc;
 }
 
 static int apply_nothing(struct state *st, struct change *c, struct err *err)

@@ -17,6 +17,8 @@ struct change {
 	int intake_code; /* journals: why decoding stopped; what was decoded is stored */
 	struct err intake_err;
 	size_t text_bytes; /* held beyond its points and op.len */
+	const struct grants *grants; /* of a restricted caller; NULL: everything is permitted */
+	enum grant_level most;	     /* levels above it count as this one */
 	struct store *store;
 	struct ingest_result res;
 	uint64_t log_rows_gone, log_points_gone; /* removed from the ingest log */
@@ -27,6 +29,7 @@ struct change_ops {
 	const char *name;
 	bool never_waits; /* does not wait for room in the queue: queued operations may wait for this one */
 	bool makes_run;
+	bool judges;	/* apply asks change_may_*; others are refused to restricted callers */
 	bool after_all; /* a barrier: answered when all earlier changes are stored; nothing overtakes it */
 
 	/* Caller's thread, before anything is copied: checks what the kind requires of op. NULL: nothing. Names,
@@ -46,9 +49,9 @@ struct change_ops {
 	void (*settled)(struct store *s);
 };
 
-/* Defines a kind whose name is that of its variable. */
-#define CHANGE_KIND(kind, copier, applier) \
-	const struct change_ops kind = { .name = #kind, .copy = (copier), .apply = (applier) }
+/* Defines a kind that judges, whose name is that of its variable. */
+#define CHANGE_KIND(kind, copier, applier)                                                                             \
+	const struct change_ops kind = { .name = #kind, .judges = true, .copy = (copier), .apply = (applier) }
 
 /* --- caller's thread ---------------------------------------------------------------------------------------- */
 
@@ -72,6 +75,17 @@ int change_refuse(struct change *c, int code, const char *fmt, ...) __attribute_
 /* True if the change adds points to a run whose points are in an archive: apply then returns 0, having written
  * nothing, and runs again when they are restored. */
 bool change_awaits_points(struct change *c, const struct state_run *r);
+
+/* Whether the caller may write: 1; 0 refused, because it may only read; ERR_NOENT, without a text: it must not learn
+ * that this exists; other negative codes: failed. */
+int change_may_write(struct state *st, struct change *c, int64_t experiment, struct err *err);
+/* The same for a name that need not be an experiment's. */
+int change_may_write_name(struct change *c, const char *name);
+/* 1: the caller may write to the experiment of this name, or create it; 0 refused, in the same words whether or not a
+ * hidden experiment has the name. */
+int change_may_use_name(struct state *st, struct change *c, const char *name, struct err *err);
+bool change_may_create(const struct change *c, const char *name);
+int change_refuse_name(struct change *c);
 
 /* Finds the run of c->op and writes its id to c->res: 1 found, 0 refused, negative: failed. */
 int change_need_run(struct state *st, struct change *c, struct state_run **ret, struct err *err);

@@ -66,7 +66,8 @@ static void clamp_record_times(struct change *c)
 		c->in.last_ms = INT64_MIN;
 }
 
-static int make_journal_run(struct state *st, const struct change *c, struct state_run **ret, struct err *err)
+/* *ret stays NULL if c->res refuses it. */
+static int make_journal_run(struct state *st, struct change *c, struct state_run **ret, struct err *err)
 {
 	const struct intake_header *h = c->in.header;
 	const struct ingest_foreign *f = c->op.journal.foreign;
@@ -78,10 +79,12 @@ static int make_journal_run(struct state *st, const struct change *c, struct sta
 		.start_ms = c->in.first_ms == INT64_MIN ? latest_record_ms(c) : c->in.first_ms,
 		.beats = true,
 	};
+	int rc;
 
 	if (!n.experiment || !*n.experiment)
 		n.experiment = "Default";
-	return state_run_add(st, &n, ret, err);
+	rc = change_may_use_name(st, c, n.experiment, err);
+	return rc <= 0 ? rc : state_run_add(st, &n, ret, err);
 }
 
 /* Opens the segment of a journal and adds the row of its writer. */
@@ -429,6 +432,14 @@ static int find_writer(struct state *st, struct change *c, struct state_run **re
 		c->res.err = why;
 		return 0;
 	}
+	if (!rc) {
+		rc = change_may_write(st, c, (*ret_run)->experiment_id, err);
+		if (rc == ERR_NOENT)
+			return change_refuse(c, ERR_DENIED, "this token may not record run %s", c->op.run);
+		if (rc <= 0)
+			return rc;
+		rc = 0;
+	}
 	if (rc && rc != ERR_NOENT) {
 		*err = why;
 		return rc;
@@ -439,7 +450,7 @@ static int find_writer(struct state *st, struct change *c, struct state_run **re
 		if (!c->in.end)
 			return 0;
 		rc = make_journal_run(st, c, ret_run, err);
-		if (rc)
+		if (rc || c->res.code)
 			return rc;
 	}
 	return state_writer(st, *ret_run, c->op.journal.writer, ret_writer, err);
@@ -519,6 +530,8 @@ static int apply_source(struct state *st, struct change *c, struct err *err)
 
 const struct change_ops change_source = { .name = "source", .check = change_check_run, .apply = apply_source };
 
-const struct change_ops change_journal = {
-	.name = "journal", .check = check_journal_op, .decode = decode_journal_op, .apply = apply_journal
-};
+const struct change_ops change_journal = { .name = "journal",
+					   .judges = true,
+					   .check = check_journal_op,
+					   .decode = decode_journal_op,
+					   .apply = apply_journal };

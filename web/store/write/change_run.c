@@ -57,8 +57,10 @@ static int make_new_run(struct state *st, struct change *c, struct err *err)
 	struct state_new_run n = { .uuid = c->res.id, .experiment = op->experiment, .name = op->name, .status = status,
 				   .start_ms = start };
 	struct state_run *r;
-	int rc = is_run_id_free(st, c, err);
+	int rc = change_may_use_name(st, c, op->experiment, err);
 
+	if (rc > 0)
+		rc = is_run_id_free(st, c, err);
 	if (rc <= 0)
 		return rc;
 	rc = state_run_add(st, &n, &r, err);
@@ -69,9 +71,12 @@ static int make_new_run(struct state *st, struct change *c, struct err *err)
 	return rc ? rc : apply_tags(st, r, op->logged.tags, op->logged.tag_count, err);
 }
 
-const struct change_ops change_run_new = {
-	.name = "run_new", .makes_run = true, .check = check_new_run, .copy = copy_new_run, .apply = make_new_run
-};
+const struct change_ops change_run_new = { .name = "run_new",
+					   .makes_run = true,
+					   .judges = true,
+					   .check = check_new_run,
+					   .copy = copy_new_run,
+					   .apply = make_new_run };
 
 /* --- write ------------------------------------------------------------------------------------------------ */
 
@@ -102,11 +107,15 @@ static int patch_run(struct state *st, struct change *c, struct err *err)
 	int rc = change_need_run(st, c, &r, err);
 
 	if (rc > 0 && c->op.move_to)
+		rc = change_may_use_name(st, c, c->op.move_to, err);
+	if (rc > 0 && c->op.move_to)
 		rc = may_move_run(st, c, r, err);
 	return rc <= 0 ? rc : apply_patch(st, r, &c->op, err);
 }
 
-const struct change_ops change_run_patch = { .name = "run_patch", .check = check_patch, .apply = patch_run };
+const struct change_ops change_run_patch = {
+	.name = "run_patch", .judges = true, .check = check_patch, .apply = patch_run
+};
 
 /* 1: each param is new or has the same value; 0 refused. */
 static int check_run_agrees(struct state *st, struct change *c, const struct state_run *r, struct err *err)
@@ -136,9 +145,9 @@ static int add_run_params(struct state *st, struct change *c, struct err *err)
 	return rc <= 0 ? rc : params_add(st, r, c->op.logged.params, c->op.logged.param_count, err);
 }
 
-const struct change_ops change_run_params = { .name = "run_params",
-					      .check = change_check_run,
-					      .apply = add_run_params };
+const struct change_ops change_run_params = {
+	.name = "run_params", .judges = true, .check = change_check_run, .apply = add_run_params
+};
 
 static int put_run_tags(struct state *st, struct change *c, struct err *err)
 {
@@ -148,7 +157,9 @@ static int put_run_tags(struct state *st, struct change *c, struct err *err)
 	return rc <= 0 ? rc : apply_tags(st, r, c->op.logged.tags, c->op.logged.tag_count, err);
 }
 
-const struct change_ops change_run_tags = { .name = "run_tags", .check = change_check_run, .apply = put_run_tags };
+const struct change_ops change_run_tags = {
+	.name = "run_tags", .judges = true, .check = change_check_run, .apply = put_run_tags
+};
 
 static int drop_run_tag(struct state *st, struct change *c, struct err *err)
 {
@@ -161,7 +172,9 @@ static int drop_run_tag(struct state *st, struct change *c, struct err *err)
 	return rc ? rc < 0 ? rc : 0 : change_refuse(c, ERR_NOENT, "run %s has no tag '%.100s'", r->uuid, c->op.name);
 }
 
-const struct change_ops change_run_untag = { .name = "run_untag", .check = change_check_run, .apply = drop_run_tag };
+const struct change_ops change_run_untag = {
+	.name = "run_untag", .judges = true, .check = change_check_run, .apply = drop_run_tag
+};
 
 /* --- delete, restore -------------------------------------------------------------------------------------------- */
 
@@ -187,12 +200,12 @@ static int unmark_run_deleted(struct state *st, struct change *c, struct err *er
 	return set_run_deleted(st, c, INT64_MIN, err);
 }
 
-const struct change_ops change_run_delete = { .name = "run_delete",
-					      .check = change_check_run,
-					      .apply = mark_run_deleted };
-const struct change_ops change_run_restore = { .name = "run_restore",
-					       .check = change_check_run,
-					       .apply = unmark_run_deleted };
+const struct change_ops change_run_delete = {
+	.name = "run_delete", .judges = true, .check = change_check_run, .apply = mark_run_deleted
+};
+const struct change_ops change_run_restore = {
+	.name = "run_restore", .judges = true, .check = change_check_run, .apply = unmark_run_deleted
+};
 
 /* --- experiments ---------------------------------------------------------------------------------------------- */
 
@@ -204,16 +217,20 @@ static int check_experiment_op(const struct ingest_op *op, struct err *err)
 static int apply_experiment_op(struct state *st, struct change *c, struct err *err)
 {
 	int64_t id;
-	int rc = state_experiment(st, c->op.name, &id, &c->res.existed, err);
+	int rc = change_may_use_name(st, c, c->op.name, err);
+
+	if (rc <= 0)
+		return rc;
+	rc = state_experiment(st, c->op.name, &id, &c->res.existed, err);
 
 	if (!rc)
 		snprintf(c->res.id, sizeof(c->res.id), "%lld", (long long)id);
 	return rc;
 }
 
-const struct change_ops change_experiment = { .name = "experiment",
-					      .check = check_experiment_op,
-					      .apply = apply_experiment_op };
+const struct change_ops change_experiment = {
+	.name = "experiment", .judges = true, .check = check_experiment_op, .apply = apply_experiment_op
+};
 
 /* --- points --------------------------------------------------------------------------------------------------- */
 
@@ -256,6 +273,8 @@ static int apply_points_op(struct state *st, struct change *c, struct err *err)
 	return apply_points(st, r, &(struct apply_points){ .rank = 0, .segment = r->segment }, &c->in, err);
 }
 
-const struct change_ops change_points = {
-	.name = "points", .check = change_check_run, .decode = decode_points_op, .apply = apply_points_op
-};
+const struct change_ops change_points = { .name = "points",
+					  .judges = true,
+					  .check = change_check_run,
+					  .decode = decode_points_op,
+					  .apply = apply_points_op };

@@ -18,13 +18,29 @@ static void free_job(struct queue_job *job)
 	free(job);
 }
 
+/* The writer's thread judges with a copy, as the caller may be gone by then. */
+static int copy_restriction(struct change *c, const struct restriction *r, struct err *err)
+{
+	struct grants *g = arena_alloc(c->in.arena, sizeof(*g));
+
+	c->grants = g;
+	c->most = r->most;
+	return grants_parse(g, c->in.arena, r->text, err);
+}
+
+/* Copies and decodes an operation. */
 static int make_job(struct queue_job **ret, struct store *s, const struct ingest_op *op, struct err *err)
 {
 	struct queue_job *job = mem_zalloc(sizeof(*job));
-	int rc;
+	int rc = 0;
 
-	job->change.store = s;
+	job->change.store = store_whole(s);
 	intake_init(&job->change.in);
+	rc = s->restriction ? copy_restriction(&job->change, s->restriction, err) : 0;
+	if (rc) {
+		free_job(job);
+		return rc;
+	}
 	(op->kind->copy ? op->kind->copy : change_copy)(&job->change, op);
 	rc = op->kind->decode ? op->kind->decode(&job->change, op, err) : 0;
 	if (rc) {
@@ -76,9 +92,13 @@ struct ingest_op ingest_rest(const struct ingest_op *op, uint64_t durable)
 	return rest;
 }
 
-static int check_ingest_op(const struct ingest_op *op, struct err *err)
+static int check_ingest_op(const struct store *s, const struct ingest_op *op, struct err *err)
 {
-	int rc = op->kind->check ? op->kind->check(op, err) : 0;
+	int rc;
+
+	if (s->restriction && !op->kind->judges)
+		return err_set(err, ERR_DENIED, "this needs a token for all experiments");
+	rc = op->kind->check ? op->kind->check(op, err) : 0;
 
 	return rc ? rc : change_check_given(op, err);
 }
@@ -88,7 +108,7 @@ int ingest_submit(struct store *s, const struct ingest_op *op, const struct inge
 {
 	struct ingest_result res = { 0 };
 	struct ingest_op rest = *op;
-	int rc = check_ingest_op(op, err);
+	int rc = check_ingest_op(s, op, err);
 
 	if (rc)
 		res = (struct ingest_result){ .code = rc, .err = err ? *err : (struct err)ERR_INIT };
