@@ -178,7 +178,7 @@ static void test_fused(void **state)
 	o.training = false;
 	net_make(&net, &o);
 	assert_int_equal(count(net.g, &op_relu) + count(net.g, &op_add), 0);
-	assert_int_equal(count(net.g, &op_bn_infer), 53);
+	assert_int_equal(count(net.g, &op_bn_apply), 53);
 	net_free(&net);
 }
 

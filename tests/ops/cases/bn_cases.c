@@ -109,21 +109,6 @@ static struct node *build_bn_fixed_case(struct graph *g, const struct op_case *c
 					NODE_IN(add_vector_input(g, "mean", ch), add_vector_input(g, "var", ch)) });
 }
 
-static struct node *build_bn_infer_case(struct graph *g, const struct op_case *c)
-{
-	struct bn_attr attr = make_bn_attr(c);
-	int64_t ch = c->size[C];
-
-	return graph_node(
-		g, &(struct node_spec){ .op = &op_bn_infer,
-					NODE_OUT(NULL),
-					NODE_ATTR(attr),
-					NODE_IN(add_input_like_x(g, c, "x", true), add_vector_input(g, "gamma", ch),
-						add_vector_input(g, "beta", ch), add_vector_input(g, "mean", ch),
-						add_vector_input(g, "var", ch),
-						add_input_like_x(g, c, "residual", attr.residual)) });
-}
-
 static struct node *build_bn_grad_stats_case(struct graph *g, const struct op_case *c)
 {
 	struct bn_attr attr = make_bn_attr(c);
@@ -224,12 +209,6 @@ static void fill_bn_fixed(const struct op_case *c, struct case_values *v)
 		v->in[1][i] = fabs(v->in[1][i]);
 }
 
-static void fill_bn_infer(const struct op_case *c, struct case_values *v)
-{
-	for (int64_t i = 0; i < c->size[C]; i++)
-		v->in[4][i] = 0.25 + fabs(v->in[4][i]);
-}
-
 static void fill_bn_grad_stats(const struct op_case *c, struct case_values *v)
 {
 	fill_bn_stat(c, v->in[3]);
@@ -268,20 +247,6 @@ static double bound_bn_fixed_error(const struct case_values *v, int k, double *t
 	for (int64_t i = 0; i < case_count(v->node->out[k]); i++)
 		terms[i] = fabs(v->out[k][i]);
 	return 4;
-}
-
-static double bound_bn_infer_error(const struct case_values *v, int k, double *terms)
-{
-	int64_t ch = v->node->in[0]->shape.dim[3];
-
-	(void)k;
-	for (int64_t i = 0; i < case_count(v->node->in[0]); i++) {
-		double rstd = 1 / sqrt(v->in[4][i % ch] + BN_EPS);
-
-		terms[i] = fabs(v->in[1][i % ch]) * (fabs(v->in[0][i]) + fabs(v->in[3][i % ch])) * rstd +
-			   fabs(v->in[2][i % ch]) + (v->in[5] ? fabs(v->in[5][i]) : 0);
-	}
-	return BN_ROUNDINGS;
 }
 
 static double bound_bn_running_error(const struct case_values *v, int k, double *terms)
@@ -383,17 +348,6 @@ const struct op_case cases_bn_apply[] = {
 	{ "residual", .build = build_bn_apply_case, .fill = fill_bn_apply, .bound = bound_bn_apply_error,
 	  .size = { 3, 7, 5, 64, [RESIDUAL] = 1 } },
 	{ "residual and relu", .build = build_bn_apply_case, .fill = fill_bn_apply, .bound = bound_bn_apply_error,
-	  .size = { 3, 7, 5, 37, [RELU] = 1, [RESIDUAL] = 1 } },
-	{ NULL },
-};
-
-const struct op_case cases_bn_infer[] = {
-	SHAPES(build_bn_infer_case, fill_bn_infer, bound_bn_infer_error),
-	{ "relu", .build = build_bn_infer_case, .fill = fill_bn_infer, .bound = bound_bn_infer_error,
-	  .size = { 3, 7, 5, 37, [RELU] = 1 } },
-	{ "residual", .build = build_bn_infer_case, .fill = fill_bn_infer, .bound = bound_bn_infer_error,
-	  .size = { 3, 7, 5, 64, [RESIDUAL] = 1 } },
-	{ "residual and relu", .build = build_bn_infer_case, .fill = fill_bn_infer, .bound = bound_bn_infer_error,
 	  .size = { 3, 7, 5, 37, [RELU] = 1, [RESIDUAL] = 1 } },
 	{ NULL },
 };

@@ -22,7 +22,7 @@ static bool is_ready_before(const struct tensor *t, const struct node *n)
 	return !t->producer || t->producer->id < n->id;
 }
 
-static bool absorb_residual_add(struct graph *g, struct node *n, int residual)
+static bool absorb_residual_add(struct graph *g, struct node *n)
 {
 	struct bn_attr *a = n->attr;
 	struct tensor *y = n->out[0], *other;
@@ -36,7 +36,7 @@ static bool absorb_residual_add(struct graph *g, struct node *n, int residual)
 	other = add->in[add->in[0] == y ? 1 : 0];
 	if (!is_ready_before(other, n))
 		return false;
-	n->in[residual] = other;
+	n->in[4] = other;
 	a->residual = true;
 	take_absorbed_output(g, n, add);
 	return true;
@@ -123,13 +123,7 @@ static bool absorb_bn_relu(struct graph *g, struct node *n)
 /* a following add; a following ReLU and its gradient. */
 static bool bn_fuse_apply(struct graph *g, struct node *n)
 {
-	return absorb_residual_add(g, n, 4) || absorb_bn_relu(g, n);
-}
-
-/* The same without gradients. */
-static bool bn_fuse_infer(struct graph *g, struct node *n)
-{
-	return absorb_residual_add(g, n, 5) || absorb_bn_relu(g, n);
+	return absorb_residual_add(g, n) || absorb_bn_relu(g, n);
 }
 
 /* The sum of two gradients that is its input. */
@@ -160,20 +154,9 @@ static bool bn_fuse_grad_stats(struct graph *g, struct node *n)
 
 static const struct bn_attr defaults = { .eps = 1e-5, .momentum = 0.1 };
 
-static struct tensor *add_bn_infer(struct graph *g, struct tensor *x, const struct bn_tensors *t, const char *name)
-{
-	struct node *n = graph_node(g, &(struct node_spec){ .op = &op_bn_infer,
-							    .name = name,
-							    NODE_IN(x, t->gamma, t->beta, t->mean, t->var, NULL),
-							    NODE_OUT(NULL),
-							    NODE_ATTR(defaults) });
-
-	return n ? n->out[0] : NULL;
-}
-
 static struct node *add_bn_stats(struct graph *g, struct tensor *x, const struct bn_tensors *t, const char *name)
 {
-	const bool fixed = t->mean->frozen || t->var->frozen;
+	const bool fixed = !g->training || t->mean->frozen || t->var->frozen;
 	struct tensor *batch[] = { x }, *running[] = { t->mean, t->var };
 
 	return graph_node(g, &(struct node_spec){ .op = fixed ? &op_bn_fixed : &op_bn_stats,
@@ -222,8 +205,6 @@ struct tensor *bn_add(struct graph *g, struct tensor *x, const struct bn_tensors
 	if (graph_failed(g))
 		return NULL;
 	name = graph_stem(g, t->gamma->name);
-	if (!g->training)
-		return add_bn_infer(g, x, t, name);
 	stats = add_bn_stats(g, x, t, name);
 	if (!stats)
 		return NULL;
@@ -279,18 +260,6 @@ static int bn_apply_shape(struct graph *g, struct node *n)
 			 c > 0 && has_bn_length(n->in[1], 2 * c + 1) && has_bn_length(n->in[2], c) &&
 				 has_bn_length(n->in[3], c) && has_shape_of(n->in[4], x),
 			 "statistics, gain, bias or residual do not match the shape of x"))
-		return g->err.code;
-	return graph_out(g, n, 0, TENSOR_TYPE(x->dtype, x->shape), "");
-}
-
-static int bn_infer_shape(struct graph *g, struct node *n)
-{
-	const struct tensor *x = n->in[0];
-	bool fits = count_bn_channels(x) > 0 && has_shape_of(n->in[5], x);
-
-	for (int k = 1; k <= 4; k++)
-		fits = fits && has_bn_length(n->in[k], count_bn_channels(x));
-	if (graph_expect(g, n, fits, "gain, bias, statistics or residual do not match the shape of x"))
 		return g->err.code;
 	return graph_out(g, n, 0, TENSOR_TYPE(x->dtype, x->shape), "");
 }
@@ -466,16 +435,6 @@ const struct op op_bn_keep = {
 	.id = OP_bn_keep,
 	.shape = bn_keep_shape,
 	.dtype = op_dtype_keep,
-};
-
-const struct op op_bn_infer = {
-	.name = "bn_infer",
-	.id = OP_bn_infer,
-	.shape = bn_infer_shape,
-	.fuse = bn_fuse_infer,
-	.dtype = bn_dtype,
-	.inplace = bn_first_inplace,
-	.dump = bn_dump,
 };
 
 const struct op op_bn_grad_stats = {

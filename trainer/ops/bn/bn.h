@@ -5,8 +5,7 @@
  *   bn_apply        in x, stat, gamma, beta, residual?                 out y
  *   bn_running      in stat, mean, var, next_mean, next_var            out next_mean, next_var  (updated)
  *   bn_keep         in step, next_mean, next_var, mean, var            out mean, var  (the same tensors, updated)
- *   bn_fixed        in mean, var                                       out stat         (from frozen statistics)
- *   bn_infer        in x, gamma, beta, mean, var, residual?            out y
+ *   bn_fixed        in mean, var                                       out stat         (evaluation, frozen statistics)
  *   bn_grad_stats   in dy, dy2?, x, stat, gamma, beta, y?              out dstat, g?
  *   bn_grad_apply   in g, x, stat, dstat, gamma, beta                  out dx
  *   bn_grad_params  in dstat                                           out dgamma, dbeta
@@ -43,7 +42,7 @@ struct bn_tensors { /* all of length C, master type */
 	struct tensor *gamma, *beta, *mean, *var;
 };
 
-/* Adds stats, apply and running in a training graph (fixed and apply if the statistics are frozen), else infer. */
+/* Adds stats, apply and running in a training graph; fixed and apply in others, and if the statistics are frozen. */
 struct tensor *bn_add(struct graph *g, struct tensor *x, const struct bn_tensors *t);
 
 /* Adds the update of the running statistics to the optimiser part of a training graph. running: a bn_running node;

@@ -2,8 +2,6 @@
 /* bn_cpu.c: applies batch norm in one pass over the data in each direction: normalisation with add and ReLU forward,
  * the gradient of x with its mask backward. */
 #ifndef CPU_PASS
-#include <math.h>
-
 #include "trainer/backends/cpu/vec.h"
 #include "trainer/ops/bn/bn_cpu.h"
 #include "trainer/ops/ops.h"
@@ -35,24 +33,6 @@ static void run_bn_apply_cpu(void *state, const struct kernel_args *args)
 	bn_cpu_write(&s, args->out[0]);
 	bn_cpu_coef_place(&s, args->workspace);
 	bn_cpu_coef_forward(&s, args->in[1], args->in[2], args->in[3]);
-	cpu_parallel(s.parts, s.loop, &s);
-}
-
-static void run_bn_infer_cpu(void *state, const struct kernel_args *args)
-{
-	struct bn_state s = *(const struct bn_state *)state;
-	const float *gamma = args->in[1], *beta = args->in[2], *mean = args->in[3], *var = args->in[4];
-
-	s.x = args->in[0];
-	s.residual = s.attr.residual ? args->in[5] : NULL;
-	bn_cpu_write(&s, args->out[0]);
-	bn_cpu_coef_place(&s, args->workspace);
-	for (int64_t i = 0; i < s.padded; i++) {
-		double scale = i < s.c ? (double)gamma[i] / sqrt((double)var[i] + s.attr.eps) : 0;
-
-		s.scale[i] = (float)scale;
-		s.shift[i] = i < s.c ? (float)((double)beta[i] - (double)mean[i] * scale) : 0;
-	}
 	cpu_parallel(s.parts, s.loop, &s);
 }
 
@@ -97,9 +77,6 @@ static void run_bn_grad_apply_cpu(void *state, const struct kernel_args *args)
 #undef OP
 const struct kernel bn_apply_cpu = { .prepare = prepare_bn_apply_cpu,
 				     .run = run_bn_apply_cpu,
-				     .release = cpu_state_release };
-const struct kernel bn_infer_cpu = { .prepare = prepare_bn_apply_cpu,
-				     .run = run_bn_infer_cpu,
 				     .release = cpu_state_release };
 const struct kernel bn_grad_apply_cpu = { .prepare = prepare_bn_grad_apply_cpu,
 					  .run = run_bn_grad_apply_cpu,

@@ -97,8 +97,8 @@ template <typename T> struct normalise {
 	static constexpr int width = vector_width<T>, ahead = 4, numbers = OF_CHANNEL;
 	using acc = acc_t<T>;
 	const T *x, *residual; /* residual: may be NULL */
-	const double *stat;    /* NULL: use mean and var instead */
-	const acc *mean, *var, *gamma, *beta;
+	const double *stat;
+	const acc *gamma, *beta;
 	T *y;
 	int64_t channels;
 	double eps;
@@ -106,10 +106,7 @@ template <typename T> struct normalise {
 
 	__device__ void column(int64_t c, acc (&number)[OF_CHANNEL]) const
 	{
-		const bn_channel ch = stat ? bn_channel_of(stat, channels, c, eps)
-					   : bn_channel{ (double)mean[c], 1 / sqrt((double)var[c] + eps) };
-
-		set_channel_coefficients(number, ch, gamma[c], beta[c]);
+		set_channel_coefficients(number, bn_channel_of(stat, channels, c, eps), gamma[c], beta[c]);
 	}
 
 	template <int W> struct elements {
@@ -138,7 +135,7 @@ template <typename T> struct normalise {
 	}
 };
 
-template <typename T> void launch_bn_batch(const struct node *n, const struct kernel_args *a)
+template <typename T> void launch_bn_apply(const struct node *n, const struct kernel_args *a)
 {
 	using M = acc_t<T>;
 	const struct tensor *x = n->in[0];
@@ -146,22 +143,8 @@ template <typename T> void launch_bn_batch(const struct node *n, const struct ke
 	const struct bn_attr attr = read_bn_attr(n);
 
 	columns_each(a,
-		     normalise<T>{ cuda_in<T>(a, 0), cuda_in<T>(a, 4), cuda_in<double>(a, 1), nullptr, nullptr,
-				   cuda_in<M>(a, 2), cuda_in<M>(a, 3), cuda_out<T>(a, 0), channels, attr.eps,
-				   attr.relu },
-		     { count_pixels(x), channels, cuda_aligned(n, a) });
-}
-
-template <typename T> void launch_bn_running(const struct node *n, const struct kernel_args *a)
-{
-	using M = acc_t<T>;
-	const struct tensor *x = n->in[0];
-	const int64_t channels = x->shape.dim[3];
-	const struct bn_attr attr = read_bn_attr(n);
-
-	columns_each(a,
-		     normalise<T>{ cuda_in<T>(a, 0), cuda_in<T>(a, 5), nullptr, cuda_in<M>(a, 3), cuda_in<M>(a, 4),
-				   cuda_in<M>(a, 1), cuda_in<M>(a, 2), cuda_out<T>(a, 0), channels, attr.eps,
+		     normalise<T>{ cuda_in<T>(a, 0), cuda_in<T>(a, 4), cuda_in<double>(a, 1), cuda_in<M>(a, 2),
+				   cuda_in<M>(a, 3), cuda_out<T>(a, 0), channels, attr.eps,
 				   attr.relu },
 		     { count_pixels(x), channels, cuda_aligned(n, a) });
 }
@@ -170,14 +153,7 @@ void run_bn_apply_cuda(void *state, const struct kernel_args *a)
 {
 	const struct node *n = cuda_node(state);
 
-	BY_TYPE(n->in[0]->dtype, T, launch_bn_batch<T>(n, a));
-}
-
-void run_bn_infer_cuda(void *state, const struct kernel_args *a)
-{
-	const struct node *n = cuda_node(state);
-
-	BY_TYPE(n->in[0]->dtype, T, launch_bn_running<T>(n, a));
+	BY_TYPE(n->in[0]->dtype, T, launch_bn_apply<T>(n, a));
 }
 
 /* ---- running statistics: one thread per channel ---- */
@@ -478,7 +454,6 @@ CUDA_KERNEL(bn_apply, cuda_prepare, run_bn_apply_cuda);
 CUDA_KERNEL(bn_running, cuda_prepare, run_bn_running_cuda);
 CUDA_KERNEL_MANY(bn_keep, cuda_prepare, run_bn_keep_cuda, run_bn_keep_many_cuda);
 CUDA_KERNEL(bn_fixed, cuda_prepare, run_bn_fixed_cuda);
-CUDA_KERNEL(bn_infer, cuda_prepare, run_bn_infer_cuda);
 CUDA_KERNEL(bn_grad_stats, prepare_bn_grad_stats_cuda, run_bn_grad_stats_cuda);
 CUDA_KERNEL(bn_grad_apply, cuda_prepare, run_bn_grad_apply_cuda);
 CUDA_KERNEL(bn_grad_params, cuda_prepare, run_bn_grad_params_cuda);

@@ -98,27 +98,6 @@ static void run_bn_apply_ref(void *state, const struct kernel_args *args)
 	apply_bn_elements(&a);
 }
 
-static void run_bn_infer_ref(void *state, const struct kernel_args *args)
-{
-	const struct node *n = state;
-	const struct bn_attr *attr = n->attr;
-	struct bn_apply_args a = { .x = args->in[0],
-				   .gamma = args->in[1],
-				   .beta = args->in[2],
-				   .residual = args->in[5],
-				   .y = args->out[0],
-				   .pixels = count_pixels(n->in[0]),
-				   .channels = n->in[0]->shape.dim[3],
-				   .relu = attr->relu };
-	const double *mean = args->in[3], *var = args->in[4];
-	struct bn_channel *ch = args->workspace;
-
-	for (int64_t c = 0; c < a.channels; c++)
-		ch[c] = (struct bn_channel){ mean[c], 1 / sqrt(var[c] + attr->eps) };
-	a.ch = ch;
-	apply_bn_elements(&a);
-}
-
 static void run_bn_running_ref(void *state, const struct kernel_args *args)
 {
 	const struct node *n = state;
@@ -220,7 +199,6 @@ const struct kernel bn_apply_ref = { .prepare = prepare_bn_x0_ref, .run = run_bn
 const struct kernel bn_fixed_ref = REF_KERNEL(run_bn_fixed_ref);
 const struct kernel bn_running_ref = REF_KERNEL(run_bn_running_ref);
 const struct kernel bn_keep_ref = REF_KERNEL(run_bn_keep_ref);
-const struct kernel bn_infer_ref = { .prepare = prepare_bn_x0_ref, .run = run_bn_infer_ref };
 const struct kernel bn_grad_stats_ref = { .prepare = prepare_bn_x2_ref, .run = run_bn_grad_stats_ref };
 const struct kernel bn_grad_apply_ref = { .prepare = prepare_bn_x1_ref, .run = run_bn_grad_apply_ref };
 const struct kernel bn_grad_params_ref = REF_KERNEL(run_bn_grad_params_ref);
