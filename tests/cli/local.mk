@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The commands of dptrack.
 cli_tests = tests/cli/commands.py tests/cli/completion.py tests/cli/stores.py tests/cli/upkeep.py tests/cli/bring.py tests/cli/roundtrip.py \
-	tests/cli/files_place.py tests/cli/bad_files.py tests/cli/import/from_lines.py tests/cli/import/damaged.py tests/cli/import/salvage.py \
+	tests/cli/files_place.py tests/cli/bad_files.py tests/cli/import/from_lines.py tests/cli/import/damaged.py tests/cli/import/salvage.py tests/cli/import/doors.py \
 	tests/cli/import/outside.py \
 	tests/cli/agents.py tests/cli/agents_sdk.py tests/cli/import/logged_models.py tests/cli/import/from_mlflow.py tests/cli/import/from_wandb.py
 EXTRA_DIST += $(cli_tests) tests/cli/calls.py

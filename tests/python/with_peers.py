@@ -203,7 +203,7 @@ def of_trackio(folder):
         picture, = (os.path.join(at, name) for at, _, names in os.walk(store) for name in names if name.endswith('.png'))
         with open(picture, 'rb') as f:
             assert media['img', 301][1] == f.read()
-        alerts = brought.ask('alerts', run=first['id'])['alerts']
+        alerts = brought.ask('runs/%s/alerts' % first['id'])['alerts']
         assert [(a['title'], a['text']) for a in alerts] == [('high', 'the loss')], alerts
         assert [p[0::2] for p in brought.points('second')['loss']] == [(s, 1 / (s + 1)) for s in range(200)]
 
@@ -212,7 +212,7 @@ def of_trackio(folder):
     env = lib.environment(os.path.join(folder, 'other'), DPTRACK_PYTHON=sys.executable)
     done = subprocess.run([PROGRAM, 'import', os.path.join(store, 'vision-1.db'), '--logdir', os.path.join(folder, 'other')], env=env, capture_output=True, text=True)
     assert done.returncode == 0 and done.stdout.split(' from ')[0].split(', ')[:2] == said.split(', ')[:2], done
-    assert 'no .db file of trackio' in bring(folder, 'trackio', os.path.join(folder, 'runs'), status=2)
+    assert "dptrack.db: a SQLite file without trackio's table" in bring(folder, 'trackio', os.path.join(folder, 'runs'), status=2)
     return said.split('\n')[0]
 
 

@@ -100,6 +100,54 @@ def imports_every_kind(folder):
     lib.equal(server.stop(), 0, "exit code")
 
 
+def models(folder):
+    """Experiments, data sets, logged models, what a run made, versions with aliases, alerts, overwritten lines, a resumed run: as MLflow's
+    routes and ours return them; a repeat changes nothing."""
+    into, other, net = os.path.join(folder, "models"), "cd" * 16, "m-" + "1b" * 16
+    note = os.path.join(folder, "note.txt")
+    lines = [{**HEAD, "source": "a made one"}, {"experiment": {"name": "told", "tags": {"owner": "ada", "n": 3}}},
+             {"registered_model": {"name": "reg", "description": "d", "tags": {"t": "v"}, "aliases": {"best": "3"}, "versions": [
+                 {"version": "1", "run_id": RUN, "path": "notes", "description": "first"}, {"version": "3", "source": "models:/" + net, "run_id": RUN, "tags": {"k": "v"}}]}},
+             {"logged_model": {"model_id": net, "experiment": "told", "name": "net", "model_type": "t", "source_run_id": RUN, "status": "LOGGED_MODEL_UPLOAD_FAILED",
+                               "params": {"p": 1}, "tags": {"t": "v", "mlflow.modelVersions": "x"}, "points": [[RUN, "acc", 3, 1700000001.5, 0.5, "set", "abc"]], "files": folder + "/net"}},
+             BEGIN, {"name": "second"}, {"param": ["n", 3]}, {"param": ["f", 1e-05]}, {"param": ["b", True]}, {"points": [["loss", 1, 1700000001, 1], ["loss", 2, 1700000002, 2]]},
+             {"input": {"name": "cifar", "digest": "0a1b", "source_type": "http", "source": "{}", "schema": None, "tags": {"mlflow.data.context": "train"}}},
+             {"output": [net, 4]}, {"file": ["notes/note.txt", note]}, {"console": [1, 5, "10 %", True]}, {"console": [1, 6, "20 %"]},
+             {"alert": ["WARN", 7, 1700000003, "high", "the loss"]}, {"end": ["failed", 1700000010, "exit code 3"]},
+             {"run": dict(BEGIN["run"], name="second", part="again", segment=1, first_step=2)}, {"points": [["loss", 2, 1700000020, 5]]}, {"end": ["finished", 1700000030]},
+             {"run": dict(BEGIN["run"], id=other, name="gone")}, {"output": [net, 1]}, {"deleted": True}, END]
+    os.makedirs(folder + "/net/deep", exist_ok=True)
+    for path in (note, folder + "/net/deep/data"):
+        with open(path, "w", encoding="ascii") as f:
+            f.write("kept\n")
+    seen = []
+    for _ in range(2):
+        said = import_lines(into, *lines, more=("--files-from", folder))
+        lib.check("3 runs, 3 points" in said and "from a made one" in said and "skipped" not in said, said)
+        server = lib.Server(into)
+        ask = lambda route: json.loads(get(server, "/api/2.0/mlflow/" + route))
+        experiment, run, model = ask("experiments/get-by-name?experiment_name=told")["experiment"], ask("runs/get?run_id=" + RUN)["run"], ask("logged-models/" + net)["model"]
+        version, stored = ask("registered-models/alias?name=reg&alias=best")["model_version"], json.loads(get(server, "/api/v1/runs/" + RUN))
+        lib.equal({t["key"]: t["value"] for t in experiment["tags"]}, {"owner": "ada", "n": "3"}, "tags of the experiment")
+        dataset, = run["inputs"]["dataset_inputs"]
+        lib.equal([dataset["dataset"]["name"], dataset["dataset"]["digest"], dataset["tags"]], ["cifar", "0a1b", [{"key": "mlflow.data.context", "value": "train"}]], "the data set")
+        lib.equal([(o["model_id"], int(o["step"])) for o in run["outputs"]["model_outputs"]], [(net, 4)], "what the run made")
+        lib.equal([model["info"]["name"], model["info"]["status"], model["data"]["params"], sorted(t["key"] for t in model["info"]["tags"])],
+                  ["net", "LOGGED_MODEL_UPLOAD_FAILED", [{"key": "p", "value": "1"}], ["mlflow.modelVersions", "t"]], "the model")
+        lib.equal([(m["key"], m["step"], m["timestamp"], m["value"], m["dataset_name"]) for m in model["data"]["metrics"]], [("acc", 3, 1700000001500, 0.5, "set")], "its points")
+        lib.equal([version["version"], version["source"], version["tags"]], ["3", "models:/" + net, [{"key": "k", "value": "v"}]], "the version")
+        lib.equal(get(server, "/model-versions/get-artifact?name=reg&version=1&path=note.txt"), b"kept\n", "a version's file, of its run")
+        lib.equal(get(server, "/model-versions/get-artifact?name=reg&version=3&path=deep/data"), b"kept\n", "a version's file, of its model")
+        lib.equal([stored["name"], stored["status"], stored["params"]], ["second", "finished", {"n": "3", "f": "1e-05", "b": "true"}], "the run")
+        lib.equal([(a["level"], a["step"], a["title"], a["text"]) for a in json.loads(get(server, f"/api/v1/runs/{RUN}/alerts"))["alerts"]], [("warning", 7, "high", "the loss")], "the alert")
+        lib.equal([x["text"] for x in json.loads(get(server, f"/api/v1/runs/{RUN}/console"))["lines"]][-1], "20 %", "a line that overwrites another")
+        lib.equal([(p[1], p[3]) for p in points(server) if p[0] == "loss"], [(1, 1), (2, 5)], "points of a resumed run hide older ones")
+        lib.check(json.loads(get(server, "/api/v1/runs/" + other))["deleted"], "the deleted run")
+        seen.append((points(server), stored["tags"], model["info"]["last_updated_timestamp_ms"] > 0))
+        lib.equal(server.stop(), 0, "exit code")
+    lib.equal(seen[0], seen[1], "a repeat")
+
+
 def marked(folder):
     """A byte order mark, which editors and PowerShell write, is no part of the text; Python's bare NaN is a number."""
     path = os.path.join(folder, "marked.jsonl")
@@ -121,6 +169,10 @@ def refused(folder):
              ([HEAD, BEGIN, {"points": [["k", "s", 0, 0]]}], 1, "expected [key, step, time, number]"), ([HEAD, BEGIN, {"points": 1}], 1, "a list of points"),
              ([HEAD, BEGIN, {"console": [3, 0, "x"]}], 1, "[1 or 2, time, line]"), ([HEAD, BEGIN, {"end": ["odd", 0]}], 1, "a run's status"),
              ([HEAD, BEGIN, {"param": ["a"]}], 1, "[name, value]"), ([HEAD, BEGIN, {"note": 1}], 1, "expected a string"), ([HEAD, BEGIN, {"file": [1, 2]}], 1, "path on this machine"),
+             ([HEAD, {"logged_model": {"model_id": "m-1"}}], 1, "a logged model with model_id and experiment"), ([HEAD, {"registered_model": []}], 1, "a registered model with a name"),
+             ([HEAD, {"experiment": "e"}], 1, "an experiment with a name"), ([HEAD, {"input": {"name": "x"}}], 1, "\"input\" needs a run"), ([HEAD, BEGIN, {"input": {}}], 1, "a data set with a name"),
+             ([HEAD, BEGIN, {"output": ["m-1"]}], 1, "[id of a logged model, step]"), ([HEAD, BEGIN, {"alert": ["LOUD", 0, 0, "a", "b"]}], 1, "INFO, WARN or ERROR"),
+             ([HEAD, BEGIN, {"alert": ["INFO", 0, 0, "a"]}], 1, "[level, step, time, title, text]"), ([HEAD, {"run": dict(BEGIN["run"], segment=-1)}], 1, "expected {"),
              ([HEAD, BEGIN, {"image": ["k"]}], 1, "[key, step, time, content]"), ([HEAD, BEGIN, {"left_out": 1}], 1, "expected a string")]
     for lines, code, words in cases:
         error = import_lines(into, *lines, code=code)
@@ -176,6 +228,7 @@ def shows_progress(folder):
 def main():
     with tempfile.TemporaryDirectory(prefix="dptrack-test.") as folder:
         imports_every_kind(folder)
+        models(folder)
         refused(folder)
         marked(folder)
         odd_names(folder)

@@ -174,4 +174,5 @@ def main():
     lib.finish("import/mlflow")
 
 
-main()
+if __name__ == "__main__":
+    main()

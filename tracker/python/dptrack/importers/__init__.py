@@ -25,7 +25,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from typing import Any, BinaryIO, TextIO
+    from typing import IO, Any, BinaryIO
 
 BATCH = 1000
 FILE_MAX = 64 << 20     # of a file that is read as a whole
@@ -99,15 +99,15 @@ class RunWriter:
     """Writes JSON lines to the stream that open_stream opens at the first line. folder holds media files until the importer has
     read them. A run is written within `one_run`, which passes it on once it is complete."""
 
-    def __init__(self, open_stream: Callable[[], TextIO], folder: str, called: str = '') -> None:
+    def __init__(self, open_stream: Callable[[], IO[str]], folder: str, called: str = '') -> None:
         self._open, self.folder, self._called, self._made = open_stream, folder, called, 0
         self._events: list[tuple[float, str, Any]] = []
         self._points: list[Any] = []
-        self._stream: TextIO | None = None
+        self._stream: IO[str] | None = None
         self._spool: Any = None
         self.runs = 0
 
-    def begin(self) -> TextIO:
+    def begin(self) -> IO[str]:
         """Opens the stream, with the first line."""
         if self._stream is None:
             self._stream = self._open()

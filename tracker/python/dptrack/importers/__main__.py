@@ -10,12 +10,12 @@ import sys
 import tempfile
 
 from dptrack._query import find_program
-from dptrack.importers import Refused, RunWriter, WriteFailed
+from dptrack.importers import Refused, RunWriter, Skipped, WriteFailed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import TextIO
+    from typing import IO
 
 TRACKERS = {'mlflow': ('SOURCE', 'mlflow.db, a folder mlruns, the folder above either, or the address of a server'),
             'wandb': ('SOURCE', 'a folder wandb or a .wandb file; or ENTITY/PROJECT, ENTITY/PROJECT/RUN, which require the package wandb '
@@ -29,7 +29,7 @@ def parse(words: list[str]) -> argparse.Namespace:
                                      'Run ids are kept, a repeated import adds only what is new, and skipped data are listed.')
     parsers = parser.add_subparsers(dest='tracker', required=True, metavar='{%s}' % ','.join(TRACKERS))
     for name, (word, what) in (*TRACKERS.items(), ('sqlite', ('FILE', ''))):
-        one = parsers.add_parser(name, description=what, **({'help': what} if what else {}))
+        one = parsers.add_parser(name, help=what, description=what) if what else parsers.add_parser(name)
         one.add_argument('source', metavar=word, help=what)
         one.add_argument('--files-from', metavar='DIR', action='append', default=[], help='also import files that the source names below '
                          'DIR; may be repeated (default: only below %s)' % word)
@@ -96,7 +96,7 @@ def import_runs(options: argparse.Namespace) -> int:
     """Returns the exit status of `dptrack import`, which starts with the first line."""
     write_runs, process = find_reader(options), None
     with tempfile.TemporaryDirectory(prefix='dptrack-importers.') as folder:
-        def start() -> TextIO:
+        def start() -> IO[str]:
             nonlocal process
             process = subprocess.Popen(command(options, folder), stdin=subprocess.PIPE, text=True, encoding='utf-8')
             assert process.stdin
@@ -132,9 +132,9 @@ def main(words: list[str]) -> int:
             write_file(options)
             return 0
         return import_runs(options)
-    except Refused as error:
+    except (Refused, Skipped) as error:
         print('dptrack: error: %s' % error, file=sys.stderr)
-        return error.status
+        return getattr(error, 'status', 1)
     except KeyboardInterrupt:
         return 130
 

@@ -48,11 +48,11 @@ class Project:
     def __init__(self, out: RunWriter, path: str, files: Files) -> None:
         self.out, self.path, self.files = out, path, files
         self.db, self.media = Database(path), os.path.join(os.path.dirname(os.path.abspath(path)), 'media')
-        self.columns = self.db.columns('metrics')
-        if 'run_name' not in self.columns:
+        columns = self.db.columns('metrics')
+        if 'run_name' not in columns:
             raise Refused("%s: a SQLite file without trackio's table metrics" % path)
         self.name = os.path.splitext(os.path.basename(path))[0]
-        self.key = 'run_id' if 'run_id' in self.columns else 'run_name'  # older versions have no ids
+        self.key = 'run_id' if 'run_id' in columns else 'run_name'  # older versions have no ids
 
     def rows(self, table: str, columns: str, run: Any) -> Iterator[Any]:
         """Rows of a run in the order of arrival; none if there is no such table."""
@@ -124,11 +124,7 @@ class Project:
     def all(self) -> None:
         parts = ["SELECT %s AS id, run_name, rowid AS n FROM %s" % (self.key, table) for table in ('metrics', 'configs') if self.key in self.db.columns(table)]
         query = 'SELECT id, max(run_name) FROM (%s) GROUP BY id ORDER BY min(n), id' % ' UNION ALL '.join(parts)
-        try:
-            runs = self.db.rows(query)
-        except Skipped as why:
-            raise Refused(str(why), 1) from None
-        for run, called in runs:
+        for run, called in self.db.rows(query):
             with self.out.one_run(called):
                 self.run(run, called)
         with self.out.part():
@@ -151,9 +147,12 @@ def write_runs(out: RunWriter, options: argparse.Namespace) -> None:
     top = source if os.path.isdir(source) else os.path.dirname(os.path.abspath(source))
     files = Files(out, top, options.files_from)
     paths = [source] if top != source else [os.path.join(source, name) for name in files.names(source) if name.endswith('.db')]
-    paths = [path for path in paths if len(paths) == 1 or is_database(path)]
     if not paths:
         raise Refused('%s: contains no .db file of trackio' % source)
     for path in paths:
-        with out.part():
+        try:
             Project(out, path, files).all()
+        except (Refused, Skipped) as why:
+            if len(paths) == 1:
+                raise Refused(str(why), getattr(why, 'status', 1)) from None
+            out.left_out(str(why))

@@ -26,6 +26,10 @@ DOCUMENT = re.compile(rb'\s*<(!doctype|html)', re.I)
 HEAD = b'<!doctype html><meta charset="utf-8">'
 
 
+def as_float(value: Any) -> float:
+    return float(value)
+
+
 # ---- values that rows, config and summary have: also those of the cloud ----
 
 class Rows:
@@ -72,7 +76,7 @@ class Rows:
             table = json.loads(self.read(value['path'])[0])
             return 'table', {'columns': [str(column) for column in table['columns']], 'data': table['data']}
         if kind == 'histogram':
-            packed = value.get('packedBins')
+            packed: Any = value.get('packedBins')
             bins = value.get('bins') or [packed['min'] + packed['size'] * i for i in range(packed['count'] + 1)]
             if len(bins) == len(value['values']) + 1:
                 return 'histogram', {'values': value['values'], 'bins': bins}
@@ -105,7 +109,7 @@ class Rows:
     def value(self, key: str, value: Any) -> None:
         if is_number(value):
             self.item('points', key, number(value))
-            self.last[key] = float(value)
+            self.last[key] = as_float(value)
             return
         if isinstance(value, dict) and '_type' not in value:
             for name, inner in value.items():
@@ -144,7 +148,7 @@ class Rows:
                 if name not in ('min', 'max') or key not in self.last:  # which W&B keeps after define_metric
                     self.final('%s.%s' % (key, name), inner)
         elif key in self.last:
-            if is_number(value) and math.isfinite(self.last[key]) and float(value) != self.last[key]:
+            if is_number(value) and math.isfinite(self.last[key]) and as_float(value) != self.last[key]:
                 self.out.tag('summary.' + key, json.dumps(value))
         elif is_number(value):
             self.out.final(key, self.step, self.at, value)
@@ -277,7 +281,7 @@ def text_of(value: Any) -> str:
 def seconds_of(stamp: bytes) -> float:
     """google.protobuf.Timestamp"""
     found = dict(fields(stamp))
-    return float(found.get(1, 0)) + found.get(2, 0) / 1e9
+    return float(found.get(1, 0) + found.get(2, 0) / 1e9)
 
 
 def merge(into: dict[str, Any], item: bytes, remove: bool = False) -> None:
