@@ -24,7 +24,7 @@ JOB_VARIABLES = ('RANK', 'WORLD_SIZE', 'SLURM', 'OMPI', 'PMI', 'TORCHELASTIC', '
 
 
 def environment(runs, **more):
-    env = {k: v for k, v in os.environ.items() if not k.startswith(JOB_VARIABLES)}
+    env = {k: v for k, v in os.environ.items() if not k.startswith(JOB_VARIABLES) or k == 'DPTRACK_PURE'}
     env.update(PYTHONPATH=PACKAGE, DPTRACK_LIBRARY=LIBRARY, DPTRACK_RUNS_DIR=runs, PYTHONDONTWRITEBYTECODE='1')
     env.update(more)
     return env

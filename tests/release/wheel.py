@@ -122,6 +122,16 @@ def output(words, code, **variables):
     return done.stdout.strip()
 
 
+def check_client_wheel(folder):
+    """It has the package alone, and pip prefers a wheel that fits."""
+    name, bundled = wheels.make_client(folder)
+    said = check_record(f"{folder}/{name}")
+    with zipfile.ZipFile(f"{folder}/{name}") as wheel:
+        names = set(wheel.namelist())
+    assert b"Root-Is-Purelib: true\nTag: py3-none-any\n" in said["WHEEL"] and "dptrack/pure/records.py" in names and not bundled, said["WHEEL"]
+    assert not [name for name in names if name.endswith((".so", ".a")) or "/bin/" in name or ".libs/" in name], names
+
+
 def check_installed(paths, folder):
     venv = folder + "/venv"
     made = subprocess.run([sys.executable, "-m", "venv", venv], capture_output=True, text=True, check=False)
@@ -174,6 +184,7 @@ def main():
         check_documents(first[0])
         check_opened(first[1], folder + "/release")
         check_absent_documents(folder + "/absent")
+        check_client_wheel(folder)
         check_installed(first, folder)
     print("wheels: the same bytes, their record, their commands")
 

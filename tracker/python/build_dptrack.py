@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds the wheel (PEP 517): the package and libdptrack.so, compiled from the C sources of this tree. Requires a C compiler and
-zlib's header, and no network; without a compiler the wheel uses an installed library.
+zlib's header, and no network; without them the wheel uses an installed library, else the same in Python (dptrack/pure).
 
 The distribution has the name of a release's wheel, which also has the program, and a lower version: the wheel replaces it.
 It never replaces the wheel."""
@@ -65,7 +65,10 @@ def compile_library(cc, to):
         flags = ['-std=gnu11', '-O2', '-fPIC', '-shared', '-pthread', '-D_GNU_SOURCE', '-I' + TOP, '-I' + made,
                  '-Wl,-z,defs', '-Wl,--version-script=' + os.path.join(TOP, SYMBOLS), '-Wl,-soname,' + LIBRARY]
         flags += shlex.split(os.environ.get('CFLAGS', '')) + shlex.split(os.environ.get('LDFLAGS', ''))
-        done = subprocess.run([*cc, *flags, '-o', to, *sources(), '-lz', '-lm', '-ldl'], capture_output=True, text=True)
+        try:
+            done = subprocess.run([*cc, *flags, '-o', to, *sources(), '-lz', '-lm', '-ldl'], capture_output=True, text=True)
+        except OSError as error:
+            return 'the C compiler %s cannot be started: %s' % (cc[0], error.strerror)
     if not done.returncode:
         return None
     errors = [line for line in done.stderr.splitlines() if 'error' in line.lower()]
@@ -74,15 +77,13 @@ def compile_library(cc, to):
 
 
 def make_library(folder):
-    """The library's path in folder, or None where an installed one will do."""
+    """The library's path in folder, or None where an installed one will do, or Python."""
     to, cc = os.path.join(folder, LIBRARY), compiler()
     why = compile_library(cc, to) if cc else 'no C compiler was found (Debian: gcc)'
     if why is None:
         return to
-    if ctypes.util.find_library('dptrack'):
-        print('dptrack: %s; the installed libdptrack is used' % why, file=sys.stderr)
-        return None
-    raise SystemExit('dptrack cannot be built: %s; libdptrack is not installed either' % why)
+    print('dptrack: %s; %s is used' % (why, 'the installed libdptrack' if ctypes.util.find_library('dptrack') else 'Python'), file=sys.stderr)
+    return None
 
 
 def platform_tag(library):

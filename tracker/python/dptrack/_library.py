@@ -101,13 +101,17 @@ def places() -> list[str]:
     return [bundled] if os.path.exists(bundled) else ['libdptrack.so.0', 'libdptrack.so']
 
 
-def load() -> Library:
-    """Loads the library; OSError or AttributeError says what to do."""
-    reasons = []
-    for path in places():
+def load() -> Any:
+    """Loads the library, or with DPTRACK_PURE=1, or where the package came without one and none is installed, what does the same in
+    Python; OSError says what to do."""
+    reasons, paths = [], places()
+    for path in paths if os.environ.get('DPTRACK_PURE') != '1' else ():
         try:
             return Library(path)
         except (OSError, AttributeError) as error:
             reasons.append(str(error))
+    if not reasons or len(paths) > 1:
+        from dptrack import pure
+        return pure.Library()
     raise OSError('libdptrack cannot be loaded (%s): build it with pip install ./tracker/python, or set DPTRACK_LIBRARY' %
                   '; '.join(reasons))

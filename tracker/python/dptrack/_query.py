@@ -62,11 +62,15 @@ def _number(value: Any) -> Any:
 # ---- where runs are read ----
 
 class Refused(Error):
-    """A server's refusal; its status is that of HTTP."""
+    """A server's refusal: HTTP's status, the reply, and the seconds after which to ask again."""
 
-    def __init__(self, text: str, status: int) -> None:
+    def __init__(self, status: int, reply: bytes, wait: str, text: str) -> None:
+        try:
+            text = str(json.loads(reply)['error']['message'])
+        except (ValueError, KeyError, TypeError):
+            pass
         super().__init__(text)
-        self.status = status
+        self.status, self.reply, self.wait_s = status, reply, float(wait) if wait.isdigit() else 0.0
 
 
 class NoAnswer(Error):
@@ -83,19 +87,19 @@ class _Server:
     def page(self) -> str | None:
         return self.url
 
-    def lines(self, path: str, pairs: Pairs = (), method: str = 'GET', body: Any = None) -> Iterator[bytes]:
-        """The reply to /api/v1/PATH, or to a PATH with its first /; body: sent as JSON."""
+    def lines(self, path: str, pairs: Pairs = (), method: str = 'GET', body: Any = None, headers: dict[str, str] | None = None) -> Iterator[bytes]:
+        """The reply to /api/v1/PATH, or to a PATH with its first /. body: sent as JSON, with headers as it is."""
         import http.client
         import urllib.error
         import urllib.request
         url = self.url + (path if path.startswith('/') else '/api/v1/' + path) + ('?' + urlencode(pairs, doseq=True) if pairs else '')
         try:
-            request = urllib.request.Request(url, None if body is None else json.dumps(body).encode(), {'Content-Type': 'application/json'},
-                                             method=method)
+            data = body if headers or body is None else json.dumps(body).encode()
+            request = urllib.request.Request(url, data, {'Content-Type': 'application/json', **(headers or {})}, method=method)
             with _opener(self).open(_with_token(request, self.token), timeout=120) as reply:
                 yield from reply
         except urllib.error.HTTPError as error:
-            raise Refused(_refusal(error), error.code) from None
+            raise Refused(error.code, error.read(), error.headers.get('Retry-After', ''), str(error)) from None
         except (OSError, http.client.HTTPException) as error:
             raise NoAnswer('%s does not answer: %s' % (self.url, getattr(error, 'reason', error))) from None
         except ValueError:
@@ -162,13 +166,6 @@ def _parsed(lines: Iterable[bytes]) -> Iterator[dict[str, Any]]:
     for line in lines:
         if line.strip():
             yield json.loads(line)
-
-
-def _refusal(error: Any) -> str:
-    try:
-        return str(json.loads(error.read())['error']['message'])
-    except (ValueError, KeyError, TypeError):
-        return str(error)
 
 
 def holder(store: str) -> tuple[str, str] | None:

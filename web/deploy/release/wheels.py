@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the wheels dptrack and dptrack-trainer: wheels.py BUILD. Their files are in BUILD/release/wheels.
+"""Makes the wheels dptrack and dptrack-trainer: wheels.py BUILD. Their files are in BUILD/release/wheels. Where neither fits, pip
+chooses a third: the client of dptrack without compiled code.
 
 The programs come from BUILD/release (programs.py). auditwheel copies the libraries that they need into the wheel; libcurl
 (curl_library.py) and libhdf5, which programs open by name, are next to them. MPI's and UCX's libraries are the machine's own."""
@@ -56,10 +57,10 @@ def metadata(name, readme):
     return head.as_bytes()
 
 
-def information(name, command, function, readme):
+def information(name, command, function, readme, tag="py3-none-linux_x86_64"):
     """The files of NAME.dist-info."""
     folder = f"{name.replace('-', '_')}-{project.version()}.dist-info"
-    wheel = "Wheel-Version: 1.0\nGenerator: dptrack release\nRoot-Is-Purelib: false\nTag: py3-none-linux_x86_64\n"
+    wheel = f"Wheel-Version: 1.0\nGenerator: dptrack release\nRoot-Is-Purelib: {str(tag.endswith('any')).lower()}\nTag: {tag}\n"
     return {f"{folder}/METADATA": (metadata(name, readme), 0o644), f"{folder}/WHEEL": (wheel.encode(), 0o644),
             f"{folder}/entry_points.txt": (f"[console_scripts]\n{command} = {function}\n".encode(), 0o644),
             f"{folder}/licenses/LICENSE": (project.text("LICENSE").encode(), 0o644)}
@@ -110,13 +111,27 @@ def manual_files(root, name, program):
             for path in manual_paths(program)}
 
 
+COMMAND = ("dptrack", "dptrack", "dptrack.__main__:main")
+
+
+def client_files():
+    return {name: (open(path, "rb").read(), 0o644) for name, path in build_dptrack.package_files()}
+
+
+def make_client(out):
+    """The client without compiled code; returns its name, and that no packages' libraries are in it."""
+    name = f"dptrack-{project.version()}-py3-none-any.whl"
+    wheel_file.write(f"{out}/{name}", client_files() | information(*COMMAND, project.text("README.md"), "py3-none-any"), project.epoch())
+    return name, []
+
+
 def server_files(root, curl, tools):
-    files = {name: (open(path, "rb").read(), 0o644) for name, path in build_dptrack.package_files()}
+    files = client_files()
     files["dptrack/bin/dptrack"] = tools.binary(root + "/usr/bin/dptrack", "$ORIGIN/..")
     files["dptrack/libdptrack.so"] = tools.binary(os.path.realpath(root + programs.LIBDIR + "/libdptrack.so"), "$ORIGIN")
     files["dptrack/libcurl.so.4"] = tools.binary(curl, "$ORIGIN")
     files.update(document_files(root) | manual_files(root, "dptrack", "dptrack"))
-    return {**files, **information("dptrack", "dptrack", "dptrack.__main__:main", project.text("README.md"))}
+    return {**files, **information(*COMMAND, project.text("README.md"))}
 
 
 def trainer_files(root, opened, tools):
@@ -191,7 +206,7 @@ def make_wheels(build):
     opened = {os.path.basename(path): path for path in (curl, programs.hdf5_library(out)) if path}
     known = libraries([root + "/usr/bin/dptrack", root + "/usr/bin/dptrain", *opened.values(), *glob.glob(f"{root}{programs.LIBDIR}/dptrack/*.so")]) | opened
     bundled = dict([make_wheel("dptrack", server_files(root, curl, tools), tools, folder, known),
-                    make_wheel("dptrack-trainer", trainer_files(root, opened, tools), tools, folder, known)])
+                    make_wheel("dptrack-trainer", trainer_files(root, opened, tools), tools, folder, known), make_client(folder)])
     with open(os.path.join(out, "bundled.json"), "w", encoding="ascii") as f:
         json.dump(bundled, f, indent=1)
     programs.report_absent("wheels", absent)
