@@ -78,7 +78,7 @@ class Source:
             except (Busy, NoAnswer) as error:
                 reason = str(error)
             time.sleep(WAIT_S)
-        raise Error(reason)
+        raise Error(reason + (': use --url with that address' if ' is already served at ' in reason else ''))
 
     @contextmanager
     def _own_server(self) -> Iterator[_Server]:
