@@ -975,8 +975,8 @@ FROM run WHERE deleted_ms IS NULL GROUP BY experiment_id;
 -- name: experiment_counts_of as experiment_counts
 SELECT experiment_id, count(*) AS runs, sum(status = 'running') AS running, sum(status = 'failed') AS failed,
 	max(max(coalesce(start_ms, 0), coalesce(end_ms, 0))) AS changed_ms
-FROM json_each('[' || trim(?1, '{}') || ']') AS w CROSS JOIN run INDEXED BY run_by_state ON experiment_id = w.value
-WHERE deleted_ms IS NULL GROUP BY experiment_id;
+FROM run INDEXED BY run_by_state WHERE deleted_ms IS NULL AND experiment_id IN (SELECT value FROM json_each('[' || trim(?1, '{}') || ']'))
+GROUP BY experiment_id;
 -- postgresql:
 SELECT experiment_id, count(*) AS runs, count(*) FILTER (WHERE status = 'running') AS running,
 	count(*) FILTER (WHERE status = 'failed') AS failed,

@@ -72,6 +72,11 @@ static enum call_next reply_new_token(struct call *c, const struct ingest_result
 	return CALL_DONE;
 }
 
+static enum call_next fail_new_token(struct call *c, const struct err *err)
+{
+	return call_fail_err(c, *err->field ? NULL : "name", err);
+}
+
 static enum call_next submit_new_token(struct call *c, struct token_draft *m)
 {
 	struct err err = ERR_INIT;
@@ -86,7 +91,7 @@ static enum call_next submit_new_token(struct call *c, struct token_draft *m)
 	if (token_draw(m->text, m->hash, &err))
 		return call_fail_err(c, NULL, &err);
 	c->own = m;
-	return api_submit(c, &(struct api_change){ .op = &op, .field = "name", .then = reply_new_token });
+	return api_submit(c, &(struct api_change){ .op = &op, .fail = fail_new_token, .then = reply_new_token });
 }
 
 enum call_next on_tokens_post(struct call *c)

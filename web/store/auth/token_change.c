@@ -55,11 +55,14 @@ static int need_granted(struct state *st, struct change *c, const char *text, st
 		if (g.items[i].prefix)
 			continue;
 		rc = db_int(state_db(st), &id, DB_experiment_by_name, err, "t", g.items[i].name);
-		if (!rc)
-			return change_refuse(c, ERR_USAGE,
-					     "experiments: there is no experiment '%.100s': create it "
-					     "first, or grant a prefix that ends with a star",
-					     g.items[i].name);
+		if (rc)
+			continue;
+		change_refuse(c, ERR_USAGE,
+			      "experiments: there is no experiment '%.100s': create it first, or grant a "
+			      "prefix that ends with a star",
+			      g.items[i].name);
+		err_field(&c->res.err, "experiments");
+		return 0;
 	}
 	return rc < 0 ? rc : 1;
 }

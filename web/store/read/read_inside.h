@@ -13,6 +13,9 @@ struct buf;
 struct keysets;
 struct map;
 
+/* The number of the newest change that the reader may see. */
+int newest_rev(struct db *d, int64_t *ret, struct err *err);
+
 /* The id of an experiment that the reader may see. ERR_NOENT. */
 int experiment_named(struct db *d, const char *name, int64_t *ret, struct err *err);
 
