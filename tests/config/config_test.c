@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <ctype.h>
 #include <math.h>
 #include <sched.h>
 #include <stdio.h>
@@ -667,6 +668,60 @@ static void help_names_every_flag(void **state)
 }
 
 /* The short help of every command fits into 80 columns and 50 lines; that of train has twenty flags. */
+static const char *find_word(const char *text, const char *word)
+{
+	const size_t n = strlen(word);
+
+	while ((text = strstr(text, word)) && isalnum((unsigned char)text[n]))
+		text += n;
+	return text;
+}
+
+static void check_optimizer_help(const char *opt, enum flag_id id)
+{
+	const struct flag *f = flag_get(id);
+	const char *defaults = strstr(f->help, "not given: "), *at;
+	struct run_config *cfg = NULL;
+	struct err err = ERR_INIT;
+	char name[60], line[200];
+	int rc;
+
+	dash_name(id, name, sizeof(name));
+	snprintf(line, sizeof(line), "--synthetic --max-steps 1 --opt %s %s=%s", opt, name,
+		 f->kind == KIND_BOOL ? "true" : "0.5");
+	rc = resolve(&cfg, line, 1, &err);
+	if (!rc != (find_word(f->help, opt) != NULL))
+		fail_msg("%s: %s, but the help is \"%s\"", line, rc ? err.text : "valid", f->help);
+	if (rc)
+		return;
+	config_free(cfg);
+	if (!defaults)
+		return;
+	snprintf(line, sizeof(line), "--synthetic --max-steps 1 --opt %s", opt);
+	cfg = good(line, 1);
+	at = find_word(defaults, opt) ? find_word(defaults, opt) : defaults;
+	if (strtod(at + strcspn(at, "0123456789"), NULL) != *(const double *)((const char *)cfg + f->offset))
+		fail_msg("%s: the help of %s has another default: \"%s\"", line, name, f->help);
+	config_free(cfg);
+}
+
+/* The help of an option names the optimisers that have it, and after "not given:" their defaults. */
+static void help_agrees_with_optimizers(void **state)
+{
+	static const enum flag_id ids[] = { FLAG_lr,	FLAG_wd,    FLAG_momentum, FLAG_nesterov,
+					    FLAG_beta1, FLAG_beta2, FLAG_eps,	   FLAG_trust_coef };
+	static const char *const names[] = {
+#define OPTIMIZER(name, ...) #name,
+#include "trainer/optimizers/optimizers.def"
+#undef OPTIMIZER
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		for (size_t k = 0; k < sizeof(ids) / sizeof(ids[0]); k++)
+			check_optimizer_help(names[i], ids[k]);
+}
+
 static void help_fits_a_screen(void **state)
 {
 	int flags = 0;
@@ -764,6 +819,7 @@ int main(void)
 		cmocka_unit_test(nearest_names),
 		cmocka_unit_test(schema_lists_every_flag),
 		cmocka_unit_test(help_names_every_flag),
+		cmocka_unit_test(help_agrees_with_optimizers),
 		cmocka_unit_test(help_fits_a_screen),
 		cmocka_unit_test(help_is_searched),
 	};

@@ -17,16 +17,25 @@ done
 
 # kind, folder, list, macro, prefix: every `const struct KIND PREFIX_NAME = {` of the folder is MACRO(NAME) in the list.
 check_list() {
-	for name in $(sed -n "s/^const struct $1 ${5:-$1}_\([a-z0-9_]*\) = {.*/\1/p" "$2"/*.c "$2"/*/*.c 2>/dev/null); do
+	names=$(sed -n "s/^const struct $1 ${5:-$1}_\([a-z0-9_]*\) = {.*/\1/p" "$2"/*.c "$2"/*/*.c 2>/dev/null)
+	[ -n "$names" ] || complain "$2 has no const struct $1"
+	for name in $names; do
 		grep -q "^$4($name[,)]" "$3" || complain "${5:-$1}_$name has no line in $3"
 	done
 }
 check_list op trainer/ops trainer/ops/ops.def OP
 check_list model trainer/models trainer/models/models.def MODEL
-check_list optimizer trainer/ops trainer/optimizers/optimizers.def OPTIMIZER
 check_list dataset_ops trainer/data/formats trainer/data/formats/formats.def FORMAT dataset
 check_list advise trainer/advise trainer/advise/advise.def ADVISE
 check_list strategy trainer/strategies trainer/strategies/strategies.def STRATEGY
+
+# Optimisers (what lacks a rule or a formula does not compile): each has its cases and a recorded training.
+for name in $(sed -n 's/^OPTIMIZER(\([a-z0-9_]*\),.*/\1/p' trainer/optimizers/optimizers.def); do
+	grep -q "^	{ \"$name, " tests/ops/cases/step/update_cases.c ||
+		complain "optimiser $name has no case in tests/ops/cases/step/update_cases.c"
+	grep -q "^  \"$name\": {" tests/train/reference/optimizers.json ||
+		complain "optimiser $name has no run in tests/train/reference/make_optimizers.py"
+done
 
 # Kinds of changes: each is in the list of its room.
 for file in web/store/*/*.c; do

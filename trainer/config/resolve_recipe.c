@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "trainer/config/flags.h"
+#include "trainer/optimizers/optimizers.h"
 
 #define FIND_LR 10 /* the highest rate that `dptrain find lr` tries */
 
@@ -122,8 +123,6 @@ int resolve_length(struct run_config *cfg, struct err *err)
 	return 0;
 }
 
-enum { MOMENTUM = 1, NESTEROV = 2, BETAS = 4, TRUST = 8 }; /* parameters of an optimiser */
-
 static const struct optimizer_defaults {
 	const char *name;
 	unsigned takes;
@@ -163,7 +162,7 @@ static int check_opt_flags(const struct run_config *cfg, const struct optimizer_
 		enum flag_id id;
 	} flags[] = {
 		{ MOMENTUM, FLAG_momentum }, { MOMENTUM, FLAG_nesterov }, { BETAS, FLAG_beta1 },
-		{ BETAS, FLAG_beta2 },	     { BETAS, FLAG_eps },
+		{ BETAS, FLAG_beta2 },	     { EPS, FLAG_eps },
 	};
 	struct label l;
 
@@ -193,8 +192,9 @@ int resolve_optimiser(struct run_config *cfg, struct err *err)
 	if (d->takes & BETAS) {
 		set_optimizer_default(cfg, FLAG_beta1, &cfg->beta1, d->beta1);
 		set_optimizer_default(cfg, FLAG_beta2, &cfg->beta2, d->beta2);
-		set_optimizer_default(cfg, FLAG_eps, &cfg->eps, d->eps);
 	}
+	if (d->takes & EPS)
+		set_optimizer_default(cfg, FLAG_eps, &cfg->eps, d->eps);
 	if (cfg->nesterov && cfg->momentum == 0)
 		return err_set(err, ERR_USAGE, "%s needs a --momentum above 0", label_flag(cfg, FLAG_nesterov, &l));
 	if (cfg->warmup_steps > 0 && cfg->lr_warmup_epochs > 0)

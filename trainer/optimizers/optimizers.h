@@ -13,6 +13,8 @@ enum optimizer_id {
 	OPTIMIZER_COUNT
 };
 
+enum optimizer_option { MOMENTUM = 1, NESTEROV = 2, BETAS = 4 /* beta1, beta2 */, EPS = 8, TRUST = 16 };
+
 struct optimizer_attr {
 	double momentum, beta1, beta2, eps, trust;
 	double weight_decay; /* for this parameter */

@@ -15,13 +15,26 @@ static const struct {
 	int moments, sums;
 	const char *moment[UPDATE_MOMENTS_MAX];
 } rules[UPDATE_RULES] = {
-	[UPDATE_sgd] = { "sgd", 1, 0, { "momentum" } },
-	[UPDATE_adamw] = { "adamw", 2, 0, { "exp_avg", "exp_avg_sq" } },
-	[UPDATE_adam] = { "adam", 2, 0, { "exp_avg", "exp_avg_sq" } },
-	[UPDATE_lars] = { "lars", 1, 2, { "momentum" } },
-	[UPDATE_lamb_step] = { "lamb_step", 2, 0, { "exp_avg", "exp_avg_sq" } },
-	[UPDATE_lamb] = { "lamb", 0, 2, { NULL } },
+#define RULE(name, moments, sums, ...) { #name, moments, sums, { __VA_ARGS__ } },
+	UPDATE_RULE_LIST(RULE)
+#undef RULE
 };
+
+#define OPTIMIZER(name, ...) _Static_assert((int)UPDATE_##name == (int)OPTIMIZER_##name, "the order of optimizers.def");
+#include "trainer/optimizers/optimizers.def"
+#undef OPTIMIZER
+
+/* Tests whether the optimiser of a rule has an option. */
+static bool rule_takes(enum update_rule rule, enum optimizer_option option)
+{
+	static const unsigned takes[OPTIMIZER_COUNT] = {
+#define OPTIMIZER(name, takes, ...) takes,
+#include "trainer/optimizers/optimizers.def"
+#undef OPTIMIZER
+	};
+
+	return takes[rule == UPDATE_lamb_step ? UPDATE_lamb : rule] & option;
+}
 
 /* The operands of a node that differ between rules. */
 struct update_operands {
@@ -33,7 +46,7 @@ struct update_operands {
 /* Appends one node; NULL once the graph failed. */
 static struct node *add_update_node(struct graph *g, const struct update_operands *o, const struct update_attr *attr)
 {
-	const bool keeps = rules[attr->rule].moments == 2 || attr->o.momentum != 0;
+	const bool keeps = !rule_takes(attr->rule, MOMENTUM) || attr->o.momentum != 0;
 	struct tensor *in[UPDATE_INPUTS_MAX] = { o->p, o->g }, *out[1 + UPDATE_MOMENTS_MAX] = { o->out };
 	int n = 2;
 
@@ -92,15 +105,18 @@ static void dump_update(const struct node *n, struct buf *out)
 {
 	const struct update_attr *a = n->attr;
 
-	if (rules[a->rule].moments == 2)
-		buf_addf(out, " betas=%g,%g eps=%g", a->o.beta1, a->o.beta2, a->o.eps);
-	if (rules[a->rule].moments == 1)
+	if (a->rule == UPDATE_lamb) /* lamb_step has its options */
+		return;
+	if (rule_takes(a->rule, BETAS))
+		buf_addf(out, " betas=%g,%g", a->o.beta1, a->o.beta2);
+	if (rule_takes(a->rule, EPS))
+		buf_addf(out, " eps=%g", a->o.eps);
+	if (rule_takes(a->rule, MOMENTUM))
 		buf_addf(out, " momentum=%g", a->o.momentum);
-	if (rules[a->rule].moments)
-		buf_addf(out, " weight_decay=%g", a->o.weight_decay);
-	if (a->rule == UPDATE_lars && n->in[n->n_in - 1])
+	buf_addf(out, " weight_decay=%g", a->o.weight_decay);
+	if (rule_takes(a->rule, TRUST) && n->in[n->n_in - 1])
 		buf_addf(out, " trust=%g", a->o.trust);
-	if (a->rule == UPDATE_sgd && a->o.nesterov)
+	if (rule_takes(a->rule, NESTEROV) && a->o.nesterov)
 		buf_adds(out, " nesterov");
 }
 
@@ -172,10 +188,9 @@ static double compute_lamb(const struct ref_update *u, double p, double d, doubl
 }
 
 static double (*const formulas[UPDATE_RULES])(const struct ref_update *u, double p, double d, double *m) = {
-#define OPTIMIZER(name, ...) [UPDATE_##name] = compute_##name,
-#include "trainer/optimizers/optimizers.def"
-#undef OPTIMIZER
-	[UPDATE_lamb_step] = compute_lamb_step,
+#define RULE(name, ...) compute_##name,
+	UPDATE_RULE_LIST(RULE)
+#undef RULE
 };
 
 /* Applies the formula of the rule to every element. */

@@ -26,11 +26,20 @@
 
 #define UPDATE_MOMENTS_MAX 2
 
+/* All rules, those of optimizers.def first: RULE(name, moments, sums, names of the moments…). Every backend has a
+ * formula of each. */
+#define UPDATE_RULE_LIST(RULE)                                                                                         \
+	RULE(sgd, 1, 0, "momentum")                                                                                    \
+	RULE(adamw, 2, 0, "exp_avg", "exp_avg_sq")                                                                     \
+	RULE(adam, 2, 0, "exp_avg", "exp_avg_sq")                                                                      \
+	RULE(lars, 1, 2, "momentum")                                                                                   \
+	RULE(lamb, 0, 2, NULL)                                                                                         \
+	RULE(lamb_step, 2, 0, "exp_avg", "exp_avg_sq")
+
 enum update_rule {
-#define OPTIMIZER(name, ...) UPDATE_##name = OPTIMIZER_##name,
-#include "trainer/optimizers/optimizers.def"
-#undef OPTIMIZER
-	UPDATE_lamb_step,
+#define RULE(name, ...) UPDATE_##name,
+	UPDATE_RULE_LIST(RULE)
+#undef RULE
 	UPDATE_RULES
 };
 

@@ -20,7 +20,7 @@ struct update_state {
 
 	/* factors of a step */
 	float scale;		      /* of the gradient */
-	float rate;		      /* lr times the ratio; adamw, adam: lr / (1 - b1^t) */
+	float rate, mean_rate;	      /* lr times the ratio; lr / (1 - b1^t) */
 	float keep, decay;	      /* of the parameter by decoupled decay; coupled decay */
 	float mean_scale, root_scale; /* 1 / (1 - b1^t), 1 / sqrt(1 - b2^t) */
 	float momentum, beta1, share1, beta2, share2, eps;
@@ -30,21 +30,11 @@ struct update_state {
 #define CPU_BODY "trainer/ops/update/update_cpu.c"
 #include "trainer/backends/cpu/each.h"
 
-static cpu_part_fn *pick_update_loop(const struct kernel_env *env, enum update_rule rule)
-{
-	switch (rule) {
-	case UPDATE_sgd:
-		return CPU_PICK(env, sgd_loop);
-	case UPDATE_lars:
-		return CPU_PICK(env, lars_loop);
-	case UPDATE_lamb_step:
-		return CPU_PICK(env, lamb_step_loop);
-	case UPDATE_lamb:
-		return CPU_PICK(env, lamb_loop);
-	default:
-		return CPU_PICK(env, adam_loop);
-	}
-}
+static cpu_part_fn *const loops[UPDATE_RULES][CPU_ISA_COUNT] = {
+#define RULE(name, ...) CPU_TABLE(name##_loop),
+	UPDATE_RULE_LIST(RULE)
+#undef RULE
+};
 
 static int prepare_update_cpu(const struct kernel_env *env, struct node *n, void **ret, struct err *err)
 {
@@ -57,20 +47,11 @@ static int prepare_update_cpu(const struct kernel_env *env, struct node *n, void
 		return rc;
 	s = mem_zalloc(sizeof(*s));
 	s->node = n;
-	s->loop = pick_update_loop(env, ((const struct update_attr *)n->attr)->rule);
+	s->loop = loops[((const struct update_attr *)n->attr)->rule][((const struct cpu_module *)env->module)->isa];
 	s->count = shape_count(&n->in[0]->shape);
 	s->parts = cpu_parts(env, s->count);
 	*ret = s;
 	return 0;
-}
-
-static void set_update_operands(struct update_state *s, const struct kernel_args *args)
-{
-	s->p = args->in[0];
-	s->g = args->in[1];
-	s->out = args->out[0];
-	for (int k = 1; k < s->node->n_out; k++)
-		s->m[k - 1] = s->node->out[k] ? args->out[k] : NULL;
 }
 
 /* Sets what the formulas share in one step. */
@@ -78,15 +59,16 @@ static void set_update_factors(struct update_state *s, const struct kernel_args 
 {
 	const struct update_attr *a = s->node->attr;
 	const int at = update_step_index(s->node);
-	const bool has_sums = at + 1 < s->node->n_in, adam = a->rule == UPDATE_adamw || a->rule == UPDATE_adam;
+	const bool has_sums = at + 1 < s->node->n_in;
 	const double *const sums[2] = { has_sums ? args->in[at + 1] : NULL, has_sums ? args->in[at + 2] : NULL };
 	const double lr = args->page->lr, factor = step[STEP_GUARD_FACTOR], t = step[STEP_GUARD_UPDATES];
 	const double c1 = 1 - pow(a->o.beta1, t), c2 = 1 - pow(a->o.beta2, t);
 
 	s->scale = a->rule == UPDATE_lamb ? 1 : (float)factor;
-	s->rate = (float)(adam ? lr / c1 : lr * update_ratio(a, sums, factor));
-	s->keep = a->rule == UPDATE_adamw ? (float)(1 - lr * a->o.weight_decay) : 1;
-	s->decay = a->rule == UPDATE_adamw ? 0 : (float)a->o.weight_decay;
+	s->rate = (float)(lr * update_ratio(a, sums, factor));
+	s->mean_rate = (float)(lr / c1);
+	s->keep = (float)(1 - lr * a->o.weight_decay);
+	s->decay = (float)a->o.weight_decay;
 	s->mean_scale = (float)(1 / c1);
 	s->root_scale = (float)(1 / sqrt(c2));
 	s->momentum = (float)a->o.momentum;
@@ -103,7 +85,11 @@ static void run_update_cpu(void *state, const struct kernel_args *args)
 	struct update_state s = *(const struct update_state *)state;
 	const double *step = args->in[update_step_index(s.node)];
 
-	set_update_operands(&s, args);
+	s.p = args->in[0];
+	s.g = args->in[1];
+	s.out = args->out[0];
+	for (int k = 1; k < s.node->n_out; k++)
+		s.m[k - 1] = s.node->out[k] ? args->out[k] : NULL;
 	if (step[STEP_GUARD_SKIP] == 0) {
 		set_update_factors(&s, args, step);
 		cpu_parallel(s.parts, s.loop, &s);
@@ -132,12 +118,21 @@ VEC_INLINE vf V(compute_sgd)(const struct update_state *s, vf p, vf d, vf m[UPDA
 	return p - s->rate * d;
 }
 
-VEC_INLINE vf V(compute_adam)(const struct update_state *s, vf p, vf d, vf m[UPDATE_MOMENTS_MAX])
+VEC_INLINE vf V(compute_adam_step)(const struct update_state *s, vf p, vf d, vf m[UPDATE_MOMENTS_MAX])
 {
-	d += s->decay * p;
 	m[0] += s->share1 * (d - m[0]);
 	m[1] = s->beta2 * m[1] + s->share2 * d * d;
-	return p * s->keep - s->rate * m[0] / (vsqrt(m[1]) * s->root_scale + s->eps);
+	return p - s->mean_rate * m[0] / (vsqrt(m[1]) * s->root_scale + s->eps);
+}
+
+VEC_INLINE vf V(compute_adamw)(const struct update_state *s, vf p, vf d, vf m[UPDATE_MOMENTS_MAX])
+{
+	return V(compute_adam_step)(s, p * s->keep, d, m);
+}
+
+VEC_INLINE vf V(compute_adam)(const struct update_state *s, vf p, vf d, vf m[UPDATE_MOMENTS_MAX])
+{
+	return V(compute_adam_step)(s, p, d + s->decay * p, m);
 }
 
 VEC_INLINE vf V(compute_lars)(const struct update_state *s, vf p, vf d, vf m[UPDATE_MOMENTS_MAX])
@@ -180,7 +175,7 @@ VEC_INLINE void V(update_range)(const struct update_state *s, struct cpu_range r
 	}
 }
 
-#define UPDATE_LOOP(rule, moments)                                                                                     \
+#define UPDATE_LOOP(rule, moments, ...)                                                                                \
 	static void V(rule##_loop)(void *arg, int part, int parts)                                                     \
 	{                                                                                                              \
 		const struct update_state *s = arg;                                                                    \
@@ -188,11 +183,7 @@ VEC_INLINE void V(update_range)(const struct update_state *s, struct cpu_range r
 		V(update_range)(s, cpu_split(s->count, LANES, part, parts), moments, V(compute_##rule));               \
 	}
 
-UPDATE_LOOP(sgd, 1)
-UPDATE_LOOP(adam, 2)
-UPDATE_LOOP(lars, 1)
-UPDATE_LOOP(lamb_step, 2)
-UPDATE_LOOP(lamb, 0)
+UPDATE_RULE_LIST(UPDATE_LOOP)
 #undef UPDATE_LOOP
 
 #endif

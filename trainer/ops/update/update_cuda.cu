@@ -70,6 +70,8 @@ template <typename T> struct adam_formula {
 	}
 };
 
+template <typename T> using adamw_formula = adam_formula<T>;
+
 template <typename T> struct lars_formula {
 	static constexpr int moments = 1;
 	T rate = 0;
@@ -192,25 +194,11 @@ static void run_formula(void *const *states, const struct kernel_args *args, int
 			: cuda_each(first, args, make(first, args), { cuda_count(first->in[0]), 0 }));
 }
 
-void run_rule(enum update_rule rule, void *const *states, const struct kernel_args *args, int n)
-{
-	switch (rule) {
-	case UPDATE_sgd:
-		run_formula<sgd_formula>(states, args, n);
-		break;
-	case UPDATE_lars:
-		run_formula<lars_formula>(states, args, n);
-		break;
-	case UPDATE_lamb_step:
-		run_formula<lamb_step_formula>(states, args, n);
-		break;
-	case UPDATE_lamb:
-		run_formula<lamb_formula>(states, args, n);
-		break;
-	default:
-		run_formula<adam_formula>(states, args, n);
-	}
-}
+static void (*const run_rule[])(void *const *states, const struct kernel_args *args, int n) = {
+#define RULE(name, ...) run_formula<name##_formula>,
+	UPDATE_RULE_LIST(RULE)
+#undef RULE
+};
 
 enum update_rule rule_of(void *state)
 {
@@ -222,13 +210,13 @@ void run_update_many(void *const *states, const struct kernel_args *args, int n)
 	for (int i = 0, end; i < n; i = end) {
 		for (end = i + 1; end < n && rule_of(states[end]) == rule_of(states[i]); end++)
 			;
-		run_rule(rule_of(states[i]), states + i, args + i, end - i);
+		run_rule[rule_of(states[i])](states + i, args + i, end - i);
 	}
 }
 
 void run_update_cuda(void *state, const struct kernel_args *args)
 {
-	run_rule(rule_of(state), &state, args, 1);
+	run_rule[rule_of(state)](&state, args, 1);
 }
 
 } // namespace update_kernels

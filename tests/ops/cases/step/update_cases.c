@@ -247,7 +247,7 @@ const struct op_case cases_update[] = {
 	  .size = { 1, 100, 0, 1 } },
 	{ "adamw, decoupled decay", .build = build_adamw_case, .fill = fill_adamw_case, .bound = bound_adamw_error,
 	  .size = { 1037, 100000, 0, 3 } },
-	{ "adamw, coupled decay", .build = build_adamw_case, .fill = fill_adamw_case, .bound = bound_adamw_error,
+	{ "adam, coupled decay", .build = build_adamw_case, .fill = fill_adamw_case, .bound = bound_adamw_error,
 	  .size = { 1037, 100000, 1, 3 } },
 	{ "adamw, late", .build = build_adamw_case, .fill = fill_adamw_case, .bound = bound_adamw_error,
 	  .size = { 70001, 0, 0, 100000 } },
