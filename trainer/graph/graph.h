@@ -47,6 +47,7 @@ enum tensor_kind {
 	TENSOR_ACT,	 /* every intermediate value */
 	TENSOR_RESULT,	 /* small, read by the host after the step: loss sum, counts, norms; always f64 */
 };
+#define TENSOR_KINDS (TENSOR_RESULT + 1)
 
 enum lifetime {
 	LIFE_PERSISTENT, /* from set-up to the end of the run; programs share the memory of a tensor by name */

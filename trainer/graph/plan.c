@@ -27,10 +27,10 @@ struct planner {
 
 const char *plan_category_name(enum plan_category c)
 {
-	static const char *const names[PLAN_CATEGORY_COUNT] = { "parameters",  "masters",   "gradients", "optimizer",
-								"activations", "workspace", "inputs",	 "data",
-								"shards",      "gathered",  "buckets",	 "offloaded",
-								"snapshot" };
+	static const char *const names[] = { "parameters", "masters",	"gradients", "optimizer", "activations",
+					     "workspace",  "inputs",	"data",	     "shards",	  "gathered",
+					     "buckets",	   "offloaded", "snapshot" };
+	_Static_assert(sizeof(names) / sizeof(names[0]) == PLAN_CATEGORY_COUNT, "every category has a name");
 
 	return names[c];
 }
@@ -55,9 +55,11 @@ static enum plan_category pick_category(const struct tensor *t)
 		return PLAN_OPTIMIZER;
 	case TENSOR_INPUT:
 		return PLAN_INPUTS;
-	default:
-		return t->copy ? PLAN_PARAMETERS : PLAN_ACTIVATIONS;
+	case TENSOR_ACT:
+	case TENSOR_RESULT:
+		break;
 	}
+	return t->copy ? PLAN_PARAMETERS : PLAN_ACTIVATIONS;
 }
 
 /* Finds the same tensor in an earlier program; NULL: this program is the first. */
@@ -105,6 +107,7 @@ static int place_lifetime(struct planner *p, enum lifetime life, struct err *err
 	static const enum tensor_kind order[] = { TENSOR_PARAM,	 TENSOR_STAT,	  TENSOR_MOMENT,
 						  TENSOR_INPUT,	 TENSOR_GRAD,	  TENSOR_ACT,
 						  TENSOR_RESULT, TENSOR_GATHERED, TENSOR_BUCKET };
+	_Static_assert(sizeof(order) / sizeof(order[0]) == TENSOR_KINDS, "every kind has a place");
 
 	for (size_t k = 0; k < sizeof(order) / sizeof(order[0]); k++)
 		for (int i = 0; i < p->n; i++)
