@@ -21,22 +21,21 @@ size_t memory_offloaded(const struct plan *p)
 	return p->offload_in_file && all > FILE_BYTES ? FILE_BYTES : all;
 }
 
+int64_t memory_planned_on_device(const struct plan *p)
+{
+	return (int64_t)(p->slab_bytes[SPACE_PRIVATE] + p->slab_bytes[SPACE_COMM]);
+}
+
 int64_t memory_planned(const struct plan *p)
 {
-	return (int64_t)(p->slab_bytes[SPACE_PRIVATE] + p->slab_bytes[SPACE_PINNED] + p->slab_bytes[SPACE_COMM] +
-			 p->data_bytes + memory_offloaded(p));
+	return memory_planned_on_device(p) +
+	       (int64_t)(p->slab_bytes[SPACE_PINNED] + p->data_bytes + memory_offloaded(p));
 }
 
 /* Returns the bytes of all ranks on this machine, which share some memory; with a device, of one rank's device. */
 static int64_t plan_bytes_needed(const struct plan *p, const struct rank *r)
 {
-	int64_t own = (int64_t)(memory_offloaded(p) + p->data_bytes);
-
-	if (r->backend->room)
-		return (int64_t)(p->slab_bytes[SPACE_PRIVATE] + p->slab_bytes[SPACE_COMM]);
-	for (int s = 0; s < SPACE_OFFLOAD; s++)
-		own += (int64_t)p->slab_bytes[s];
-	return own * r->context->local_world;
+	return r->backend->room ? memory_planned_on_device(p) : memory_planned(p) * r->context->local_world;
 }
 
 /* Returns the memory for all ranks of this machine. With a small limit of address space (ulimit -v) a process also maps

@@ -8,9 +8,12 @@
 #include "trainer/program/rank.h"
 #include "trainer/program/workload.h"
 
-/* Returns the bytes that a rank will have touched: its slabs, and the other ranks' shared memory that its collectives
- * read. */
+/* Returns the bytes of a rank's plan: its slabs, of an offload file what copies keep resident, and the loader's memory.
+ * Memory of the communicator, which other ranks read too, counts in the plan of the rank that allocates it. */
 int64_t memory_planned(const struct plan *p);
+
+/* The part of it in a device's memory, where the rank has one. */
+int64_t memory_planned_on_device(const struct plan *p);
 
 /* The part of it that is offloaded: all of it, or what copies keep resident of a file. */
 size_t memory_offloaded(const struct plan *p);

@@ -6,6 +6,7 @@
 #include "tracker/base/log.h"
 #include "tracker/base/terminal.h"
 #include "trainer/launch/machine.h"
+#include "trainer/program/memory.h"
 #include "trainer/state/initial.h"
 #include "trainer/tools/auto_text.h"
 #include "trainer/tools/costing.h"
@@ -16,11 +17,10 @@
 /* Unused memory between tensors counts as activations, which cause it. */
 static void fill_planned_bytes(struct advise_cost *ret, const struct plan *p)
 {
-	size_t placed = p->data_bytes, known = 0;
+	const size_t placed = (size_t)memory_planned(p) - memory_offloaded(p);
+	size_t known = 0;
 
 	*ret = (struct advise_cost){ .host_bytes = (double)p->category_bytes[PLAN_OFFLOADED] };
-	for (int s = 0; s < SPACE_OFFLOAD; s++)
-		placed += p->slab_bytes[s];
 	for (int i = 0; i < PLAN_CATEGORY_COUNT; i++) {
 		known += i == PLAN_OFFLOADED ? 0 : p->category_bytes[i];
 		ret->bytes[i] = i == PLAN_OFFLOADED || i == PLAN_SNAPSHOT ? 0 : (double)p->category_bytes[i];

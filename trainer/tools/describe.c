@@ -15,11 +15,7 @@
 
 static double planned_mib(const struct plan *p)
 {
-	size_t total = p->data_bytes;
-
-	for (int s = 0; s < SPACE_COUNT; s++)
-		total += s == SPACE_OFFLOAD ? memory_offloaded(p) : p->slab_bytes[s];
-	return (double)total / 1048576;
+	return (double)memory_planned(p) / 1048576;
 }
 
 static void summarize_plan(const struct engine *e, struct buf *out)
@@ -57,7 +53,7 @@ static int summarize_plan_json(const struct engine *e, struct buf *out, struct e
 	json_object_set_new(root, "parameters", json_integer(model_parameter_count(e->prepared.model)));
 	json_object_set_new(root, "global_batch_size", json_integer(e->rank.cfg->global_batch_size));
 	json_object_set_new(root, "ranks", json_integer(e->rank.context->world));
-	json_object_set_new(root, "planned_bytes", json_integer((json_int_t)(planned_mib(p) * 1048576)));
+	json_object_set_new(root, "planned_bytes", json_integer(memory_planned(p)));
 	json_object_set_new(root, "lower_bound_bytes", json_integer((json_int_t)p->lower_bound_bytes));
 	json_object_set_new(root, "memory", memory);
 	text = json_dumps(root, JSON_INDENT(1));
@@ -102,8 +98,7 @@ static int describe_stages(struct engine **ret, const struct job *job, struct ra
 /* Compares the plan with the GPU's memory; memory of libraries and driver is unknown here. */
 static void add_fit(const struct engine *e, const struct hardware *h, struct buf *out)
 {
-	const struct plan *p = &e->prepared.plan;
-	const double mib = (double)(p->slab_bytes[SPACE_PRIVATE] + p->slab_bytes[SPACE_COMM]) / 1048576;
+	const double mib = (double)memory_planned_on_device(&e->prepared.plan) / 1048576;
 
 	buf_addf(out, "%s: %.1f MiB of a GPU's %.1f, %s\n", h->name, mib, h->memory_bytes / 1048576,
 		 mib * 1048576 <= h->memory_bytes ? "fits" : "does not fit");
