@@ -11,15 +11,15 @@ import tempfile
 import tree
 
 LINTS = ("includes.sh", "banned.sh", "functions.sh", "circles.py", "calls.py", "folders.py", "columns.py", "page.py",
-         "documents.py", "licence.py", "language.py", "dialect.py", "tarball.py")
+         "documents.py", "licence.py", "language.py", "dialect.py", "tarball.py", "tables.sh")
 HEAD = f"/* {tree.LICENCE} */\n/* planted.c: a fault. */\n"
 
 
 class Copy:
-    """The tree without git, objects and packages; planted files are removed again."""
+    """The tree without git, objects and packages; planted files are removed or restored again."""
 
     def __init__(self, folder):
-        self.folder, self.planted = folder, []
+        self.folder, self.planted = folder, {}
         tops = [name for name in os.listdir(tree.SRC) if os.path.isfile(f"{tree.SRC}/{name}")]
         for path in [*tree.files(""), *tops]:
             if not path.startswith("tests/fuzz/corpus/"):
@@ -28,16 +28,16 @@ class Copy:
 
     def write(self, path, text):
         os.makedirs(os.path.dirname(f"{self.folder}/{path}"), exist_ok=True)
+        self.planted[path] = tree.read(path) if os.path.exists(f"{tree.SRC}/{path}") else None
         with open(f"{self.folder}/{path}", "w", encoding="utf-8") as f:
             f.write(text)
-        self.planted.append(path)
 
     def compile(self, path, text):
         """Plants a source and compiles it; SOURCE=OBJECT for calls.py."""
         self.write(path, HEAD + text)
         at = f"{self.folder}/{path}"
         subprocess.run([*shlex.split(os.environ.get("CC", "cc")), "-c", "-o", f"{at}.o", at], check=True)
-        self.planted.append(f"{path}.o")
+        self.planted[f"{path}.o"] = None
         return f"{path}={at}.o"
 
     def lint(self, name, *args):
@@ -49,9 +49,13 @@ class Copy:
         return None if done.returncode in (0, 77) else done.stdout + done.stderr
 
     def clear(self):
-        for path in self.planted:
-            os.unlink(f"{self.folder}/{path}")
-        self.planted = []
+        for path, text in self.planted.items():
+            if text is None:
+                os.unlink(f"{self.folder}/{path}")
+            else:
+                with open(f"{self.folder}/{path}", "w", encoding="utf-8") as f:
+                    f.write(text)
+        self.planted = {}
 
 
 def past_a_face(copy):
@@ -151,6 +155,23 @@ def name_of_nothing(copy):
     return copy.lint("documents.py"), "docs/internals/planted.md:1: names planted_" + "gone, which"
 
 
+def function_of_another_file(copy):
+    copy.write("docs/internals/planted.md", "`plan.c:run_planner`, `launch.c:run_" + "planner`.\n```\n plan   trainer/graph/plans.c\n```\n")
+    return copy.lint("documents.py"), ["docs/internals/planted.md:1: names run_planner, which is not in launch.c",
+                                       "docs/internals/planted.md:3: names trainer/graph/plans.c, which"]
+
+
+def room_without_a_line(copy):
+    copy.write("trainer/planted/planted.c", HEAD)
+    return copy.lint("documents.py"), "ARCHITECTURE.md: names no trainer/planted"
+
+
+def optimiser_without_tests(copy):
+    path = "trainer/optimizers/optimizers.def"
+    copy.write(path, tree.read(path) + "OPTIMIZER(planted, BETAS, 1, 0, 0.9, 0.99, 0)\n")
+    return copy.lint("tables.sh"), [f"optimiser planted has no {what} in tests/" for what in ("case", "run")]
+
+
 def no_licence(copy):
     copy.write("trainer/graph/planted.c", "/* planted.c: a fault. */\n")
     return copy.lint("licence.py"), "trainer/graph/planted.c: must begin with"
@@ -183,14 +204,8 @@ def language(copy):
         copy.write(f"trainer/{folder}/planted.c", LANGUAGE)
     copy.write("web/planted/planted.c", HEAD)
     copy.write("web/api/planted_long.h", HEAD * 50000)
-    exceptions = f"{copy.folder}/tests/lint/names.txt"
-    kept = tree.read("tests/lint/names.txt")
-    with open(exceptions, "a", encoding="utf-8") as f:
-        f.write("static planted_unneeded: gone\n")
-    said = copy.lint("language.py")
-    with open(exceptions, "w", encoding="utf-8") as f:
-        f.write(kept)
-    return said, ["models/planted.c:12: planted_twice: this static name is used", "planted_tag: this struct tag is used",
+    copy.write("tests/lint/names.txt", tree.read("tests/lint/names.txt") + "static planted_unneeded: gone\n")
+    return copy.lint("language.py"), ["models/planted.c:12: planted_twice: this static name is used", "planted_tag: this struct tag is used",
                   "planted.c: planted: this file name is used", "planted: a static function is named with two words",
                   "planted_twice: more than 5 parameters", "planted_twice: 22 lines without a comment",
                   "static planted_unneeded: this entry is not needed", "web/planted: no line budget", "web/api: "]
@@ -204,7 +219,7 @@ def dialect(copy):
 PLANTS = (past_a_face, sqlite_outside, namespace_without_a_name, replaced_word, circle_by_calls, circle_of_rooms_by_calls, symbol_twice, circle_of_headers,
           circle_of_rooms, module_too_many, line_too_wide, script_function_too_long, fetch_outside,
           text_in_lower_case, readme_too_long, link_to_nothing,
-          path_of_nothing, name_of_nothing, no_licence, left_out_of_the_tarball, language,
+          path_of_nothing, name_of_nothing, function_of_another_file, room_without_a_line, optimiser_without_tests, no_licence, left_out_of_the_tarball, language,
           dialect)
 
 
