@@ -295,48 +295,23 @@ int dataset_account_json(const struct dataset *d, int names, struct buf *out, st
 
 #define FILE_BYTES_MAX ((size_t)1 << 30)
 
-/* Buffers for one sample. */
-struct digest_scratch {
-	void *pixels;
-	int32_t *tokens, *targets;
-	struct dataset_file file;
-};
-
-static void digest_scratch_init(struct digest_scratch *r, const struct dataset *d)
-{
-	size_t n = d->kind == SAMPLE_TOKENS ? (size_t)d->seq_len : 0;
-
-	*r = (struct digest_scratch){ .pixels = mem_alloc((n ? 0 : pixels_count(d) * dtype_bytes(d->dtype)) + 1),
-				      .tokens = mem_alloc((n + 1) * sizeof(*r->tokens)),
-				      .targets = mem_alloc((n + 1) * sizeof(*r->targets)) };
-	buf_init(&r->file.bytes, FILE_BYTES_MAX);
-}
-
-static void digest_scratch_done(struct digest_scratch *r)
-{
-	free(r->pixels);
-	free(r->tokens);
-	free(r->targets);
-	buf_done(&r->file.bytes);
-}
-
 /* Hashes one sample and its label. The length comes first, so that different sequences of samples never hash the
  * same bytes. */
-static int hash_sample(const struct dataset *d, const struct dataset_read *r, struct digest_scratch *scratch,
+static int hash_sample(const struct dataset *d, const struct dataset_read *r, struct dataset_file *file,
 		       struct sha256 *to, struct err *err)
 {
-	const void *bytes = d->kind == SAMPLE_TOKENS ? (void *)scratch->tokens : scratch->pixels;
+	const void *bytes = d->kind == SAMPLE_TOKENS ? (void *)r->tokens : r->pixels;
 	uint64_t n = d->kind == SAMPLE_TOKENS ? (uint64_t)d->seq_len * sizeof(int32_t)
 					      : (uint64_t)pixels_count(d) * dtype_bytes(d->dtype);
 	int32_t label = *r->label;
-	int rc = d->ops->file ? d->ops->file(d, r, &scratch->file, err) : dataset_read(d, r, err);
+	int rc = d->ops->file ? d->ops->file(d, r, file, err) : dataset_read(d, r, err);
 
 	if (rc)
 		return rc;
 	if (d->ops->file) {
-		bytes = scratch->file.bytes.data;
-		n = scratch->file.bytes.len;
-		label = scratch->file.label;
+		bytes = file->bytes.data;
+		n = file->bytes.len;
+		label = file->label;
 	} else if (d->kind == SAMPLE_IMAGE) {
 		label = *r->label;
 	}
@@ -348,18 +323,22 @@ static int hash_sample(const struct dataset *d, const struct dataset_read *r, st
 
 static int hash_all_samples(const struct dataset *d, enum split split, struct sha256 *to, struct err *err)
 {
+	const size_t tokens = d->kind == SAMPLE_TOKENS ? (size_t)d->seq_len : 0;
 	int32_t label = 0;
-	struct dataset_read r = { .split = split, .label = &label };
-	struct digest_scratch scratch;
+	struct dataset_read r = { .split = split,
+				  .label = &label,
+				  .pixels = mem_alloc(tokens ? 0 : pixels_count(d) * dtype_bytes(d->dtype)),
+				  .tokens = mem_alloc(tokens * sizeof(*r.tokens)),
+				  .targets = mem_alloc(tokens * sizeof(*r.targets)) };
+	struct dataset_file file = { .bytes.max = FILE_BYTES_MAX };
 	int rc = 0;
 
-	digest_scratch_init(&scratch, d);
-	r.pixels = scratch.pixels;
-	r.tokens = scratch.tokens;
-	r.targets = scratch.targets;
 	for (r.index = 0; !rc && r.index < d->n_samples[split]; r.index++)
-		rc = hash_sample(d, &r, &scratch, to, err);
-	digest_scratch_done(&scratch);
+		rc = hash_sample(d, &r, &file, to, err);
+	free(r.pixels);
+	free(r.tokens);
+	free(r.targets);
+	buf_done(&file.bytes);
 	return rc;
 }
 

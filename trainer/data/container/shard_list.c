@@ -360,13 +360,6 @@ int shard_list_check_complete(char *const *address, int count, const char *folde
 	return rc;
 }
 
-static void move_listed_version(struct shard_sums *to, struct shard_sums *from)
-{
-	to->listed_bytes = from->listed_bytes;
-	to->version = from->version;
-	from->version = NULL;
-}
-
 /* Adds the folder's shards that belong to the part, then reads the part's index file. */
 static int add_folder_shards(struct shard_list *l, const char *folder, enum shard_part part, struct content *c,
 			     struct err *err)
@@ -384,8 +377,11 @@ static int add_folder_shards(struct shard_list *l, const char *folder, enum shar
 		if (belongs_to_part(part, c->shards.address[i], &splitting)) {
 			rc = join_shard_path(path, folder, c->shards.address[i], err);
 			rc = rc ? rc : shard_list_append(l, path, err);
-			if (!rc)
-				move_listed_version(&l->sums[l->n - 1], &c->shards.sums[i]);
+			if (!rc) {
+				l->sums[l->n - 1].listed_bytes = c->shards.sums[i].listed_bytes;
+				l->sums[l->n - 1].version = c->shards.sums[i].version;
+				c->shards.sums[i].version = NULL; /* moved */
+			}
 		}
 	if (!rc && l->n == before && part != SHARDS_VAL && !l->may_be_none)
 		return err_set(err, ERR_USAGE, "%.300s: no %s to %s", folder,

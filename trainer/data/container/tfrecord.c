@@ -168,12 +168,6 @@ bool tfrecord_probe(const void *head)
 	return little_get_u32((const unsigned char *)head + 8) == crc32c_mask(crc32c(0, head, 8));
 }
 
-static int read_record_bytes(struct tfrecord_reader *s, uint64_t at, size_t n, struct err *err)
-{
-	mem_reserve(&s->bytes, &s->cap, n);
-	return s->file->read(s->file->user, at, s->bytes, n, err);
-}
-
 /* Reads the record at *at and advances *at past it. */
 static int read_record(struct tfrecord_reader *s, uint64_t *at, struct err *err)
 {
@@ -195,7 +189,8 @@ static int read_record(struct tfrecord_reader *s, uint64_t *at, struct err *err)
 		samples_lose(s->to, "%.200s: record %lld: %llu bytes exceed the maximum of 256 MiB", s->file->name,
 			     (long long)s->records, (unsigned long long)n);
 	} else {
-		rc = read_record_bytes(s, *at, (size_t)n + TAIL, err);
+		mem_reserve(&s->bytes, &s->cap, (size_t)n + TAIL);
+		rc = s->file->read(s->file->user, *at, s->bytes, (size_t)n + TAIL, err);
 		if (!rc && little_get_u32(s->bytes + n) != crc32c_mask(crc32c(0, s->bytes, (size_t)n)))
 			samples_lose(s->to, "%.200s: record %lld: its checksum is wrong", s->file->name,
 				     (long long)s->records);

@@ -88,14 +88,6 @@ static uint32_t pop_sample_room(struct room_index *r, size_t room)
 	return sample;
 }
 
-static void room_index_done(struct room_index *r)
-{
-	for (int k = 0; k < LEVELS; k++)
-		free(r->level[k]);
-	free(r->head);
-	free(r->next);
-}
-
 static void room_index_init(struct room_index *r, int64_t seq_len, int64_t pieces)
 {
 	size_t words = (size_t)seq_len / WORD + 1;
@@ -108,31 +100,20 @@ static void room_index_init(struct room_index *r, int64_t seq_len, int64_t piece
 		r->head[i] = NONE;
 }
 
-/* A single last token without a target is dropped. */
-static int64_t count_document_pieces(int64_t n, int64_t seq_len, bool separated)
-{
-	int64_t rest = n % seq_len;
-
-	return n / seq_len + (rest > 1 || (rest && separated));
-}
-
-static int fail_bad_end(const char *path, int64_t i, struct err *err)
-{
-	return err_set(err, ERR_USAGE, "%.300s: is damaged: document %lld has an invalid end", path, (long long)i);
-}
-
 /* The first pass (at NULL) counts pieces by length. The second writes them, the longest first, at at[length]. */
 static int cut_documents(struct document_pack *p, int64_t *count, int64_t *at, const char *path, struct err *err)
 {
 	const struct token_set *s = p->set;
 
 	for (int64_t i = 0; i < s->documents; i++) {
-		int64_t begin, n, pieces, end = token_set_document(s, i, &begin);
+		int64_t begin, rest, pieces, end = token_set_document(s, i, &begin);
 
 		if (end < 0)
-			return fail_bad_end(path, i, err);
-		n = end - begin;
-		pieces = count_document_pieces(n, p->seq_len, s->separator >= 0);
+			return err_set(err, ERR_USAGE, "%.300s: is damaged: document %lld has an invalid end", path,
+				       (long long)i);
+		rest = (end - begin) % p->seq_len;
+		/* a single last token without a target is dropped */
+		pieces = (end - begin) / p->seq_len + (rest > 1 || (rest && s->separator >= 0));
 		for (int64_t k = 0; k < pieces; k++) {
 			int64_t from = begin + k * p->seq_len, left = end - from;
 			uint32_t length = (uint32_t)(left < p->seq_len ? left : p->seq_len);
@@ -230,7 +211,10 @@ int document_pack_new(struct document_pack **ret, const struct token_set *s, int
 	room_index_init(&k.rooms, seq_len, p->n);
 	fit_pieces(&k);
 	group_pieces_by_sample(&k);
-	room_index_done(&k.rooms);
+	for (int i = 0; i < LEVELS; i++)
+		free(k.rooms.level[i]);
+	free(k.rooms.head);
+	free(k.rooms.next);
 	free(k.sample);
 	*ret = p;
 	return 0;

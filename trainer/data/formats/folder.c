@@ -106,29 +106,28 @@ static int run_folder_open(struct dataset **ret, const struct dataset_opts *o, s
 	return 0;
 }
 
-static int read_folder_picture(const struct folder_set *d, const struct dataset_read *r, struct err *err)
+static void write_picture_path(const struct folder_set *d, enum split split, int64_t i, char ret[PATH_MAX])
 {
-	struct picture_size size;
-	char path[PATH_MAX];
-	int rc;
-
-	snprintf(path, sizeof(path), "%.2000s/%.2000s", d->set.base.path, folder_name(&d->files, r->split, r->index));
-	rc = picture_load(r->hand, path, &size, err);
-	return rc ? rc : image_set_render(&d->set, r, r->hand, size, err);
+	snprintf(ret, PATH_MAX, "%.2000s/%.2000s", d->set.base.path, folder_name(&d->files, split, i));
 }
 
 static int folder_read(const struct dataset *base, const struct dataset_read *r, struct err *err)
 {
 	struct folder_set *d = (struct folder_set *)base;
+	struct picture_size size;
 	struct err why = ERR_INIT;
+	char path[PATH_MAX];
 
 	*r->label = d->files.split[r->split].file[r->index].label;
-	return read_folder_picture(d, r, &why) ? image_set_failed(&d->set, r, &why, err) : 0;
+	write_picture_path(d, r->split, r->index, path);
+	return picture_load(r->hand, path, &size, &why) || image_set_render(&d->set, r, r->hand, size, &why)
+		       ? image_set_failed(&d->set, r, &why, err)
+		       : 0;
 }
 
 static int open_folder_picture(const struct folder_set *d, const struct dataset_read *r, char path[PATH_MAX])
 {
-	snprintf(path, PATH_MAX, "%.2000s/%.2000s", d->set.base.path, folder_name(&d->files, r->split, r->index));
+	write_picture_path(d, r->split, r->index, path);
 	return open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* does not wait for a pipe */
 }
 
@@ -194,8 +193,7 @@ static uint64_t picture_bytes(const struct dataset *base, enum split split, int6
 	char path[PATH_MAX];
 	struct stat st;
 
-	snprintf(path, sizeof(path), "%.2000s/%.2000s", base->path,
-		 folder_name(&((const struct folder_set *)base)->files, split, i));
+	write_picture_path((const struct folder_set *)base, split, i, path);
 	return stat(path, &st) ? 0 : (uint64_t)st.st_size;
 }
 

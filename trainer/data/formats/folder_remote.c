@@ -121,13 +121,6 @@ static int find_remote_label(const struct folder_remote *f, const char *name)
 	return -1;
 }
 
-/* Adds a class. Files are sorted by path, so labels follow the order of class names. */
-static int add_remote_label(struct folder_remote *f, const char *name)
-{
-	mem_push(&f->classes, &f->n_classes, &f->cap, mem_strdup(name));
-	return f->n_classes - 1;
-}
-
 /* Percent-encodes special characters. */
 static void append_escaped_name(struct buf *to, const char *name)
 {
@@ -204,8 +197,10 @@ static int add_remote_part(struct folder_remote *f, const struct remote_listing 
 		if (label < 0 && p->holds == SPLIT_VAL)
 			return err_set(err, ERR_USAGE, "%.200s: %.100s/%.100s: a class that the training images do not "
 						       "have", l->o->address, p->folder, class_name);
-		if (label < 0)
-			label = add_remote_label(f, class_name);
+		if (label < 0) { /* files are sorted by path, so labels follow the order of class names */
+			mem_push(&f->classes, &f->n_classes, &f->cap, mem_strdup(class_name));
+			label = f->n_classes - 1;
+		}
 		if ((p->holds == SPLIT_VAL || folder_is_val(name, p->val_share) ? SPLIT_VAL : SPLIT_TRAIN) == split)
 			rc = add_remote_picture(f, l, i, label, err);
 	}

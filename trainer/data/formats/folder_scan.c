@@ -68,11 +68,6 @@ const char *folder_val_name(int i)
 	return (size_t)i < sizeof(val_names) / sizeof(val_names[0]) ? val_names[i] : NULL;
 }
 
-static enum split choose_file_split(const struct folder_walk *s, const char *name)
-{
-	return !s->f->has_val && folder_is_val(name, s->val_share) ? SPLIT_VAL : s->split;
-}
-
 /* Counts a file as used or as left out. A set whose first image was not pulled is refused. */
 static int account_folder_file(struct folder_walk *s, const char *name, bool first)
 {
@@ -92,7 +87,8 @@ static int account_folder_file(struct folder_walk *s, const char *name, bool fir
 
 static int add_folder_file(struct folder_walk *s, const char *name)
 {
-	struct folder_split *to = &s->f->split[choose_file_split(s, name)];
+	const bool val = !s->f->has_val && folder_is_val(name, s->val_share);
+	struct folder_split *to = &s->f->split[val ? SPLIT_VAL : s->split];
 	size_t at = s->f->names.len;
 
 	mem_reserve(&to->file, &to->cap, to->n + 1);

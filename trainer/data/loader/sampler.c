@@ -404,11 +404,6 @@ int sampler_shapes(const struct sampler *s, struct micro_shape ret[SAMPLER_SHAPE
 	return n;
 }
 
-static int64_t count_order_pieces(const struct sampler *s)
-{
-	return s->piece ? s->n_pieces : divide_up(s->n_samples, SAMPLER_PIECE);
-}
-
 static int64_t find_piece_begin(const struct sampler *s, int64_t i)
 {
 	return s->piece ? s->piece[i] : min_int64(i * SAMPLER_PIECE, s->n_samples);
@@ -432,7 +427,7 @@ void order_init(struct order *o, const struct sampler *s)
 	} else if (order == SAMPLER_TABLE) {
 		o->index = mem_alloc((size_t)s->n_samples * sizeof(*o->index)); /* at most DATASET_SAMPLES_MAX */
 	} else if (order == SAMPLER_WINDOW) {
-		o->n_pieces = count_order_pieces(s);
+		o->n_pieces = s->piece ? s->n_pieces : divide_up(s->n_samples, SAMPLER_PIECE);
 		o->piece_start = mem_alloc(((size_t)o->n_pieces + 1) * sizeof(*o->piece_start));
 	}
 }

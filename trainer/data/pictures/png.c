@@ -169,13 +169,6 @@ static void read_png_rows(struct png *s, const struct codec_want *w)
 	}
 }
 
-static void read_interlaced_png(struct png *s, const struct codec_want *w)
-{
-	png_read_image(s->p, s->row);
-	for (int y = w->y0; y < w->y1; y++)
-		w->row(w->user, s->row[y] + (size_t)w->x0 * 4);
-}
-
 static int png_rows(void *state, const struct picture_input *in, const struct codec_want *w, struct err *err)
 {
 	struct png *s = state;
@@ -189,9 +182,11 @@ static int png_rows(void *state, const struct picture_input *in, const struct co
 	png_read_update_info(s->p, s->info);
 	allocate_png_rows(s, interlaced);
 	if (interlaced)
-		read_interlaced_png(s, w);
+		png_read_image(s->p, s->row);
 	else
 		read_png_rows(s, w);
+	for (int y = w->y0; interlaced && y < w->y1; y++)
+		w->row(w->user, s->row[y] + (size_t)w->x0 * 4);
 	destroy_png_reader(s);
 	return 0;
 }

@@ -198,16 +198,10 @@ static int append_listed_entry(void *user, const struct object_entry *e, struct 
 	return buf_failed(a->to) ? err_set(err, ERR_LIMIT, "a listing exceeds %zu bytes", a->to->max) : 0;
 }
 
-static int request_listing(struct object_client *c, const struct listing_opts *o, struct buf *ret, struct err *err)
-{
-	struct listing_request a = { ret, strlen(o->prefix) };
-
-	return object_list(c, &(struct object_list){ o->prefix, o->delimiter, append_listed_entry, &a }, err);
-}
-
 /* Fills *ret, initialised by the caller; decode it with next_listing_entry. ERR_NOENT: no such bucket. */
 static int take_listing(struct buf *ret, const struct listing_opts *o, struct err *err)
 {
+	struct listing_request request = { ret, strlen(o->prefix) };
 	char boot[BOOT_BYTES] = "";
 	double since = process_start_s(), began;
 	struct object_client *c;
@@ -222,7 +216,8 @@ static int take_listing(struct buf *ret, const struct listing_opts *o, struct er
 	if (fd < 0 || !read_kept_listing(fd, boot, since, ret)) {
 		buf_reset(ret);
 		began = boot_clock_s();
-		rc = request_listing(c, o, ret, err);
+		rc = object_list(c, &(struct object_list){ o->prefix, o->delimiter, append_listed_entry, &request },
+				 err);
 		if (!rc && fd >= 0)
 			write_kept_listing(fd, boot, began, ret);
 	}

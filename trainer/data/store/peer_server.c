@@ -57,15 +57,6 @@ static void give_block_back(struct peer_server *s, struct peer_connection *c)
 	c->block = NULL;
 }
 
-static bool take_block_memory(struct peer_server *s, struct peer_connection *c)
-{
-	if (s->n_used == PEER_SERVER_BLOCKS)
-		return false;
-	c->block = s->n_blocks ? s->block[--s->n_blocks] : mem_alloc(FETCH_BLOCK);
-	s->n_used++;
-	return true;
-}
-
 static void drop_connection(struct peer_server *s, int i)
 {
 	struct peer_connection *c = s->connection[i];
@@ -212,10 +203,12 @@ static void answer_request(struct peer_server *s, struct peer_connection *c)
 		reply_status(s, c, "404 Not Found", "not a block of this node's set");
 		return;
 	}
-	if (!take_block_memory(s, c)) {
+	if (s->n_used == PEER_SERVER_BLOCKS) {
 		reply_status(s, c, "503 Service Unavailable", "");
 		return;
 	}
+	c->block = s->n_blocks ? s->block[--s->n_blocks] : mem_alloc(FETCH_BLOCK);
+	s->n_used++;
 	rc = peers_read(s->peers, &ask, c->block);
 	if (rc > 0) {
 		reply_block(s, c, &ask);

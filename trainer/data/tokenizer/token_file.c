@@ -172,19 +172,10 @@ static FILE *open_stdio_file(int fd)
 	return f;
 }
 
-/* Creates the file in the folder of the token file, where there is space for the tokens. */
-static FILE *open_ends_file(const struct token_writer *w)
-{
-	char folder[sizeof(w->path)];
-
-	file_name_folder(w->path, folder, sizeof(folder));
-	return open_stdio_file(file_nameless(folder));
-}
-
 int token_writer_open(struct token_writer **ret, const struct token_writer_opts *o, struct err *err)
 {
 	struct token_writer *w = mem_zalloc(sizeof(*w));
-	char part[FILE_WHOLE_PART];
+	char part[FILE_WHOLE_PART], folder[sizeof(w->path)];
 
 	w->vocab = o->vocab;
 	w->separator = o->separator;
@@ -199,7 +190,8 @@ int token_writer_open(struct token_writer **ret, const struct token_writer_opts 
 	snprintf((char *)w->header + 32, TOKEN_FILE_NAME_BYTES, "%s", o->tokenizer);
 	if (!file_whole_open(&w->whole, part))
 		w->file = open_stdio_file(fcntl(w->whole.fd, F_DUPFD_CLOEXEC, 0));
-	w->ends = open_ends_file(w);
+	file_name_folder(w->path, folder, sizeof(folder)); /* there is space for the tokens, and for their ends */
+	w->ends = open_stdio_file(file_nameless(folder));
 	if (!w->file || !w->ends || fwrite(w->header, 1, HEADER_BYTES, w->file) != HEADER_BYTES) {
 		int rc = fail_token_write(w, err);
 
@@ -326,14 +318,6 @@ bool token_set_probe(const char *folder, const char *name)
 	return found;
 }
 
-static int add_split_file_name(struct token_set *s, const char *file, struct err *err)
-{
-	if (s->n == FILES_MAX)
-		return err_set(err, ERR_USAGE, "%.200s: more than %d token files", file, FILES_MAX);
-	mem_push(&s->name, &s->n, &s->cap, mem_strdup(file));
-	return 0;
-}
-
 static int compare_split_file_names(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);
@@ -358,7 +342,10 @@ static int find_split_files(struct token_set *s, const char *folder, const char 
 				      !is_split_file(e->d_name, name, &alone))
 				continue;
 			any_alone |= alone;
-			rc = add_split_file_name(s, e->d_name, err);
+			if (s->n == FILES_MAX)
+				rc = err_set(err, ERR_USAGE, "%.200s: more than %d token files", folder, FILES_MAX);
+			else
+				mem_push(&s->name, &s->n, &s->cap, mem_strdup(e->d_name));
 		}
 	closedir(d);
 	if (!rc && any_alone && s->n > 1)
