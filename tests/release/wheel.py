@@ -123,7 +123,7 @@ def output(words, code, **variables):
 
 
 def check_client_wheel(folder):
-    """It has the package alone, and pip prefers a wheel that fits."""
+    """It has the package alone."""
     name, bundled = wheels.make_client(folder)
     said = check_record(f"{folder}/{name}")
     with zipfile.ZipFile(f"{folder}/{name}") as wheel:
@@ -139,6 +139,11 @@ def check_installed(paths, folder):
         print("skipped: no virtual environment: " + (made.stdout or made.stderr).strip().splitlines()[-1])
         sys.exit(77)
     output([venv + "/bin/pip", "install", "-q", "--no-deps", *paths], 0, PIP_NO_INDEX="1", PIP_DISABLE_PIP_VERSION_CHECK="1")
+    for platform, name in ((), os.path.basename(paths[0])), (("--platform", "macosx_11_0_arm64"), f"dptrack-{wheels.project.version()}-py3-none-any.whl"):
+        output([venv + "/bin/pip", "download", "-q", "--no-deps", "--only-binary", ":all:", *platform, "--find-links", folder, "--find-links", os.path.dirname(paths[0]),
+                "-d", folder + "/chosen", "dptrack"], 0, PIP_NO_INDEX="1", PIP_DISABLE_PIP_VERSION_CHECK="1")
+        assert os.listdir(folder + "/chosen") == [name], "pip chooses the wheel that fits"
+        os.remove(f"{folder}/chosen/{name}")
     packages = output([venv + "/bin/python", "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"], 0)
     for words in ([venv + "/bin/dptrack"], [venv + "/bin/python", "-m", "dptrack"]):
         assert output([*words, "ls", "--x=a b"], 7) == f"{packages}/dptrack/bin/dptrack ls --x=a b", words

@@ -86,6 +86,8 @@ def _hook_exceptions() -> None:
     def hook(kind: type[BaseException], value: BaseException, traceback: TracebackType | None) -> None:
         _state['status'], _state['reason'] = judge(kind, value)
         before(kind, value, traceback)
+        if sys.implementation.name == 'pypy' and issubclass(kind, KeyboardInterrupt) and not hasattr(sys, 'ps1'):
+            _finish_all()  # no exit functions run after this one
 
     sys.excepthook = hook
 
