@@ -1,7 +1,7 @@
 -- Every table of start.sql, in PostgreSQL: same names, same meaning. Tables for teams of processes are at the
 -- end. Texts compare by bytes, as in SQLite; blobs are packed already, so they are stored uncompressed and can be sliced.
 CREATE TABLE meta (name text COLLATE "C" PRIMARY KEY, value text NOT NULL);
-INSERT INTO meta VALUES ('store_id', replace(CAST(gen_random_uuid() AS text), '-', '')), ('version', '20');
+INSERT INTO meta VALUES ('store_id', replace(CAST(gen_random_uuid() AS text), '-', '')), ('version', '21');
 
 CREATE SEQUENCE experiment_id;
 CREATE TABLE experiment (
@@ -187,8 +187,12 @@ CREATE TABLE token (
 	expires_ms bigint,
 	revoked_ms bigint,
 	person text NOT NULL DEFAULT '',
-	grants text NOT NULL DEFAULT ''
+	grants text NOT NULL DEFAULT '',
+	issuer text COLLATE "C",
+	subject text COLLATE "C",
+	parent text COLLATE "C"
 );
+CREATE UNIQUE INDEX token_of_person ON token (issuer, subject);
 CREATE TABLE session (
 	hash text COLLATE "C" PRIMARY KEY,
 	token text NOT NULL,

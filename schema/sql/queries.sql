@@ -404,14 +404,19 @@ DELETE FROM idempotency WHERE created_ms < ?1;
 -- tokens
 
 -- name: token_list
-SELECT name, hash, scope, created_ms, expires_ms, revoked_ms, person, grants FROM token ORDER BY created_ms, name;
+SELECT t.name, t.hash, coalesce(p.scope, t.scope) AS scope, t.created_ms,
+	CASE WHEN p.expires_ms < coalesce(t.expires_ms, p.expires_ms + 1) THEN p.expires_ms ELSE t.expires_ms END AS expires_ms,
+	CASE WHEN t.parent IS NOT NULL AND p.hash IS NULL THEN t.created_ms ELSE coalesce(t.revoked_ms, p.revoked_ms) END AS revoked_ms,
+	t.person, coalesce(p.grants, t.grants) AS grants
+FROM token t LEFT JOIN token p ON p.hash = t.parent ORDER BY t.created_ms, t.name;
 -- name: token_find
 SELECT 1 FROM token WHERE hash = ?1;
 -- name: token_in_force
 SELECT 1 FROM token WHERE name = ?1 AND revoked_ms IS NULL;
 -- name: token_put
 INSERT INTO token (name, hash, scope, created_ms, expires_ms, person, grants) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
-ON CONFLICT (name) DO UPDATE SET hash = ?2, scope = ?3, created_ms = ?4, expires_ms = ?5, revoked_ms = NULL, person = ?6, grants = ?7;
+ON CONFLICT (name) DO UPDATE SET hash = ?2, scope = ?3, created_ms = ?4, expires_ms = ?5, revoked_ms = NULL, person = ?6, grants = ?7,
+	parent = NULL;
 -- Whether it is the last admin of all experiments at the time ?2.
 -- name: token_last_admin
 SELECT 1 FROM token t WHERE t.name = ?1 AND t.scope = 3 AND t.grants = '' AND NOT EXISTS (SELECT 1 FROM token o
@@ -428,6 +433,27 @@ SELECT token, until_ms FROM session WHERE hash = ?1;
 DELETE FROM session WHERE hash = ?1;
 -- name: session_expire
 DELETE FROM session WHERE until_ms <= ?1;
+-- name: person_get
+SELECT name, hash, scope, grants, revoked_ms FROM token WHERE issuer = ?1 AND subject = ?2;
+-- name: person_put
+INSERT INTO token (name, hash, scope, grants, created_ms, issuer, subject) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+ON CONFLICT (name) DO UPDATE SET hash = ?2, scope = ?3, grants = ?4, created_ms = ?5, expires_ms = NULL, revoked_ms = NULL,
+	person = '', issuer = ?6, subject = ?7, parent = NULL;
+-- name: person_grants_put
+UPDATE token SET scope = ?2, grants = ?3 WHERE hash = ?1;
+-- name: session_owner
+SELECT coalesce(p.name, t.name) AS name, coalesce(p.hash, t.hash) AS hash, coalesce(p.person, t.person) AS person
+FROM session s JOIN token t ON t.hash = s.token LEFT JOIN token p ON p.hash = t.parent WHERE s.hash = ?1;
+-- name: token_taken
+SELECT 1 FROM token WHERE hash = ?2 OR (name = ?1 AND revoked_ms IS NULL AND coalesce(parent, '') <> ?3);
+-- name: token_children_end
+DELETE FROM token WHERE parent = ?1 AND (revoked_ms IS NOT NULL OR expires_ms <= ?2);
+-- name: token_children
+SELECT count(*) FROM token WHERE parent = ?1 AND name <> ?2;
+-- name: token_put_child
+INSERT INTO token (name, hash, scope, created_ms, expires_ms, parent, person) VALUES (?1, ?2, 0, ?3, ?4, ?5, ?6)
+ON CONFLICT (name) DO UPDATE SET hash = ?2, scope = 0, created_ms = ?3, expires_ms = ?4, revoked_ms = NULL, issuer = NULL,
+	subject = NULL, parent = ?5, person = ?6, grants = '';
 -- name: token_count_up
 -- postgresql:
 UPDATE token_count SET changes = changes + 1;

@@ -174,8 +174,11 @@ CREATE TABLE idempotency (
 CREATE INDEX idempotency_by_age ON idempotency (created_ms);
 
 -- Access to the server. hash: SHA-256 of the token in hex; the token itself is not stored. Revoked rows stay, so that
--- revoking the last token does not open the server. scope: 1 read, 2 write, 3 admin. person: who has it; '': as name.
+-- revoking the last token does not open the server. scope: 1 read, 2 write, 3 admin; 0: a person without any.
+-- person: who has it; '': as name.
 -- grants: what it may do in which experiments (web/store/base/grants.h); '': the scope in all.
+-- issuer, subject: a person who signs in by that provider; no text has the hash, only sessions and children use it.
+-- parent: the hash of the token whose rights this one has at each moment.
 CREATE TABLE token (
 	name TEXT PRIMARY KEY,
 	hash TEXT NOT NULL UNIQUE,
@@ -184,8 +187,12 @@ CREATE TABLE token (
 	expires_ms INTEGER,
 	revoked_ms INTEGER,
 	person TEXT NOT NULL DEFAULT '',
-	grants TEXT NOT NULL DEFAULT ''
+	grants TEXT NOT NULL DEFAULT '',
+	issuer TEXT,
+	subject TEXT,
+	parent TEXT
 ) WITHOUT ROWID;
+CREATE UNIQUE INDEX token_of_person ON token (issuer, subject);
 
 -- From here to run_model: data of MLflow's clients in addition to runs, params, tags and points.
 CREATE TABLE experiment_tag (
@@ -567,4 +574,4 @@ BEGIN
 	INSERT INTO object (name, since_ms) VALUES (OLD.object, CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER));
 END;
 
-PRAGMA user_version = 20;
+PRAGMA user_version = 21;

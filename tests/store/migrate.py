@@ -42,7 +42,9 @@ def asked(path, statement):
 
 
 # Leads back to the version before: what its migration added.
-BACK = {20: "ALTER TABLE token DROP COLUMN person; ALTER TABLE token DROP COLUMN grants"}
+BACK = {20: "ALTER TABLE token DROP COLUMN person; ALTER TABLE token DROP COLUMN grants",
+        21: "DROP INDEX token_of_person; ALTER TABLE token DROP COLUMN issuer; ALTER TABLE token DROP COLUMN subject;"
+            "ALTER TABLE token DROP COLUMN parent"}
 FIRST = min(BACK) - 1
 
 
@@ -62,8 +64,8 @@ def earlier(folder, want, version):
         db.close()
         lib.equal(answers(folder), want, f"answers of a store of version {old}")
         lib.equal((asked(path, "PRAGMA user_version"), asked(path, columns), asked(path, rows)), ([(version,)], new, tokens), f"migrated from {old}")
-        lib.check(os.path.exists(f"{path}.before-{version}"), "a copy of the old one")
-        os.remove(f"{path}.before-{version}")
+        lib.check(os.path.exists(f"{path}.before-{old + 1}"), "a copy of the old one")
+        os.remove(f"{path}.before-{old + 1}")
 
 
 def main():

@@ -235,6 +235,12 @@ def upgraded(db):
 
     db.store("old")
     check("up to date" in tool("upgrade")[1], "an upgrade without need")
+    columns = "SELECT table_name, column_name, data_type, is_nullable FROM information_schema.columns WHERE table_schema = 'public' ORDER BY 1, 2"
+    want = db.sql("old", columns)
+    db.sql("old", "ALTER TABLE token DROP COLUMN issuer, DROP COLUMN subject, DROP COLUMN parent, DROP COLUMN person, DROP COLUMN grants; "
+           "UPDATE meta SET value = '19' WHERE name = 'version'")
+    code, text = tool("upgrade")
+    check(code == 0 and db.sql("old", columns) == want, f"a store of 0.1.0: {code} {text}")
     done = subprocess.run([os.path.join(cluster.BUILD, "tests", "store", "next"), db.address("old")], capture_output=True, text=True, timeout=60)
     check(done.returncode == 0 and db.sql("old", "SELECT count(*) FROM made_up") == ["0"], f"the next version: {done}")
     check(tool("upgrade")[0] != 0, "a newer store is accepted")

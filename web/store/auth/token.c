@@ -65,7 +65,6 @@ static void throttle_wrong(struct throttle *t, uint64_t from, double now_s)
 enum { FIXED_MAX = 4, SESSIONS_MAX = 512, DRAWN_DIGITS_MIN = 40 };
 
 #define UNHEARD_S 3.0 /* then the rows are read before they are trusted */
-#define SESSION_MS (INT64_C(12) * 3600 * 1000)
 
 struct token_entry {
 	char hash[TOKEN_HASH_MAX];
@@ -448,7 +447,7 @@ static void keep_session(struct token_cache *t, const struct session_new *row)
 int token_session(struct store *s, struct token_try *given, char ret[TOKEN_TEXT_MAX], struct session_new *ret_row,
 		  struct err *err)
 {
-	struct session_new row = { .until_ms = clock_wall_ms() + SESSION_MS };
+	struct session_new row = { .until_ms = clock_wall_ms() + TOKEN_SESSION_MS };
 	enum token_scope scope = token_check(s, given);
 	int rc;
 

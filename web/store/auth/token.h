@@ -13,6 +13,7 @@ enum token_scope { TOKEN_UNKNOWN = -1, TOKEN_NONE, TOKEN_READ, TOKEN_WRITE, TOKE
 
 #define TOKEN_TEXT_MAX 72 /* dpt_ and 64 hex digits */
 #define TOKEN_HASH_MAX 65
+#define TOKEN_SESSION_MS (INT64_C(12) * 3600 * 1000)
 
 struct db;
 struct token_cache;
