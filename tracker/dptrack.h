@@ -91,7 +91,7 @@ struct dptrack_run_opts {
 	int64_t first_epoch;
 
 	const char *url;     /* server that also receives the journal; NULL: $DPTRACK_URL; "": none */
-	const char *token;   /* NULL: $DPTRACK_TOKEN */
+	const char *token;   /* NULL: $DPTRACK_TOKEN, else that of `dptrack login` */
 	double close_wait_s; /* longest time that close waits for the server; 0: 10 s; negative: none */
 
 	/* Called at most once a minute for each kind of trouble, with one line of text, from a thread of the library or

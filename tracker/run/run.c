@@ -14,6 +14,7 @@
 #include "tracker/base/run_folders.h"
 #include "tracker/base/utf8.h"
 #include "tracker/run/run_inside.h"
+#include "tracker/sink/http_client.h"
 
 #define CLOSE_WAIT_S 10.0
 #define PAGE_BYTES 4096u
@@ -155,14 +156,15 @@ static void post_server_notice(void *user, const char *text)
 /* An unusable server must not stop training: it costs only a warning. */
 static void start_uplink(struct dptrack_run *run, const struct dptrack_run_opts *o)
 {
-	const char *token = o->token ? o->token : getenv("DPTRACK_TOKEN");
-	const char *url = o->url ? o->url : getenv("DPTRACK_URL");
+	const char *url = o->url ? o->url : getenv("DPTRACK_URL"), *token;
+	char found[HTTP_TOKEN_BYTES];
 	struct err err = ERR_INIT;
 
 	if (!url || !*url)
 		return;
+	token = o->token ? o->token : http_token(url, found);
 	run->url = arena_strdup(run->arena, url);
-	run->token = token ? arena_strdup(run->arena, token) : NULL;
+	run->token = arena_strdup(run->arena, token);
 	if (journal_uploader_start(&run->uplink,
 			 &(struct journal_uploader_opts){ .url = url,
 						.token = token,

@@ -92,6 +92,42 @@ out:
 	return rc;
 }
 
+bool http_token_file(char *path, size_t n)
+{
+	const char *xdg = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+	int len;
+
+	if (xdg && *xdg == '/')
+		len = snprintf(path, n, "%s/dptrack/tokens", xdg);
+	else
+		len = snprintf(path, n, "%s/.config/dptrack/tokens", home ? home : "");
+	return len > 0 && (size_t)len < n && *path == '/' && (home || xdg);
+}
+
+const char *http_token(const char *url, char ret[HTTP_TOKEN_BYTES])
+{
+	const char *given = getenv("DPTRACK_TOKEN");
+	char path[4096], *line = NULL;
+	size_t n = strlen(url), room = 0;
+	FILE *f;
+
+	snprintf(ret, HTTP_TOKEN_BYTES, "%s", given ? given : "");
+	if (*ret || !http_token_file(path, sizeof(path)) || !(f = fopen(path, "re")))
+		return ret;
+	while (n && url[n - 1] == '/')
+		n--;
+	while (getline(&line, &room, f) > 0) {
+		const size_t token = strcspn(line, " ");
+
+		if (line[token] && token < HTTP_TOKEN_BYTES && !strncmp(line + token + 1, url, n) &&
+		    line[token + 1 + n] == '\n')
+			snprintf(ret, HTTP_TOKEN_BYTES, "%.*s", (int)token, line);
+	}
+	free(line);
+	fclose(f);
+	return ret;
+}
+
 void http_close(struct http *h)
 {
 	if (!h)
@@ -214,6 +250,7 @@ static int perform_request(struct http *h, const char *url, struct curl_slist *h
 		return err_set(err, ERR_PEER, "%s: %s", h->shown, h->curl.error);
 	h->reply->status = h->curl.answer.status;
 	h->reply->retry_after_s = h->curl.answer.retry_after_s;
+	h->reply->date_s = h->curl.answer.date;
 	return 0;
 }
 

@@ -28,11 +28,21 @@ struct http_reply {
 	long status;
 	struct buf body;
 	double retry_after_s; /* 0: not sent by the server */
+	int64_t date_s;	      /* the server's clock, seconds since 1970; 0: not sent */
 };
 
 /* url: http://host[:port][/prefix] or https://…; token NULL or "": none. The file in DPTRACK_CA (PEM) replaces the
  * system's certificates. */
 int http_open(struct http **ret, const char *url, const char *token, struct err *err);
+
+#define HTTP_TOKEN_BYTES 256
+
+/* The token for a server: that of DPTRACK_TOKEN, else the one that `dptrack login` has stored for this url. Returns
+ * ret, "" if there is no token. */
+const char *http_token(const char *url, char ret[HTTP_TOKEN_BYTES]);
+
+/* The file of stored tokens, lines of "TOKEN URL" without a slash at the end. Returns false without a home folder. */
+bool http_token_file(char *path, size_t n);
 
 /* Accepts any certificate, for a server that is known to be this user's own. */
 void http_trust(struct http *h);

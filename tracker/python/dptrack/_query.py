@@ -78,11 +78,12 @@ class NoAnswer(Error):
 
 
 class _Server:
-    """Requests over HTTP, with the token of $DPTRACK_TOKEN unless another is given. local: a server that its lock file or its own
+    """Requests over HTTP, with the token of $DPTRACK_TOKEN or of `dptrack login` unless another is given. local: a server that its lock file or its own
     process named, which needs no proxy and no check of its certificate."""
 
     def __init__(self, url: str, token: str | None = None, local: bool = False) -> None:
-        self.url, self.token, self.local = url.rstrip('/'), token or os.environ.get('DPTRACK_TOKEN'), local
+        self.url, self.local = url.rstrip('/'), local
+        self.token = token or os.environ.get('DPTRACK_TOKEN') or _stored_token(self.url)
 
     def page(self) -> str | None:
         return self.url
@@ -136,6 +137,17 @@ def _with_token(request: Any, token: str | None) -> Any:
     if token:
         request.add_unredirected_header('Authorization', 'Bearer ' + token)
     return request
+
+
+def _stored_token(url: str) -> str | None:
+    """The token that `dptrack login` has stored for a server (tracker/sink/http_client.h)."""
+    folder = os.environ.get('XDG_CONFIG_HOME') or os.path.expanduser('~/.config')
+    try:
+        with open(os.path.join(folder, 'dptrack', 'tokens'), encoding='utf-8') as lines:
+            pairs = [line.rstrip('\n').partition(' ') for line in lines]
+    except OSError:
+        return None
+    return next((token for token, _, server in pairs if server == url), None)
 
 
 def _opener(server: _Server) -> Any:
