@@ -31,6 +31,7 @@ AC_DEFUN([AX_DPT_SUMMARY], [
   AX_DPT_LINE([mpi transport  ], [mpi], [ranks that mpirun or srun starts cannot use MPI between machines], [libopenmpi-dev])
   AX_DPT_LINE([PostgreSQL     ], [libpq], [a store is a folder, never a database server's], [libpq-dev])
   AX_DPT_LINE([early refusals ], [gnutls], [over TLS a request that is refused is answered after its whole body], [libgnutls28-dev])
+  AX_DPT_LINE([sign-in by OIDC], [cjose], [tokens alone open the server, serve --oidc is refused], [libcjose-dev])
   AX_DPT_LINE([page           ], [ui], [the server shows a page that only says so], [nodejs curl ca-certificates])
   AX_DPT_LINE([unit tests     ], [cmocka], [make check leaves out the tests in C], [libcmocka-dev])
   AX_DPT_LINE([test runner    ], [python3], [make check cannot run], [python3])

@@ -11,3 +11,6 @@ backends=$(DPTRAIN_BACKEND_PATH="$builddir/.libs" ./dptrain backends)
 echo "$backends"
 echo "$backends" | grep -q '^cpu '
 echo "$backends" | grep -q '^cuda .*not installed'
+# Without libcjose, one line says what is missing.
+grep -q '^#define HAVE_CJOSE 1' config.h ||
+	./dptrack serve --logdir options_off.runs --port 0 --oidc /dev/null 2>&1 | grep -q 'error: --oidc: this dptrack was built without libcjose'

@@ -95,6 +95,7 @@ needs_build() {
 	need_header microhttpd.h libmicrohttpd-dev
 	need_header curl/curl.h libcurl4-openssl-dev
 	need_header expat.h libexpat1-dev
+	need_header cjose/cjose.h libcjose-dev
 	need_header snappy-c.h libsnappy-dev
 	need_header zstd.h libzstd-dev
 	need_header lz4.h liblz4-dev

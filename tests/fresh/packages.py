@@ -7,6 +7,7 @@ REQUIRED = ["gcc", "make", "autoconf", "automake", "libtool", "pkg-config", "lib
 OPTIONAL = {
     "libpq": ["libpq-dev"],
     "gnutls": ["libgnutls28-dev"],
+    "cjose": ["libcjose-dev"],
     "onednn": ["libdnnl-dev"],
     "ucx": ["libucx-dev"],
     "mpi": ["libopenmpi-dev"],

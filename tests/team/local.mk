@@ -3,7 +3,7 @@
 # server on PostgreSQL, compared with the default store (check-postgresql).
 team_tests = tests/team/together.py tests/team/pooled.py tests/team/rolling.py \
 	tests/team/migrate.py tests/team/leases.py tests/team/exact.py tests/team/archive.py tests/team/silent.py \
-	tests/team/outside.py
+	tests/team/outside.py tests/team/sign_in.py
 EXTRA_DIST += $(team_tests) tests/team/flow.py tests/team/cluster.py tests/team/lib.py \
 	tests/team/wire.py tests/team/clients.py tests/team/faults.py tests/team/load.py tests/team/swift.py
 CHECK_EXTRA += $(team_tests)

@@ -28,9 +28,9 @@ export async function ask(url, address, body, method = 'POST') {
 	return r.json();
 }
 
-/** Runs `dptrack serve` on a folder; resolves to {url, logdir, close}. */
-export async function serveFolder(logdir, port = 0) {
-	const child = spawn(program, ['serve', '--logdir', logdir, '--port', String(port)],
+/** Runs `dptrack serve` on a folder; resolves to {url, logdir, said, close}. */
+export async function serveFolder(logdir, port = 0, more = []) {
+	const child = spawn(program, ['serve', '--logdir', logdir, '--port', String(port), ...more],
 		{ stdio: ['ignore', 'pipe', 'pipe'] });
 	let said = '';
 	const url = await new Promise((done, fail) => {
@@ -48,7 +48,7 @@ export async function serveFolder(logdir, port = 0) {
 		child.on('exit', (code) => fail(new Error(`dptrack serve ended with ${code}: ${said}`)));
 	});
 	return {
-		url, logdir,
+		url, logdir, said: () => said,
 		close: () => new Promise((done) => {
 			child.once('exit', done);
 			child.kill('SIGTERM');

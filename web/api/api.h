@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 
 #include "web/api/js.h"
+#include "web/oidc/oidc.h"
 #include "web/store/follow/follow.h"
 #include "web/store/mlflow/mlflow.h"
 #include "web/store/read/points.h"
@@ -53,6 +54,7 @@ struct api {
 	const struct docs_site *docs;  /* NULL: not installed, or outside a server */
 	struct api_counters *counters; /* NULL outside a server */
 	double started_s;	       /* clock_wall_s */
+	struct oidc *oidc;	       /* NULL: no provider signs persons in */
 	const char *backup_dir;	       /* where backups of clients are made; NULL: next to the store */
 };
 
@@ -87,12 +89,25 @@ const struct query_metric *api_metric(const struct query_run *run, const char *k
 #undef ROUTE
 
 /* ---- session.c ----
- * The form that asks a browser for a token, and the session cookie. */
+ * The pages of the sign-in, and the session cookie. */
 
-/* Replies with the form, status 401. query: the page to show after the login; problem: an error text. Both may be
- * NULL. */
-enum call_next session_form(struct call *c, const char *query, const char *problem);
+/* Begins a page with one form: status, headers, and the HTML up to its heading, which is HTML. The caller adds the
+ * rest,
+ * "</form></main></html>" included. */
+void session_page(struct call *c, int status, const char *action, const char *heading);
+void session_add_text(struct buf *out, const char *text);		       /* escaped */
+void session_add_hidden(struct buf *out, const char *name, const char *value); /* a field of the form */
 
+/* Replies with the form that asks for a token or a provider, status 401. target: path and query of the address that the
+ * browser shows, to which it returns. problem: an error text, or NULL. */
+enum call_next session_form(struct call *c, const char *target, const char *problem);
+
+/* Replies with a page that returns to where the form was; from a provider's page, a redirect would not send the cookie.
+ */
+enum call_next session_return(struct call *c);
+
+/* Set-Cookie of a session: scripts cannot read it and other sites cannot send it. more: further attributes. */
+const char *session_cookie(struct call *c, const char *value, const char *more);
 /* Name of the session cookie; it differs between stores, as cookies do not distinguish ports. */
 const char *session_cookie_name(const struct call *c);
 /* Value of that cookie in a Cookie header (NULL: absent): *ret_len bytes within the header. Returns NULL when

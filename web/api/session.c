@@ -5,12 +5,19 @@
 #include <ctype.h>
 #include <string.h>
 
-/* A browser does not send the part of a URL after #, but keeps it over a redirect, so links into the page survive. */
-#define LOGIN_SCRIPT "<script>document.forms[0].action = \"login\" + location.hash</script>\n"
-#define LOGIN_CSP                                                                                                      \
-	"default-src 'none'; style-src 'unsafe-inline'; "                                                              \
-	"script-src 'sha256-7LuvNIZpUQcO+AYL4kwiJgDNvcjVKddn+TyCsla/JpU='; form-action 'self'; base-uri 'none'; "      \
-	"frame-ancestors 'none'"
+/* A browser does not send the part of a URL after #, but keeps it over a redirect, so links into the page survive. Over
+ * the pages of a provider the tab remembers the address. */
+#define FORM_SCRIPT                                                                                                    \
+	"document.forms[0].action += location.hash; try { if (!/[/]login([/]|$)/.test(location.pathname)) "            \
+	"sessionStorage.dptrack_return = location.href } catch {}"
+#define RETURN_SCRIPT                                                                                                  \
+	"try { location.replace(sessionStorage.dptrack_return || \"../../\") } catch { location.replace(\"../../\") }"
+/* hash: of the page's only script. */
+#define LOGIN_CSP(hash)                                                                                                \
+	"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-" hash                                      \
+	"'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+#define FORM_CSP LOGIN_CSP("sbNEj+SxAlNdayVjqI9Tqjw4kfdhjyGkcSqdgfmCzyo=")
+#define RETURN_CSP LOGIN_CSP("z3CPoX2ceBMXzBKkAW7bpsRMWExfm9o9HSurM/O8VK4=")
 
 static const char head[] =
 	"<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>dptrack: sign in</title>\n"
@@ -32,18 +39,21 @@ static const char head[] =
 	"h1 { display: flex; align-items: center; gap: 8px; font-size: 20px; margin: 0 }\n"
 	"svg path { fill: none; stroke: #2f7ec2; stroke-width: 2.4 } svg path + path { stroke: #e0702f }\n"
 	"p { margin: 0 } label { font-weight: 600 } small { color: var(--dim); font-size: 12px }\n"
-	"input, button { font: inherit; min-height: 34px; padding: 4px 10px; border: 1px solid var(--line); "
+	"input, button, a { font: inherit; min-height: 34px; padding: 4px 10px; border: 1px solid var(--line); "
 	"border-radius: 6px }\n"
+	"a { display: grid; place-content: center; box-sizing: border-box; font-weight: 600; color: var(--accent); "
+	"text-decoration: none }\n"
 	"input { background: var(--back); color: inherit }\n"
 	"button { background: var(--accent); border-color: var(--accent); color: var(--on); font-weight: 600; "
 	"cursor: pointer }\n"
 	":focus-visible { outline: 2px solid var(--accent); outline-offset: 1px }\n"
 	"[role=alert] { color: var(--bad); background: var(--bad-lit); border-radius: 6px; padding: 8px 10px }\n"
 	"code { font: 12px ui-monospace, 'Liberation Mono', monospace; overflow-wrap: anywhere }\n</style>\n"
-	"<main><form method=\"post\" action=\"login\">\n"
-	"<h1><svg width=\"24\" height=\"24\" viewBox=\"0 0 16 16\" aria-hidden=\"true\">"
-	"<path d=\"M1 3c4 9 7 9 14 10\"/>"
-	"<path d=\"M1 13C6 5 9 4 15 3\"/></svg>Sign in to dptrack</h1>\n";
+	"<main><form method=\"post\" action=\"";
+
+static const char title[] = "\">\n<h1><svg width=\"24\" height=\"24\" viewBox=\"0 0 16 16\" aria-hidden=\"true\">"
+			    "<path d=\"M1 3c4 9 7 9 14 10\"/>"
+			    "<path d=\"M1 13C6 5 9 4 15 3\"/></svg>";
 
 static const char tail[] =
 	"<label for=\"token\">Token</label>\n"
@@ -52,15 +62,22 @@ static const char tail[] =
 	"<p><small>This server requires a token. Its administrator creates one with "
 	"<code>dptrack token add NAME --scope "
 	"read</code>.</small></p>\n"
-	"</form></main>\n" LOGIN_SCRIPT "</html>\n";
+	"</form></main>\n<script>" FORM_SCRIPT "</script>\n</html>\n";
 
-static void add_html_escaped(struct buf *out, const char *text)
+void session_add_text(struct buf *out, const char *text)
 {
 	for (; *text; text++)
 		if (strchr("<>&\"'", *text))
 			buf_addf(out, "&#%d;", *text);
 		else
 			buf_addc(out, *text);
+}
+
+void session_add_hidden(struct buf *out, const char *name, const char *value)
+{
+	buf_addf(out, "<input type=\"hidden\" name=\"%s\" value=\"", name);
+	session_add_text(out, value);
+	buf_adds(out, "\">\n");
 }
 
 /* Writes a message of REST, which begins in lower case and has no full stop, as a sentence. */
@@ -71,31 +88,72 @@ static void add_sentence(struct buf *out, const char *text)
 	if (!n)
 		return;
 	buf_addc(out, (char)toupper((unsigned char)*text));
-	add_html_escaped(out, text + 1);
+	session_add_text(out, text + 1);
 	if (text[n - 1] != '.')
 		buf_addc(out, '.');
 }
 
-enum call_next session_form(struct call *c, const char *query, const char *problem)
+void session_page(struct call *c, int status, const char *action, const char *heading)
 {
 	buf_reset(&c->out);
-	c->status = 401;
+	c->status = status;
 	c->type = "text/html; charset=utf-8";
-	c->reply.csp = LOGIN_CSP;
+	c->reply.csp = FORM_CSP;
 	c->reply.cache = "no-store";
 	buf_adds(&c->out, head);
-	if (query && *query) {
-		buf_adds(&c->out, "<input type=\"hidden\" name=\"query\" value=\"");
-		add_html_escaped(&c->out, query);
-		buf_adds(&c->out, "\">\n");
-	}
+	session_add_text(&c->out, action);
+	buf_addf(&c->out, "%s%s</h1>\n", title, heading);
+}
+
+/* The way from the form's address to the page's: "../" for each folder. */
+static const char *find_root(struct call *c, const char *target)
+{
+	const char *root = "";
+
+	for (size_t n = strcspn(target, "?"), i = 1; i < n; i++)
+		if (target[i] == '/')
+			root = arena_printf(c->arena, "../%s", root);
+	return root;
+}
+
+enum call_next session_form(struct call *c, const char *target, const char *problem)
+{
+	const char *root = find_root(c, target), *query = strchr(target, '?');
+	const struct oidc *oidc = c->api->oidc;
+	struct buf *out = &c->out;
+
+	session_page(c, 401, arena_printf(c->arena, "%slogin", root), "Sign in to dptrack");
+	if (query && query[1])
+		session_add_hidden(out, "query", query + 1);
+	if (!strncmp(target, "/device?", 8))
+		session_add_hidden(out, "page", "device");
 	if (problem) {
-		buf_adds(&c->out, "<p role=\"alert\">");
-		add_sentence(&c->out, problem);
-		buf_adds(&c->out, "</p>\n");
+		buf_adds(out, "<p role=\"alert\">");
+		add_sentence(out, problem);
+		buf_adds(out, "</p>\n");
 	}
-	buf_adds(&c->out, tail);
+	for (size_t i = 0; i < oidc_count(oidc); i++) {
+		buf_addf(out, "<a href=\"%slogin/%s\">Sign in with ", root, oidc_name(oidc, i));
+		session_add_text(out, oidc_label(oidc, i));
+		buf_adds(out, "</a>\n");
+	}
+	buf_adds(out, tail);
 	return CALL_DONE;
+}
+
+enum call_next session_return(struct call *c)
+{
+	session_page(c, 200, "", "Signed in");
+	c->reply.csp = RETURN_CSP;
+	buf_adds(&c->out,
+		 "<a href=\"../../\">Continue</a>\n</form></main>\n<script>" RETURN_SCRIPT "</script>\n</html>\n");
+	return CALL_DONE;
+}
+
+const char *session_cookie(struct call *c, const char *value, const char *more)
+{
+	return arena_printf(c->arena, "%s=%s; Path=/; HttpOnly; SameSite=Strict%s%s", session_cookie_name(c), value,
+			    more, c->client.secure ? "; Secure" : "");
 }
 
 const char *session_cookie_name(const struct call *c)

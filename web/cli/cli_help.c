@@ -105,7 +105,8 @@ void cli_help_program(const struct cli_commands *all)
 	       "\n  -V, --version prints the version; --help all all flags; --help WORD what\n"
 	       "  concerns WORD; help COMMAND the same as COMMAND --help\n\n"
 	       "'-' and '_' are equal in names of flags, as are --flag=value and --flag value.\n"
-	       "DPTRACK_TOKEN: token of the server. DPTRACK_CA: file of certificates to trust.\n"
+	       "DPTRACK_TOKEN: token of the server (default: that of dptrack login).\n"
+	       "DPTRACK_CA: file of certificates to trust.\n"
 	       "DPTRACK_DB: address of a store in PostgreSQL.\n"
 	       "DPTRACK_URL: server for sync and import.\n"
 	       "Exit codes: 0 done, 1 failed while running, 2 bad usage or input.\n");

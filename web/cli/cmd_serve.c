@@ -34,7 +34,7 @@
 
 struct serve_options {
 	const char *logdir, *host, *db, *artifacts, *token_file, *tls_cert, *tls_key, *docs;
-	const char *archive_after, *backup_dir;
+	const char *archive_after, *backup_dir, *oidc_file;
 	struct webhook_opts webhook;
 	int64_t archive_after_ms;
 	int port, max_connections, cache_mib, artifact_mib, drain_s;
@@ -48,6 +48,7 @@ struct serve_options {
 	struct alert_watch *watch;
 	struct webhook *poster; /* NULL: no alerts are posted */
 	struct docs_site *site; /* NULL: no documents */
+	struct oidc *oidc;	/* NULL: no provider signs persons in */
 	sigset_t signals;
 	bool reloads; /* SIGHUP reads certificate and token file again; else it ends, or is ignored */
 	bool fresh;   /* there was no folder logdir */
@@ -269,6 +270,18 @@ static int resolve_backup_dir(struct serve_options *o, struct err *err)
 	return 0;
 }
 
+/* Starts before the sandbox is set up, as alerts do. Where the address is not that of browsers, the file has it. */
+static int start_oidc(struct serve_options *o, struct err *err)
+{
+	const bool known = !o->behind_proxy && !server_public(o->server);
+	int rc = o->oidc_file ? oidc_new(&o->oidc, o->oidc_file, known ? server_address(o->server) : NULL, err) : 0;
+
+	if (rc || !o->oidc)
+		return rc;
+	token_need(o->store);
+	return oidc_start(o->oidc, err);
+}
+
 /* Opens the store, binds the address and starts the server, then waits for the first scan. */
 static int start_serving(struct serve_options *o, bool *ret_stop, struct err *err)
 {
@@ -291,9 +304,11 @@ static int start_serving(struct serve_options *o, bool *ret_stop, struct err *er
 	if (!rc)
 		rc = set_fixed_tokens(o, err);
 	if (!rc)
-		so.has_token = token_needed(o->store) != 0;
+		so.has_token = token_needed(o->store) != 0 || o->oidc_file;
 	if (!rc)
 		rc = server_bind(&o->server, &so, err);
+	if (!rc)
+		rc = start_oidc(o, err);
 	if (!rc && o->logdir)
 		rc = follow_start(&o->follow, o->store,
 				  &(struct follow_opts){ .logdir = o->logdir, .poll = o->paths.poll,
@@ -304,6 +319,7 @@ static int start_serving(struct serve_options *o, bool *ret_stop, struct err *er
 	api.store = o->store;
 	api.follow = o->follow;
 	api.docs = o->site;
+	api.oidc = o->oidc;
 	api.counters = server_counters(o->server);
 	rc = start_alerts(o, err);
 	if (!rc)
@@ -411,6 +427,7 @@ static int serve_requests(struct serve_options *o, struct err *err)
 	return 0;
 }
 
+/* Serves until the first signal, then stops every part. */
 static int serve_until_signal(struct serve_options *o, struct err *err)
 {
 	bool stop = false;
@@ -429,6 +446,7 @@ static int serve_until_signal(struct serve_options *o, struct err *err)
 	follow_stop(o->follow);
 	alert_watch_stop(o->watch);
 	webhook_free(o->poster);
+	oidc_free(o->oidc);
 	docs_site_free(o->site);
 	store_close(o->store);
 	return rc;
@@ -489,8 +507,7 @@ static int run_serve_command(int argc, char **argv, struct err *err)
 		{ "behind-proxy", FLAG_SWITCH, "",
 		  "the server is behind a reverse proxy: trust its X-Forwarded-Host, -Proto and -For", &o.behind_proxy,
 		  0, 0 },
-		{ "hsts", FLAG_SWITCH, "",
-		  "browsers use only HTTPS for this host for a year, on all of its ports",
+		{ "hsts", FLAG_SWITCH, "", "browsers use only HTTPS for this host for a year, on all of its ports",
 		  &o.hsts, 0, 0 },
 		{ "drain", FLAG_NUMBER, "S",
 		  "seconds between a signal and the end, while /ready replies 503 and requests are still answered "
@@ -501,6 +518,9 @@ static int run_serve_command(int argc, char **argv, struct err *err)
 		{ "docs", FLAG_PATH, "DIR",
 		  "serve the documents in this folder at /docs (default: those that are installed)", &o.docs, 0, 0 },
 		{ "token-file", FLAG_PATH, "FILE", "its first line is the token of requests", &o.token_file, 0, 0 },
+		{ "oidc", FLAG_PATH, "FILE",
+		  "persons sign in by the providers in this file (JSON; see docs/guides/sign-in.md)", &o.oidc_file, 0,
+		  0 },
 		{ "webhook", FLAG_TEXT, "URL", "post alerts there (default: DPTRACK_WEBHOOK, or no posts)",
 		  &o.webhook.url, 0, 0 },
 		{ "webhook-format", FLAG_TEXT, "json|slack|discord|teams",

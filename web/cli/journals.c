@@ -11,6 +11,7 @@
 #include "tracker/base/log.h"
 #include "tracker/event/event.h"
 #include "tracker/event/record.h"
+#include "tracker/sink/http_client.h"
 #include "tracker/sink/sink.h"
 #include "web/store/follow/folder_tree.h"
 
@@ -139,10 +140,11 @@ int journal_push(const struct journal_push *p, uint64_t *ret_bytes, struct err *
 int journals_server(struct http **ret, const char *url, struct err *err)
 {
 	const char *from = getenv("DPTRACK_URL");
+	char token[HTTP_TOKEN_BYTES];
 
 	if (!url)
 		url = from && *from ? from : NULL;
 	if (!url)
 		return err_set(err, ERR_USAGE, "no server given: use --url URL or set DPTRACK_URL");
-	return http_open(ret, url, getenv("DPTRACK_TOKEN"), err);
+	return http_open(ret, url, http_token(url, token), err);
 }

@@ -30,7 +30,7 @@ struct journal_push {
 
 int journal_push(const struct journal_push *p, uint64_t *ret_bytes, struct err *err);
 
-/* Opens the server of --url, or of DPTRACK_URL, with the token in DPTRACK_TOKEN. */
+/* Opens the server of --url, or of DPTRACK_URL, with the token of http_token. */
 int journals_server(struct http **ret, const char *url, struct err *err);
 
 #endif

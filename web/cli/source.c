@@ -140,6 +140,7 @@ int source_open(struct source **ret, const struct source_opts *o, struct err *er
 {
 	struct source *s = mem_zalloc(sizeof(*s));
 	const char *logdir = o->logdir, *db = o->db;
+	char token[HTTP_TOKEN_BYTES];
 	int rc;
 
 	rc = o->url ? 0 : source_place(&db, err);
@@ -152,7 +153,7 @@ int source_open(struct source **ret, const struct source_opts *o, struct err *er
 	if (o->url && o->logdir)
 		rc = err_set(err, ERR_USAGE, "--url and --logdir exclude each other: use one");
 	else if (o->url)
-		rc = http_open(&s->http, o->url, getenv("DPTRACK_TOKEN"), err);
+		rc = http_open(&s->http, o->url, http_token(o->url, token), err);
 	else if (logdir)
 		rc = source_folder(logdir, err);
 	if (!rc && !s->http)

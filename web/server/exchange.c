@@ -196,7 +196,7 @@ static bool check_exchange_access(struct exchange *x)
 	x->call.reply.retry_after_s = answer.retry_s;
 	refuse_exchange(x, answer.code, answer.why);
 	if (answer.code == CALL_unauthorized && x->pass.method == METHOD_GET && accepts_html(x))
-		session_form(&x->call, x->target + strcspn(x->target, "?") + (strchr(x->target, '?') != NULL), NULL);
+		session_form(&x->call, x->target, NULL);
 	return false;
 }
 
@@ -425,10 +425,11 @@ static void run_exchange(void *arg)
 	} while (atomic_exchange(&x->wait, WAIT_SUSPENDED) == WAIT_WOKEN);
 }
 
-/* What anybody may ask (health, ready, the documents) costs little and waits for no other request. */
+/* What anybody may ask (health, ready, the documents) costs little and waits for no other request. What names a
+ * provider waits for that. */
 static bool is_answered_at_once(const struct route *r)
 {
-	return r->scope == SCOPE_OPEN && r->method == METHOD_GET;
+	return r->scope == SCOPE_OPEN && r->method == METHOD_GET && !strchr(r->pattern, '{');
 }
 
 static enum MHD_Result dispatch_exchange(struct exchange *x)

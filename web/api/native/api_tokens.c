@@ -160,33 +160,6 @@ enum call_next on_tokens_delete(struct call *c)
 /* The login form and the session. A token becomes a session in a cookie that scripts cannot read and other
  * sites cannot use. */
 
-/* The value of a field of a urlencoded form; "" when absent. */
-static const char *find_form_value(struct call *c, const char *name)
-{
-	const char *at = c->body, *end;
-	size_t len = strlen(name), n = 0;
-	char *out;
-
-	while (*at && (strncmp(at, name, len) || at[len] != '=')) {
-		at += strcspn(at, "&");
-		at += *at == '&';
-	}
-	if (!*at)
-		return "";
-	at += len + 1;
-	end = at + strcspn(at, "&");
-	out = arena_alloc(c->arena, (size_t)(end - at) + 1);
-	for (; at < end; at++) {
-		if (*at == '%' && end - at > 2 && text_hex_digit(at[1]) >= 0 && text_hex_digit(at[2]) >= 0) {
-			out[n++] = (char)(text_hex_digit(at[1]) * 16 + text_hex_digit(at[2]));
-			at += 2;
-		} else {
-			out[n++] = *at == '+' ? ' ' : *at;
-		}
-	}
-	return out;
-}
-
 /* The query is copied into the redirect: returns it, or "" if it contains a character that must be encoded. */
 static const char *check_login_query(const char *query)
 {
@@ -198,18 +171,13 @@ static const char *check_login_query(const char *query)
 	return query;
 }
 
-/* A cookie that scripts cannot read and other sites cannot send. more: further attributes. */
-static const char *format_session_cookie(struct call *c, const char *value, const char *more)
-{
-	return arena_printf(c->arena, "%s=%s; Path=/; HttpOnly; SameSite=Strict%s%s", session_cookie_name(c), value,
-			    more, c->client.secure ? "; Secure" : "");
-}
-
 static enum call_next redirect_after_login(struct call *c, const char *query)
 {
 	c->status = 303;
 	c->reply.cache = "no-store";
-	c->reply.location = arena_printf(c->arena, "./%s%s", *query ? "?" : "", query);
+	c->reply.location =
+		arena_printf(c->arena, "./%s%s%s", strcmp(request_form_value(c, "page"), "device") ? "" : "device",
+			     *query ? "?" : "", query);
 	return CALL_DONE;
 }
 
@@ -222,7 +190,7 @@ static enum call_next finish_login(struct call *c, const struct ingest_result *r
 
 enum call_next on_login_post(struct call *c)
 {
-	const char *token = find_form_value(c, "token"), *query = check_login_query(find_form_value(c, "query"));
+	const char *token = request_form_value(c, "token"), *query = check_login_query(request_form_value(c, "query"));
 	struct token_try try = { .from = c->client.from, .text = token, .len = strlen(token) };
 	char session[TOKEN_TEXT_MAX];
 	struct err err = ERR_INIT;
@@ -234,12 +202,12 @@ enum call_next on_login_post(struct call *c)
 	if (!token_needed(c->api->store))
 		return redirect_after_login(c, query);
 	if (token_session(c->api->store, &try, session, &row, &err)) {
-		session_form(c, query, err.text);
+		session_form(c, arena_printf(c->arena, "/%s?%s", request_form_value(c, "page"), query), err.text);
 		c->status = try.wait_s ? 429 : err.code == ERR_BUSY ? 503 : c->status;
 		c->reply.retry_after_s = try.wait_s;
 		return CALL_DONE;
 	}
-	c->reply.cookie = format_session_cookie(c, session, "");
+	c->reply.cookie = session_cookie(c, session, "");
 	c->own = (void *)(uintptr_t)query;
 	return api_submit(c, &(struct api_change){ .op = &op, .keep_errors = true, .then = finish_login });
 }
@@ -287,7 +255,7 @@ enum call_next on_session_delete(struct call *c)
 	if (!call_args_done(c))
 		return CALL_DONE;
 	id = find_request_session(c, &n);
-	c->reply.cookie = format_session_cookie(c, "", "; Max-Age=0");
+	c->reply.cookie = session_cookie(c, "", "; Max-Age=0");
 	if (!id)
 		return finish_logout(c, NULL);
 	token_hash(id, n, hash);

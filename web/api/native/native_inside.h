@@ -34,6 +34,9 @@ bool request_run_ids(struct call *c, const char *field, const char *const **io_i
 /* Replaces a list by one in which each text is once, in the order of the first. */
 void request_distinct(struct call *c, const char *const **io_texts, size_t *io_count);
 
+/* The value of a field of a urlencoded form; "" when absent. */
+const char *request_form_value(struct call *c, const char *name);
+
 /* ---- run_json.c ----
  * Writes a run in v1's JSON, in full or as an item of a list. */
 

@@ -147,3 +147,29 @@ void request_distinct(struct call *c, const char *const **io_texts, size_t *io_c
 	*io_count = n;
 	map_free(seen);
 }
+
+const char *request_form_value(struct call *c, const char *name)
+{
+	const char *at = c->body, *end;
+	size_t len = strlen(name), n = 0;
+	char *out;
+
+	while (*at && (strncmp(at, name, len) || at[len] != '=')) {
+		at += strcspn(at, "&");
+		at += *at == '&';
+	}
+	if (!*at)
+		return "";
+	at += len + 1;
+	end = at + strcspn(at, "&");
+	out = arena_alloc(c->arena, (size_t)(end - at) + 1);
+	for (; at < end; at++) {
+		if (*at == '%' && end - at > 2 && text_hex_digit(at[1]) >= 0 && text_hex_digit(at[2]) >= 0) {
+			out[n++] = (char)(text_hex_digit(at[1]) * 16 + text_hex_digit(at[2]));
+			at += 2;
+		} else {
+			out[n++] = *at == '+' ? ' ' : *at;
+		}
+	}
+	return out;
+}
