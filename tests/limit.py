@@ -16,7 +16,7 @@ import time
 # Seconds, by the longest matching prefix of a test's name. Servers answer at once; computations may be slow under a
 # sanitizer.
 LIMITS = {"": 600, "tests/api/": 300, "tests/cli/": 300, "tests/fault/": 400, "tests/lint/": 300, "tests/mlflow/": 300,
-          "tests/mlflow/client.py": 600, "tests/gpu/": 1800, "tests/fakes/cuda/mutants": 2400}
+          "tests/mlflow/client.py": 600, "tests/wandb/": 600, "tests/gpu/": 1800, "tests/fakes/cuda/mutants": 2400}
 
 STACKS_S = 90  # for the stacks of all processes of a hanging test; of 64 ranks some are enough
 

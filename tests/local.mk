@@ -45,6 +45,7 @@ include tests/fault/local.mk
 include tests/api/local.mk
 include tests/cli/local.mk
 include tests/mlflow/local.mk
+include tests/wandb/local.mk
 include tests/web/local.mk
 include tests/store/local.mk
 include tests/team/local.mk
@@ -87,7 +88,7 @@ extra_tests = $(filter-out $(page_tests),$(CHECK_EXTRA))
 sanitized_tests = $(filter-out $(unsanitized_tests),$(TESTS))
 # ./check --all runs these under the sanitizers alone: their results do not depend on the optimization, as those of
 # kernels and trainings do, and need neither page nor GPU.
-repeated_tests = tests/gpu/ops.sh $(filter $(addprefix tests/,$(addsuffix /%,advise api cli config data fuzz insight mlflow \
+repeated_tests = tests/gpu/ops.sh $(filter $(addprefix tests/,$(addsuffix /%,advise api cli config data fuzz insight mlflow wandb \
 	program state store sweep tracker weights)),$(sanitized_tests))
 optimized_tests = $(filter-out $(repeated_tests),$(TESTS))
 # ./check guards the invariants of ARCHITECTURE.md within ten minutes on two cores. Left to --all: packages of other
@@ -95,6 +96,7 @@ optimized_tests = $(filter-out $(repeated_tests),$(TESTS))
 # PostgreSQL, and of trainings and servers what takes longest and reaches what shorter tests reach.
 thorough_tests = $(filter tests/release/% tests/team/% tests/data/recipes/% tests/web/tasks/% tests/web/handling/% tests/web/design/% \
 	tests/web/saved_view/% tests/tracker/object_%,$(TESTS) $(CHECK_EXTRA)) tests/tracker/tensorboard_reader.py tests/mlflow/client.py \
+	tests/wandb/basic.py tests/wandb/flows.py tests/wandb/reading.py \
 	tests/cli/agents_sdk.py tests/data/sets/peers.py tests/python/install.py tests/python/interpreters.py tests/python/pure.py tests/python/typed.py \
 	tests/docs/tutorial.py tests/docs/site.py tests/whole/deploy.py tests/study/smoke.py tests/lint/planted.py \
 	tests/web/reading.sh tests/web/told.sh tests/web/away.sh tests/api/limits/worst.py \

@@ -52,7 +52,17 @@ libwebapi_la_SOURCES = \
 	web/api/mlflow/mlflow_runs.c \
 	web/api/mlflow/mlflow_sources.c \
 	web/api/mlflow/mlflow_versions.c \
-	web/api/mlflow/mlflow_request.h
+	web/api/mlflow/mlflow_request.h \
+	web/api/wandb/graphql.c web/api/wandb/graphql.h \
+	web/api/wandb/roots.def web/api/wandb/wandb_graphql.c web/api/wandb/wandb_names.c \
+	web/api/wandb/wandb.h \
+	web/api/wandb/wandb_artifacts.c web/api/wandb/wandb_filter.c web/api/wandb/wandb_history.c \
+	web/api/wandb/wandb_files.c web/api/wandb/wandb_media.c \
+	web/api/wandb/wandb_read.c \
+	web/api/wandb/wandb_records.c \
+	web/api/wandb/wandb_rows.c \
+	web/api/wandb/wandb_run.c \
+	web/api/wandb/wandb_stream.c
 libwebapi_la_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) $(CJOSE_CFLAGS)
 libwebapi_la_LIBADD = libwebstore.la libinsight.la $(JANSSON_LIBS)
 

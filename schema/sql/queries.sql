@@ -44,6 +44,8 @@ PRAGMA quick_check(1);
 SELECT 'ok' AS quick_check;
 -- name: store_id
 SELECT value FROM meta WHERE name = 'store_id';
+-- name: address_key
+SELECT value FROM meta WHERE name = 'address_key';
 -- name: rev_get
 SELECT max((SELECT coalesce(max(rev), 0) FROM run), (SELECT coalesce(max(rev), 0) FROM gone)) AS rev;
 -- postgresql:
@@ -342,6 +344,10 @@ DELETE FROM environment WHERE run_id = ?1 AND key_id = ?2;
 SELECT first_line + lines FROM console WHERE run_id = ?1 AND rank = ?2 AND segment = ?3 ORDER BY first_line DESC LIMIT 1;
 -- name: console_add
 INSERT INTO console (run_id, rank, segment, first_line, lines, time_ms, bytes) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7);
+-- name: console_at
+SELECT id, first_line, time_ms, bytes FROM console WHERE run_id = ?1 AND rank = ?2 AND segment = ?3 AND first_line <= ?4 AND first_line + lines > ?4;
+-- name: console_put
+UPDATE console SET bytes = ?2 WHERE id = ?1;
 -- name: code_put
 INSERT INTO code (run_id, segment, name, text) VALUES (?1, ?2, ?3, ?4)
 ON CONFLICT (run_id, segment, name) DO UPDATE SET text = ?4;
@@ -741,6 +747,8 @@ DELETE FROM file WHERE id IN (SELECT id FROM file WHERE run_id = ?1 LIMIT ?2);
 DELETE FROM told WHERE id IN (SELECT id FROM told WHERE run_id = ?1 LIMIT ?2);
 -- name: purge_media
 DELETE FROM media WHERE id IN (SELECT id FROM media WHERE run_id = ?1 LIMIT ?2);
+-- name: purge_run_text
+DELETE FROM run_text WHERE run_id = ?1 AND name IN (SELECT name FROM run_text WHERE run_id = ?1 LIMIT ?2);
 -- name: purge_alert
 DELETE FROM alert WHERE run_id = ?1 AND (key_id, kind) IN (SELECT key_id, kind FROM alert WHERE run_id = ?1 LIMIT ?2);
 -- name: purge_alert_fired
@@ -820,6 +828,10 @@ ORDER BY k.name;
 -- name: segment_params_of_run as environment_of_run
 SELECT k.name, p.value FROM segment_param p JOIN key k ON k.id = p.key_id WHERE p.run_id = ?1 AND p.segment = ?2
 ORDER BY k.name;
+-- name: run_text_put
+INSERT INTO run_text (run_id, name, text) VALUES (?1, ?2, ?3) ON CONFLICT (run_id, name) DO UPDATE SET text = ?3;
+-- name: texts_of_run as environment_of_run
+SELECT name, text AS value FROM run_text WHERE run_id = ?1 ORDER BY name;
 -- name: metrics_of_runs
 SELECT k.name, m.count, m.nonfinite, m.first, m.last, m.min, m.max, m.first_step, m.last_step, m.min_step, m.max_step,
 	m.first_time, m.last_time, m.nonfinite_step, w.key + 1 AS place
@@ -1343,6 +1355,67 @@ ORDER BY (SELECT min(o.version) FROM version o WHERE o.registered_id = ?1 AND o.
 -- name: version_tags as environment_of_run
 SELECT name, value FROM model_version_tag WHERE registered_id = ?1 AND version = ?2 ORDER BY name;
 
+-- artifacts of W&B's API
+
+-- name: wandb_by_id
+SELECT id, experiment_id, collection, version, type, digest, client, run, state, created_ms, said FROM wandb_artifact WHERE id = ?1;
+-- name: wandb_experiment
+SELECT experiment_id FROM wandb_artifact WHERE id = ?1;
+-- name: wandb_by_client as wandb_by_id
+SELECT id, experiment_id, collection, version, type, digest, client, run, state, created_ms, said FROM wandb_artifact WHERE client = ?1 ORDER BY id;
+-- name: wandb_by_version as wandb_by_id
+SELECT id, experiment_id, collection, version, type, digest, client, run, state, created_ms, said FROM wandb_artifact
+WHERE experiment_id = ?1 AND collection = ?2 AND version = ?3;
+-- name: wandb_by_alias as wandb_by_id
+SELECT a.id, a.experiment_id, a.collection, a.version, a.type, a.digest, a.client, a.run, a.state, a.created_ms, a.said FROM wandb_artifact a
+JOIN wandb_alias l ON l.experiment_id = a.experiment_id AND l.collection = a.collection AND l.version = a.version
+WHERE a.experiment_id = ?1 AND a.collection = ?2 AND l.alias = ?3;
+-- name: wandb_of_collection as wandb_by_id
+SELECT id, experiment_id, collection, version, type, digest, client, run, state, created_ms, said FROM wandb_artifact
+WHERE experiment_id = ?1 AND collection = ?2 AND state = 1 ORDER BY version DESC;
+-- name: wandb_of_experiment as wandb_by_id
+SELECT id, experiment_id, collection, version, type, digest, client, run, state, created_ms, said FROM wandb_artifact
+WHERE experiment_id = ?1 AND state = 1 ORDER BY collection, version DESC;
+-- name: wandb_made_by as wandb_by_id
+SELECT id, experiment_id, collection, version, type, digest, client, run, state, created_ms, said FROM wandb_artifact
+WHERE run = ?1 AND state = 1 ORDER BY id;
+-- name: wandb_used_by as wandb_by_id
+SELECT a.id, a.experiment_id, a.collection, a.version, a.type, a.digest, a.client, a.run, a.state, a.created_ms, a.said FROM wandb_artifact a
+JOIN wandb_use u ON u.artifact_id = a.id WHERE u.run = ?1 AND a.state = 1 ORDER BY a.id;
+-- name: wandb_users as environment_of_run
+SELECT run AS name, '' AS value FROM wandb_use WHERE artifact_id = ?1 ORDER BY run;
+-- name: wandb_aliases as environment_of_run
+SELECT alias AS name, CAST(version AS text) AS value FROM wandb_alias WHERE experiment_id = ?1 AND collection = ?2 ORDER BY alias;
+-- name: wandb_files as environment_of_run
+SELECT name, md5 AS value FROM wandb_file WHERE artifact_id = ?1 ORDER BY name;
+-- name: wandb_last_version
+SELECT coalesce(max(version), -1) FROM wandb_artifact WHERE experiment_id = ?1 AND collection = ?2;
+-- name: wandb_same
+SELECT id FROM wandb_artifact WHERE experiment_id = ?1 AND collection = ?2 AND digest = ?3 AND state = 1 ORDER BY version DESC LIMIT 1;
+-- name: wandb_add
+INSERT INTO wandb_artifact (experiment_id, collection, version, type, digest, client, run, state, created_ms, said)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 0, ?8, ?9);
+-- name: wandb_state_put
+UPDATE wandb_artifact SET state = ?2 WHERE id = ?1;
+-- name: wandb_said_put
+UPDATE wandb_artifact SET said = ?2 WHERE id = ?1;
+-- name: wandb_run_put
+UPDATE wandb_artifact SET run = ?2 WHERE id = ?1 AND run = '';
+-- name: wandb_file_put
+INSERT INTO wandb_file (artifact_id, name, md5) VALUES (?1, ?2, ?3) ON CONFLICT (artifact_id, name) DO UPDATE SET md5 = ?3;
+-- name: wandb_alias_put
+INSERT INTO wandb_alias (experiment_id, collection, alias, version)
+SELECT experiment_id, collection, ?2, version FROM wandb_artifact WHERE id = ?1
+ON CONFLICT (experiment_id, collection, alias) DO UPDATE SET version = excluded.version;
+-- name: wandb_alias_drop
+DELETE FROM wandb_alias WHERE alias = ?2 AND EXISTS (SELECT 1 FROM wandb_artifact a WHERE a.id = ?1
+	AND a.experiment_id = wandb_alias.experiment_id AND a.collection = wandb_alias.collection AND a.version = wandb_alias.version);
+-- name: wandb_aliases_drop
+DELETE FROM wandb_alias WHERE EXISTS (SELECT 1 FROM wandb_artifact a WHERE a.id = ?1
+	AND a.experiment_id = wandb_alias.experiment_id AND a.collection = wandb_alias.collection AND a.version = wandb_alias.version);
+-- name: wandb_use_add
+INSERT INTO wandb_use (run, artifact_id) VALUES (?1, ?2) ON CONFLICT (run, artifact_id) DO NOTHING;
+
 -- saved views and reports
 
 -- name: kept_add
@@ -1547,6 +1620,7 @@ UNION ALL SELECT 'part', count(*) FROM part WHERE run_id NOT IN (SELECT id FROM 
 UNION ALL SELECT 'metric', count(*) FROM metric WHERE run_id NOT IN (SELECT id FROM owner)
 UNION ALL SELECT 'param', count(*) FROM param WHERE run_id NOT IN (SELECT id FROM owner)
 UNION ALL SELECT 'tag', count(*) FROM tag WHERE run_id NOT IN (SELECT id FROM owner)
+UNION ALL SELECT 'run_text', count(*) FROM run_text WHERE run_id NOT IN (SELECT id FROM owner)
 UNION ALL SELECT 'writer', count(*) FROM writer WHERE run_id NOT IN (SELECT id FROM owner)
 UNION ALL SELECT 'arrival', count(*) FROM arrival WHERE run_id NOT IN (SELECT id FROM owner)
 UNION ALL SELECT 'chunk', count(*) FROM chunk c WHERE NOT EXISTS (SELECT 1 FROM series s WHERE s.id = c.id >> 20);

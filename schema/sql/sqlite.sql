@@ -574,4 +574,59 @@ BEGIN
 	INSERT INTO object (name, since_ms) VALUES (OLD.object, CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER));
 END;
 
-PRAGMA user_version = 21;
+-- Texts that a client's API keeps of a run besides the rows that it becomes, by name: W&B's config and summary, the lines of
+-- its streams that are stored.
+CREATE TABLE run_text (
+	run_id INTEGER NOT NULL,
+	name TEXT NOT NULL,
+	text TEXT NOT NULL,
+	PRIMARY KEY (run_id, name)
+) WITHOUT ROWID;
+
+-- Versions of W&B's artifacts. version: its number in the collection. state: 0 files are still uploaded, 1 committed, 2 deleted.
+-- client: id that its client drew. run: that made it. said: JSON, what its client said (description, metadata, ...).
+CREATE TABLE wandb_artifact (
+	id INTEGER PRIMARY KEY AUTOINCREMENT,
+	experiment_id INTEGER NOT NULL,
+	collection TEXT NOT NULL,
+	version INTEGER NOT NULL,
+	type TEXT NOT NULL,
+	digest TEXT NOT NULL,
+	client TEXT NOT NULL,
+	run TEXT NOT NULL,
+	state INTEGER NOT NULL,
+	created_ms INTEGER NOT NULL,
+	said TEXT NOT NULL,
+	UNIQUE (experiment_id, collection, version)
+);
+CREATE INDEX wandb_artifact_by_client ON wandb_artifact (client);
+CREATE INDEX wandb_artifact_by_run ON wandb_artifact (run);
+
+CREATE TABLE wandb_alias (
+	experiment_id INTEGER NOT NULL,
+	collection TEXT NOT NULL,
+	alias TEXT NOT NULL,
+	version INTEGER NOT NULL,
+	PRIMARY KEY (experiment_id, collection, alias)
+) WITHOUT ROWID;
+
+-- Files of artifacts that were uploaded, with the MD5 of their bytes in base64.
+CREATE TABLE wandb_file (
+	artifact_id INTEGER NOT NULL,
+	name TEXT NOT NULL,
+	md5 TEXT NOT NULL,
+	PRIMARY KEY (artifact_id, name)
+) WITHOUT ROWID;
+
+-- Versions that runs use.
+CREATE TABLE wandb_use (
+	run TEXT NOT NULL,
+	artifact_id INTEGER NOT NULL,
+	PRIMARY KEY (run, artifact_id)
+) WITHOUT ROWID;
+CREATE INDEX wandb_use_by_artifact ON wandb_use (artifact_id);
+
+-- The key of addresses that hold their own right.
+INSERT INTO meta VALUES ('address_key', lower(hex(randomblob(32))));
+
+PRAGMA user_version = 22;

@@ -37,7 +37,7 @@ def routes(mlflow=True):
     """Every route of routes.def as (method, path, handler, scope, body limit); MLflow's under each of its prefixes."""
     with open(os.path.join(SOURCE, "schema", "api", "routes.def"), encoding="utf-8") as f:
         text = f.read()
-    found = re.findall(r'^(ROUTE|MLFLOW\w*)\((?:V1, )?(\w+),\s*"([^"]*)",\s*(\w+),\s*(\w+),\s*(\d+)\)', text, re.M)
+    found = re.findall(r'^(ROUTE|MLFLOW\w*|WANDB)\((?:V1, )?(\w+),\s*"([^"]*)",\s*(\w+),\s*(\w+),\s*(\d+)\)', text, re.M)
     for macro, method, path, handler, scope, limit in found:
         if macro == "ROUTE" or mlflow:
             for prefix in MLFLOW_PREFIXES.get(macro, ("",)):

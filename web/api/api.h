@@ -41,6 +41,7 @@ struct api_counters {
 	atomic_ullong connections; /* open now */
 	atomic_ullong streams;	   /* event streams open now */
 	atomic_ullong body_bytes;
+	atomic_ullong graphql_refused, graphql_unknown; /* root fields that are not here; members that are null */
 	struct journal_pace pace; /* send intervals of journal clients */
 	atomic_bool draining;	  /* shutdown has begun: clients must send no more requests */
 	atomic_bool confined;	  /* Landlock confines the answering threads to the store */

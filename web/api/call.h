@@ -100,6 +100,7 @@ struct call_client {
 	enum token_scope has; /* scope of the token or session; TOKEN_NONE: no token was required */
 	const char *person;   /* who has it; NULL: unknown */
 	const char *grants;   /* what it may do in which experiments; NULL: the scope in all */
+	uint64_t token;	      /* a number made from the token; 0: none was required */
 	bool owner;	      /* the request has the token of the lock file, which the server's user alone can read */
 	bool secure;	      /* encrypted, on this connection or up to a trusted proxy */
 	bool accepts_gzip, accepts_brotli;

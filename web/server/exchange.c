@@ -191,6 +191,7 @@ static bool check_exchange_access(struct exchange *x)
 		x->call.client.person = answer.person;
 		x->call.client.grants = answer.grants;
 		x->call.client.owner = answer.lock_file;
+		x->call.client.token = answer.owner;
 		return true;
 	}
 	x->call.reply.retry_after_s = answer.retry_s;
@@ -425,11 +426,11 @@ static void run_exchange(void *arg)
 	} while (atomic_exchange(&x->wait, WAIT_SUSPENDED) == WAIT_WOKEN);
 }
 
-/* What anybody may ask (health, ready, the documents) costs little and waits for no other request. What names a
- * provider waits for that. */
+/* What anybody may ask (health, ready, the documents) costs little and waits for no other request; what names a
+ * provider waits for that, and a file, whose address holds its own right, may come from an object store. */
 static bool is_answered_at_once(const struct route *r)
 {
-	return r->scope == SCOPE_OPEN && r->method == METHOD_GET && !strchr(r->pattern, '{');
+	return r->scope == SCOPE_OPEN && r->method == METHOD_GET && !strchr(r->pattern, '{') && !r->body_max;
 }
 
 static enum MHD_Result dispatch_exchange(struct exchange *x)

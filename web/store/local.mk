@@ -3,8 +3,9 @@
 # place is an address. The SQL of schema/sql becomes tables that it includes.
 noinst_LTLIBRARIES += libwebstore.la
 # Changes of stores that exist: schema/sql/NNNN_*.sql and schema/sql/postgresql/NNNN_*.sql, from one version to the next.
-store_sql = schema/sql/0020_grants.sql schema/sql/0021_person.sql
-store_pg_sql = schema/sql/postgresql/0020_grants.sql schema/sql/postgresql/0021_person.sql
+store_sql = schema/sql/0020_grants.sql schema/sql/0021_person.sql schema/sql/0022_wandb.sql
+store_pg_sql = schema/sql/postgresql/0020_grants.sql schema/sql/postgresql/0021_person.sql \
+	schema/sql/postgresql/0022_wandb.sql
 store_scripts = schema/sql/sqlite.sql schema/sql/open_new.sql schema/sql/open_writer.sql schema/sql/open_reader.sql schema/sql/open_backup.sql \
 	schema/sql/open_alone.sql
 EXTRA_DIST += $(store_sql) $(store_pg_sql) $(store_scripts) schema/sql/postgresql.sql schema/sql/queries.sql schema/gen/sql.awk schema/gen/tables.awk
@@ -77,6 +78,7 @@ libwebstore_la_SOURCES = \
 	web/store/mlflow/logged_models.c web/store/mlflow/logged_models.h \
 	web/store/points/order.c web/store/points/order.h \
 	web/store/points/outline.c web/store/points/outline.h \
+	web/store/wandb/artifact_versions.c web/store/wandb/artifact_versions.h web/store/wandb/changes.def \
 	web/store/read/keysets.c web/store/read/keysets.h \
 	web/store/read/page_token.c web/store/read/page_token.h \
 	web/store/read/run_params.c \

@@ -218,6 +218,23 @@ static int open_read_only(struct store *s)
 	return rc < 0 ? rc : 0;
 }
 
+static int read_address_key(struct store *s, struct err *err)
+{
+	struct db_rows *q;
+	struct db *d;
+	int rc = readers_take(s, &d, err);
+
+	if (rc)
+		return rc;
+	rc = db_start(d, &q, DB_address_key, err, "");
+	if (!rc && (rc = db_next(d, q, err)) > 0) {
+		snprintf(s->address_key, sizeof(s->address_key), "%s", db_str(q, COL_address_key_value));
+		db_stop(q);
+	}
+	readers_give(s, d);
+	return rc < 0 ? rc : 0;
+}
+
 static int open_store_dbs(struct store *s, const struct store_opts *opts, struct err *err)
 {
 	int rc = committer_start(&s->writer, opts, err);
@@ -227,7 +244,8 @@ static int open_store_dbs(struct store *s, const struct store_opts *opts, struct
 	if (rc)
 		return rc;
 	memcpy(s->id, committer_store_id(s->writer), sizeof(s->id));
-	return readers_new(&s->readers, opts->db_path, opts->max_readers, err);
+	rc = readers_new(&s->readers, opts->db_path, opts->max_readers, err);
+	return rc ? rc : read_address_key(s, err);
 }
 
 int store_open(struct store **ret, const struct store_opts *opts, struct err *err)
@@ -404,6 +422,11 @@ void store_stats(struct store *s, struct store_stats *ret)
 	add_archive_stats(s, ret);
 	ret->rw_handles = 1;
 	ret->sqlite_version = db_engine(NULL);
+}
+
+const char *store_address_key(const struct store *s)
+{
+	return s->address_key;
 }
 
 const char *store_id(const struct store *s)

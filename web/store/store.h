@@ -146,4 +146,7 @@ void store_fold(struct store *s, double wait_s);
 /* The store's 32-digit id, drawn at its creation; borrowed from s. */
 const char *store_id(const struct store *s);
 
+/* The secret key of addresses that hold their own right; all processes of the store have the same. Borrowed from s. */
+const char *store_address_key(const struct store *s);
+
 #endif

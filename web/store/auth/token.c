@@ -328,6 +328,26 @@ int token_fix(struct store *s, const char *text, enum token_scope scope, bool ne
 	return 0;
 }
 
+enum token_scope token_of_owner(struct store *s, uint64_t owner)
+{
+	struct token_cache *t = s->tokens;
+	enum token_scope scope = TOKEN_NONE;
+	int64_t now = clock_wall_ms();
+
+	pthread_mutex_lock(&t->lock);
+	if (!refresh_tokens(s))
+		scope = TOKEN_UNKNOWN;
+	for (size_t i = 0; i < t->row_count + t->fixed_count; i++) {
+		const struct token_entry *e = i < t->row_count ? &t->rows[i] : &t->fixed[i - t->row_count];
+		bool valid = !e->revoked && (e->expires_ms == INT64_MIN || e->expires_ms > now);
+
+		if (valid && token_owner(e->hash) == owner)
+			scope = e->scope;
+	}
+	pthread_mutex_unlock(&t->lock);
+	return scope;
+}
+
 bool token_of_lock_file(struct store *s, const struct token_try *t)
 {
 	char hash[TOKEN_HASH_MAX];

@@ -24,6 +24,7 @@ struct store {
 	struct restriction *restriction; /* NULL: the whole store */
 	char path[PATH_MAX];
 	char id[40];
+	char address_key[80];
 	char logdir[PATH_MAX], artifacts[PATH_MAX]; /* "": none */
 	int lock_fd;
 	struct background_job *work, *background;

@@ -197,6 +197,23 @@ int query_run_series(struct store *s, const char *id, struct arena *a, struct qu
 	return read_one_run(s, &(struct run_load){ .id = id, .series = true }, a, ret, err);
 }
 
+int query_run_texts(struct store *s, const char *id, struct arena *a, struct query_kvs *ret, struct err *err)
+{
+	struct query_kvs texts = { 0 };
+	struct db_rows *q;
+	struct db *d;
+	int64_t run;
+	int rc = readers_take_run(s, &d, id, &run, err);
+
+	if (rc)
+		return rc;
+	rc = db_start(d, &q, DB_texts_of_run, err, "i", run);
+	rc = rc ? rc : query_pairs_read(d, q, a, &texts, err);
+	readers_give(s, d);
+	*ret = texts;
+	return rc;
+}
+
 /* "<first 8 digits of the store's id>-<rev>" */
 static int parse_token(const char *token, uint64_t *ret_rev, char ret_store[9], struct err *err)
 {

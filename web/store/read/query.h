@@ -202,6 +202,9 @@ int query_run(struct store *s, const char *id, struct arena *a, struct query_run
 /* The same with its list of series, which may be millions. */
 int query_run_series(struct store *s, const char *id, struct arena *a, struct query_run *ret, struct err *err);
 
+/* The texts that an API keeps of a run (change_records). ERR_NOENT, ERR_GONE: no such run. */
+int query_run_texts(struct store *s, const char *id, struct arena *a, struct query_kvs *ret, struct err *err);
+
 struct query_changes {
 	const char *token;	 /* for the next call */
 	const char *const *runs; /* ids that changed after `since`; at most 1000, then `more` is set */

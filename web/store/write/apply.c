@@ -9,6 +9,7 @@
 #include "tracker/base/clock.h"
 #include "tracker/base/sha256.h"
 #include "tracker/base/text.h"
+#include "tracker/event/event_encode.h"
 #include "tracker/event/event_media.h"
 #include "tracker/mem/mem.h"
 #include "web/store/points/chunk.h"
@@ -61,6 +62,43 @@ static int put_console(struct state *st, const struct state_run *r, const struct
 		return rc;
 	return db_run(d, DB_console_add, err, "iiiiiib", r->id, (int64_t)w->rank, (int64_t)w->segment, first, it->count,
 		      it->time_ms, it->bytes, it->len);
+}
+
+/* Copies the lines of a row with one of them replaced. */
+static void replace_line(struct buf *to, struct event_span rest, int64_t number, const struct console_line *with)
+{
+	struct console_line line;
+
+	for (; console_next(&rest, &line) > 0; number--)
+		console_add(to, number ? &line : with);
+}
+
+int told_line(struct state *st, const struct state_run *r, const struct state_writer *w, const struct ingest_line *line,
+	      struct err *err)
+{
+	struct console_line with = { .stream = line->stream, .text = { line->text, strlen(line->text) } };
+	struct db *d = state_db(st);
+	struct db_rows *q;
+	struct buf bytes;
+	int64_t id, at;
+	int rc =
+		db_start(d, &q, DB_console_at, err, "iiii", r->id, (int64_t)w->rank, (int64_t)w->segment, line->number);
+
+	if (rc || (rc = db_next(d, q, err)) <= 0)
+		return rc;
+	id = db_i64(q, COL_console_at_id);
+	at = db_i64(q, COL_console_at_time_ms);
+	with.ms = line->time_ms > at ? line->time_ms - at : 0;
+	buf_init(&bytes, LIMIT_record_bytes);
+	replace_line(&bytes,
+		     (struct event_span){ db_blob(q, COL_console_at_bytes),
+					  (const unsigned char *)db_blob(q, COL_console_at_bytes) +
+						  db_bytes(q, COL_console_at_bytes) },
+		     line->number - db_i64(q, COL_console_at_first_line), &with);
+	db_stop(q);
+	rc = buf_failed(&bytes) ? 0 : db_run(d, DB_console_put, err, "ib", id, bytes.data, bytes.len);
+	buf_done(&bytes);
+	return rc;
 }
 
 /* Finds the row of a content, or adds it. */

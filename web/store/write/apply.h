@@ -54,6 +54,10 @@ int input_put(struct state *st, struct state_run *r, const struct ingest_dataset
 int told_put(struct state *st, const struct state_run *r, const struct state_writer *w, const struct intake_item *it,
 	     struct err *err);
 
+/* Replaces a line of the console in the journal's rank and segment; a number that is not there changes nothing. */
+int told_line(struct state *st, const struct state_run *r, const struct state_writer *w, const struct ingest_line *line,
+	      struct err *err);
+
 /* An image, table, sound or other media item of a run. */
 struct told_media {
 	const char *key;

@@ -509,6 +509,60 @@ static int apply_journal(struct state *st, struct change *c, struct err *err)
 	return 0;
 }
 
+/* Stores bytes that begin at the durable offset and texts of the run together, or nothing. */
+static int apply_records(struct state *st, struct change *c, struct err *err)
+{
+	const struct ingest_texts *texts = c->op.more;
+	struct state_run *r = NULL;
+	struct state_writer *w = NULL;
+	int rc;
+
+	clamp_record_times(c);
+	rc = find_writer(st, c, &r, &w, err);
+	if (rc || !w || c->res.code)
+		return rc;
+	memcpy(c->res.id, r->uuid, sizeof(r->uuid));
+	c->res.durable = w->loaded ? w->durable : 0;
+	c->res.overtaken = c->op.journal.offset != c->res.durable;
+	if (c->res.overtaken || change_awaits_points(c, r))
+		return 0;
+	rc = append_journal(st, r, w, c, err);
+	for (size_t i = 0; i < texts->count && !rc; i++)
+		rc = db_run(state_db(st), DB_run_text_put, err, "itt", r->id, texts->items[i].key,
+			    texts->items[i].value);
+	for (size_t i = 0; i < texts->line_count && !rc; i++)
+		rc = told_line(st, r, w, &texts->lines[i], err);
+	c->res.durable = w->durable;
+	report_damage(c);
+	return rc;
+}
+
+static void copy_records_op(struct change *c, const struct ingest_op *op)
+{
+	const struct ingest_texts *from = op->more;
+	struct ingest_texts *texts = arena_alloc(c->in.arena, sizeof(*texts));
+
+	change_copy(c, op);
+	*texts = (struct ingest_texts){ .items = change_dup_pairs(c->in.arena, from->items, from->count),
+					.count = from->count };
+	for (size_t i = 0; i < from->line_count; i++) {
+		struct ingest_line line = from->lines[i];
+
+		line.text = change_dup(c->in.arena, line.text);
+		list_push(c->in.arena, (struct ingest_line **)(uintptr_t)&texts->lines, &texts->line_count, line);
+	}
+	c->op.more = texts;
+	for (size_t i = 0; i < from->count; i++)
+		c->text_bytes += strlen(from->items[i].value);
+}
+
+const struct change_ops change_records = { .name = "records",
+					   .judges = true,
+					   .check = check_journal_op,
+					   .copy = copy_records_op,
+					   .decode = decode_journal_op,
+					   .apply = apply_records };
+
 /* Stores where the event files of a run are: a new path of one, or that all are gone. */
 static int apply_source(struct state *st, struct change *c, struct err *err)
 {

@@ -12,10 +12,29 @@
 
 /* Each deletes at most ?2 rows of run ?1. Journals are last: their paths are needed until their files are handled. */
 static const enum db_query run_queries[] = {
-	DB_purge_metric, DB_purge_param, DB_purge_segment_param, DB_purge_tag, DB_purge_environment, DB_purge_segment,
-	DB_purge_part, DB_purge_console, DB_purge_code, DB_purge_file, DB_purge_told, DB_purge_media,
-	DB_purge_alert, DB_purge_alert_fired, DB_purge_problem, DB_purge_idempotency, DB_purge_run_dataset,
-	DB_purge_run_dataset_tag, DB_purge_run_model, DB_purge_artifact, DB_purge_arrival, DB_purge_archive,
+	DB_purge_metric,
+	DB_purge_param,
+	DB_purge_segment_param,
+	DB_purge_tag,
+	DB_purge_environment,
+	DB_purge_segment,
+	DB_purge_part,
+	DB_purge_console,
+	DB_purge_code,
+	DB_purge_file,
+	DB_purge_told,
+	DB_purge_media,
+	DB_purge_alert,
+	DB_purge_alert_fired,
+	DB_purge_problem,
+	DB_purge_run_text,
+	DB_purge_idempotency,
+	DB_purge_run_dataset,
+	DB_purge_run_dataset_tag,
+	DB_purge_run_model,
+	DB_purge_artifact,
+	DB_purge_arrival,
+	DB_purge_archive,
 	DB_purge_writer,
 };
 

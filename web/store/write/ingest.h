@@ -85,6 +85,21 @@ struct ingest_journal {
 	bool backlog;	    /* bytes that were there before: only their times tell whether their writer lives */
 };
 
+/* A line of the console in place of the one with its number in its rank and segment. */
+struct ingest_line {
+	int64_t number, time_ms;
+	int stream; /* 1 standard output, 2 standard error */
+	const char *text;
+};
+
+/* For change_records: texts of the run by name (query_run_texts reads them), and lines that replace stored ones. */
+struct ingest_texts {
+	const struct ingest_kv *items;
+	size_t count;
+	const struct ingest_line *lines;
+	size_t line_count;
+};
+
 struct ingest_op {
 	const struct change_ops *kind;
 	const char *run;	/* 32 hex digits */

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs that are resumed, rewound, begun again, sent later (wandb sync) and written by several processes; tags, notes,
+step metrics, alerts, a stop; files, media and tables; rewritten lines of the console. With W&B's own package."""
+import sys
+sys.dont_write_bytecode = True
+import glob
+import json
+import os
+import signal
+import subprocess
+import tempfile
+import time
+import install
+lib = install.lib
+
+RESUMED = """
+import sys, wandb
+run = wandb.init(project="again", name="resumed", id="res", resume=sys.argv[1] if len(sys.argv) > 1 else "allow", config={"part": PART}, tags=["t"])
+assert run.resumed == RESUMED, run.resumed
+for i in range(5):
+    run.log({"x": PART * 10 + i})
+print("part", PART)
+"""
+
+REWOUND = """
+import wandb
+run = wandb.init(project="again", id="rew", name="rewound")
+for i in range(10):
+    run.log({"x": i})
+run.finish()
+run = wandb.init(project="again", resume_from="rew?_step=4")
+for i in range(5):
+    run.log({"x": 100 + i})
+run.finish()
+"""
+
+STEPS = """
+import wandb
+run = wandb.init(project="steps", name="steps")
+run.define_metric("epoch")
+run.define_metric("val/*", step_metric="epoch")
+run.define_metric("loss", summary="min")
+for i in range(6):
+    run.log({"loss": 6 - i})
+    if i % 2:
+        run.log({"val/acc": i / 10, "epoch": i // 2})
+run.alert("low", "it is low", level=wandb.AlertLevel.WARN)
+"""
+
+MEDIA = """
+import numpy as np, wandb
+run = wandb.init(project="media", name="media")
+picture = np.zeros((8, 8, 3), dtype=np.uint8)
+picture[:, :4] = 255
+table = wandb.Table(columns=["a", "b"], data=[[1, "x"], [2.5, "y"]])
+run.log({"one": wandb.Image(picture, caption="a caption"), "many": [wandb.Image(picture), wandb.Image(255 - picture)], "hist": wandb.Histogram([1, 2, 2, 3]),
+         "table": table, "page": wandb.Html("<p>hello</p>"), "word": "text"})
+with open("weights.bin", "wb") as f:
+    f.write(bytes(range(256)) * 100)
+run.save("weights.bin", policy="now")
+run.log({"loss": 1})
+"""
+
+BARS = """
+import sys, time, wandb
+run = wandb.init(project="bars", name="bars")
+for i in range(60):
+    sys.stderr.write("\\r%3d of 60" % (i + 1))
+    sys.stderr.flush()
+    if i % 5 == 0:
+        run.log({"i": i})
+    time.sleep(0.01)
+sys.stderr.write("\\n")
+print("after the bar")
+"""
+
+OFFLINE = """
+import wandb
+run = wandb.init(project="later", name="later", id="off", mode="offline", config={"a": 1})
+for i in range(50):
+    run.log({"x": i * i})
+print("said offline")
+run.summary["end"] = "reached"
+"""
+
+KILLED = """
+import os, signal, sys, time, wandb
+run = wandb.init(project="later", name="killed", id="kill", settings=wandb.Settings(x_file_stream_transmit_interval=0.2))
+for i in range(200):
+    run.log({"x": i * 3})
+    time.sleep(0.01)
+print(run.dir, flush=True)
+os.killpg(os.getpgid(0), signal.SIGKILL)
+"""
+
+SHARED = """
+import sys, wandb
+rank = int(sys.argv[1])
+run = wandb.init(project="shared", id="many", name="many", settings=wandb.Settings(mode="shared", x_label=f"rank{rank}", x_primary=rank == 0, x_update_finish_state=rank == 0))
+for i in range(20):
+    run.log({f"x{rank}": i + rank})
+print("rank", rank)
+"""
+
+
+def again():
+    with lib.fresh() as server:
+        for part in range(3):
+            install.script(server, RESUMED.replace("PART", str(part)).replace("RESUMED", str(part > 0)))
+        run = install.run_of(server, "again", "resumed")
+        lib.equal(install.points(server, run, "x"), [(part * 5 + i, part * 10 + i) for part in range(3) for i in range(5)], "the points of three sessions")
+        lib.equal((run["status"], run["params"]["part"]), ("finished", "2"), "status and the changed param")
+        install.script(server, RESUMED.replace("PART", "3").replace("RESUMED", "False").replace('sys.argv[1] if len(sys.argv) > 1 else "allow"', '"never"'), code=1)
+        install.script(server, REWOUND)
+        run = install.run_of(server, "again", "rewound")
+        lib.equal(install.points(server, run, "x"), [(i, i) for i in range(5)] + [(5 + i, 100 + i) for i in range(5)], "the points after a rewind")
+
+
+def steps():
+    with lib.fresh() as server:
+        install.script(server, STEPS)
+        run = install.run_of(server, "steps", "steps")
+        lib.equal(install.points(server, run, "val/acc"), [(0, 0.1), (1, 0.3), (2, 0.5)], "steps of define_metric")
+        alerts = server.json("GET", f"/api/v1/runs/{run['id']}/alerts")[1]["alerts"]
+        lib.equal([(a["title"], a["text"], a["level"]) for a in alerts], [("low", "it is low", "warning")], "the alert")
+
+
+def media():
+    with lib.fresh() as server:
+        install.script(server, MEDIA)
+        run = install.run_of(server, "media", "media")
+        found = server.json("GET", f"/api/v1/runs/{run['id']}/media")[1]
+        lib.equal({k["key"]: k["kind"] for k in found["keys"]},
+                  {"one": "image", "one/caption": "text", "many/0": "image", "many/1": "image", "hist": "histogram", "table": "table", "page": "text", "word": "text"},
+                  "media")
+        status, _, data = server.request("GET", f"/api/v1/runs/{run['id']}/artifacts/weights.bin")
+        lib.equal((status, data), (200, bytes(range(256)) * 100), "a saved file")
+
+
+def bars():
+    with lib.fresh() as server:
+        install.script(server, BARS)
+        run = install.run_of(server, "bars", "bars")
+        lines = [line["text"] for line in server.json("GET", f"/api/v1/runs/{run['id']}/console")[1]["lines"]]
+        lib.equal([line for line in lines if "of 60" in line or "after" in line], [" 60 of 60", "after the bar"], "a progress bar")
+
+
+def later():
+    with lib.fresh() as server, tempfile.TemporaryDirectory() as folder:
+        install.script(server, OFFLINE, folder=folder)
+        sync = [os.path.join(os.path.dirname(install.client()), "wandb"), "sync"]
+        for options in (["--yes"], ["--yes", "--include-synced"]):
+            done = subprocess.run(sync + options + glob.glob(folder + "/wandb/offline-run-*"), env=install.environment(server, folder), cwd=folder, capture_output=True,
+                                  text=True, timeout=180)
+            lib.equal(done.returncode, 0, f"wandb sync: {done.stdout[-1000:]} {done.stderr[-1000:]}")
+            run = install.run_of(server, "later", "later")
+            lib.equal(install.points(server, run, "x"), [(i, i * i) for i in range(50)], "an offline folder")
+            lib.equal((run["status"], run["params"], run["tags"].get("end")), ("finished", {"a": "1"}, "reached"), "its status, config and summary")
+        done = subprocess.run([install.client(), "-c", KILLED], env=install.environment(server, folder), cwd=folder, capture_output=True, text=True, timeout=180,
+                              start_new_session=True)
+        lib.equal(done.returncode, -signal.SIGKILL, f"the killed script: {done.stderr[-1000:]}")
+        run = install.run_of(server, "later", "killed")
+        before = install.points(server, run, "x")
+        lib.equal(before, [(i, i * 3) for i in range(len(before))], "what arrived before the kill")
+        done = subprocess.run(sync + ["--yes", "--include-online"] + glob.glob(folder + "/wandb/run-*-kill"), env=install.environment(server, folder), cwd=folder,
+                              capture_output=True, text=True, timeout=180)
+        after = install.points(server, run, "x")
+        lib.equal(after, [(i, i * 3) for i in range(len(after))], "after wandb sync of the killed script: each line once")
+        lib.check(len(before) <= len(after) and len(after) > 100, f"{len(before)} lines before the sync, {len(after)} after it: {done.stderr[-500:]}")
+
+
+def shared():
+    with lib.fresh() as server, tempfile.TemporaryDirectory() as folder:
+        processes = [subprocess.Popen([install.client(), "-c", SHARED, str(rank)], env=install.environment(server, folder), cwd=folder, stdout=subprocess.PIPE,
+                                      stderr=subprocess.STDOUT, text=True) for rank in range(3)]
+        for process in processes:
+            said, _ = process.communicate(timeout=180)
+            lib.equal(process.returncode, 0, f"a rank: {said[-1500:]}")
+        run = install.run_of(server, "shared", "many")
+        for rank in range(3):
+            lib.equal(sorted(v for _, v in install.points(server, run, f"x{rank}")), [i + rank for i in range(20)], f"rank {rank}")
+        lib.equal(run["status"], "finished", "status")
+
+
+def main():
+    for flow in sys.argv[1:] or ("again", "steps", "media", "bars", "later", "shared"):
+        globals()[flow]()
+    lib.finish("flows")
+
+
+main()

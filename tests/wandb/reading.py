@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Artifacts with W&B's own package (versions by content, aliases, use, download), and wandb.Api() reading back what a
+script logged."""
+import sys
+sys.dont_write_bytecode = True
+import install
+lib = install.lib
+
+MAKES = """
+import wandb
+run = wandb.init(project="art", name="maker", id="maker", config={"lr": 0.5, "deep": {"a": [1, 2]}}, tags=["red"])
+for i in range(30):
+    run.log({"loss": 30 - i, "acc": i / 30})
+for text in ("first", "second", "second"):
+    with open("data.txt", "w") as f:
+        f.write(text)
+    artifact = wandb.Artifact("set", type="dataset", description="words", metadata={"n": len(text)})
+    artifact.add_file("data.txt")
+    artifact.add_file("data.txt", name="deep/copy.txt")
+    run.log_artifact(artifact, aliases=["latest", text]).wait()
+run.summary["best"] = 1
+with open("note.txt", "w") as f:
+    f.write("a note")
+run.save("note.txt")
+"""
+
+USES = """
+import os, wandb
+run = wandb.init(project="art", name="user", id="user")
+used = run.use_artifact("set:latest")
+assert used.version == "v1", used.version
+folder = used.download()
+assert open(os.path.join(folder, "data.txt")).read() == "second"
+assert open(os.path.join(folder, "deep/copy.txt")).read() == "second"
+first = run.use_artifact("dptrack/art/set:first")
+assert first.version == "v0" and first.metadata == {"n": 5} and first.description == "words", (first.version, first.metadata, first.description)
+assert open(first.get_entry("data.txt").download()).read() == "first"
+run.log({"loss": 1})
+"""
+
+READS = """
+import wandb
+api = wandb.Api()
+run = api.run("dptrack/art/maker")
+assert (run.name, run.state, run.tags, run.config) == ("maker", "finished", ["red"], {"lr": 0.5, "deep": {"a": [1, 2]}}), (run.name, run.state, run.tags, run.config)
+assert run.summary["best"] == 1 and run.summary["loss"] == 1, dict(run.summary)
+rows = run.history(samples=1000, pandas=False)
+assert [(r["_step"], r["loss"]) for r in rows] == [(i, 30 - i) for i in range(30)], rows
+assert len(run.history(samples=10, keys=["loss"], pandas=False)) == 10
+assert [r["acc"] for r in run.scan_history(keys=["acc"], page_size=7)] == [i / 30 for i in range(30)]
+assert [r["loss"] for r in run.scan_history()] == [30 - i for i in range(30)]
+assert [r.name for r in api.runs("dptrack/art", filters={"config.lr": 0.5})] == ["maker"]
+assert [r.name for r in api.runs("dptrack/art", filters={"$or": [{"state": "finished"}, {"tags": "red"}]}, order="+created_at")] == ["maker", "user"]
+assert len(api.runs("dptrack/art", filters={"summary_metrics.loss": {"$lt": 0}})) == 0
+files = {f.name: f for f in run.files()}
+assert "note.txt" in files and files["note.txt"].size == 6, list(files)
+assert files["note.txt"].download(replace=True).read() == "a note"
+assert [a.name for a in run.logged_artifacts() if a.type == "dataset"] == ["set:v0", "set:v1"], [a.name for a in run.logged_artifacts()]
+user = api.run("dptrack/art/user")
+assert sorted(a.name for a in user.used_artifacts()) == ["set:v0", "set:v1"]
+artifact = api.artifact("dptrack/art/set:latest")
+assert artifact.version == "v1" and sorted(artifact.aliases) == ["latest", "second"], artifact.aliases
+assert artifact.logged_by().id == "maker" and [r.id for r in artifact.used_by()] == ["user"]
+assert [a.version for a in api.artifacts("dataset", "dptrack/art/set")] == ["v1", "v0"]
+artifact.aliases.append("good")
+artifact.save()
+assert api.artifact("dptrack/art/set:good").version == "v1"
+run.tags.append("blue")
+run.update()
+assert sorted(api.run("dptrack/art/maker").tags) == ["blue", "red"]
+"""
+
+
+def main():
+    for version in (install.NEWEST, "0.22.0"):
+        with lib.fresh() as server:
+            install.script(server, MAKES, version)
+            maker = install.run_of(server, "art", "maker")
+            status, _, data = server.request("GET", f"/api/v1/runs/{maker['id']}/artifacts/wandb-artifacts/set/v1/data.txt")
+            lib.equal((status, data), (200, b"second"), "a file of an artifact")
+            install.script(server, USES, version)
+            install.script(server, READS, version)
+    lib.finish("reading")
+
+
+main()
