@@ -34,6 +34,7 @@ BOUNDS = (
     ("query { nothing { id } }", 200, "is not here"),
     ("query { viewer { id unknown } }", 200, "null"),
     ("query { __type(name: \"Query\") { fields { name } } }", 200, '"fields":[]'),
+    ("query { __schema { types { name } } }", 200, "is not here"),
     ("query A { viewer { id @skip(if: true) name: username @include(if: true) ... on User { email } } }", 200, '"name":"dptrack","email":""'),
     ("mutation { upsertSweep(input: {}) { id } }", 200, "sweeps are not here"),
 )
@@ -49,6 +50,7 @@ def bounds():
         for text, status, word in BOUNDS:
             got, data = graphql(server, text)
             lib.check(got == status and word in data, f"{text[:60]!r}: got {got} {data[:300]}, want {status} {word!r}")
+        lib.equal(server.request("POST", "/graphql", {"query": "query A { viewer { id } }", "operationName": ""})[0], 200, "no name of an operation")
         lib.equal(server.request("POST", "/graphql", b"[{}]", {"Content-Type": "application/json"})[0], 400, "a batch")
         lib.equal(server.request("POST", "/graphql", b"query { viewer { id } }", {"Content-Type": "application/graphql"})[0], 415, "another type")
         lib.equal(server.request("POST", "/graphql", {"query": "{ viewer { id } }"}, {"Origin": "http://elsewhere"})[0], 403, "another origin")

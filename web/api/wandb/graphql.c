@@ -394,7 +394,7 @@ static void find_operation(struct call *c, struct graphql *g, const char *wanted
 		next_token(&g->lex);
 		name = g->lex.kind == TOKEN_NAME ? take_name(c, g) : NULL;
 	}
-	if (!wanted || (name && !strcmp(name, wanted))) {
+	if (!wanted || !*wanted || (name && !strcmp(name, wanted))) {
 		ret->several = ret->found;
 		ret->found = true;
 		ret->head = g->lex;
@@ -566,9 +566,6 @@ static enum call_next run_root(struct call *c)
 	r = find_root(g, g->at->name);
 	if (r)
 		return r->run(c, g->at);
-	if (!strncmp(g->at->name, "__", 2)) /* no type has members that a client would use if it were there */
-		return graphql_give(
-			c, json_pack("{s:[], s:[], s:[], s:[]}", "fields", "inputFields", "enumValues", "types"));
 	if (c->api->counters)
 		atomic_fetch_add(&c->api->counters->graphql_refused, 1);
 	return graphql_refuse(c, "%.100s is not here: dptrack serves the runs, files and artifacts of W&B's clients",
@@ -699,6 +696,6 @@ json_t *graphql_connection(json_t *nodes, const char *end, bool more, int64_t to
 	json_array_foreach(nodes, i, node)
 		json_array_append_new(edges, json_pack("{s:s, s:O}", "cursor", end ? end : "", "node", node));
 	json_decref(nodes);
-	return json_pack("{s:o, s:{s:s?, s:b}, s:I}", "edges", edges, "pageInfo", "endCursor", end, "hasNextPage",
-			 (int)more, "totalCount", (json_int_t)total);
+	return json_pack("{s:o, s:{s:s, s:s?, s:b}, s:I}", "edges", edges, "pageInfo", "__typename", "PageInfo",
+			 "endCursor", end, "hasNextPage", (int)more, "totalCount", (json_int_t)total);
 }

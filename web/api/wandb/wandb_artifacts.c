@@ -163,10 +163,10 @@ static json_t *version_json(struct call *c, const struct artifact_version *v)
 
 	json_array_foreach(json_object_get(said, "tags"), i, tag)
 		json_array_append_new(tags, json_pack("{s:s, s:s, s:O}", "__typename", "Tag", "id", "", "name", tag));
-	o = json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:{s:s}, s:o, s:n, s:b, s:n, s:o}", "__typename", "Artifact",
+	o = json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:{s:s}, s:o, s:i, s:b, s:n, s:o}", "__typename", "Artifact",
 		      "id", artifact_id(c, v->id), "state", states[v->state], "digest", v->digest, "digestAlgorithm",
 		      "MANIFEST_MD5", "versionIndex", (json_int_t)v->version, "artifactType", "name", v->type, "tags",
-		      tags, "ttlDurationSeconds", "ttlIsInherited", 0, "commitHash", "createdAt",
+		      tags, "ttlDurationSeconds", 0, "ttlIsInherited", 0, "commitHash", "createdAt",
 		      wandb_time_json(v->created_ms));
 	json_object_set(o, "updatedAt", json_object_get(o, "createdAt"));
 	json_object_foreach(said, key, value)

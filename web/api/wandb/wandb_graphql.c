@@ -2,6 +2,8 @@
 /* wandb_graphql.c: /graphql: the root fields and the members of objects that W&B's client may ask for. */
 #include "web/api/wandb/wandb.h"
 
+#include <string.h>
+
 static const struct graphql_root roots[] = {
 #define ROOT(name, scope) { #name, SCOPE_##scope, wandb_root_##name },
 #include "web/api/wandb/roots.def"
@@ -53,6 +55,21 @@ static const struct graphql_member members[] = {
 	{ "Run", "fileCount", wandb_file_count },
 	{ 0 },
 };
+
+/* Older clients ask which members a type has, and leave out the others. */
+enum call_next wandb_root___type(struct call *c, const struct graphql_field *f)
+{
+	static const char *const plain[] = { "tags", "ttlDurationSeconds", "ttlIsInherited", "historyStep" };
+	const char *type = graphql_text(f, "name");
+	json_t *fields = json_array();
+
+	for (size_t i = 0; type && !strcmp(type, "Artifact") && i < sizeof(plain) / sizeof(plain[0]); i++)
+		json_array_append_new(fields, json_pack("{s:s, s:[]}", "name", plain[i], "args"));
+	for (const struct graphql_member *m = members; type && m->type; m++)
+		if (!strcmp(m->type, type))
+			json_array_append_new(fields, json_pack("{s:s, s:[]}", "name", m->name, "args"));
+	return graphql_give(c, json_pack("{s:o, s:[], s:[]}", "fields", fields, "inputFields", "enumValues"));
+}
 
 enum call_next on_wandb_graphql(struct call *c)
 {

@@ -106,6 +106,8 @@ static json_t *make_rows(struct call *c, const struct row_sel *sel)
 			n += has_all_keys(sel, sorted[n].values);
 		}
 		qsort(sorted, n, sizeof(*sorted), compare_row_steps);
+		if (sel->samples > 0 && n == (size_t)sel->samples + 1)
+			n--; /* a page of rows: the last one begins the next page */
 		want = sel->samples > 0 && (size_t)sel->samples < n ? (size_t)sel->samples : n;
 		for (i = 0; i < want; i++)
 			json_array_append(all,
@@ -175,7 +177,7 @@ json_t *wandb_sampled_history(struct call *c, json_t *object, const struct graph
 				names[sel.key_count++] = arena_strdup(c->arena, json_string_value(key));
 		sel.keys = sel.key_count ? names : NULL;
 		sel.from = json_is_integer(min) ? json_integer_value(min) : INT64_MIN;
-		sel.to = json_is_integer(max) ? json_integer_value(max) : INT64_MAX;
+		sel.to = json_is_integer(max) ? json_integer_value(max) + 1 : INT64_MAX; /* maxStep is included */
 		sel.samples = json_integer_value(json_object_get(spec, "samples"));
 		json_decref(spec);
 		json_array_append_new(all, make_rows(c, &sel));
