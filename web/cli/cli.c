@@ -10,6 +10,7 @@
 #include "tracker/base/log.h"
 #include "tracker/base/utf8.h"
 #include "tracker/insight/goal.h"
+#include "tracker/mem/mem.h"
 
 /* --- flags ------------------------------------------------------------------------------------------------------ */
 
@@ -184,10 +185,8 @@ int cli_line_read(struct cli_line *line, int argc, char **argv, struct err *err)
 {
 	int rc;
 
-	line->words.items = calloc((size_t)argc + 1, sizeof(*line->words.items));
+	line->words.items = mem_array((size_t)argc + 1, sizeof(*line->words.items));
 	line->words.count = 0;
-	if (!line->words.items)
-		return err_nomem(err, NULL);
 	if (cli_flags_listed(line->cmd, line->table))
 		return 1;
 	rc = flags_read(line->table, argc, argv, &line->words, err);

@@ -7,6 +7,7 @@
 
 #include "tracker/base/json_print.h"
 #include "tracker/base/text.h"
+#include "tracker/mem/mem.h"
 #include "web/cli/cli.h"
 
 /* --- selection by name, prefix of an id, or filter -------------------------------------------------------------- */
@@ -141,12 +142,11 @@ struct tag_options {
 
 static void build_tag_target(struct buf *target, json_t *run, const char *key, size_t key_len)
 {
-	char *copy = strndup(key, key_len);
+	char *copy = mem_strndup(key, key_len);
 
 	buf_init(target, 65536);
 	buf_addf(target, "/api/v1/runs/%.32s/tags/", cli_text(run, "id"));
-	if (copy)
-		source_escape(target, copy);
+	source_escape(target, copy);
 	free(copy);
 }
 
@@ -268,8 +268,8 @@ static int split_tag_words(struct tag_options *o, const struct flag_list *words,
 /* Reads the flags and lists or changes tags. */
 static int run_tag_command(int argc, char **argv, struct err *err)
 {
-	struct tag_options o = { .sets = calloc((size_t)argc + 1, sizeof(*o.sets)),
-				 .removed = { .items = calloc((size_t)argc + 1, sizeof(*o.removed.items)) } };
+	struct tag_options o = { .sets = mem_array((size_t)argc + 1, sizeof(*o.sets)),
+				 .removed = { .items = mem_array((size_t)argc + 1, sizeof(*o.removed.items)) } };
 	const struct flag table[] = {
 		CHOOSE_FLAGS(&o.pick),
 		{ "remove", FLAG_LIST, "KEY", "remove this tag; may be repeated", &o.removed, 0, 0 },
@@ -277,7 +277,7 @@ static int run_tag_command(int argc, char **argv, struct err *err)
 		{ 0 },
 	};
 	struct cli_line line = { .cmd = &cli_tag, .table = table, .help = &o.common.help, .words_max = (size_t)argc };
-	int rc = o.sets && o.removed.items ? cli_line_read(&line, argc, argv, err) : err_nomem(err, NULL);
+	int rc = cli_line_read(&line, argc, argv, err);
 
 	if (!rc)
 		rc = split_tag_words(&o, &line.words, err);

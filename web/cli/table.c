@@ -151,8 +151,7 @@ void table_cell(struct table *t, const char *text)
 	const char *copy = copy_printable(t->arena, text && *text ? text : "-");
 	size_t width, at = t->count % (t->columns ? t->columns : 1);
 
-	if (!array_push(&t->cells, &t->count, &t->room, copy))
-		return;
+	mem_push(&t->cells, &t->count, &t->room, copy);
 	width = measure_text_width(t, t->cells[t->count - 1]);
 	if (width > t->column[at].width)
 		t->column[at].width = width;
