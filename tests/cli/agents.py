@@ -150,6 +150,8 @@ def forged(server):
     bad = {f"{ord(c):x}" for text in said for c in text if unicodedata.category(c) in ("Cc", "Cf", "Zl", "Zp") and c != "\n"}
     equal(bad, set(), "characters that are not seen")
     check("FAKE" not in [line[:4] for text in said for line in text.splitlines()], f"a forged line: {said}")
+    table = server.request("GET", "/api/v1/compare/why.md?" + "&".join("run=" + id for id in ids))[2].decode()
+    equal([c for c in "\u202e\u2028" if c in table], [], f"the server's table: {table}")
     for id in ids:
         server.request("DELETE", f"/api/v1/runs/{id}")
 

@@ -3,6 +3,7 @@
  * CSV, Markdown or SVG. */
 #include <string.h>
 
+#include "tracker/base/utf8.h"
 #include "web/api/native/insight/timing.h"
 #include "web/api/native/native_inside.h"
 
@@ -337,13 +338,16 @@ static void write_why_csv_raw(struct call *c, const struct why_report *r)
 	write_why_rows(c, r, true);
 }
 
-/* Escapes text for a table cell, so that it neither ends the cell or line nor starts markup. */
+/* Escapes text for a table cell, so that it neither ends the cell or line nor starts markup nor changes directions. */
 static void add_markdown_cell(struct buf *out, const char *text)
 {
-	for (; *text; text++) {
+	for (const char *end = text + strlen(text); text < end;) {
+		const size_t control = utf8_control(text, (size_t)(end - text));
+
 		if (strchr("|\\`*_<>[]", *text))
 			buf_addc(out, '\\');
-		buf_addc(out, (unsigned char)*text < 0x20 ? ' ' : *text);
+		buf_addc(out, control ? ' ' : *text);
+		text += control ? control : 1;
 	}
 }
 
