@@ -5,13 +5,13 @@ server, and a write without --write is refused; malformed lines end no session. 
 line says what to install. Without the network it is skipped."""
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
 
 sys.path[:0] = [os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), place) for place in ("api", "bench")]
 import agents  # noqa: E402
+import interpreters  # noqa: E402
 import lib  # noqa: E402
 import packages  # noqa: E402
 from lib import check, equal  # noqa: E402
@@ -94,18 +94,12 @@ def check_missing(python, folder):
         f.write("print('this is not the package')\n")
     plain = environment("python3", PYTHONPATH="")
     for env, want in ((plain, "-….whl[mcp]'"), (dict(plain, DPTRACK_PYTHON="/none/python"), "cannot start /none/python"),
-                      (environment(sys.executable), "the package mcp: pip install"), (environment(older() or sys.executable), "Python 3.10")):
+                      (environment(sys.executable), "the package mcp: pip install"), (environment(interpreters.interpreters().get("3.9", sys.executable)), "Python 3.10")):
         done = subprocess.run([lib.PROGRAM, "mcp", "--logdir", folder], env=env, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True)
         equal((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), f"one line: {done}")
         check(done.stderr.startswith("dptrack: error: ") and want in done.stderr, f"{want}: {done.stderr}")
     done = subprocess.run([lib.PROGRAM, "mcp", "--logdir", folder + "/none"], env=environment(python), capture_output=True, text=True, stdin=subprocess.DEVNULL)
     check(done.returncode == 2 and "no folder" in done.stderr and not done.stdout, f"a folder that is missing: {done}")
-
-
-def older():
-    """A Python that the SDK does not support, or None."""
-    found = shutil.which("python3.9")
-    return found if found and not subprocess.run([found, "-c", ""], capture_output=True).returncode else None
 
 
 def main():
