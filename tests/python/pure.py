@@ -4,6 +4,7 @@
 record for record, a kill loses no point that log has recorded, a server gets all of it, and pip installs it where there is no
 compiler. DPT_TEST_FULL=1: also under the oldest and the newest other Python of this machine. PyPy writes the same records."""
 import ast
+import contextlib
 import os
 import re
 import shutil
@@ -166,7 +167,7 @@ def an_interrupt_doubles_nothing(folder):
 def a_server_gets_it(folder):
     """Also one that starts late, and after a kill what the next run of the same id finds."""
     program = os.path.join(lib.BUILD, 'dptrack')
-    with tempfile.TemporaryDirectory() as place:
+    with tempfile.TemporaryDirectory() as place, contextlib.ExitStack() as ends:
         first = Serving(program, '--logdir', place, '--port', '0')
         url = first.url
         first.stop()
@@ -188,6 +189,7 @@ def a_server_gets_it(folder):
             if line == 'logged\n':
                 break
         server = Serving(program, '--logdir', place, '--port', url.rpartition(':')[2])
+        ends.callback(server.process.kill)
         _, said = process.communicate('\n', timeout=lib.LIMIT_S)
         assert process.returncode == 0 and 'sent again later' in said, said
         run = lib.ask(server.url, 'runs')['runs'][0]
