@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Imports of stores (SQLite and folders) made by MLflow 3.17.2 itself, and pictures that its client logs to our
 server, where they are media. Run by tests/python/all in an environment with mlflow."""
+import contextlib
 import hashlib
 import json
 import os
+import signal
+import socket
 import subprocess
 import sys
+import time
+import urllib.request
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import lib  # noqa: E402
@@ -127,7 +132,7 @@ def models(folder):
         into = os.path.join(folder, 'into-' + name)
         for _ in range(2):  # a repeat changes nothing
             done = subprocess.run([os.path.join(lib.BUILD, 'dptrack'), 'import', os.path.join(folder, name), '--logdir', into], capture_output=True,
-                                  text=True, timeout=120)
+                                  text=True, timeout=120, env=lib.environment(into, DPTRACK_PYTHON=sys.executable))
             assert done.returncode == 0 and 'version' not in done.stdout, done
             with Server(into) as server:
                 got = json.loads(lib.run(folder, SAID, server.url, folder, **more)[0].strip().split('\n')[-1])
@@ -135,5 +140,37 @@ def models(folder):
     return '%d models' % len(want[0]['models'])
 
 
+def served(folder):
+    """The store behind MLflow's own server, asked by its REST API: the same runs, points, data sets, files, versions and aliases."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith(('MLFLOW', 'DPTRACK'))}
+    env.update(srcdir=lib.SRC, builddir=lib.BUILD, HOME=folder, GIT_PYTHON_REFRESH='quiet', PYTHONDONTWRITEBYTECODE='1', PYTHONPATH=BRING)
+    subprocess.run([sys.executable, os.path.join(BRING, 'make_mlflow.py'), folder], env=env, cwd=folder, capture_output=True, timeout=lib.LIMIT_S, check=True)
+    with socket.socket() as free:
+        free.bind(('127.0.0.1', 0))
+        port = free.getsockname()[1]
+    url, into = 'http://127.0.0.1:%d' % port, os.path.join(folder, 'into')
+    server = subprocess.Popen([sys.executable, '-m', 'mlflow', 'server', '--backend-store-uri', 'sqlite:///%s/mlflow.db' % folder, '--port', str(port),
+                               '--workers', '1'], env=env, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+    try:
+        until = time.monotonic() + 200
+        while time.monotonic() < until:
+            with contextlib.suppress(OSError), urllib.request.urlopen(url + '/health', timeout=5):
+                break
+            time.sleep(0.5)
+        for _ in range(2):
+            done = subprocess.run([os.path.join(lib.BUILD, 'dptrack'), 'import', url, '--logdir', into], capture_output=True, text=True, timeout=200,
+                                  env=lib.environment(into, DPTRACK_PYTHON=sys.executable))
+            assert done.returncode == 0 and done.stdout.startswith('5 runs, '), done
+    finally:
+        os.killpg(server.pid, signal.SIGTERM)
+        server.wait(timeout=60)
+    compare = ("import json, sys; sys.path.insert(0, %r); sys.argv = sys.argv[:1]; import from_mlflow, lib; server = lib.Server(%r); want = json.load(open(%r))['db']; "
+               "from_mlflow.compare(from_mlflow.Store(server).said(), want, 'served'); server.stop(); lib.finish('served')"
+               % (BRING, into, os.path.join(folder, 'mlflow.json')))
+    said = subprocess.run([sys.executable, '-c', compare], env=env, capture_output=True, text=True, timeout=200)
+    assert said.returncode == 0, (said.stdout[-3000:], said.stderr[-2000:], done.stdout)
+    return said.stdout.strip().split('\n')[-1]
+
+
 if __name__ == '__main__':
-    lib.choose(stores, log_image, models)
+    lib.choose(stores, log_image, models, served)

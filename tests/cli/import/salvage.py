@@ -9,6 +9,7 @@ import json
 import os
 import random
 import tempfile
+import zlib
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "api"))
 import lib
 sys.path.insert(0, os.path.join(lib.SOURCE, "tracker", "python"))
@@ -93,6 +94,43 @@ def sessions(folder, described, data):
                 lib.check(statuses == ["killed"] or ended, f"status at {cut}: {statuses}")
 
 
+def logged(payloads):
+    """A .wandb file with these records."""
+    data = bytearray(b":W&B\xe1\xbe\0")
+    for payload in payloads:
+        kind = 1
+        while kind:
+            left = 32768 - len(data) % 32768
+            if left < 7:
+                data += bytes(left)
+                continue
+            part, payload = payload[:left - 7], payload[left - 7:]
+            body = bytes([(2 if payload else 1) if kind == 1 else (3 if payload else 4)]) + part
+            data += zlib.crc32(body).to_bytes(4, "little") + len(part).to_bytes(2, "little") + body
+            kind = 2 if payload else 0
+    return bytes(data)
+
+
+def mended(folder, name, payloads, draw):
+    """Records with right checksums and damaged content: the run is read, or there is no run record; nothing else is raised."""
+    lib.equal(records(logged(payloads))[0], payloads, f"{name}: the log of these records")
+    for _ in range(400 if LONG else 40):
+        odd = [bytearray(p) for p in payloads[:12] + draw.sample(payloads, min(8, len(payloads)))]
+        for _ in range(draw.randrange(1, 12)):
+            one = draw.choice(odd)
+            at = draw.randrange(len(one)) if one else 0
+            if draw.randrange(3):
+                one[at:at + 1] = bytes([draw.randrange(256)])
+            else:
+                one[at:at + draw.randrange(9)] = draw.randbytes(draw.randrange(9))
+        try:
+            lines, why = imported(folder, logged(map(bytes, odd)), "odd")
+            lib.check(why and "run record" in why or "record of its run" in str(why) or "end" in lines[-1], f"{name}: {why}")
+        except Exception as error:
+            with open(os.path.join(folder, "odd", "run-odd.wandb"), "rb") as f:
+                lib.check(False, f"{name}: {error!r}: {f.read().hex()}")
+
+
 def main():
     seed = int(os.environ.get("SEED", random.randrange(1 << 30)))
     print(f"SEED={seed}")
@@ -110,6 +148,7 @@ def main():
             cuts(described["id"], data, whole)
             flips(described["id"], data, whole, draw)
             sessions(folder, described, data)
+            mended(folder, described["id"], got, draw)
     lib.finish("import/salvage")
 
 

@@ -117,7 +117,7 @@ class RunWriter:
     def _line(self, kind: str, value: Any, **more: Any) -> None:
         stream = self._spool or self.begin()
         line = json.dumps({kind: value, **more}, ensure_ascii=False, allow_nan=False, separators=(',', ':'), default=str)
-        if NUL.search(line):
+        if '\\u0000' in line and NUL.search(line):
             for row in value if kind == 'points' and len(value) > 1 else ():
                 self._line(kind, [row])
             if kind != 'points' or len(value) == 1:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import re
 import shutil
 import ssl
 import time
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from dptrack.importers import RunWriter
 
 PAGE = 1000
+MODEL_ID = re.compile('m-[0-9a-f]{32}')
 TRIES = 4
 TIMEOUT_S = 60
 
@@ -37,19 +39,21 @@ class Client:
     """Sends requests; repeats what a busy server or a broken connection refused."""
 
     def __init__(self, url: str) -> None:
-        self.url, self.headers = url.rstrip('/'), {'User-Agent': 'dptrack'}
+        self.url, self.secret = url.rstrip('/'), ''
         token, user = os.environ.get('MLFLOW_TRACKING_TOKEN'), os.environ.get('MLFLOW_TRACKING_USERNAME')
         if user:
             password = os.environ.get('MLFLOW_TRACKING_PASSWORD', '')
-            self.headers['Authorization'] = 'Basic ' + base64.b64encode(('%s:%s' % (user, password)).encode()).decode()
+            self.secret = 'Basic ' + base64.b64encode(('%s:%s' % (user, password)).encode()).decode()
         elif token:
-            self.headers['Authorization'] = 'Bearer ' + token
+            self.secret = 'Bearer ' + token
         self.tls = ssl.create_default_context(cafile=os.environ.get('MLFLOW_TRACKING_SERVER_CERT_PATH'))
 
     def open(self, path: str, body: Any = None) -> Any:
         """The reply. Skipped: the server refused the request; Refused: there is no server."""
         data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(self.url + path, data, {**self.headers, **({'Content-Type': 'application/json'} if data else {})})
+        request = urllib.request.Request(self.url + path, data, {'Content-Type': 'application/json'} if data else {})
+        if self.secret:
+            request.add_unredirected_header('Authorization', self.secret)  # another host must not see it
         for attempt in range(TRIES):
             try:
                 return urllib.request.urlopen(request, timeout=TIMEOUT_S, context=self.tls if self.url.startswith('https:') else None)
@@ -157,6 +161,8 @@ class ServerStore(Store):
     def model(self, model: Any, experiment: str) -> None:
         info, data = model['info'], model.get('data') or {}
         id, folder = info['model_id'], os.path.join(self.out.folder, 'models', info['model_id'])
+        if not MODEL_ID.fullmatch(id):
+            raise Skipped("'%.60s': not the id of a logged model" % id)
         os.makedirs(folder, exist_ok=True)
         with self.out.part():
             for path in self.model_files(id):

@@ -244,26 +244,27 @@ def varint(data: bytes, at: int) -> tuple[int, int]:
 
 def fields(data: bytes) -> Iterator[tuple[int, Any]]:
     """(number, integer or bytes) of a message's fields; it ends at a malformed one."""
-    at = 0
+    at, length = 0, len(data)
     try:
-        while at < len(data):
-            key, at = varint(data, at)
-            kind, end = key & 7, at
-            if kind == 0:
-                value, end = varint(data, at)
+        while at < length:
+            key, at = (data[at], at + 1) if data[at] < 128 else varint(data, at)
+            kind = key & 7
+            if kind == 2:
+                size, at = (data[at], at + 1) if data[at] < 128 else varint(data, at)
+                end = at + size
+                if size < 0 or end > length:
+                    return
+                yield key >> 3, data[at:end]
+                at = end
+            elif kind == 0:
+                value, at = varint(data, at)
                 yield key >> 3, value
             elif kind in (1, 5):
                 end = at + (8 if kind == 1 else 4)
                 yield key >> 3, data[at:end]
-            elif kind == 2:
-                size, at = varint(data, at)
-                end = at + size
-                if size < 0 or end > len(data):
-                    return
-                yield key >> 3, data[at:end]
+                at = end
             else:
                 return
-            at = end
     except IndexError:
         return
 
@@ -280,8 +281,8 @@ def text_of(value: Any) -> str:
 
 def seconds_of(stamp: bytes) -> float:
     """google.protobuf.Timestamp"""
-    found = dict(fields(stamp))
-    return float(found.get(1, 0) + found.get(2, 0) / 1e9)
+    found = {n: value for n, value in fields(stamp) if isinstance(value, int)}
+    return found.get(1, 0) + found.get(2, 0) / 1e9
 
 
 def merge(into: dict[str, Any], item: bytes, remove: bool = False) -> None:
@@ -301,7 +302,7 @@ def merge(into: dict[str, Any], item: bytes, remove: bool = False) -> None:
         into.pop(path[-1], None)
     elif path:
         try:
-            into[path[-1]] = json.loads(value)
+            into[path[-1]] = json.loads(text_of(value))
         except ValueError:
             pass
 
@@ -347,11 +348,11 @@ class Session:
                 words[TEXTS[n]] = text_of(value)
             elif n == 10:
                 tags.append(text_of(value))
-            elif n == 14:
+            elif n == 14 and isinstance(value, int):
                 first_step = value
-            elif n == 17:
+            elif n == 17 and isinstance(value, bytes):
                 started = seconds_of(value)
-            elif n == 21:
+            elif n == 21 and isinstance(value, bytes):
                 git = value
         if not self.id and words['id']:
             id = run_id('wandb', '%s/%s/%s' % (words['entity'], words['project'], words['id']))
