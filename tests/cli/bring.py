@@ -281,7 +281,7 @@ def refused(folder):
     empty = os.path.join(folder, "empty")
     os.mkdir(empty)
     lib.check("contains no event files" in run("import", empty, "--logdir", os.path.join(folder, "x"), code=2), "an empty folder")
-    lib.check("path is missing" in run("import", code=2), "import without a path")
+    lib.check("source is missing" in run("import", code=2), "import without a path")
     lib.check("--url" in run("sync", "--logdir", empty, code=2), "sync without a server")
 
 
