@@ -95,7 +95,6 @@ libwebcli_la_SOURCES = \
 	web/cli/import/sync.c \
 	web/cli/cli.c web/cli/cli.h \
 	web/cli/commands.def \
-	web/cli/python.c \
 	web/cli/cmd_compare.c \
 	web/cli/cmd_mcp.c web/cli/python.c \
 	web/cli/cmd_store.c \
