@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import re
 
-from dptrack.importers import Database, Files, Refused, Skipped, number
+from dptrack.importers import Database, Files, Refused, Skipped, is_below, number
 from dptrack.importers._yaml import read_yaml
 
 TYPE_CHECKING = False
@@ -35,23 +35,24 @@ def path_below(source: str, uri: str) -> str | None:
 
 
 def find_folder(uri: str, store: str) -> tuple[str | None, bool]:
-    """The folder of an artifact URI: (path or None, whether it is a place on a machine). A store that was moved has the files next to
-    itself: then the longest tail of the path that exists there counts."""
+    """The folder of an artifact URI: (path or None, whether it is a place on a machine). A store that was moved or copied has the files
+    next to itself: the longest tail of the path that exists there counts, unless the path itself is there."""
     from urllib.parse import unquote, urlsplit
     path = uri
     if uri.startswith(('file:', 'mlflow-artifacts:')):
         path = unquote(urlsplit(uri).path)
     elif re.match(r'[\w+.-]{2,}:/', uri):
         return None, False
-    if path.startswith('/') and os.path.isdir(path):
-        return path, True
+    found = path if path.startswith('/') and os.path.isdir(path) else None
+    if found and is_below(store, found):
+        return found, True
     words = [word for word in path.split('/') if word]
     for n in range(len(words) - 1):  # a name alone is no evidence
         for below in ('', 'mlartifacts', 'mlruns'):
             place = os.path.join(store, below, *words[n:])
             if os.path.isdir(place):
                 return place, True
-    return None, True
+    return found, True
 
 
 class Store:
