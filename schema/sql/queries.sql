@@ -1039,7 +1039,7 @@ SELECT name FROM key k WHERE EXISTS (SELECT 1 FROM metric m JOIN run r ON r.id =
 SELECT name FROM key k WHERE EXISTS (SELECT 1 FROM metric m JOIN run r ON r.id = m.run_id
 	WHERE m.key_id = k.id AND (?1 IS NULL OR r.experiment_id = ANY (CAST(?1 AS bigint[])))) ORDER BY name;
 -- name: run_head
-SELECT r.id, r.experiment_id, r.name, r.start_ms, (SELECT value FROM param p WHERE p.run_id = r.id
+SELECT r.id, r.experiment_id, r.rev, r.name, r.start_ms, (SELECT value FROM param p WHERE p.run_id = r.id
 	AND p.key_id = (SELECT id FROM key WHERE name = 'steps_per_epoch')) AS steps_per_epoch FROM run r WHERE r.uuid = ?1;
 -- name: run_of_series
 SELECT r.uuid FROM series s JOIN run r ON r.id = s.run_id WHERE s.id = ?1;

@@ -14,18 +14,14 @@ static void release_call_store(void *arg)
 	store_release(arg);
 }
 
-int api_restrict(struct call *c, const char *grants, enum token_scope most)
+void api_restrict(struct call *c, const char *grants, enum token_scope most)
 {
 	struct api *own = arena_alloc(c->arena, sizeof(*own));
-	int rc;
 
 	*own = *c->api;
-	rc = store_restrict(&own->store, c->api->store, grants, (enum grant_level)most, NULL);
-	if (rc)
-		return rc;
+	own->store = store_restrict(c->api->store, grants, (enum grant_level)most);
 	call_defer(c, release_call_store, own->store);
 	c->api = own;
-	return 0;
 }
 
 struct api_pending {

@@ -62,9 +62,9 @@ struct api {
 /* Returns true if the server's own user asks, or a command of this process. */
 bool api_owner(const struct call *c);
 
-/* Before the handler: replaces the store by the part of it that grants let the caller use (store_restrict), until the
- * call ends. grants: text of grants.h. Returns 0, or a negative code. */
-int api_restrict(struct call *c, const char *grants, enum token_scope most);
+/* Before the handler: replaces the store by the part of it that grants (grants.h) let the caller use, until the call
+ * ends. */
+void api_restrict(struct call *c, const char *grants, enum token_scope most);
 
 /* Submits one change and calls then on the call's own thread when the change is durable. A failed change fails the call
  * (field names the cause, or NULL; fail, if set, writes the error) unless keep_errors is set. op is copied. */

@@ -181,15 +181,12 @@ static bool check_exchange_access(struct exchange *x)
 		allowed = false;
 		x->close = true;
 	}
-	if (allowed && answer.grants && api_restrict(&x->call, answer.grants, answer.has)) {
-		answer = (struct access_answer){ .code = CALL_forbidden,
-						 .why = "the token's grants cannot be read: make a new one" };
-		allowed = false;
-	}
 	if (allowed) {
 		x->call.client.has = answer.has;
 		x->call.client.person = answer.person;
 		x->call.client.grants = answer.grants;
+		if (answer.grants)
+			api_restrict(&x->call, answer.grants, answer.has);
 		x->call.client.owner = answer.lock_file;
 		x->call.client.token = answer.owner;
 		return true;

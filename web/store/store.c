@@ -162,23 +162,19 @@ bool store_only_reads(const struct store *s)
 	return !s->writer;
 }
 
-int store_restrict(struct store **ret, struct store *s, const char *grants, enum grant_level most, struct err *err)
+struct store *store_restrict(struct store *s, const char *grants, enum grant_level most)
 {
-	struct restriction *r = mem_zalloc(sizeof(*r));
-	int rc;
+	size_t n = strlen(grants) + 1;
+	struct restriction *r = mem_zalloc(sizeof(*r) + n);
+	struct store *copy = mem_alloc(sizeof(*copy));
 
-	*r = (struct restriction){ .users = 1, .whole = s, .arena = arena_new(), .most = most };
-	r->text = arena_strdup(r->arena, grants);
-	rc = grants_parse(&r->grants, r->arena, grants, err);
-	if (rc) {
-		arena_free(r->arena);
-		free(r);
-		return rc;
-	}
-	*ret = mem_alloc(sizeof(**ret));
-	**ret = *s;
-	(*ret)->restriction = r;
-	return 0;
+	r->users = 1;
+	r->whole = s;
+	r->most = most;
+	memcpy(r->text, grants, n);
+	*copy = *s;
+	copy->restriction = r;
+	return copy;
 }
 
 struct store *store_hold(struct store *s)
@@ -194,7 +190,6 @@ void store_release(struct store *s)
 
 	if (!r || atomic_fetch_sub(&r->users, 1) > 1)
 		return;
-	arena_free(r->arena);
 	free(r);
 	free(s);
 }

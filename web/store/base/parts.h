@@ -14,10 +14,8 @@
 struct restriction {
 	atomic_uint users;
 	struct store *whole;
-	struct arena *arena;
-	struct grants grants;
-	const char *text;      /* of the grants */
 	enum grant_level most; /* levels above it count as this one */
+	char text[];	       /* of the grants */
 };
 
 struct store {

@@ -221,9 +221,9 @@ void permitted_cache_free(struct permitted_cache *c); /* NULL is fine */
 int permitted_take(struct store *s, struct db *d, struct err *err);
 void permitted_give(struct store *s, struct db *d);
 
-/* Whether an experiment may be read; of a whole store all may. permitted_name judges any name as an experiment's. */
+/* Whether an experiment may be read; of a whole store all may. permitted_level judges any name as an experiment's. */
 bool permitted(const struct db *d, int64_t experiment);
-bool permitted_name(const struct db *d, const char *name);
+enum grant_level permitted_level(const struct db *d, const char *name);
 const char *permitted_ids(const struct db *d); /* an array for queries, NULL: all. Valid while d is taken */
 
 /* --- tables.c: whole tables ----------------------------------------------------------------------------------- */

@@ -176,9 +176,9 @@ bool permitted(const struct db *d, int64_t experiment)
 	return !p || (at < p->count && p->ids[at] == experiment);
 }
 
-bool permitted_name(const struct db *d, const char *name)
+enum grant_level permitted_level(const struct db *d, const char *name)
 {
-	return !d->permitted || grants_level(&d->permitted->parsed, name) >= GRANT_READ;
+	return d->permitted ? grants_level(&d->permitted->parsed, name) : GRANT_ADMIN;
 }
 
 const char *permitted_ids(const struct db *d)

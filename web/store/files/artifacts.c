@@ -242,8 +242,7 @@ static int judge_path(struct store *s, const char *path, bool write, struct err 
 	rc = experiment >= 0 && permitted(d, experiment);
 	if (rc > 0 && write && !(rc = db_start(d, &q, DB_experiment_name, err, "i", experiment)) &&
 	    (rc = db_next(d, q, err)) > 0) {
-		rc = r->most >= GRANT_WRITE &&
-		     grants_level(&r->grants, db_str(q, COL_experiment_name_name)) >= GRANT_WRITE;
+		rc = r->most >= GRANT_WRITE && permitted_level(d, db_str(q, COL_experiment_name_name)) >= GRANT_WRITE;
 		db_stop(q);
 	}
 	readers_give(s, d);

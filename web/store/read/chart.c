@@ -476,8 +476,11 @@ static int draw_chart(struct chart *c, struct points_chart *ret)
 		rc = load_tails(c, &c->runs[i]);
 	if (!rc)
 		rc = find_chart_edges(c);
-	if (!rc)
-		rc = newest_rev(c->d, &rev, c->err);
+	if (!rc && permitted_ids(c->d)) /* a change of other runs must not show */
+		for (i = 0; i < c->run_count; i++)
+			rev = c->runs[i].rev > rev ? c->runs[i].rev : rev;
+	else if (!rc && db_int(c->d, &rev, DB_rev_get, c->err, "") < 0)
+		rc = c->err ? c->err->code : ERR_IO;
 	if (rc)
 		return rc;
 	lines = arena_array(c->a, c->line_count ? c->line_count : 1, sizeof(*lines));

@@ -276,14 +276,6 @@ static int load_now(const struct store *s, struct db *d, uint64_t *ret_rev, char
 	return 0;
 }
 
-int newest_rev(struct db *d, int64_t *ret, struct err *err)
-{
-	int rc = permitted_ids(d) ? db_int(d, ret, DB_rev_permitted, err, "t", permitted_ids(d))
-				  : db_int(d, ret, DB_rev_get, err, "");
-
-	return rc < 0 ? rc : 0;
-}
-
 /* A restricted caller's token does not move with changes that it may not see. */
 static int load_permitted_rev(struct changes_load *l, const struct query_changes *c, bool first, struct err *err)
 {
@@ -296,9 +288,9 @@ static int load_permitted_rev(struct changes_load *l, const struct query_changes
 		l->rev = l->since;
 	if (!first && !c->reset)
 		return 0;
-	rc = newest_rev(l->d, &rev, err);
+	rc = db_int(l->d, &rev, DB_rev_permitted, err, "t", permitted_ids(l->d));
 	l->rev = (uint64_t)rev;
-	return rc;
+	return rc < 0 ? rc : 0;
 }
 
 int query_changes(struct store *s, const char *since, struct arena *a, struct query_changes *ret, struct err *err)

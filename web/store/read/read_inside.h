@@ -13,9 +13,6 @@ struct buf;
 struct keysets;
 struct map;
 
-/* The number of the newest change that the reader may see. */
-int newest_rev(struct db *d, int64_t *ret, struct err *err);
-
 /* The id of an experiment that the reader may see. ERR_NOENT. */
 int experiment_named(struct db *d, const char *name, int64_t *ret, struct err *err);
 
@@ -103,6 +100,7 @@ struct series_select_series {
 struct series_select_run {
 	int64_t id;
 	const char *uuid, *name;
+	int64_t rev;
 	double start_s;			     /* NaN: unknown */
 	double steps_per_epoch;		     /* 1 if the run has no such param */
 	struct series_select_series *series; /* by key, rank, segment */

@@ -98,6 +98,7 @@ int series_select_run(struct db *d, const struct series_select_want *want, struc
 		return 0;
 	}
 	r.id = db_i64(q, COL_run_head_id);
+	r.rev = db_i64(q, COL_run_head_rev);
 	r.name = db_text(a, q, COL_run_head_name);
 	if (db_time(q, COL_run_head_start_ms) != INT64_MIN)
 		r.start_s = (double)db_i64(q, COL_run_head_start_ms) / 1e3;

@@ -47,13 +47,14 @@ static struct registered_version rows_version(struct arena *a, struct db_rows *q
 /* A version belongs to the experiment of its run; without a run its model's name is judged, like an experiment's. */
 static bool is_permitted_version(const struct db *d, struct db_rows *q, enum db_column experiment, const char *model)
 {
-	return db_null(q, experiment) ? permitted_name(d, model) : permitted(d, db_i64(q, experiment));
+	return db_null(q, experiment) ? permitted_level(d, model) >= GRANT_READ : permitted(d, db_i64(q, experiment));
 }
 
 /* A registered model is seen by its name or by a version that is seen. */
 static bool is_permitted_model(const struct db *d, struct db_rows *q)
 {
-	return db_i32(q, COL_registered_rows_seen) || permitted_name(d, db_str(q, COL_registered_rows_name));
+	return db_i32(q, COL_registered_rows_seen) ||
+	       permitted_level(d, db_str(q, COL_registered_rows_name)) >= GRANT_READ;
 }
 
 /* id: row of the registered model. */
@@ -99,7 +100,7 @@ static int rows_model_latest(struct db *d, int64_t id, struct arena *a, struct r
 	struct db_rows *q;
 	size_t i;
 	int rc = db_start(d, &q, DB_version_latest, err, "iti", id, permitted_ids(d),
-			  (int64_t)permitted_name(d, m->name));
+			  (int64_t)(permitted_level(d, m->name) >= GRANT_READ));
 
 	while (rc >= 0 && (rc = db_next(d, q, err)) > 0)
 		list_push(a, &m->latest, &m->latest_count, rows_version(a, q));
