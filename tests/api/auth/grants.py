@@ -7,6 +7,8 @@ sys.dont_write_bytecode = True
 import json
 import os
 import re
+import subprocess
+import tempfile
 import time
 import urllib.parse
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
@@ -81,6 +83,9 @@ def fill(s, name):
     ok(s, "POST", "/api/2.0/mlflow/runs/log-inputs", {"run_id": t.run, "datasets": [{"dataset": dataset, "tags": []}]})
     log_model(s, t)
     register(s, t)
+    end = time.monotonic() + 30
+    while not ok(s, "GET", f"/api/v1/alerts?experiment={name}")["alerts"] and time.monotonic() < end:
+        time.sleep(0.1)
     return t
 
 
@@ -354,6 +359,38 @@ def creation(server, ask, own, foreign):
     lib.equal(ask(maker, "PATCH", f"/api/v1/experiments/{ids['new1']}", {"name": "new4"})[0], 404, "and its id")
 
 
+def everything_of(server, t):
+    """What an admin reads of a thing, to compare."""
+    paths = [f"/api/v1/runs/{run}{more}" for run in (t.run, t.other) for more in ("?include=series", "/artifacts", "/media", "/alerts", "/console", "/files")]
+    paths += [f"/api/v1/export/series.jsonl?run={t.run}", f"/api/v1/views/{t.view}", f"/api/v1/reports/{t.report}", f"/api/v1/alerts?experiment={t.name}", f"/api/v1/runs?experiment={t.name}&deleted=all",
+              f"/api/v1/views?experiment={t.name}", f"/api/v1/reports?experiment={t.name}", f"/api/2.0/mlflow/experiments/get?experiment_id={t.id}", f"/api/2.0/mlflow/logged-models/{t.model}",
+              f"/api/2.0/mlflow/registered-models/get?name={t.registered}", f"/api/2.0/mlflow/model-versions/get?name={t.registered}&version={t.version}", f"/api/v1/runs/{t.run}/artifacts/a.txt"]
+    found = {path: server.request("GET", path)[::2] for path in paths}
+    found["rules"] = [r for r in ok(server, "GET", "/api/v1/alerts/rules")["rules"] if r["experiment"] == t.name]
+    return found
+
+
+class Sender(lib.Recorder):
+    """A program that sends its journal to the server."""
+
+    def __init__(self, server, folder, experiment, token):
+        self.process = subprocess.Popen([lib.RECORD, f"runs_dir={folder}", f"experiment={experiment}", "run_name=sent", f"url={server.url}", f"token={token}", "close_wait_s=3"],
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.id = re.match(r"run ([0-9a-f]{32}) ", self.process.stdout.readline())[1]
+
+
+def journals(server, own, foreign):
+    """A recorded run is stored where the token may write or create; elsewhere its program is told why, and its journal stays."""
+    token = make_token(server, "sender", "write", f"{own.name}=write,sent*=write+create")
+    for experiment, good in ((own.name, True), ("sent-here", True), (foreign.name, False), ("nowhere", False)):
+        with tempfile.TemporaryDirectory(prefix="dptrack-test.") as folder:
+            sender = Sender(server, folder, experiment, token)
+            sender.say("log 1 loss 0.5")
+            said = sender.close()
+            lib.equal(server.request("GET", f"/api/v1/runs/{sender.id}")[0], 200 if good else 404, f"a run recorded in {experiment}: {said}")
+            lib.check(good or ("sent*" in said and SECRET not in said.replace(f"{folder}/{SECRET}", "")), f"the program is told: {said}")
+
+
 def pictures(ask, own, foreign, writer, admin):
     """A file in an own folder that names a foreign run is no picture of that run."""
     before = ask(admin, "GET", f"/api/v1/runs/{foreign.run}/media")[1]
@@ -445,7 +482,12 @@ def main():
         admin = server.token
         lists(server, ask, own, foreign, admin)
         creation(server, ask, own, foreign)
+        before = everything_of(server, foreign)
         tokens = matrix(server, ask, own, foreign)
+        after = everything_of(server, foreign)
+        for path, found in before.items():
+            lib.equal(after[path], found, f"{path}: nothing of {SECRET} has changed")
+        journals(server, own, foreign)
         pictures(ask, own, foreign, tokens["write", "write"], admin)
         streams(server, ask, own, foreign)
         tokens_of_persons(server, ask, own)
