@@ -17,7 +17,7 @@ enum { VALID_S = 3600, MAC_BYTES = 32 };
 #define FILE_BYTES_MAX (INT64_C(1) << 40)
 
 /* What an address allows. */
-struct grant {
+struct file_right {
 	enum call_method method;
 	const char *run, *path; /* path: below the artifacts of the run */
 	int64_t bytes, until_s;
@@ -26,7 +26,7 @@ struct grant {
 
 /* --- addresses -------------------------------------------------------------------------------------------------- */
 
-static void make_mac(struct call *c, const struct grant *g, unsigned char ret[MAC_BYTES])
+static void make_mac(struct call *c, const struct file_right *g, unsigned char ret[MAC_BYTES])
 {
 	const char *text = arena_printf(c->arena, "%s\n%s\n%s\n%" PRId64 "\n%" PRId64 "\n%" PRIx64,
 					call_method_name(g->method), g->run, g->path, g->bytes, g->until_s, g->owner);
@@ -72,7 +72,7 @@ static const char *server_origin(struct call *c)
 
 const char *wandb_address(struct call *c, enum call_method method, const char *run, const char *path)
 {
-	struct grant g = { method, run, path, FILE_BYTES_MAX, (int64_t)time(NULL) + VALID_S, c->client.token };
+	struct file_right g = { method, run, path, FILE_BYTES_MAX, (int64_t)time(NULL) + VALID_S, c->client.token };
 	unsigned char mac[MAC_BYTES];
 	char hex[2 * MAC_BYTES + 1];
 
@@ -91,7 +91,7 @@ static enum call_next fail_transfer(struct call *c, const struct err *err)
 }
 
 /* Checks the MAC, the time, and that the token that asked still has its right. */
-static bool is_granted(struct call *c, struct grant *g)
+static bool is_granted(struct call *c, struct file_right *g)
 {
 	const char *mac = call_arg(c, "k"), *owner = call_arg(c, "o");
 	enum token_scope want = g->method == METHOD_GET ? TOKEN_READ : TOKEN_WRITE;
@@ -115,7 +115,7 @@ static bool is_granted(struct call *c, struct grant *g)
 }
 
 /* The place of the file; NULL after failing the call. */
-static const char *find_place(struct call *c, const struct grant *g)
+static const char *find_place(struct call *c, const struct file_right *g)
 {
 	struct query_runs_opts o = { .ids = &g->run, .id_count = 1, .bare = true, .limit = 1 };
 	struct query_runs runs;
@@ -130,9 +130,9 @@ static const char *find_place(struct call *c, const struct grant *g)
 	return wandb_place(c, &runs.items[0], g->path);
 }
 
-static struct grant read_grant(struct call *c)
+static struct file_right read_grant(struct call *c)
 {
-	return (struct grant){ .method = c->route->method, .run = c->address.vars[0], .path = c->address.rest };
+	return (struct file_right){ .method = c->route->method, .run = c->address.vars[0], .path = c->address.rest };
 }
 
 static enum call_next reply_stored(struct call *c)
@@ -150,7 +150,7 @@ static enum call_next finish_transfer(struct call *c, const struct artifact_file
 
 enum call_next on_wandb_put(struct call *c)
 {
-	struct grant g = read_grant(c);
+	struct file_right g = read_grant(c);
 	const char *length = c->host->header(c, "Content-Length"), *place;
 
 	if (!is_granted(c, &g) || !(place = find_place(c, &g)))
@@ -163,7 +163,7 @@ enum call_next on_wandb_put(struct call *c)
 
 enum call_next on_wandb_get(struct call *c)
 {
-	struct grant g = read_grant(c);
+	struct file_right g = read_grant(c);
 	const char *place;
 
 	if (!is_granted(c, &g) || !(place = find_place(c, &g)))
@@ -262,8 +262,7 @@ static bool walk_files(struct file_walk *w, const char *folder, int depth)
 	struct artifact_entries list;
 	struct err err = ERR_INIT;
 
-	if (artifact_list(store_artifacts(w->c->api->store), wandb_place(w->c, w->run, folder), w->c->arena, &list,
-			  &err))
+	if (artifact_list(w->c->api->store, wandb_place(w->c, w->run, folder), w->c->arena, &list, &err))
 		return call_fail_err(w->c, NULL, &err), false;
 	for (size_t i = 0; i < list.count; i++) {
 		const char *path = arena_printf(w->c->arena, "%s%s%s", folder, *folder ? "/" : "", list.items[i].name);
