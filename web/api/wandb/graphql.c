@@ -536,7 +536,7 @@ static void drop_graphql(void *arg)
 	buf_done(&g->errors);
 }
 
-static const struct graphql_root *find_root(const struct graphql *g, const char *name)
+static const struct graphql_root *find_root_field(const struct graphql *g, const char *name)
 {
 	const struct graphql_root *r = g->schema->roots;
 
@@ -563,7 +563,7 @@ static enum call_next run_root(struct call *c)
 
 	if (!g->at)
 		return end_graphql(c);
-	r = find_root(g, g->at->name);
+	r = find_root_field(g, g->at->name);
 	if (r)
 		return r->run(c, g->at);
 	if (c->api->counters)
@@ -611,7 +611,7 @@ static bool may_run_roots(struct call *c, const struct graphql *g)
 	size_t n = 0;
 
 	for (f = g->roots; f; f = f->next) {
-		const struct graphql_root *r = find_root(g, f->name);
+		const struct graphql_root *r = find_root_field(g, f->name);
 
 		if (++n > GRAPHQL_ROOTS_MAX)
 			return call_fail(c, CALL_bad_request, "query", "query: more than %d root fields",
