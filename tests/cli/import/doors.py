@@ -111,7 +111,7 @@ def killed(folder):
     path, into, kills = store(f"{folder}/killed", 30, 2000), f"{folder}/killed-into", 0
     lib.check("35 runs, 60235 points" in run("import", path, "--logdir", f"{folder}/whole"), "undisturbed")
     for wanted in (1, 5, 12, 25):
-        process = start("import", path, "--logdir", into)
+        process = start("import", path, "--logdir", into, TMPDIR=folder)
         until = time.monotonic() + 60
         while process.poll() is None and time.monotonic() < until:
             if sum(len(names) for _, _, names in os.walk(into)) >= 2 * wanted:

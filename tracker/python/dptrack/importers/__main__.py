@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -49,6 +50,8 @@ def find_reader(options: argparse.Namespace) -> Callable[[RunWriter, argparse.Na
         name = 'trackio' if is_database(options.source) else 'mlflow'
     elif name == 'wandb' and os.path.exists(options.source):
         name = 'wandb_files'
+    elif name == 'wandb' and '/' not in options.source.strip('/'):
+        raise Refused('%s: no such file or folder, nor ENTITY/PROJECT' % options.source)
     try:
         reader: Callable[[RunWriter, argparse.Namespace], None] = importlib.import_module('dptrack.importers.' + name).write_runs
         return reader
@@ -127,6 +130,7 @@ def close(process: subprocess.Popen[str] | None) -> int:
 
 def main(words: list[str]) -> int:
     options = parse(words)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that temporary files go
     try:
         if options.out:
             write_file(options)
