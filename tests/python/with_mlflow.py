@@ -5,6 +5,7 @@ import contextlib
 import hashlib
 import json
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -172,5 +173,40 @@ def served(folder):
     return said.stdout.strip().split('\n')[-1]
 
 
+ALPHABET = 'ab \n\t\'":#-[]{}|>&*!%@`,?\\é日\x00\x07 x y 0 1.e~'
+WORDS = ('null', '~', 'yes', '- a', '1e5', 'word ' * 40, '|', '> x', ' lead', 'trail ')
+
+
+def yaml(folder):
+    """The reader of meta.yaml against PyYAML's emitter: random mappings of scalars and of mappings, with sequences among them."""
+    import yaml as pyyaml
+    sys.path.insert(0, lib.PACKAGE)
+    from dptrack.importers._yaml import read_yaml
+    seed = int(os.environ.get('SEED', random.randrange(1 << 30)))
+    draw, compared = random.Random(seed), 0
+
+    def text():
+        return ''.join(draw.choice(ALPHABET) for _ in range(draw.choice((0, 1, 3, 8, 40, 200))))
+
+    def scalar():
+        return draw.choice((text, text, text, lambda: None, lambda: draw.randrange(10 ** 6), lambda: draw.choice(WORDS), lambda: True))()
+
+    def shown(value):
+        return value if value is None or isinstance(value, str) else str(value).lower()
+
+    def value():
+        return draw.choice((scalar, scalar, scalar, lambda: {text() or 'k': scalar() for _ in range(draw.randrange(3))},
+                            lambda: [scalar() for _ in range(draw.randrange(3))]))()
+    while compared < 3000:
+        made = {text() or 'k': value() for _ in range(draw.randrange(1, 5))}
+        written = pyyaml.dump(made, default_flow_style=False, allow_unicode=draw.random() < 0.5, Dumper=pyyaml.SafeDumper)
+        want = {k: {a: shown(b) for a, b in v.items()} if isinstance(v, dict) else shown(v) for k, v in made.items() if not isinstance(v, list) and v != {}}
+        if want and not any(line.lstrip().startswith('? ') for line in written.split('\n')):  # keys that MLflow never has
+            got = read_yaml(written)
+            assert got == want, (seed, written, got, want)
+            compared += 1
+    return '%d documents' % compared
+
+
 if __name__ == '__main__':
-    lib.choose(stores, log_image, models, served)
+    lib.choose(stores, log_image, models, served, yaml)
