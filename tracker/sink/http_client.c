@@ -111,8 +111,10 @@ const char *http_token(const char *url, char ret[HTTP_TOKEN_BYTES])
 	size_t n = strlen(url), room = 0;
 	FILE *f;
 
-	snprintf(ret, HTTP_TOKEN_BYTES, "%s", given ? given : "");
-	if (*ret || !http_token_file(path, sizeof(path)) || !(f = fopen(path, "re")))
+	*ret = '\0';
+	if (given && *given)
+		return given;
+	if (!http_token_file(path, sizeof(path)) || !(f = fopen(path, "re")))
 		return ret;
 	while (n && url[n - 1] == '/')
 		n--;

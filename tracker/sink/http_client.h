@@ -38,7 +38,7 @@ int http_open(struct http **ret, const char *url, const char *token, struct err 
 #define HTTP_TOKEN_BYTES 256
 
 /* The token for a server: that of DPTRACK_TOKEN, else the one that `dptrack login` has stored for this url. Returns
- * ret, "" if there is no token. */
+ * "" if there is no token; ret has room for a stored one. */
 const char *http_token(const char *url, char ret[HTTP_TOKEN_BYTES]);
 
 /* The file of stored tokens, lines of "TOKEN URL" without a slash at the end. Returns false without a home folder. */

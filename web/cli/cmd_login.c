@@ -145,6 +145,8 @@ static int get_token(const char *url, const struct login_options *o, struct err 
 		fflush(stdout);
 		return 0;
 	}
+	if (getenv("DPTRACK_TOKEN"))
+		log_warn("DPTRACK_TOKEN is set: programs use it instead of the token of this sign-in");
 	rc = keep_token(url, text, err);
 	if (!rc)
 		log_info("signed in: dptrack and Python use this token for %s for 90 days; other programs take "

@@ -42,7 +42,7 @@ fill() {
 	cp "$deb" "$root/tmp/dptrack.deb"
 	inside 'useradd --system --uid 10001 --home-dir /var/lib/dptrack --shell /usr/sbin/nologin dptrack
 		apt-get update -q && apt-get upgrade -q -y
-		apt-get install -q -y --no-install-recommends /tmp/dptrack.deb ca-certificates libpq5
+		apt-get install -q -y --no-install-recommends /tmp/dptrack.deb ca-certificates libcjose0 libpq5
 		mkdir -p /files /var/lib/dptrack/runs && chown dptrack:dptrack /files /var/lib/dptrack /var/lib/dptrack/runs'
 	install -m 755 "$here/health.sh" "$root/usr/local/bin/dptrack-health"
 }

@@ -396,6 +396,12 @@ test('a program gets a token that a person allows in the browser, and loses it w
 	assert.notEqual((await ls()).status, 0, 'all end with the person');
 
 	assert.equal((await fetch(`${here.url}device`)).status, 401);
+	const token = (await dptrack('token', 'add', 'hal', '--scope', 'read')).trim();
+	const query = `token=${'1'.repeat(64)}&name=x`, hal = new Browser();
+	const form = { token, page: 'device', query };
+	await soon(async () => (await hal.once(`${here.url}login`, { method: 'POST', form })).headers.get('location'),
+		`./device?${query}`, 'the form returns to the question');
+	assert.match(await (await hal.once(`${here.url}device?${query}`)).text(), /as <b>hal<\/b>\?/);
 	const cid = (await signIn('cid')).b;
 	assert.equal((await cid.once(`${here.url}device?token=zz&name=x`)).status, 400);
 	const cross = await cid.once(`${here.url}device`, { method: 'POST', form: { token: '0'.repeat(64), name: 'x' },
