@@ -105,6 +105,11 @@ V1 = {  # handler: (arguments, body)
     "view_patch": lambda t: (None, {"query": "r"}), "report_patch": lambda t: (None, {"text": "r"}), "alert_rule_create": lambda t: (None, {"kind": "failed", "experiment": t.name}),
     "export_parts_json": lambda t: ({"run": t.run}, None), "export_series_tfevents": lambda t: ({"run": t.run}, None),
 }
+GRAPHQL = ("query Q($p: String!, $e: String, $n: String!) { project(name: $p, entityName: $e) { id name runCount run(name: $n) { id name historyLineCount config summaryMetrics } "
+           "runs(first: 10) { edges { node { name } } } } }")
+V1.update({"wandb_graphql": lambda t: (None, {"query": GRAPHQL, "variables": {"p": t.name, "e": "dptrack", "n": t.run}}),
+           "wandb_stream": lambda t: (None, {"files": {"wandb-history.jsonl": {"offset": 0, "content": ["{\"_step\": 1, \"late\": 1}"]}}, "dropped": 0}),
+           "wandb_artifact_get": lambda t: (None, None)})
 V1.update({f"compare_why{e}": lambda t: ([("run", t.run), ("run", t.other)], None) for e in ("", "_csv", "_md", "_svg")})
 V1.update({f"export_runs_{e}": lambda t: ({"experiment": t.name}, None) for e in ("csv", "json", "jsonl")})
 V1.update({f"export_series_{e}": lambda t: ({"run": t.run}, None) for e in ("csv", "json", "jsonl")})
@@ -157,6 +162,7 @@ TELLS_IDS = {"journal_post"}  # who knows the id of a run learns from the refusa
 def request_of(method, path, handler, t):
     """The address and body of a request that names the thing."""
     path = path.replace("{run}", t.run).replace("{experiment}", t.id).replace("{view}", t.view).replace("{report}", t.report).replace("{rule}", t.rule)
+    path = path.replace("{entity}", "dptrack").replace("{project}", t.name)
     path = path.replace("{model}", t.model).replace("{key}", "k").replace("{content}", t.digest)
     if handler.startswith("ml_proxy"):
         path = path.replace("*", f"{t.id}/{t.run}/artifacts/a.txt")
@@ -286,7 +292,7 @@ def matrix(server, ask, own, foreign):
 
 
 # Their request is permitted and well formed, but what it names is not there or not in that state.
-MAY_FAIL = {"ml_model_artifact_get", "ml_version_artifact_get", "journal_get", "run_trace", "ml_experiment_create", "ml_experiment_restore", "experiment_restore", "ml_model_record", "ml_run_restore", "code_get", "console_get",
+MAY_FAIL = {"wandb_artifact_get", "ml_model_artifact_get", "ml_version_artifact_get", "journal_get", "run_trace", "ml_experiment_create", "ml_experiment_restore", "experiment_restore", "ml_model_record", "ml_run_restore", "code_get", "console_get",
             "artifact_list_get", "run_params_post", "ml_param_log", "run_restore", "ml_presigned_upload", "export_series_tfevents"}
 
 
@@ -341,6 +347,15 @@ def creation(server, ask, own, foreign):
             lib.equal(status, 201 if name == "newest" and "v1" in path and member == "experiment" else status if name == "newest" else 403, f"{path} {name}: {text}")
             if name != "newest":
                 answers.add(re.search(r'"message": ?"([^"]*)"', text)[1])
+    upsert = "mutation U($n: String, $p: String) { upsertBucket(input: {name: $n, modelName: $p, entityName: \"dptrack\"}) { bucket { id } inserted } }"
+    for project, name, want in ((foreign.name, "x", 403), ("never-was", "x", 403), ("zebra-2", "taken", 403), ("zebra-2", "free", 403), ("new-wandb", "x", 200)):
+        body = {"query": upsert, "variables": {"n": name, "p": project}}
+        if name == "taken":
+            ok(server, "POST", "/graphql", body)  # W&B's ids follow from names
+        status, text = ask(maker, "POST", "/graphql", body)
+        lib.equal(status, want, f"W&B's client makes {project}/{name}: {text}")
+        if want == 403:
+            answers.add(re.search(r'"message": ?"([^"]*)"', text)[1])
     lib.equal(len(answers), 1, f"one text for every refused name: {answers}")
     lib.check(all("new*" in a for a in answers), f"it names what may be created: {answers}")
     lib.equal(ask(maker, "POST", "/api/v1/runs", {"experiment": own.name})[0], 403, "a run in an experiment to read")

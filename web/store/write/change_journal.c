@@ -435,7 +435,7 @@ static int find_writer(struct state *st, struct change *c, struct state_run **re
 	if (!rc) {
 		rc = change_may_write(st, c, (*ret_run)->experiment_id, err);
 		if (rc == ERR_NOENT)
-			return change_refuse(c, ERR_DENIED, "this token may not record run %s", c->op.run);
+			return change_refuse_name(c); /* as if the run were not there */
 		if (rc <= 0)
 			return rc;
 		rc = 0;
