@@ -406,6 +406,22 @@ def journals(server, own, foreign):
             lib.check(good or ("sent*" in said and SECRET not in said.replace(f"{folder}/{SECRET}", "")), f"the program is told: {said}")
 
 
+def addresses(server, ask, own, foreign, tokens):
+    """An address that W&B's client gets for a file carries the grants of its token."""
+    made = "mutation F($p: String!, $r: String!) { createRunFiles(input: {projectName: $p, entityName: \"dptrack\", runName: $r, files: [\"up.txt\"]}) { files { name uploadUrl } } }"
+    for level, thing, want in (("write", own, 200), ("read", own, 403), ("write", foreign, None)):
+        status, text = ask(tokens["write", level], "POST", "/graphql", {"query": made, "variables": {"p": thing.name, "r": thing.run}})
+        found = re.search(r'"uploadUrl": ?"https?://[^/]*([^"]*)"', text)
+        if want is None or not found:
+            lib.check(not found and (want is None or level == "read"), f"addresses for {level} {thing.name}: {status} {text}")
+            continue
+        c = server.connection()
+        c.request("PUT", found[1], b"text")
+        reply = c.getresponse()
+        lib.equal(reply.status, want, f"an upload of a token that may {level}: {reply.read()}")
+        c.close()
+
+
 def pictures(ask, own, foreign, writer, admin):
     """A file in an own folder that names a foreign run is no picture of that run."""
     before = ask(admin, "GET", f"/api/v1/runs/{foreign.run}/media")[1]
@@ -503,6 +519,7 @@ def main():
         for path, found in before.items():
             lib.equal(after[path], found, f"{path}: nothing of {SECRET} has changed")
         journals(server, own, foreign)
+        addresses(server, ask, own, foreign, tokens)
         pictures(ask, own, foreign, tokens["write", "write"], admin)
         streams(server, ask, own, foreign)
         tokens_of_persons(server, ask, own)

@@ -90,18 +90,20 @@ static enum call_next fail_transfer(struct call *c, const struct err *err)
 				      : call_fail_err(c, "path", err);
 }
 
-/* Checks the MAC, the time, and that the token that asked still has its right. */
+/* Checks the MAC, the time, and that the token that asked still has its right; its grants then hold for the call. */
 static bool is_granted(struct call *c, struct file_right *g)
 {
 	const char *mac = call_arg(c, "k"), *owner = call_arg(c, "o");
 	enum token_scope want = g->method == METHOD_GET ? TOKEN_READ : TOKEN_WRITE;
 	unsigned char right[MAC_BYTES], given[MAC_BYTES];
+	struct token_try t = { .arena = c->arena };
 	int needed;
 
 	if (!call_arg_int(c, "n", &g->bytes, 0, FILE_BYTES_MAX) || !call_arg_int(c, "e", &g->until_s, 0, INT64_MAX) ||
 	    !call_args_done(c))
 		return false;
 	g->owner = owner ? strtoull(owner, NULL, 16) : 0;
+	t.owner = g->owner;
 	make_mac(c, g, right);
 	if (!mac || strlen(mac) != 2 * MAC_BYTES || !text_unhex(given, mac, MAC_BYTES) ||
 	    !sha256_proof_equal(right, given, MAC_BYTES))
@@ -109,8 +111,13 @@ static bool is_granted(struct call *c, struct file_right *g)
 	if (g->until_s < (int64_t)time(NULL))
 		return call_fail(c, CALL_forbidden, NULL, "this address has expired: ask for a new one"), false;
 	needed = token_needed(c->api->store);
-	if (!needed || (g->owner && token_of_owner(c->api->store, g->owner) >= want))
+	if (!needed)
 		return true;
+	if (g->owner && token_of_owner(c->api->store, &t) >= want) {
+		if (t.grants && *t.grants)
+			api_restrict(c, t.grants, want);
+		return true;
+	}
 	return call_fail(c, CALL_forbidden, NULL, "the token of this address was revoked"), false;
 }
 

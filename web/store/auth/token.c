@@ -328,23 +328,23 @@ int token_fix(struct store *s, const char *text, enum token_scope scope, bool ne
 	return 0;
 }
 
-enum token_scope token_of_owner(struct store *s, uint64_t owner)
+enum token_scope token_of_owner(struct store *s, struct token_try *t)
 {
-	struct token_cache *t = s->tokens;
+	struct token_cache *c = s->tokens;
 	enum token_scope scope = TOKEN_NONE;
-	int64_t now = clock_wall_ms();
+	const char *hash = NULL;
 
-	pthread_mutex_lock(&t->lock);
+	pthread_mutex_lock(&c->lock);
 	if (!refresh_tokens(s))
 		scope = TOKEN_UNKNOWN;
-	for (size_t i = 0; i < t->row_count + t->fixed_count; i++) {
-		const struct token_entry *e = i < t->row_count ? &t->rows[i] : &t->fixed[i - t->row_count];
-		bool valid = !e->revoked && (e->expires_ms == INT64_MIN || e->expires_ms > now);
+	for (size_t i = 0; i < c->row_count + c->fixed_count; i++) {
+		const struct token_entry *e = i < c->row_count ? &c->rows[i] : &c->fixed[i - c->row_count];
 
-		if (valid && token_owner(e->hash) == owner)
-			scope = e->scope;
+		hash = token_owner(e->hash) == t->owner ? e->hash : hash;
 	}
-	pthread_mutex_unlock(&t->lock);
+	if (hash && scope != TOKEN_UNKNOWN)
+		scope = take_token(c, hash, t);
+	pthread_mutex_unlock(&c->lock);
 	return scope;
 }
 

@@ -90,8 +90,8 @@ struct token_try {
 /* The scope of a token; TOKEN_NONE: no such row, revoked or expired. */
 enum token_scope token_check(struct store *s, struct token_try *t);
 
-/* The scope of the token with that number (token_try.owner) at this moment; TOKEN_NONE: it is no longer valid. */
-enum token_scope token_of_owner(struct store *s, uint64_t owner);
+/* The same by its number: t->owner, with the results in t. */
+enum token_scope token_of_owner(struct store *s, struct token_try *t);
 
 /* Returns true for the token of the lock file, which only the server's user can read. */
 bool token_of_lock_file(struct store *s, const struct token_try *t);
