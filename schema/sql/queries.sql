@@ -747,6 +747,19 @@ DELETE FROM file WHERE id IN (SELECT id FROM file WHERE run_id = ?1 LIMIT ?2);
 DELETE FROM told WHERE id IN (SELECT id FROM told WHERE run_id = ?1 LIMIT ?2);
 -- name: purge_media
 DELETE FROM media WHERE id IN (SELECT id FROM media WHERE run_id = ?1 LIMIT ?2);
+-- Versions of W&B's artifacts lose their files with the run that made them.
+-- name: purge_wandb_made
+UPDATE wandb_artifact SET state = 2 WHERE id IN (SELECT id FROM wandb_artifact WHERE run = (SELECT uuid FROM gone WHERE run_id = ?1) AND state <> 2 LIMIT ?2);
+-- name: purge_wandb_use
+DELETE FROM wandb_use WHERE run = (SELECT uuid FROM gone WHERE run_id = ?1)
+AND artifact_id IN (SELECT artifact_id FROM wandb_use WHERE run = (SELECT uuid FROM gone WHERE run_id = ?1) LIMIT ?2);
+-- name: purge_wandb_file
+DELETE FROM wandb_file WHERE (artifact_id, name) IN (SELECT f.artifact_id, f.name FROM wandb_file f JOIN wandb_artifact a ON a.id = f.artifact_id
+	WHERE a.experiment_id = ?1 LIMIT ?2);
+-- name: purge_wandb_alias
+DELETE FROM wandb_alias WHERE experiment_id = ?1 AND (collection, alias) IN (SELECT collection, alias FROM wandb_alias WHERE experiment_id = ?1 LIMIT ?2);
+-- name: purge_wandb_artifact
+DELETE FROM wandb_artifact WHERE id IN (SELECT id FROM wandb_artifact WHERE experiment_id = ?1 LIMIT ?2);
 -- name: purge_run_text
 DELETE FROM run_text WHERE run_id = ?1 AND name IN (SELECT name FROM run_text WHERE run_id = ?1 LIMIT ?2);
 -- name: purge_alert

@@ -75,7 +75,7 @@ def harmless(path, verb, limit):
 def make_token(server, name, scope, **more):
     status, token = server.json("POST", "/api/v1/tokens", dict(name=name, scope=scope, **more))
     lib.equal(status, 201, f"POST /tokens {name}")
-    lib.check(re.fullmatch(r"dpt_[0-9a-f]{64}", token["token"]), "a token is 256 bits")
+    lib.check(re.fullmatch(r"dpt-[0-9a-f]{40}", token["token"]), "a token is 160 bits")
     return token["token"]
 
 
@@ -312,7 +312,7 @@ def commands():
         lib.equal((r.returncode, r.stderr.count("\n"), "dptrack token add" in r.stderr), (2, 1, True), f"public without a token: {r.stderr}")
         r = tool("token", "add", "boss", "--scope", "admin", *place)
         boss = r.stdout.strip()
-        lib.check(re.fullmatch(r"dpt_[0-9a-f]{64}", boss), f"token add: {r}")
+        lib.check(re.fullmatch(r"dpt-[0-9a-f]{40}", boss), f"token add: {r}")
         server = lib.Server(runs, "--host", "0.0.0.0", env={"DPTRACK_TOKEN": boss})
         server.host = "127.0.0.1"
         if lib.IN_DATABASE:

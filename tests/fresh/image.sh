@@ -33,7 +33,7 @@ for i in $(seq 100); do
 done
 as_user dptrack-health "$port" || fail "dptrack-health"
 ! as_user dptrack-health 1 2>/dev/null || fail "dptrack-health succeeds without a server"
-as_user dptrack token add admin --scope admin --logdir /var/lib/dptrack/runs | grep -q dpt_ || fail "no token"
+as_user dptrack token add admin --scope admin --logdir /var/lib/dptrack/runs | grep -q dpt- || fail "no token"
 [ "$(stat -c %u /var/lib/dptrack/runs)" = "$user" ] || fail "the store belongs to another user"
 kill -TERM $server
 wait $server || fail "exit code $? after SIGTERM"

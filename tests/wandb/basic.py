@@ -29,7 +29,7 @@ raise RuntimeError("on purpose")
 
 EXITS = """
 import sys, wandb
-run = wandb.init(project="first", name="exits", id="exits", entity="team")
+run = wandb.init(project="first", name="exits", entity="team")
 run.log({"loss": 1})
 run.finish(exit_code=3)
 """
@@ -57,6 +57,17 @@ def first(version):
         lib.check(math.isfinite(run["metrics"]["loss"]["last"]), "finite")
 
 
+def tokens():
+    """Tokens are keys that each version of the client takes; a reader's does not record."""
+    with lib.fresh() as server:
+        owner = {"Authorization": f"Bearer {server.owner_token()}"}
+        writer = server.json("POST", "/api/v1/tokens", {"name": "writer", "scope": "write"}, headers=owner)[1]["token"]
+        server.token = server.owner_token()
+        for version in install.VERSIONS:
+            install.script(server, EXITS.replace('"exits"', f'"{version}"').replace("exit_code=3", "exit_code=0"), version, key=writer)
+            lib.equal(install.run_of(server, "team/first", version)["status"], "finished", f"a token as the key of {version}")
+
+
 def ends():
     with lib.fresh() as server:
         install.script(server, FAILS, code=1)
@@ -70,6 +81,7 @@ def ends():
 def main():
     for version in install.VERSIONS:
         first(version)
+    tokens()
     ends()
     lib.finish("basic")
 

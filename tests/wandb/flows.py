@@ -93,6 +93,16 @@ print(run.dir, flush=True)
 os.killpg(os.getpgid(0), signal.SIGKILL)
 """
 
+KILLS = 6
+SLOW = """
+import time, wandb
+run = wandb.init(project="kills", name="slow", settings=wandb.Settings(x_file_stream_transmit_interval=0.2, x_file_stream_retry_wait_min_seconds=0.3))
+for i in range(1000):
+    run.log({"x": i * 7})
+    print("row", i)
+    time.sleep(0.015)
+"""
+
 SHARED = """
 import sys, wandb
 rank = int(sys.argv[1])
@@ -169,6 +179,26 @@ def later():
         lib.check(len(before) <= len(after) and len(after) > 100, f"{len(before)} lines before the sync, {len(after)} after it: {done.stderr[-500:]}")
 
 
+def kills():
+    """The server is killed while a script records: no acknowledged line is lost, none is there twice."""
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as place:
+        server = lib.Server(folder + "/runs")
+        process = subprocess.Popen([install.client(), "-c", SLOW], env=install.environment(server, place), cwd=place, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        for _ in range(KILLS):
+            time.sleep(2.5)
+            server.process.kill()
+            server.process.wait()
+            server = lib.Server(folder + "/runs", "--port", str(server.port))
+        said, _ = process.communicate(timeout=300)
+        lib.equal(process.returncode, 0, f"the script: {said[-1500:]}")
+        run = install.run_of(server, "kills", "slow")
+        lib.equal(install.points(server, run, "x"), [(i, i * 7) for i in range(1000)], "each line once")
+        lines = [line["text"] for line in server.json("GET", f"/api/v1/runs/{run['id']}/console?limit=2000")[1]["lines"]]
+        lib.equal([line for line in lines if line.startswith("row")], [f"row {i}" for i in range(1000)], "each console line once")
+        lib.equal(run["status"], "finished", "status")
+        server.stop()
+
+
 def shared():
     with lib.fresh() as server, tempfile.TemporaryDirectory() as folder:
         processes = [subprocess.Popen([install.client(), "-c", SHARED, str(rank)], env=install.environment(server, folder), cwd=folder, stdout=subprocess.PIPE,
@@ -183,7 +213,7 @@ def shared():
 
 
 def main():
-    for flow in sys.argv[1:] or ("again", "steps", "media", "bars", "later", "shared"):
+    for flow in sys.argv[1:] or ("again", "steps", "media", "bars", "later", "shared", "kills"):
         globals()[flow]()
     lib.finish("flows")
 

@@ -50,6 +50,8 @@ def bounds():
         for text, status, word in BOUNDS:
             got, data = graphql(server, text)
             lib.check(got == status and word in data, f"{text[:60]!r}: got {got} {data[:300]}, want {status} {word!r}")
+        health = server.json("GET", "/health?verbose=1")[1]["graphql"]
+        lib.check(health["refused"] >= 2 and health["unknown"] >= 1, f"what was not here is counted: {health}")
         lib.equal(server.request("POST", "/graphql", {"query": "query A { viewer { id } }", "operationName": ""})[0], 200, "no name of an operation")
         lib.equal(server.request("POST", "/graphql", b"[{}]", {"Content-Type": "application/json"})[0], 400, "a batch")
         lib.equal(server.request("POST", "/graphql", b"query { viewer { id } }", {"Content-Type": "application/graphql"})[0], 415, "another type")
@@ -124,7 +126,21 @@ def stream():
         lib.equal(server.request("POST", "/files/dptrack/p/none/file_stream", {})[0], 404, "no run")
 
 
+def site():
+    """The addresses that the client prints."""
+    with lib.fresh() as server:
+        run = json.loads(graphql(server, UPSERT, {"n": "r"})[1])["data"]["upsertBucket"]["bucket"]["id"]
+        for path, to in (("/dptrack/p/runs/r", f"../../../?r={run}"), ("/dptrack/p", "../?e=%70"), ("/authorize", "./")):
+            status, headers, _ = server.request("GET", path)
+            lib.equal((status, headers["Location"]), (302, to), path)
+        lib.equal(server.request("GET", "/dptrack/none")[0], 404, "a project that is not there")
+        server.json("POST", "/api/v1/tokens", {"name": "one", "scope": "read"}, headers={"Authorization": f"Bearer {server.owner_token()}"})
+        status, _, form = server.request("GET", "/dptrack/p", headers={"Accept": "text/html"})
+        lib.check(status == 401 and b'action="../login"' in form, "the sign-in form below a project's address")
+
+
 def main():
+    site()
     bounds()
     addresses()
     tokens()

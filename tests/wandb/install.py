@@ -32,11 +32,11 @@ def environment(server, folder, key=KEY, **more):
                 WANDB_CACHE_DIR=folder + "/cache", WANDB_DATA_DIR=folder + "/data", WANDB_ERROR_REPORTING="false", PYTHONDONTWRITEBYTECODE="1", **more)
 
 
-def script(server, text, version=NEWEST, code=0, folder=None, timeout=180, **more):
+def script(server, text, version=NEWEST, code=0, folder=None, timeout=180, key=KEY, **more):
     """Runs a script; its output. It must end with the code and complain of nothing."""
     with tempfile.TemporaryDirectory() as own:
         place = folder or own
-        done = subprocess.run([client(version), "-c", text], env=environment(server, place, **more), cwd=place, capture_output=True, text=True, timeout=timeout)
+        done = subprocess.run([client(version), "-c", text], env=environment(server, place, key, **more), cwd=place, capture_output=True, text=True, timeout=timeout)
         said = done.stdout + done.stderr
         lib.equal(done.returncode, code, f"the exit code with {version}; it said {said[-3000:]}")
         harmless = ("WARNING Symlinked", "already exists with the same content", "UnsupportedFieldAttributeWarning")

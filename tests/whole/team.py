@@ -70,7 +70,7 @@ class Site(faults.Databases):
                           (r"--drain 3", "--drain 2"))
         first, last = script.split("dptrack serve ")
         said = bash(first, self.folder, {**os.environ, "PATH": BUILD + ":" + os.environ["PATH"]})
-        token = re.search(r"dpt_\w+", said)
+        token = re.search(r"dpt-\w+", said)
         assert token, f"the guide's commands printed {said!r}"
         return shlex.split(last, comments=True), token[0]
 

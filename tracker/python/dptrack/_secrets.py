@@ -18,7 +18,7 @@ _NAME = re.compile(r'(?:^|[^a-z])(?:api[_-]?key|apikey|access[_-]?key|private[_-
 _CAMEL = re.compile(r'(?<=[a-z0-9])(?=[A-Z])')
 # Key prefixes that services publish for secret scanners.
 _SHAPE = re.compile(r'\b(?:sk-[A-Za-z0-9_-]{16,}|hf_[A-Za-z0-9]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}'
-                    r'|glpat-[A-Za-z0-9_-]{16,}|AKIA[0-9A-Z]{16}|xox[abprs]-[A-Za-z0-9-]{10,}|dpt_[A-Za-z0-9_-]{16,}'
+                    r'|glpat-[A-Za-z0-9_-]{16,}|AKIA[0-9A-Z]{16}|xox[abprs]-[A-Za-z0-9-]{10,}|dpt[_-][A-Za-z0-9_-]{16,}'
                     r'|eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,})')
 # User and password before the host of a URL, or a word long enough to be a token. A password contains no quotes.
 _USERINFO = re.compile(r"""(?<=://)(?:[^/\s:@?#"'<>]*:([^/\s?#"'<>]+)|([^/\s:@?#"'<>]{20,}))(?=@)""")

@@ -281,6 +281,12 @@ static enum call_next reply_verbose_health(struct call *c, const struct store_st
 	js_key_bool(&j, "writes", !s->write_error);
 	if (c->api->follow)
 		write_folder_state(&j, c->api->follow);
+	if (c->api->counters) {
+		js_key_open(&j, "graphql", '{');
+		js_key_int(&j, "refused", (int64_t)atomic_load(&c->api->counters->graphql_refused));
+		js_key_int(&j, "unknown", (int64_t)atomic_load(&c->api->counters->graphql_unknown));
+		js_close(&j, '}');
+	}
 	findings_write(&j, &r, false);
 	return js_reply(c, &j);
 }

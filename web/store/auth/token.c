@@ -62,7 +62,7 @@ static void throttle_wrong(struct throttle *t, uint64_t from, double now_s)
 	t->places[place].at_s = now_s;
 }
 
-enum { FIXED_MAX = 4, SESSIONS_MAX = 512, DRAWN_DIGITS_MIN = 40 };
+enum { FIXED_MAX = 4, SESSIONS_MAX = 512, DRAWN_DIGITS_MIN = 32 };
 
 #define UNHEARD_S 3.0 /* then the rows are read before they are trusted */
 
@@ -279,11 +279,11 @@ static enum token_scope ask_scope(struct store *s, const char *hash, struct toke
 	return known_scope(s, hash, t, &ask);
 }
 
-/* At least 40 hex digits, with or without dpt_, as made by token_draw and in the lock file. A truncated or mistyped
- * one is still not guessable. */
+/* At least 32 hex digits, with or without dpt- (earlier: dpt_), as made by token_draw and in the lock file. A
+ * truncated or mistyped one is still not guessable. */
 static bool is_drawn_token(const struct token_try *t)
 {
-	size_t i = t->len > 4 && !memcmp(t->text, "dpt_", 4) ? 4 : 0;
+	size_t i = t->len > 4 && (!memcmp(t->text, "dpt-", 4) || !memcmp(t->text, "dpt_", 4)) ? 4 : 0;
 
 	if (t->len < i + DRAWN_DIGITS_MIN)
 		return false;
@@ -414,8 +414,8 @@ int token_list(struct store *s, struct arena *a, struct token_row **ret, size_t 
 
 int token_draw(char text[TOKEN_TEXT_MAX], char hash[TOKEN_HASH_MAX], struct err *err)
 {
-	memcpy(text, "dpt_", 4);
-	if (text_random_hex(text + 4, 32))
+	memcpy(text, "dpt-", 4);
+	if (text_random_hex(text + 4, 20))
 		return err_set(err, ERR_IO, "cannot get random bytes");
 	sha256_hex(text, strlen(text), hash);
 	return 0;

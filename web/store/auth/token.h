@@ -11,7 +11,7 @@
 /* TOKEN_UNKNOWN: the rows cannot be read, so access is denied. */
 enum token_scope { TOKEN_UNKNOWN = -1, TOKEN_NONE, TOKEN_READ, TOKEN_WRITE, TOKEN_ADMIN };
 
-#define TOKEN_TEXT_MAX 72 /* dpt_ and 64 hex digits */
+#define TOKEN_TEXT_MAX 72 /* dpt- and 40 hex digits, of which W&B's clients want as many */
 #define TOKEN_HASH_MAX 65
 #define TOKEN_SESSION_MS (INT64_C(12) * 3600 * 1000)
 

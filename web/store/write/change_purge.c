@@ -12,30 +12,11 @@
 
 /* Each deletes at most ?2 rows of run ?1. Journals are last: their paths are needed until their files are handled. */
 static const enum db_query run_queries[] = {
-	DB_purge_metric,
-	DB_purge_param,
-	DB_purge_segment_param,
-	DB_purge_tag,
-	DB_purge_environment,
-	DB_purge_segment,
-	DB_purge_part,
-	DB_purge_console,
-	DB_purge_code,
-	DB_purge_file,
-	DB_purge_told,
-	DB_purge_media,
-	DB_purge_alert,
-	DB_purge_alert_fired,
-	DB_purge_problem,
-	DB_purge_run_text,
-	DB_purge_idempotency,
-	DB_purge_run_dataset,
-	DB_purge_run_dataset_tag,
-	DB_purge_run_model,
-	DB_purge_artifact,
-	DB_purge_arrival,
-	DB_purge_archive,
-	DB_purge_writer,
+	DB_purge_metric, DB_purge_param, DB_purge_segment_param, DB_purge_tag, DB_purge_environment, DB_purge_segment,
+	DB_purge_part, DB_purge_console, DB_purge_code, DB_purge_file, DB_purge_told, DB_purge_media,
+	DB_purge_alert, DB_purge_alert_fired, DB_purge_problem, DB_purge_idempotency, DB_purge_run_dataset,
+	DB_purge_run_dataset_tag, DB_purge_run_model, DB_purge_artifact, DB_purge_arrival, DB_purge_archive,
+	DB_purge_run_text, DB_purge_wandb_made, DB_purge_wandb_use, DB_purge_writer,
 };
 
 struct purge_list {
@@ -192,7 +173,8 @@ const struct change_ops change_purge_model = { .name = "purge_model", .apply = a
 static int apply_experiment_purge(struct state *st, struct change *c, struct err *err)
 {
 	static const enum db_query tables[] = { DB_purge_experiment_tag, DB_purge_dataset, DB_purge_kept_text,
-						DB_purge_kept, DB_purge_alert_rule };
+						DB_purge_kept, DB_purge_alert_rule, DB_purge_wandb_file,
+						DB_purge_wandb_alias, DB_purge_wandb_artifact };
 	struct db *d = state_db(st);
 	int64_t left = PURGE_ROWS, id;
 	int rc = db_int(d, &id, DB_experiment_to_purge, err, "ti", c->op.name, c->op.before_ms);
