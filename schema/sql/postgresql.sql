@@ -1,7 +1,7 @@
 -- Every table of start.sql, in PostgreSQL: same names, same meaning. Tables for teams of processes are at the
 -- end. Texts compare by bytes, as in SQLite; blobs are packed already, so they are stored uncompressed and can be sliced.
 CREATE TABLE meta (name text COLLATE "C" PRIMARY KEY, value text NOT NULL);
-INSERT INTO meta VALUES ('store_id', replace(CAST(gen_random_uuid() AS text), '-', '')), ('version', '22'),
+INSERT INTO meta VALUES ('store_id', replace(CAST(gen_random_uuid() AS text), '-', '')), ('version', '23'),
 	('address_key', replace(CAST(gen_random_uuid() AS text) || CAST(gen_random_uuid() AS text), '-', ''));
 
 CREATE SEQUENCE experiment_id;
@@ -535,6 +535,28 @@ ALTER TABLE content ALTER COLUMN bytes SET STORAGE EXTERNAL;
 -- Rows that every request updates: pages reserve room for the next version next to the last, so that no index changes.
 ALTER TABLE metric SET (fillfactor = 45);
 ALTER TABLE series SET (fillfactor = 45);
+
+-- Who changed what (web/store/audit/audit.h), numbered without gaps. hash: of the entry and of the hash before it.
+CREATE TABLE audit (
+	seq bigint PRIMARY KEY,
+	time_ms bigint NOT NULL,
+	via text NOT NULL,
+	author text NOT NULL,
+	action text NOT NULL,
+	object text COLLATE "C" NOT NULL,
+	id text COLLATE "C" NOT NULL,
+	name text NOT NULL,
+	experiment text NOT NULL,
+	detail text NOT NULL,
+	hash text NOT NULL
+);
+CREATE INDEX audit_by_object ON audit (object, id, seq);
+-- One row: the last entry, so that entries missing at the end are noticed.
+CREATE TABLE audit_head (
+	one bigint PRIMARY KEY,
+	seq bigint NOT NULL,
+	hash text NOT NULL
+);
 
 -- One row. rev: the last committed change; taken last in a transaction, so that numbers ascend in the order of commits.
 CREATE TABLE counter (rev bigint NOT NULL);

@@ -407,6 +407,33 @@ ON CONFLICT (run_id, name) DO UPDATE SET created_ms = ?3, accepted = ?4;
 -- name: idempotency_expire
 DELETE FROM idempotency WHERE created_ms < ?1;
 
+-- the audit log
+
+-- The entries of other processes wait for the end of the transaction.
+-- name: audit_lock
+-- postgresql:
+LOCK TABLE audit_head IN EXCLUSIVE MODE;
+-- name: audit_head
+SELECT seq, hash FROM audit_head WHERE one = 1;
+-- name: audit_head_put
+INSERT INTO audit_head (one, seq, hash) VALUES (1, ?1, ?2) ON CONFLICT (one) DO UPDATE SET seq = ?1, hash = ?2;
+-- name: audit_add
+INSERT INTO audit (seq, time_ms, via, author, action, object, id, name, experiment, detail, hash) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11);
+-- name: audit_rows
+SELECT seq, time_ms, via, author, action, object, id, name, experiment, detail, hash FROM audit
+WHERE seq > ?1 AND seq < ?2 AND time_ms >= ?3 AND time_ms < ?4 AND (?5 = '' OR author = ?5) AND (?6 = '' OR action = ?6)
+	AND (?7 = '' OR object = ?7) AND (?8 = '' OR id = ?8) AND (?9 = '' OR experiment = ?9)
+ORDER BY seq DESC LIMIT ?10;
+-- name: audit_rows_up as audit_rows
+SELECT seq, time_ms, via, author, action, object, id, name, experiment, detail, hash FROM audit
+WHERE seq > ?1 AND seq < ?2 AND time_ms >= ?3 AND time_ms < ?4 AND (?5 = '' OR author = ?5) AND (?6 = '' OR action = ?6)
+	AND (?7 = '' OR object = ?7) AND (?8 = '' OR id = ?8) AND (?9 = '' OR experiment = ?9)
+ORDER BY seq LIMIT ?10;
+-- name: session_token
+SELECT CASE WHEN t.person <> '' THEN t.person ELSE coalesce(t.name, '') END AS name FROM session s LEFT JOIN token t ON t.hash = s.token WHERE s.hash = ?1;
+-- name: model_name
+SELECT name, experiment_id FROM model WHERE id = ?1;
+
 -- tokens
 
 -- name: token_list
@@ -1438,7 +1465,7 @@ INSERT INTO kept (shelf, experiment_id, name, edition, created_ms, updated_ms) V
 -- name: kept_count
 SELECT count(*) FROM kept WHERE shelf = ?1 AND experiment_id = ?2;
 -- name: kept_find
-SELECT id, experiment_id, edition FROM kept WHERE id = ?2 AND shelf = ?1;
+SELECT id, experiment_id, edition, name FROM kept WHERE id = ?2 AND shelf = ?1;
 -- name: kept_named
 SELECT id FROM kept WHERE shelf = ?1 AND experiment_id = ?2 AND name = ?3;
 -- name: kept_name_put

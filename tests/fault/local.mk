@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Power cuts, killed servers, failing disks: 20 of each in make check; each file's head describes its long version.
-fault_scripts = tests/fault/server_kill.py tests/fault/disk.py tests/fault/memory.py
+fault_scripts = tests/fault/server_kill.py tests/fault/disk.py tests/fault/memory.py tests/fault/audit.py
 TESTS += tests/fault/ranks.py
 EXTRA_DIST += tests/fault/ranks.py
 EXTRA_DIST += $(fault_scripts)

@@ -39,7 +39,7 @@ done
 
 # Kinds of changes: each is in the list of its room.
 for file in web/store/*/*.c; do
-	for name in $(sed -n -e 's/^CHANGE_KIND(\([a-z0-9_]*\),.*/\1/p' -e 's/^const struct change_ops \([a-z0-9_]*\) = {.*/\1/p' "$file"); do
+	for name in $(sed -n -e 's/^CHANGE_KIND(\([a-z0-9_]*\),.*/\1/p' -e 's/^CHANGE_AUDITED(\([a-z0-9_]*\),.*/\1/p' -e 's/^const struct change_ops \([a-z0-9_]*\) = {.*/\1/p' "$file"); do
 		grep -q "^CHANGE($name)" "$(dirname "$file")/changes.def" 2>/dev/null ||
 			complain "$name of $file has no line in $(dirname "$file")/changes.def"
 	done

@@ -46,7 +46,8 @@ BACK = {20: "ALTER TABLE token DROP COLUMN person; ALTER TABLE token DROP COLUMN
         21: "DROP INDEX token_of_person; ALTER TABLE token DROP COLUMN issuer; ALTER TABLE token DROP COLUMN subject;"
             "ALTER TABLE token DROP COLUMN parent",
         22: "DROP TABLE run_text; DROP TABLE wandb_artifact; DROP TABLE wandb_alias; DROP TABLE wandb_file; DROP TABLE wandb_use;"
-            "DELETE FROM meta WHERE name = 'address_key'"}
+            "DELETE FROM meta WHERE name = 'address_key'",
+        23: "DROP TABLE audit; DROP TABLE audit_head"}
 FIRST = min(BACK) - 1
 
 

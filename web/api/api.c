@@ -24,6 +24,15 @@ void api_restrict(struct call *c, const char *grants, enum token_scope most)
 	c->api = own;
 }
 
+struct ingest_author api_author(const struct call *c)
+{
+	if (api_owner(c))
+		return (struct ingest_author){ .via = INGEST_VIA_COMMAND };
+	if (c->client.person)
+		return (struct ingest_author){ .via = "token", .name = c->client.person };
+	return (struct ingest_author){ .via = c->client.has == TOKEN_NONE ? "open" : "environment" };
+}
+
 struct api_pending {
 	struct call *call;
 	struct ingest_result res;
@@ -56,13 +65,15 @@ enum call_next api_submit(struct call *c, const struct api_change *change)
 {
 	struct api_pending *p = arena_alloc(c->arena, sizeof(*p));
 	struct ingest_done done = { wake_api_change, p };
+	struct ingest_op op = *change->op;
 	struct err err = ERR_INIT;
 	int rc;
 
 	*p = (struct api_pending){ .call = c, .change = *change };
 	c->waiting = p;
 	c->resume = finish_api_change;
-	rc = ingest_submit(c->api->store, change->op, &done, NULL, &err);
+	op.author = api_author(c);
+	rc = ingest_submit(c->api->store, &op, &done, NULL, &err);
 	if (!rc)
 		return CALL_WAIT; /* the result may already be there: the writer owns p until the wake */
 	p->res.code = rc;

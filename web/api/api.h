@@ -66,8 +66,12 @@ bool api_owner(const struct call *c);
  * ends. */
 void api_restrict(struct call *c, const char *grants, enum token_scope most);
 
-/* Submits one change and calls then on the call's own thread when the change is durable. A failed change fails the call
- * (field names the cause, or NULL; fail, if set, writes the error) unless keep_errors is set. op is copied. */
+/* Who asks, for the audit log. Borrows from the call. */
+struct ingest_author api_author(const struct call *c);
+
+/* Submits one change, whose author is that of the call, and calls then on the call's own thread when the change is
+ * durable. A failed change fails the call (field names the cause, or NULL; fail, if set, writes the error) unless
+ * keep_errors is set. op is copied. */
 struct api_change {
 	const struct ingest_op *op;
 	const char *field;

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/file.h>
@@ -194,6 +195,17 @@ void store_release(struct store *s)
 	free(s);
 }
 
+static void name_user(char *ret, size_t room)
+{
+	struct passwd entry, *found = NULL;
+	char texts[4096];
+
+	if (getpwuid_r(geteuid(), &entry, texts, sizeof(texts), &found) || !found)
+		snprintf(ret, room, "user %u", (unsigned)geteuid());
+	else
+		snprintf(ret, room, "%s", found->pw_name);
+}
+
 static int open_read_only(struct store *s)
 {
 	struct db_rows *q;
@@ -249,6 +261,7 @@ int store_open(struct store **ret, const struct store_opts *opts, struct err *er
 	int rc;
 
 	s->lock_fd = -1;
+	name_user(s->user, sizeof(s->user)); /* now: later threads may not read /etc */
 	db_shown(s->path, sizeof(s->path), opts->db_path);
 	if (strlen(opts->db_path) >= sizeof(s->path))
 		rc = err_set(err, ERR_USAGE, "the path of the store is too long");

@@ -122,6 +122,7 @@ enum call_next on_gc_post(struct call *c)
 	if (!read_gc_options(c, &g->opts))
 		return CALL_DONE;
 	g->call = c;
+	g->opts.author = api_author(c);
 	return start_upkeep_work(c, run_gc_work, g, reply_gc);
 }
 

@@ -178,6 +178,10 @@ static int make_rule(struct state *st, struct change *c, struct err *err)
 	rc = db_run(state_db(st), DB_alert_rule_add, err, "ittidi", experiment, op->rule_kind, op->metric,
 		    (int64_t)op->above, op->bound, clock_wall_ms());
 	snprintf(c->res.id, sizeof(c->res.id), "%" PRId64, rc ? 0 : db_last_id(state_db(st)));
+	c->about.id = c->res.id;
+	c->about.name = op->metric;
+	c->about.experiment = op->experiment;
+	c->about.detail = op->rule_kind;
 	return rc;
 }
 
@@ -192,7 +196,10 @@ static int drop_rule(struct state *st, struct change *c, struct err *err)
 		return change_refuse(c, ERR_NOENT, "there is no rule %" PRId64, op->id);
 	if (rc <= 0)
 		return rc;
-	rc = db_run(state_db(st), DB_alert_unpost, err, "i", op->id);
+	c->about.id = arena_printf(c->in.arena, "%" PRId64, op->id);
+	rc = change_about_experiment(st, c, experiment, err);
+	if (!rc)
+		rc = db_run(state_db(st), DB_alert_unpost, err, "i", op->id);
 	return rc ? rc : db_run(state_db(st), DB_alert_rule_delete, err, "i", op->id);
 }
 
@@ -222,12 +229,19 @@ static int settle_alert_delivery(struct state *st, struct change *c, struct err 
 	return db_run(state_db(st), DB_alert_settle, err, "ixx", op->id, op->due_ms, op->time_ms);
 }
 
-const struct change_ops alert_change_rule = {
-	.name = "alert_rule", .judges = true, .check = check_rule, .copy = copy_alert, .apply = make_rule
-};
-const struct change_ops alert_change_unrule = {
-	.name = "alert_unrule", .judges = true, .copy = copy_alert, .apply = drop_rule
-};
+const struct change_ops alert_change_rule = { .name = "alert_rule",
+					      .judges = true,
+					      .action = "create",
+					      .object = "alert_rule",
+					      .check = check_rule,
+					      .copy = copy_alert,
+					      .apply = make_rule };
+const struct change_ops alert_change_unrule = { .name = "alert_unrule",
+						.judges = true,
+						.action = "delete",
+						.object = "alert_rule",
+						.copy = copy_alert,
+						.apply = drop_rule };
 const struct change_ops alert_change_fire = { .name = "alert_fire", .copy = copy_alert, .apply = fire_alert };
 const struct change_ops alert_change_claim = { .name = "alert_claim",
 					       .copy = copy_alert,

@@ -96,6 +96,21 @@ static int put_person(struct db *d, struct change *c, const struct person_sign_i
 	return rc ? rc : token_tell(d, err);
 }
 
+/* For the audit log: a sign-in with what the person may do, or that nothing is left of it. */
+static int describe_sign_in(struct state *st, struct change *c, struct err *err)
+{
+	const struct person_sign_in *p = c->op.more;
+
+	if (p->scope > TOKEN_NONE) {
+		c->about.detail = arena_printf(c->in.arena, "%s%s%s", token_scope_name(p->scope),
+					       *p->grants ? ", experiments " : "", p->grants);
+		return token_describe_session(st, c, p->session.hash, err);
+	}
+	c->about =
+		(struct change_about){ .action = c->res.existed ? NULL : "revoke", .object = "token", .name = p->name };
+	return 0;
+}
+
 /* Makes the person, or changes the scope, then begins the session. */
 static int sign_in(struct state *st, struct change *c, struct err *err)
 {
@@ -120,12 +135,15 @@ static int sign_in(struct state *st, struct change *c, struct err *err)
 		rc = db_run(d, DB_session_expire, err, "i", clock_wall_ms());
 	if (!rc && !c->res.code && p->scope > TOKEN_NONE)
 		rc = db_run(d, DB_session_put, err, "tti", p->session.hash, row.hash, p->session.until_ms);
-	return rc;
+	return rc ? rc : describe_sign_in(st, c, err);
 }
 
-const struct change_ops person_change_sign_in = {
-	.name = "person_sign_in", .check = check_sign_in, .copy = copy_sign_in, .apply = sign_in
-};
+const struct change_ops person_change_sign_in = { .name = "person_sign_in",
+						  .action = "sign_in",
+						  .object = "session",
+						  .check = check_sign_in,
+						  .copy = copy_sign_in,
+						  .apply = sign_in };
 
 static void copy_confirm(struct change *c, const struct ingest_op *op)
 {
@@ -177,6 +195,9 @@ static int confirm_login(struct state *st, struct change *c, struct err *err)
 		return change_refuse(c, ERR_EXISTS,
 				     "%d programs have a token already: let the administrator revoke some",
 				     CHILDREN_MAX);
+	c->about.name = name;
+	c->about.author = person;
+	c->about.detail = "dptrack login";
 	rc = rc < 0 ? rc : db_run(d, DB_token_children_end, err, "ti", owner, clock_wall_ms());
 	if (!rc)
 		rc = db_run(d, DB_token_put_child, err, "ttixtt", name, l->hash, clock_wall_ms(), l->expires_ms, owner,
@@ -184,6 +205,10 @@ static int confirm_login(struct state *st, struct change *c, struct err *err)
 	return rc ? rc : token_tell(d, err);
 }
 
-const struct change_ops login_change_confirm = {
-	.name = "login_confirm", .judges = true, .copy = copy_confirm, .apply = confirm_login, .settled = token_changed
-};
+const struct change_ops login_change_confirm = { .name = "login_confirm",
+						 .judges = true,
+						 .action = "create",
+						 .object = "token",
+						 .copy = copy_confirm,
+						 .apply = confirm_login,
+						 .settled = token_changed };

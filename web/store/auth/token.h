@@ -63,6 +63,11 @@ void token_changed(struct store *s);
 int token_tell(struct db *d, struct err *err);
 void token_heard(struct store *s); /* no other writer has changed the tokens until now */
 
+/* Within a change, for the audit log: its author is whose token the session is of. No such session: no entry. */
+struct change;
+struct state;
+int token_describe_session(struct state *st, struct change *c, const char *hash, struct err *err);
+
 /* Adds a token without a row; needed: all requests need a token from now on; else it is that of the lock file.
  * Call before threads start. */
 int token_fix(struct store *s, const char *text, enum token_scope scope, bool needed, struct err *err);

@@ -82,6 +82,9 @@ static int put_token(struct state *st, struct change *c, struct err *err)
 		return rc;
 	rc = db_run(state_db(st), DB_token_put, err, "ttiixtt", t->name, t->hash, (int64_t)t->scope, clock_wall_ms(),
 		    t->expires_ms, t->person, t->grants);
+	c->about.name = t->name;
+	c->about.detail = arena_printf(c->in.arena, "%s, of %s%s%s", token_scope_name(t->scope),
+				       *t->person ? t->person : t->name, *t->grants ? ", experiments " : "", t->grants);
 	return rc ? rc : count_token_change(st, err);
 }
 
@@ -102,7 +105,9 @@ static int revoke_token(struct state *st, struct change *c, struct err *err)
 	int64_t there;
 	int rc;
 
+	c->about.name = name;
 	if (!name) {
+		c->about.detail = "all tokens";
 		rc = db_run(state_db(st), DB_token_clear, err, "");
 		return rc ? rc : count_token_change(st, err);
 	}
@@ -122,12 +127,19 @@ static int revoke_token(struct state *st, struct change *c, struct err *err)
 	return rc ? rc : count_token_change(st, err);
 }
 
-const struct change_ops token_change_new = {
-	.name = "token_new", .check = check_token, .copy = copy_token, .apply = put_token, .settled = token_changed
-};
-const struct change_ops token_change_revoke = {
-	.name = "token_revoke", .copy = copy_revocation, .apply = revoke_token, .settled = token_changed
-};
+const struct change_ops token_change_new = { .name = "token_new",
+					     .action = "create",
+					     .object = "token",
+					     .check = check_token,
+					     .copy = copy_token,
+					     .apply = put_token,
+					     .settled = token_changed };
+const struct change_ops token_change_revoke = { .name = "token_revoke",
+						.action = "revoke",
+						.object = "token",
+						.copy = copy_revocation,
+						.apply = revoke_token,
+						.settled = token_changed };
 
 /* --- sessions of the page ------------------------------------------------------------------------------------- */
 
@@ -139,25 +151,46 @@ static void copy_session(struct change *c, const struct ingest_op *op)
 	c->op = (struct ingest_op){ .kind = op->kind, .more = row };
 }
 
+int token_describe_session(struct state *st, struct change *c, const char *hash, struct err *err)
+{
+	struct db_rows *q;
+	int rc = db_start(state_db(st), &q, DB_session_token, err, "t", hash);
+
+	while (rc >= 0 && (rc = db_next(state_db(st), q, err)) > 0)
+		c->about.author = db_text(c->in.arena, q, COL_session_token_name);
+	c->author.via = c->about.author && *c->about.author ? "token" : "environment";
+	c->about.action = c->about.author ? c->about.action : NULL;
+	return rc;
+}
+
 /* Also deletes expired sessions. */
 static int put_session(struct state *st, struct change *c, struct err *err)
 {
 	const struct session_new *row = c->op.more;
 	int rc = db_run(state_db(st), DB_session_expire, err, "i", clock_wall_ms());
 
-	return rc ? rc : db_run(state_db(st), DB_session_put, err, "tti", row->hash, row->token, row->until_ms);
+	if (!rc)
+		rc = db_run(state_db(st), DB_session_put, err, "tti", row->hash, row->token, row->until_ms);
+	return rc ? rc : token_describe_session(st, c, row->hash, err);
 }
 
 /* Other processes are notified as of a token change, so they drop cached sessions. */
 static int end_session(struct state *st, struct change *c, struct err *err)
 {
 	struct db *d = state_db(st);
-	int rc = db_run(d, DB_session_end, err, "t", c->op.name);
+	int rc = token_describe_session(st, c, c->op.name, err);
 
+	if (!rc)
+		rc = db_run(d, DB_session_end, err, "t", c->op.name);
 	return rc ? rc : token_tell(d, err);
 }
 
-const struct change_ops session_change_new = { .name = "session_new", .copy = copy_session, .apply = put_session };
-const struct change_ops session_change_end = {
-	.name = "session_end", .judges = true, .apply = end_session, .settled = token_changed
+const struct change_ops session_change_new = {
+	.name = "session_new", .action = "sign_in", .object = "session", .copy = copy_session, .apply = put_session
 };
+const struct change_ops session_change_end = { .name = "session_end",
+					       .judges = true,
+					       .action = "sign_out",
+					       .object = "session",
+					       .apply = end_session,
+					       .settled = token_changed };

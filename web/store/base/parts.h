@@ -23,6 +23,7 @@ struct store {
 	char path[PATH_MAX];
 	char id[40];
 	char address_key[80];
+	char user[64];				    /* of the operating system, that runs this process */
 	char logdir[PATH_MAX], artifacts[PATH_MAX]; /* "": none */
 	int lock_fd;
 	struct background_job *work, *background;

@@ -280,17 +280,22 @@ static int put_artifact(struct state *st, struct change *c, struct err *err)
 
 static int delete_artifact(struct state *st, struct change *c, struct err *err)
 {
+	const char *slash = strchr(c->op.name, '/'); /* EXPERIMENT/RUN/… */
 	int rc = may_write_path(st, c, c->op.name, err);
 
 	if (rc <= 0)
 		return rc;
-	rc = logged_image_remove(st, c->op.name, err);
+	c->about.name = c->op.name;
+	c->about.id = slash ? arena_printf(c->in.arena, "%.32s", slash + 1) : NULL;
+	rc = change_about_experiment(st, c, strtoll(c->op.name, NULL, 10), err);
+	if (!rc)
+		rc = logged_image_remove(st, c->op.name, err);
 	return rc ? rc : db_run(state_db(st), DB_artifact_delete, err, "t", c->op.name);
 }
 
 const struct change_ops artifact_change_put = {
 	.name = "artifact_put", .judges = true, .copy = copy_artifact, .apply = put_artifact
 };
-const struct change_ops artifact_change_delete = { .name = "artifact_delete",
-						   .judges = true,
-						   .apply = delete_artifact };
+const struct change_ops artifact_change_delete = {
+	.name = "artifact_delete", .judges = true, .action = "delete", .object = "artifact", .apply = delete_artifact
+};

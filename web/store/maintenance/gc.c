@@ -179,7 +179,9 @@ static int remove_artifacts(struct store_gc *g, const struct gc_run *r, struct e
 
 static int purge_run_rows(struct store_gc *g, const struct gc_run *r, bool once, struct err *err)
 {
-	struct ingest_op op = { .kind = &change_purge_run, .run = r->uuid, .before_ms = g->before_ms };
+	struct ingest_op op = {
+		.kind = &change_purge_run, .run = r->uuid, .before_ms = g->before_ms, .author = g->o->author
+	};
 	struct ingest_result res = { .more = true };
 	int rc = 0;
 
@@ -259,8 +261,10 @@ static int submit_purge(struct store_gc *g, const struct change_ops *kind, const
 
 	if (rc)
 		return rc;
-	return ingest_submit(g->s, &(struct ingest_op){ .kind = kind, .name = name, .before_ms = g->before_ms }, NULL,
-			     res, err);
+	return ingest_submit(
+		g->s,
+		&(struct ingest_op){ .kind = kind, .name = name, .before_ms = g->before_ms, .author = g->o->author },
+		NULL, res, err);
 }
 
 /* Makes the deletion final, then removes files, then rows. */

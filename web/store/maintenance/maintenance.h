@@ -5,7 +5,7 @@
 #define DPT_STORE_MAINTENANCE_H
 
 #include "tracker/base/arena.h"
-#include "tracker/base/err.h"
+#include "web/store/write/ingest.h"
 
 struct store;
 
@@ -14,6 +14,7 @@ struct store_gc_opts {
 	bool journals;		 /* also journals of those runs below logdir, written by libdptrack */
 	bool dry_run;		 /* only counts */
 	int64_t keep_objects_ms; /* also objects that no row has named for this long; see files/objects.h */
+	struct ingest_author author;
 };
 
 struct store_gc_result {

@@ -149,6 +149,16 @@ static int load_experiment_row(struct state *st, int64_t id, struct experiment_r
 	return rc < 0 ? rc : 0;
 }
 
+/* For the audit log, of the kinds whose object is the experiment. */
+static int describe_experiment(struct state *st, struct change *c, int64_t id, struct err *err)
+{
+	int rc = change_about_experiment(st, c, id, err);
+
+	c->about.id = arena_printf(c->in.arena, "%lld", (long long)id);
+	c->about.name = c->about.experiment;
+	return rc;
+}
+
 static int fail_no_experiment(struct change *c, int64_t id)
 {
 	return change_refuse(c, ERR_NOENT, "No Experiment with id=%lld exists", (long long)id);
@@ -176,7 +186,8 @@ int mlflow_run_need(struct state *st, struct change *c, struct state_run **ret, 
 		return change_refuse(c, ERR_USAGE,
 				     "The run %s must be in the 'active' state. Current state is deleted.", uuid);
 	memcpy(c->res.id, (*ret)->uuid, sizeof(*ret)->uuid);
-	return 1;
+	rc = change_about_run(st, c, *ret, err);
+	return rc ? rc : 1;
 }
 
 /* Requires an experiment, deleted or not, that the caller may write: 1 found, 0 refused. */
@@ -201,7 +212,8 @@ int mlflow_experiment_need(struct state *st, struct change *c, int64_t id, struc
 		return change_refuse(c, ERR_USAGE,
 				     "The experiment %lld must be in the 'active' state. Current state is deleted.",
 				     (long long)id);
-	return 1;
+	rc = describe_experiment(st, c, id, err);
+	return rc ? rc : 1;
 }
 
 static int put_experiment_tags(struct state *st, int64_t id, const struct mlflow_op *op, struct err *err)
@@ -288,7 +300,10 @@ static int set_experiment_deleted(struct state *st, struct change *c, bool delet
 		return rc;
 	if (row.deleted == delete)
 		return fail_no_experiment(c, op->experiment);
-	rc = db_run(state_db(st), DB_experiment_deleted_put, err, "ixi", op->experiment, delete ? now : INT64_MIN, now);
+	rc = describe_experiment(st, c, op->experiment, err);
+	if (!rc)
+		rc = db_run(state_db(st), DB_experiment_deleted_put, err, "ixi", op->experiment,
+			    delete ? now : INT64_MIN, now);
 	return rc ? rc : delete_experiment_runs(st, op->experiment, delete, err);
 }
 
@@ -302,8 +317,8 @@ static int restore_experiment(struct state *st, struct change *c, struct err *er
 	return set_experiment_deleted(st, c, false, err);
 }
 
-CHANGE_KIND(mlflow_experiment_delete, mlflow_copy, delete_experiment);
-CHANGE_KIND(mlflow_experiment_restore, mlflow_copy, restore_experiment);
+CHANGE_AUDITED(mlflow_experiment_delete, mlflow_copy, delete_experiment, "delete", "experiment");
+CHANGE_AUDITED(mlflow_experiment_restore, mlflow_copy, restore_experiment, "restore", "experiment");
 
 static int rename_experiment(struct state *st, struct change *c, struct err *err)
 {
@@ -318,22 +333,28 @@ static int rename_experiment(struct state *st, struct change *c, struct err *err
 	if (!change_may_create(c, op->name))
 		return change_refuse_name(c);
 	rc = experiment_name_is_free(st, c, op->name, op->experiment, err);
+	if (rc > 0 && !(rc = describe_experiment(st, c, op->experiment, err))) {
+		c->about.detail = arena_printf(c->in.arena, "was %s", c->about.name);
+		c->about.name = c->about.experiment = op->name;
+		rc = 1;
+	}
 	return rc <= 0 ? rc
 		       : db_run(state_db(st), DB_experiment_name_put, err, "iti", op->experiment, op->name,
 				clock_wall_ms());
 }
 
-CHANGE_KIND(mlflow_experiment_rename, mlflow_copy, rename_experiment);
+CHANGE_AUDITED(mlflow_experiment_rename, mlflow_copy, rename_experiment, "rename", "experiment");
 
 static int tag_experiment(struct state *st, struct change *c, struct err *err)
 {
 	const struct mlflow_op *op = c->op.more;
 	int rc = mlflow_experiment_need(st, c, op->experiment, err);
 
+	c->about.detail = change_keys(c->in.arena, op->tags, op->tag_count);
 	return rc <= 0 ? rc : put_experiment_tags(st, op->experiment, op, err);
 }
 
-CHANGE_KIND(mlflow_experiment_tag, mlflow_copy, tag_experiment);
+CHANGE_AUDITED(mlflow_experiment_tag, mlflow_copy, tag_experiment, "tag", "experiment");
 
 static int untag_experiment(struct state *st, struct change *c, struct err *err)
 {
@@ -343,6 +364,7 @@ static int untag_experiment(struct state *st, struct change *c, struct err *err)
 
 	if (rc <= 0)
 		return rc;
+	c->about.detail = op->name;
 	rc = db_int(state_db(st), &there, DB_experiment_tag_find, err, "it", op->experiment, op->name);
 	if (rc < 0)
 		return rc;
@@ -352,4 +374,4 @@ static int untag_experiment(struct state *st, struct change *c, struct err *err)
 	return db_run(state_db(st), DB_experiment_tag_delete, err, "it", op->experiment, op->name);
 }
 
-CHANGE_KIND(mlflow_experiment_untag, mlflow_copy, untag_experiment);
+CHANGE_AUDITED(mlflow_experiment_untag, mlflow_copy, untag_experiment, "untag", "experiment");

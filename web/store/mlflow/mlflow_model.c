@@ -22,6 +22,24 @@ static int find_own_model(struct state *st, struct change *c, const char *id, in
 	return change_may_write(st, c, experiment, err);
 }
 
+/* For the audit log. */
+static int describe_model(struct state *st, struct change *c, int64_t id, struct err *err)
+{
+	const struct mlflow_op *op = c->op.more;
+	int64_t experiment = -1;
+	struct db_rows *q;
+	int rc = c->about.action ? db_start(state_db(st), &q, DB_model_name, err, "i", id) : 0;
+
+	if (!c->about.action)
+		return 0;
+	while (rc >= 0 && (rc = db_next(state_db(st), q, err)) > 0) {
+		c->about.name = db_text(c->in.arena, q, COL_model_name_name);
+		experiment = db_i64(q, COL_model_name_experiment_id);
+	}
+	c->about.id = op->model;
+	return rc ? rc : change_about_experiment(st, c, experiment, err);
+}
+
 /* The same of the operation: ERR_NOENT is refused. */
 static int find_live_model(struct state *st, struct change *c, int64_t *ret, struct err *err)
 {
@@ -30,6 +48,8 @@ static int find_live_model(struct state *st, struct change *c, int64_t *ret, str
 
 	if (rc > 0)
 		snprintf(c->res.id, sizeof(c->res.id), "%s", op->model);
+	if (rc > 0 && describe_model(st, c, *ret, err))
+		return err->code;
 	return rc != ERR_NOENT ? rc : change_refuse(c, ERR_NOENT, "Logged model with ID '%.60s' not found.", op->model);
 }
 
@@ -97,11 +117,13 @@ static int make_logged_model(struct state *st, struct change *c, struct err *err
 		    op->source_run, clock_wall_ms());
 	id = db_last_id(state_db(st));
 	if (!rc)
+		rc = describe_model(st, c, id, err);
+	if (!rc)
 		rc = put_model_params(st, op, id, err);
 	return rc ? rc : put_model_tags(st, op, id, err);
 }
 
-CHANGE_KIND(mlflow_model_new, mlflow_copy, make_logged_model);
+CHANGE_AUDITED(mlflow_model_new, mlflow_copy, make_logged_model, "create", "model");
 
 static int set_model_status(struct state *st, struct change *c, struct err *err)
 {
@@ -122,7 +144,7 @@ static int delete_model(struct state *st, struct change *c, struct err *err)
 	return rc <= 0 ? rc : db_run(state_db(st), DB_model_deleted_put, err, "ii", id, clock_wall_ms());
 }
 
-CHANGE_KIND(mlflow_model_delete, mlflow_copy, delete_model);
+CHANGE_AUDITED(mlflow_model_delete, mlflow_copy, delete_model, "delete", "model");
 
 static int tag_model(struct state *st, struct change *c, struct err *err)
 {
@@ -130,10 +152,11 @@ static int tag_model(struct state *st, struct change *c, struct err *err)
 	int64_t id;
 	int rc = find_live_model(st, c, &id, err);
 
+	c->about.detail = change_keys(c->in.arena, op->tags, op->tag_count);
 	return rc <= 0 ? rc : put_model_tags(st, op, id, err);
 }
 
-CHANGE_KIND(mlflow_model_tags, mlflow_copy, tag_model);
+CHANGE_AUDITED(mlflow_model_tags, mlflow_copy, tag_model, "tag", "model");
 
 static int untag_model(struct state *st, struct change *c, struct err *err)
 {
@@ -143,6 +166,7 @@ static int untag_model(struct state *st, struct change *c, struct err *err)
 
 	if (rc <= 0)
 		return rc;
+	c->about.detail = op->name;
 	rc = db_int(state_db(st), &there, DB_model_tag_find, err, "it", id, op->name);
 	if (!rc)
 		return change_refuse(c, ERR_NOENT, "No tag with key '%.250s' found for model with ID '%s'.", op->name,
@@ -150,7 +174,7 @@ static int untag_model(struct state *st, struct change *c, struct err *err)
 	return rc < 0 ? rc : db_run(state_db(st), DB_model_tag_delete, err, "it", id, op->name);
 }
 
-CHANGE_KIND(mlflow_model_untag, mlflow_copy, untag_model);
+CHANGE_AUDITED(mlflow_model_untag, mlflow_copy, untag_model, "untag", "model");
 
 static int add_model_params(struct state *st, struct change *c, struct err *err)
 {

@@ -296,13 +296,19 @@ static int make_mlflow_run(struct state *st, struct change *c, struct err *err)
 	apply_draw_id(c->res.id);
 	rc = state_run_add(st, &n, &r, err);
 	if (!rc)
+		rc = change_about_run(st, c, r, err);
+	if (!rc)
 		rc = segment_open(st, r, &(struct segment_open){ .start_ms = op->start_ms, .status = "running" }, err);
 	return rc ? rc : apply_tags(st, r, op->tags, op->tag_count, err);
 }
 
-const struct change_ops mlflow_run_new = {
-	.name = "mlflow_run_new", .makes_run = true, .judges = true, .copy = mlflow_copy, .apply = make_mlflow_run
-};
+const struct change_ops mlflow_run_new = { .name = "mlflow_run_new",
+					   .makes_run = true,
+					   .judges = true,
+					   .action = "create",
+					   .object = "run",
+					   .copy = mlflow_copy,
+					   .apply = make_mlflow_run };
 
 /* Lists params that are stored with another value; values: the stored ones. */
 static void list_contradictions(const struct state_run *r, const struct mlflow_op *op, const char *const *values,
@@ -390,6 +396,28 @@ static int put_batch_rest(struct state *st, struct state_run *r, const struct ml
 	return rc;
 }
 
+/* What the program records (points, params, its status) has no entry; a new name and tags have one. */
+static int describe_batch(struct state *st, struct change *c, const struct state_run *r, struct err *err)
+{
+	const struct mlflow_op *op = c->op.more;
+	const char *name = op->name ? op->name : find_run_name_tag(op);
+	bool renames = name && strcmp(name, r->name);
+	int rc;
+
+	c->about.action = renames ? "rename" : op->tag_count ? "tag" : NULL;
+	if (!c->about.action)
+		return 0;
+	c->about.object = "run";
+	rc = change_about_run(st, c, r, err);
+	c->about.detail = change_keys(c->in.arena, op->tags, op->tag_count);
+	if (renames) {
+		c->about.detail = arena_printf(c->in.arena, "was %s%s%s", r->name, op->tag_count ? ", tags " : "",
+					       c->about.detail);
+		c->about.name = name;
+	}
+	return rc;
+}
+
 static int write_mlflow_batch(struct state *st, struct change *c, struct err *err)
 {
 	const struct mlflow_op *op = c->op.more;
@@ -402,7 +430,9 @@ static int write_mlflow_batch(struct state *st, struct change *c, struct err *er
 		rc = check_params(st, c, r, op, err);
 	if (rc <= 0)
 		return rc;
-	rc = params_add(st, r, op->params, op->param_count, err);
+	rc = describe_batch(st, c, r, err);
+	if (!rc)
+		rc = params_add(st, r, op->params, op->param_count, err);
 	if (!rc)
 		rc = put_mlflow_points(st, c, r, err);
 	return rc ? rc : put_batch_rest(st, r, op, err);
@@ -422,9 +452,10 @@ static int untag_mlflow_run(struct state *st, struct change *c, struct err *err)
 
 	if (rc <= 0)
 		return rc;
+	c->about.detail = op->name;
 	rc = apply_untag(st, r, op->name, err);
 	return rc ? rc < 0 ? rc : 0
 		  : change_refuse(c, ERR_NOENT, "No tag with name: %.250s in run with id %s", op->name, r->uuid);
 }
 
-CHANGE_KIND(mlflow_run_untag, mlflow_copy, untag_mlflow_run);
+CHANGE_AUDITED(mlflow_run_untag, mlflow_copy, untag_mlflow_run, "untag", "run");

@@ -38,6 +38,7 @@ static int registry_need(struct state *st, struct change *c, int64_t *ret, struc
 	const struct registry_op *op = c->op.more;
 	int rc = db_int(state_db(st), ret, DB_registered_id, err, "t", op->name);
 
+	c->about.name = op->name;
 	rc = rc > 0 ? change_may_write_name(c, op->name) : rc;
 	if (rc && rc != ERR_NOENT)
 		return rc;
@@ -50,6 +51,8 @@ static int registry_need_version(struct state *st, struct change *c, int64_t *re
 	int64_t experiment;
 	int rc = db_int(state_db(st), ret, DB_version_model, err, "ti", op->name, op->version);
 
+	c->about.name = op->name;
+	c->about.id = arena_printf(c->in.arena, "%" PRId64, op->version);
 	if (rc > 0 && c->grants) {
 		rc = db_int(state_db(st), &experiment, DB_version_experiment, err, "ti", op->name, op->version);
 		rc = rc > 0 ? change_may_write(st, c, experiment, err) : rc ? rc : change_may_write_name(c, op->name);
@@ -93,11 +96,12 @@ static int make_registered(struct state *st, struct change *c, struct err *err)
 		rc = registered_name_is_free(st, c, op->name, 0, err);
 	if (rc <= 0)
 		return rc;
+	c->about.name = op->name;
 	rc = db_run(state_db(st), DB_registered_add, err, "tti", op->name, op->text ? op->text : "", clock_wall_ms());
 	return rc ? rc : put_registered_tags(st, db_last_id(state_db(st)), op, err);
 }
 
-CHANGE_KIND(registry_model_new, registry_copy, make_registered);
+CHANGE_AUDITED(registry_model_new, registry_copy, make_registered, "create", "registered_model");
 
 static int rename_registered(struct state *st, struct change *c, struct err *err)
 {
@@ -111,11 +115,13 @@ static int rename_registered(struct state *st, struct change *c, struct err *err
 		rc = registered_name_is_free(st, c, op->text, id, err);
 	if (rc <= 0)
 		return rc;
+	c->about.name = op->text;
+	c->about.detail = arena_printf(c->in.arena, "was %s", op->name);
 	rc = db_run(state_db(st), DB_registered_name_put, err, "iti", id, op->text, now);
 	return rc ? rc : db_run(state_db(st), DB_versions_touch, err, "ii", id, now);
 }
 
-CHANGE_KIND(registry_model_rename, registry_copy, rename_registered);
+CHANGE_AUDITED(registry_model_rename, registry_copy, rename_registered, "rename", "registered_model");
 
 static int describe_registered(struct state *st, struct change *c, struct err *err)
 {
@@ -127,7 +133,7 @@ static int describe_registered(struct state *st, struct change *c, struct err *e
 		       : db_run(state_db(st), DB_registered_description_put, err, "iti", id, op->text, clock_wall_ms());
 }
 
-CHANGE_KIND(registry_model_describe, registry_copy, describe_registered);
+CHANGE_AUDITED(registry_model_describe, registry_copy, describe_registered, "edit", "registered_model");
 
 static int delete_registered(struct state *st, struct change *c, struct err *err)
 {
@@ -144,17 +150,19 @@ static int delete_registered(struct state *st, struct change *c, struct err *err
 	return rc;
 }
 
-CHANGE_KIND(registry_model_delete, registry_copy, delete_registered);
+CHANGE_AUDITED(registry_model_delete, registry_copy, delete_registered, "delete", "registered_model");
 
 static int tag_registered(struct state *st, struct change *c, struct err *err)
 {
+	const struct registry_op *op = c->op.more;
 	int64_t id;
 	int rc = registry_need(st, c, &id, err);
 
+	c->about.detail = change_keys(c->in.arena, op->tags, op->tag_count);
 	return rc <= 0 ? rc : put_registered_tags(st, id, c->op.more, err);
 }
 
-CHANGE_KIND(registry_model_tag, registry_copy, tag_registered);
+CHANGE_AUDITED(registry_model_tag, registry_copy, tag_registered, "tag", "registered_model");
 
 /* Deletes the row named by the text of the operation. */
 static int drop_registered_row(struct state *st, struct change *c, enum db_query which, struct err *err)
@@ -163,7 +171,13 @@ static int drop_registered_row(struct state *st, struct change *c, enum db_query
 	int64_t id;
 	int rc = registry_need(st, c, &id, err);
 
-	return rc <= 0 ? rc : db_run(state_db(st), which, err, "it", id, op->text);
+	if (rc <= 0)
+		return rc;
+	rc = db_run(state_db(st), which, err, "it", id, op->text);
+	c->about.detail = op->text;
+	if (!db_changed(state_db(st)))
+		c->about.action = NULL;
+	return rc;
 }
 
 static int untag_registered(struct state *st, struct change *c, struct err *err)
@@ -171,7 +185,7 @@ static int untag_registered(struct state *st, struct change *c, struct err *err)
 	return drop_registered_row(st, c, DB_registered_tag_delete, err);
 }
 
-CHANGE_KIND(registry_model_untag, registry_copy, untag_registered);
+CHANGE_AUDITED(registry_model_untag, registry_copy, untag_registered, "untag", "registered_model");
 
 static int set_alias(struct state *st, struct change *c, struct err *err)
 {
@@ -179,17 +193,18 @@ static int set_alias(struct state *st, struct change *c, struct err *err)
 	int64_t id;
 	int rc = registry_need_version(st, c, &id, err);
 
+	c->about.detail = op->text;
 	return rc <= 0 ? rc : db_run(state_db(st), DB_registered_alias_put, err, "iti", id, op->text, op->version);
 }
 
-CHANGE_KIND(registry_alias, registry_copy, set_alias);
+CHANGE_AUDITED(registry_alias, registry_copy, set_alias, "alias", "model_version");
 
 static int drop_alias(struct state *st, struct change *c, struct err *err)
 {
 	return drop_registered_row(st, c, DB_registered_alias_delete, err);
 }
 
-CHANGE_KIND(registry_unalias, registry_copy, drop_alias);
+CHANGE_AUDITED(registry_unalias, registry_copy, drop_alias, "unalias", "registered_model");
 
 /* --- versions ------------------------------------------------------------------------------------------------- */
 
@@ -231,6 +246,7 @@ static int make_version(struct state *st, struct change *c, struct err *err)
 	if (rc <= 0)
 		return rc;
 	snprintf(c->res.id, sizeof(c->res.id), "%" PRId64, version);
+	c->about.id = c->res.id;
 	rc = db_run(d, DB_version_add, err, "iittttti", id, version, op->text, op->source, op->location, op->run,
 		    op->run_link, now);
 	if (!rc)
@@ -238,7 +254,7 @@ static int make_version(struct state *st, struct change *c, struct err *err)
 	return rc ? rc : put_version_tags(st, id, version, op, err);
 }
 
-CHANGE_KIND(registry_version_new, registry_copy, make_version);
+CHANGE_AUDITED(registry_version_new, registry_copy, make_version, "create", "model_version");
 
 static int describe_version(struct state *st, struct change *c, struct err *err)
 {
@@ -250,7 +266,7 @@ static int describe_version(struct state *st, struct change *c, struct err *err)
 				     op->text, clock_wall_ms());
 }
 
-CHANGE_KIND(registry_version_describe, registry_copy, describe_version);
+CHANGE_AUDITED(registry_version_describe, registry_copy, describe_version, "edit", "model_version");
 
 static int set_version_stage(struct state *st, struct change *c, struct err *err)
 {
@@ -263,13 +279,14 @@ static int set_version_stage(struct state *st, struct change *c, struct err *err
 		rc = registry_need(st, c, &id, err);
 	if (rc <= 0)
 		return rc;
+	c->about.detail = op->text;
 	rc = op->archive ? db_run(d, DB_versions_archive, err, "iiti", id, op->version, op->text, now) : 0;
 	if (!rc)
 		rc = db_run(d, DB_version_stage_put, err, "iiti", id, op->version, op->text, now);
 	return rc ? rc : db_run(d, DB_registered_touch, err, "ii", id, now);
 }
 
-CHANGE_KIND(registry_version_stage, registry_copy, set_version_stage);
+CHANGE_AUDITED(registry_version_stage, registry_copy, set_version_stage, "stage", "model_version");
 
 static int delete_version(struct state *st, struct change *c, struct err *err)
 {
@@ -286,7 +303,7 @@ static int delete_version(struct state *st, struct change *c, struct err *err)
 	return rc ? rc : db_run(d, DB_registered_touch, err, "ii", id, now);
 }
 
-CHANGE_KIND(registry_version_delete, registry_copy, delete_version);
+CHANGE_AUDITED(registry_version_delete, registry_copy, delete_version, "delete", "model_version");
 
 static int tag_version(struct state *st, struct change *c, struct err *err)
 {
@@ -294,10 +311,11 @@ static int tag_version(struct state *st, struct change *c, struct err *err)
 	int64_t id;
 	int rc = registry_need_version(st, c, &id, err);
 
+	c->about.detail = change_keys(c->in.arena, op->tags, op->tag_count);
 	return rc <= 0 ? rc : put_version_tags(st, id, op->version, op, err);
 }
 
-CHANGE_KIND(registry_version_tag, registry_copy, tag_version);
+CHANGE_AUDITED(registry_version_tag, registry_copy, tag_version, "tag", "model_version");
 
 static int untag_version(struct state *st, struct change *c, struct err *err)
 {
@@ -305,7 +323,13 @@ static int untag_version(struct state *st, struct change *c, struct err *err)
 	int64_t id;
 	int rc = registry_need_version(st, c, &id, err);
 
-	return rc <= 0 ? rc : db_run(state_db(st), DB_version_tag_delete, err, "iit", id, op->version, op->text);
+	if (rc <= 0)
+		return rc;
+	rc = db_run(state_db(st), DB_version_tag_delete, err, "iit", id, op->version, op->text);
+	c->about.detail = op->text;
+	if (!db_changed(state_db(st)))
+		c->about.action = NULL;
+	return rc;
 }
 
-CHANGE_KIND(registry_version_untag, registry_copy, untag_version);
+CHANGE_AUDITED(registry_version_untag, registry_copy, untag_version, "untag", "model_version");

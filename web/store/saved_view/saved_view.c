@@ -176,6 +176,17 @@ static void report_kept_id(struct change *c, int64_t id)
 	snprintf(c->res.id, sizeof(c->res.id), "%" PRId64, id);
 }
 
+/* For the audit log: the item and its experiment. */
+static int describe_kept(struct state *st, struct change *c, const char *name, int64_t experiment, struct err *err)
+{
+	const struct saved_view_op *op = c->op.more;
+
+	c->about.object = op->shelf;
+	c->about.id = c->res.id;
+	c->about.name = name;
+	return change_about_experiment(st, c, experiment, err);
+}
+
 /* Refuses a name that is taken and one more than an experiment may have. */
 static int make_kept(struct state *st, struct change *c, struct err *err)
 {
@@ -204,12 +215,15 @@ static int make_kept(struct state *st, struct change *c, struct err *err)
 		return rc;
 	id = db_last_id(state_db(st));
 	report_kept_id(c, id);
-	rc = db_run(state_db(st), DB_kept_text_add, err, "iiti", id, INT64_C(1), op->text ? op->text : "", now);
+	rc = describe_kept(st, c, op->name, experiment, err);
+	if (!rc)
+		rc = db_run(state_db(st), DB_kept_text_add, err, "iiti", id, INT64_C(1), op->text ? op->text : "", now);
 	return rc ? rc : put_preferred(st, op, id, experiment, err);
 }
 
 struct kept_row {
 	int64_t experiment, edition;
+	const char *name;
 };
 
 /* 1: found, 0: refused, or negative. */
@@ -222,15 +236,18 @@ static int find_kept_for_change(struct state *st, struct change *c, struct kept_
 	if (!rc)
 		rc = db_next(state_db(st), q, err);
 	if (rc > 0) {
-		*ret = (struct kept_row){ db_i64(q, COL_kept_find_experiment_id), db_i64(q, COL_kept_find_edition) };
+		*ret = (struct kept_row){ db_i64(q, COL_kept_find_experiment_id), db_i64(q, COL_kept_find_edition),
+					  db_text(c->in.arena, q, COL_kept_find_name) };
 		db_stop(q);
 		rc = change_may_write(st, c, ret->experiment, err);
 	}
 	if ((!rc && !c->res.code) || rc == ERR_NOENT)
 		return change_refuse(c, ERR_NOENT, "there is no %s %" PRId64, op->shelf, op->id);
-	if (rc > 0)
-		report_kept_id(c, op->id);
-	return rc;
+	if (rc <= 0)
+		return rc;
+	report_kept_id(c, op->id);
+	rc = describe_kept(st, c, ret->name, ret->experiment, err);
+	return rc ? rc : 1;
 }
 
 static int put_kept_text(struct state *st, const struct saved_view_op *op, int64_t edition, struct err *err)
@@ -253,6 +270,11 @@ static int edit_kept(struct state *st, struct change *c, struct err *err)
 		rc = kept_name_is_free(st, c, was.experiment, op->id, err);
 	if (rc <= 0)
 		return rc;
+	if (op->name && strcmp(op->name, was.name)) {
+		c->about.action = "rename";
+		c->about.name = op->name;
+		c->about.detail = arena_printf(c->in.arena, "was %s", was.name);
+	}
 	rc = op->name ? db_run(state_db(st), DB_kept_name_put, err, "iti", op->id, op->name, clock_wall_ms()) : 0;
 	if (!rc && op->text)
 		rc = put_kept_text(st, op, was.edition + 1, err);
@@ -271,12 +293,21 @@ static int delete_kept(struct state *st, struct change *c, struct err *err)
 	return rc ? rc : db_run(state_db(st), DB_kept_delete, err, "i", op->id);
 }
 
-const struct change_ops kept_change_new = {
-	.name = "kept_new", .judges = true, .check = check_kept, .copy = copy_kept, .apply = make_kept
-};
-const struct change_ops kept_change_edit = {
-	.name = "kept_edit", .judges = true, .check = check_kept, .copy = copy_kept, .apply = edit_kept
-};
-const struct change_ops kept_change_delete = {
-	.name = "kept_delete", .judges = true, .check = check_kept, .copy = copy_kept, .apply = delete_kept
-};
+const struct change_ops kept_change_new = { .name = "kept_new",
+					    .judges = true,
+					    .action = "create",
+					    .check = check_kept,
+					    .copy = copy_kept,
+					    .apply = make_kept };
+const struct change_ops kept_change_edit = { .name = "kept_edit",
+					     .judges = true,
+					     .action = "edit",
+					     .check = check_kept,
+					     .copy = copy_kept,
+					     .apply = edit_kept };
+const struct change_ops kept_change_delete = { .name = "kept_delete",
+					       .judges = true,
+					       .action = "delete",
+					       .check = check_kept,
+					       .copy = copy_kept,
+					       .apply = delete_kept };

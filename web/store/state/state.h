@@ -105,7 +105,11 @@ struct state_segment *state_segment(struct state_run *r, int number); /* NULL wh
 int state_segment_add(struct state *st, struct state_run *r, const struct state_segment *s, struct err *err);
 int state_segment_save(struct state *st, const struct state_run *r, const struct state_segment *s, struct err *err);
 
+/* Creates a missing experiment in the transaction, as the entry of the audit log is: others who want the same name
+ * wait. */
 int state_experiment(struct state *st, const char *name, int64_t *ret, bool *ret_existed, struct err *err);
+/* The name (borrowed from its caller) and number of the experiment that was created since the last call; NULL: none. */
+const char *state_made_experiment(struct state *st, int64_t *ret);
 int state_key(struct state *st, const char *name, int64_t *ret, struct err *err);
 
 struct state_series_key {

@@ -33,6 +33,8 @@ struct state {
 	int64_t full[STATE_FULL_MAX]; /* ids of runs with many rows in the log */
 	size_t full_count;
 	int64_t slots, group;	   /* slots: given so far; group: of this transaction */
+	int64_t made_experiment;   /* as state_made_experiment */
+	const char *made_name;
 	struct db_rows *next_runs; /* numbers for new runs of this transaction; NULL: none */
 };
 

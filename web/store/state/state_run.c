@@ -368,19 +368,31 @@ int state_segment_add(struct state *st, struct state_run *r, const struct state_
 	return state_segment_save(st, r, s, err);
 }
 
+const char *state_made_experiment(struct state *st, int64_t *ret)
+{
+	const char *name = st->made_name;
+
+	*ret = st->made_experiment;
+	st->made_name = NULL;
+	return name;
+}
+
 int state_experiment(struct state *st, const char *name, int64_t *ret, bool *ret_existed, struct err *err)
 {
-	struct db *alone;
 	int rc = db_int(st->db, ret, DB_experiment_by_name, err, "t", name);
 
 	*ret_existed = rc > 0;
 	if (rc)
 		return rc < 0 ? rc : 0;
-	alone = db_alone(st->db); /* as in state_key */
-	rc = draw_next_id(alone, DB_experiment_next_id, ret, err);
+	rc = draw_next_id(st->db, DB_experiment_next_id, ret, err);
 	if (!rc)
-		rc = db_run(alone, DB_experiment_add, err, "iti", *ret, name, clock_wall_ms());
-	if (rc || db_changed(alone))
+		rc = db_run(st->db, DB_experiment_add, err, "iti", *ret, name, clock_wall_ms());
+	if (!rc && db_changed(st->db)) {
+		st->made_experiment = *ret;
+		st->made_name = name;
+		return 0;
+	}
+	if (rc)
 		return rc;
 	*ret_existed = true;
 	rc = db_int(st->db, ret, DB_experiment_by_name, err, "t", name);

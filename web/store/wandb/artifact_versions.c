@@ -93,6 +93,30 @@ static int may_change(struct state *st, struct change *c, int64_t experiment, st
 	return rc == ERR_NOENT ? 0 : rc;
 }
 
+/* For the audit log: a version is there once it is committed; its files and uses are recorded data. */
+static int describe_version_op(struct state *st, struct change *c, int64_t experiment, struct err *err)
+{
+	const struct artifact_version_op *op = c->op.more;
+	struct db_rows *q;
+	int rc;
+
+	c->about.action = op->what == ARTIFACT_COMMIT	? "create"
+			  : op->what == ARTIFACT_ALIAS	? "alias"
+			  : op->what == ARTIFACT_UPDATE ? "edit"
+			  : op->what == ARTIFACT_REMOVE ? "delete"
+							: NULL;
+	if (!c->about.action)
+		return 0;
+	c->about.object = "artifact_version";
+	c->about.id = c->res.id;
+	c->about.detail = change_keys(c->in.arena, op->pairs, op->pair_count);
+	rc = db_start(state_db(st), &q, DB_wandb_by_id, err, "i", op->id);
+	while (rc >= 0 && (rc = db_next(state_db(st), q, err)) > 0)
+		c->about.name = arena_printf(c->in.arena, "%s:v%lld", db_str(q, COL_wandb_by_id_collection),
+					     (long long)db_i64(q, COL_wandb_by_id_version));
+	return rc ? rc : change_about_experiment(st, c, experiment, err);
+}
+
 /* Applies one change of a version, which must exist unless it is created. */
 static int apply_version_op(struct state *st, struct change *c, struct err *err)
 {
@@ -109,6 +133,9 @@ static int apply_version_op(struct state *st, struct change *c, struct err *err)
 	if (op->what == ARTIFACT_CREATE)
 		return create_version(d, op, c, err);
 	snprintf(c->res.id, sizeof(c->res.id), "%lld", (long long)op->id);
+	rc = describe_version_op(st, c, experiment, err);
+	if (rc)
+		return rc;
 	switch (op->what) {
 	case ARTIFACT_COMMIT:
 		rc = db_run(d, DB_wandb_state_put, err, "ii", op->id, (int64_t)ARTIFACT_COMMITTED);

@@ -6,6 +6,7 @@
 
 #include "tracker/base/text.h"
 #include "tracker/base/utf8.h"
+#include "web/store/audit/audit.h"
 
 bool change_is_id(const char *id)
 {
@@ -238,6 +239,43 @@ int change_may_use_name(struct state *st, struct change *c, const char *name, st
 	return rc == ERR_NOENT ? change_refuse_name(c) : rc;
 }
 
+/* --- the audit log -------------------------------------------------------------------------------------------- */
+
+int change_about_experiment(struct state *st, struct change *c, int64_t id, struct err *err)
+{
+	struct db_rows *q;
+	int rc;
+
+	if (!c->about.action)
+		return 0;
+	rc = db_start(state_db(st), &q, DB_experiment_name, err, "i", id);
+	while (rc >= 0 && (rc = db_next(state_db(st), q, err)) > 0)
+		c->about.experiment = db_text(c->in.arena, q, COL_experiment_name_name);
+	return rc;
+}
+
+int change_about_run(struct state *st, struct change *c, const struct state_run *r, struct err *err)
+{
+	if (!c->about.action)
+		return 0;
+	c->about.id = change_dup(c->in.arena, r->uuid);
+	c->about.name = change_dup(c->in.arena, r->name);
+	return change_about_experiment(st, c, r->experiment_id, err);
+}
+
+const char *change_keys(struct arena *a, const struct ingest_kv *kv, size_t n)
+{
+	const char *keys;
+	struct buf b;
+
+	buf_init(&b, SIZE_MAX);
+	for (size_t i = 0; i < n && b.len < AUDIT_TEXT_MAX; i++)
+		buf_addf(&b, "%s%s", i ? ", " : "", kv[i].key);
+	keys = arena_strdup(a, b.len ? b.data : "");
+	buf_done(&b);
+	return keys;
+}
+
 int change_need_run(struct state *st, struct change *c, struct state_run **ret, struct err *err)
 {
 	struct err why = ERR_INIT;
@@ -254,9 +292,11 @@ int change_need_run(struct state *st, struct change *c, struct state_run **ret, 
 	rc = change_may_write(st, c, (*ret)->experiment_id, err);
 	if (rc == ERR_NOENT)
 		return change_refuse(c, ERR_NOENT, "there is no run %s", c->op.run);
-	if (rc > 0)
-		memcpy(c->res.id, (*ret)->uuid, sizeof(*ret)->uuid);
-	return rc;
+	if (rc <= 0)
+		return rc;
+	memcpy(c->res.id, (*ret)->uuid, sizeof(*ret)->uuid);
+	rc = change_about_run(st, c, *ret, err);
+	return rc ? rc : 1;
 }
 
 static int apply_nothing(struct state *st, struct change *c, struct err *err)

@@ -10,6 +10,15 @@
 #include "web/store/write/intake.h"
 #include "web/store/state/state.h"
 
+/* What a change did, for the audit log: its entry. Texts live as long as the change; NULL: "". */
+struct change_about {
+	const char *action;		    /* a verb; NULL: no entry */
+	const char *object;		    /* a noun: what was changed */
+	const char *id, *name, *experiment; /* of the object */
+	const char *detail;
+	const char *author; /* in place of that of the request; NULL: that one */
+};
+
 /* One change: copy fills it on the caller's thread, then the writer's thread owns it. */
 struct change {
 	struct ingest_op op; /* the copy: strings and arrays are in in.arena, decoded bytes and points in `in` */
@@ -20,7 +29,11 @@ struct change {
 	const struct grants *grants; /* of a restricted caller; NULL: everything is permitted */
 	enum grant_level most;	     /* levels above it count as this one */
 	struct store *store;
+	struct ingest_author author; /* set after copy */
 	struct ingest_result res;
+	struct change_about about;   /* begins with action and object of the kind */
+	const char *made_experiment; /* name of the experiment that apply created; it has an entry of its own */
+	int64_t made_experiment_id;
 	uint64_t log_rows_gone, log_points_gone; /* removed from the ingest log */
 	bool waits; /* apply wrote nothing, because the run is archived; it runs again when that is restored */
 };
@@ -30,6 +43,9 @@ struct change_ops {
 	bool never_waits; /* does not wait for room in the queue: queued operations may wait for this one */
 	bool makes_run;
 	bool judges;	/* apply asks change_may_*; others are refused to restricted callers */
+	/* For the audit log: what apply does. It adds the rest to c->about, or clears the action if it changes nothing.
+	 * A change that is refused or waits has no entry. NULL: no entry, unless apply sets an action. */
+	const char *action, *object;
 	bool after_all; /* a barrier: answered when all earlier changes are stored; nothing overtakes it */
 
 	/* Caller's thread, before anything is copied: checks what the kind requires of op. NULL: nothing. Names,
@@ -52,6 +68,15 @@ struct change_ops {
 /* Defines a kind that judges, whose name is that of its variable. */
 #define CHANGE_KIND(kind, copier, applier)                                                                             \
 	const struct change_ops kind = { .name = #kind, .judges = true, .copy = (copier), .apply = (applier) }
+
+/* The same with its action and object. */
+#define CHANGE_AUDITED(kind, copier, applier, verb, noun)                                                              \
+	const struct change_ops kind = { .name = #kind,                                                                \
+					 .judges = true,                                                               \
+					 .action = (verb),                                                             \
+					 .object = (noun),                                                             \
+					 .copy = (copier),                                                             \
+					 .apply = (applier) }
 
 /* --- caller's thread ---------------------------------------------------------------------------------------- */
 
@@ -87,7 +112,14 @@ int change_may_use_name(struct state *st, struct change *c, const char *name, st
 bool change_may_create(const struct change *c, const char *name);
 int change_refuse_name(struct change *c);
 
-/* Finds the run of c->op and writes its id to c->res: 1 found, 0 refused, negative: failed. */
+/* Fill c->about if an entry is due: with the run; with the name of an experiment. Return 0 or a negative code. */
+int change_about_run(struct state *st, struct change *c, const struct state_run *r, struct err *err);
+int change_about_experiment(struct state *st, struct change *c, int64_t id, struct err *err);
+
+/* The keys of pairs for c->about.detail: "a, b". */
+const char *change_keys(struct arena *a, const struct ingest_kv *kv, size_t n);
+
+/* Finds the run of c->op, for c->about too, and writes its id to c->res: 1 found, 0 refused, negative: failed. */
 int change_need_run(struct state *st, struct change *c, struct state_run **ret, struct err *err);
 
 #endif

@@ -84,7 +84,12 @@ static int make_journal_run(struct state *st, struct change *c, struct state_run
 	if (!n.experiment || !*n.experiment)
 		n.experiment = "Default";
 	rc = change_may_use_name(st, c, n.experiment, err);
-	return rc <= 0 ? rc : state_run_add(st, &n, ret, err);
+	if (rc > 0)
+		rc = state_run_add(st, &n, ret, err);
+	if (rc || !*ret)
+		return rc;
+	c->about = (struct change_about){ .action = "create", .object = "run" };
+	return change_about_run(st, c, *ret, err);
 }
 
 /* Opens the segment of a journal and adds the row of its writer. */

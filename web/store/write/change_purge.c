@@ -46,7 +46,9 @@ static int mark_run_gone(struct state *st, struct change *c, struct state_run *r
 
 	if (r->deleted_ms == INT64_MIN || r->deleted_ms > c->op.before_ms)
 		return change_refuse(c, ERR_EXISTS, "the run is not deleted, or not long enough");
-	rc = purge_log(st, c, r->id, err);
+	rc = change_about_run(st, c, r, err);
+	if (!rc)
+		rc = purge_log(st, c, r->id, err);
 	if (!rc)
 		rc = db_run(d, DB_gone_add, err, "itii", r->id, r->uuid, r->experiment_id, clock_wall_ms());
 	if (!rc)
@@ -135,11 +137,14 @@ static int apply_run_purge(struct state *st, struct change *c, struct err *err)
 		*err = why;
 		return rc;
 	}
+	c->about.action = NULL; /* the first call has logged it */
 	rc = db_int(state_db(st), &id, DB_gone_get, err, "t", c->op.run);
 	return rc > 0 ? purge_some(st, c, id, err) : rc;
 }
 
-const struct change_ops change_purge_run = { .name = "purge_run", .check = change_check_run, .apply = apply_run_purge };
+const struct change_ops change_purge_run = {
+	.name = "purge_run", .action = "purge", .object = "run", .check = change_check_run, .apply = apply_run_purge
+};
 
 /* The first call makes the deletion final: restoring the experiment does not restore the model. */
 static int apply_model_purge(struct state *st, struct change *c, struct err *err)
@@ -160,14 +165,18 @@ static int apply_model_purge(struct state *st, struct change *c, struct err *err
 	final = db_i64(q, COL_model_to_purge_final);
 	db_stop(q);
 	c->res.more = true;
+	c->about.id = c->op.name;
 	if (!final)
 		return db_run(d, DB_model_deleted_put, err, "ii", id, (int64_t)0);
+	c->about.action = NULL; /* that call has logged it */
 	rc = purge_tables(d, PURGE_LIST(tables), id, &left, err);
 	c->res.more = left <= 0;
 	return rc || c->res.more ? rc : db_run(d, DB_purge_model, err, "i", id);
 }
 
-const struct change_ops change_purge_model = { .name = "purge_model", .apply = apply_model_purge };
+const struct change_ops change_purge_model = {
+	.name = "purge_model", .action = "purge", .object = "model", .apply = apply_model_purge
+};
 
 /* Removes only an empty experiment, never Default; its runs and models are removed first. */
 static int apply_experiment_purge(struct state *st, struct change *c, struct err *err)
@@ -181,13 +190,21 @@ static int apply_experiment_purge(struct state *st, struct change *c, struct err
 
 	if (!rc)
 		return change_refuse(c, ERR_EXISTS, "the experiment is not deleted, not long enough, or not empty");
+	c->about.id = c->op.name;
 	if (rc > 0)
+		rc = change_about_experiment(st, c, id, err);
+	c->about.name = c->about.experiment;
+	if (!rc)
 		rc = purge_tables(d, PURGE_LIST(tables), id, &left, err);
 	c->res.more = left <= 0;
+	if (c->res.more)
+		c->about.action = NULL; /* the last call logs it */
 	return rc || c->res.more ? rc : db_run(d, DB_purge_experiment, err, "i", id);
 }
 
-const struct change_ops change_purge_experiment = { .name = "purge_experiment", .apply = apply_experiment_purge };
+const struct change_ops change_purge_experiment = {
+	.name = "purge_experiment", .action = "purge", .object = "experiment", .apply = apply_experiment_purge
+};
 
 /* Returns res.removed pages to the system; res.durable are left. */
 static int apply_pages_purge(struct state *st, struct change *c, struct err *err)

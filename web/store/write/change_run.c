@@ -48,6 +48,7 @@ static int is_run_id_free(struct state *st, struct change *c, struct err *err)
 	return rc == ERR_NOENT ? 1 : rc;
 }
 
+/* Adds the run, its first segment, params and tags. */
 static int make_new_run(struct state *st, struct change *c, struct err *err)
 {
 	const struct ingest_op *op = &c->op;
@@ -65,6 +66,8 @@ static int make_new_run(struct state *st, struct change *c, struct err *err)
 		return rc;
 	rc = state_run_add(st, &n, &r, err);
 	if (!rc)
+		rc = change_about_run(st, c, r, err);
+	if (!rc)
 		rc = segment_open(st, r, &(struct segment_open){ .start_ms = start, .status = status }, err);
 	if (!rc)
 		rc = params_add(st, r, op->logged.params, op->logged.param_count, err);
@@ -74,6 +77,8 @@ static int make_new_run(struct state *st, struct change *c, struct err *err)
 const struct change_ops change_run_new = { .name = "run_new",
 					   .makes_run = true,
 					   .judges = true,
+					   .action = "create",
+					   .object = "run",
 					   .check = check_new_run,
 					   .copy = copy_new_run,
 					   .apply = make_new_run };
@@ -101,6 +106,22 @@ static int may_move_run(struct state *st, struct change *c, const struct state_r
 	return rc < 0 ? rc : 1;
 }
 
+/* Says what the patch changes: a status or an end alone has no entry, as it is recorded with the run. */
+static void describe_patch(struct change *c)
+{
+	const struct ingest_op *op = &c->op;
+	struct change_about *b = &c->about;
+	const char *name = op->name && strcmp(op->name, b->name) ? op->name : NULL;
+	const char *from = op->move_to && strcmp(op->move_to, b->experiment) ? b->experiment : NULL;
+
+	b->action = from ? "move" : name ? "rename" : op->state.notes ? "edit" : NULL;
+	b->detail = arena_printf(c->in.arena, "%s%s%s%s%s%s", from ? "from " : "", from ? from : "",
+				 name ? from ? ", was " : "was " : "", name ? b->name : "",
+				 op->state.notes && (from || name) ? ", " : "", op->state.notes ? "notes" : "");
+	b->name = name ? name : b->name;
+	b->experiment = from ? op->move_to : b->experiment;
+}
+
 static int patch_run(struct state *st, struct change *c, struct err *err)
 {
 	struct state_run *r;
@@ -110,11 +131,14 @@ static int patch_run(struct state *st, struct change *c, struct err *err)
 		rc = change_may_use_name(st, c, c->op.move_to, err);
 	if (rc > 0 && c->op.move_to)
 		rc = may_move_run(st, c, r, err);
-	return rc <= 0 ? rc : apply_patch(st, r, &c->op, err);
+	if (rc <= 0)
+		return rc;
+	describe_patch(c);
+	return apply_patch(st, r, &c->op, err);
 }
 
 const struct change_ops change_run_patch = {
-	.name = "run_patch", .judges = true, .check = check_patch, .apply = patch_run
+	.name = "run_patch", .judges = true, .action = "edit", .object = "run", .check = check_patch, .apply = patch_run
 };
 
 /* 1: each param is new or has the same value; 0 refused. */
@@ -154,12 +178,16 @@ static int put_run_tags(struct state *st, struct change *c, struct err *err)
 	struct state_run *r;
 	int rc = change_need_run(st, c, &r, err);
 
+	c->about.detail = change_keys(c->in.arena, c->op.logged.tags, c->op.logged.tag_count);
 	return rc <= 0 ? rc : apply_tags(st, r, c->op.logged.tags, c->op.logged.tag_count, err);
 }
 
-const struct change_ops change_run_tags = {
-	.name = "run_tags", .judges = true, .check = change_check_run, .apply = put_run_tags
-};
+const struct change_ops change_run_tags = { .name = "run_tags",
+					    .judges = true,
+					    .action = "tag",
+					    .object = "run",
+					    .check = change_check_run,
+					    .apply = put_run_tags };
 
 static int drop_run_tag(struct state *st, struct change *c, struct err *err)
 {
@@ -168,13 +196,17 @@ static int drop_run_tag(struct state *st, struct change *c, struct err *err)
 
 	if (rc <= 0)
 		return rc;
+	c->about.detail = c->op.name;
 	rc = apply_untag(st, r, c->op.name, err);
 	return rc ? rc < 0 ? rc : 0 : change_refuse(c, ERR_NOENT, "run %s has no tag '%.100s'", r->uuid, c->op.name);
 }
 
-const struct change_ops change_run_untag = {
-	.name = "run_untag", .judges = true, .check = change_check_run, .apply = drop_run_tag
-};
+const struct change_ops change_run_untag = { .name = "run_untag",
+					     .judges = true,
+					     .action = "untag",
+					     .object = "run",
+					     .check = change_check_run,
+					     .apply = drop_run_tag };
 
 /* --- delete, restore -------------------------------------------------------------------------------------------- */
 
@@ -185,6 +217,8 @@ static int set_run_deleted(struct state *st, struct change *c, int64_t deleted_m
 
 	if (rc <= 0)
 		return rc;
+	if ((deleted_ms == INT64_MIN) == (r->deleted_ms == INT64_MIN))
+		c->about.action = NULL;
 	r->deleted_ms = deleted_ms;
 	state_mark(st, r, true);
 	return 0;
@@ -200,12 +234,18 @@ static int unmark_run_deleted(struct state *st, struct change *c, struct err *er
 	return set_run_deleted(st, c, INT64_MIN, err);
 }
 
-const struct change_ops change_run_delete = {
-	.name = "run_delete", .judges = true, .check = change_check_run, .apply = mark_run_deleted
-};
-const struct change_ops change_run_restore = {
-	.name = "run_restore", .judges = true, .check = change_check_run, .apply = unmark_run_deleted
-};
+const struct change_ops change_run_delete = { .name = "run_delete",
+					      .judges = true,
+					      .action = "delete",
+					      .object = "run",
+					      .check = change_check_run,
+					      .apply = mark_run_deleted };
+const struct change_ops change_run_restore = { .name = "run_restore",
+					       .judges = true,
+					       .action = "restore",
+					       .object = "run",
+					       .check = change_check_run,
+					       .apply = unmark_run_deleted };
 
 /* --- experiments ---------------------------------------------------------------------------------------------- */
 

@@ -8,6 +8,8 @@
 
 #include "tracker/base/clock.h"
 #include "tracker/mem/mem.h"
+#include "web/store/audit/audit.h"
+#include "web/store/base/parts.h"
 #include "web/store/write/apply.h"
 #include "web/store/write/committer.h"
 #include "web/store/write/queue.h"
@@ -102,7 +104,58 @@ static int lock_group_runs(struct group_commit *g, const struct queue_job *jobs,
 	return rc;
 }
 
-/* Stores a group in one transaction: locks its runs, applies each change and flushes the state. */
+static bool has_audit_entry(const struct change *c)
+{
+	/* a journal that cannot be read to its end was stored up to there */
+	return c->about.action && (!c->res.code || c->intake_code) && !c->waits;
+}
+
+/* The entry of a change, or of the experiment that it created. */
+static struct audit_entry make_audit_entry(const struct change *c, const struct change_about *b)
+{
+	const struct ingest_author *who = &c->author;
+	const char *name = who->via && !strcmp(who->via, INGEST_VIA_COMMAND) ? c->store->user : who->name;
+	struct arena *a = c->in.arena;
+
+	return (struct audit_entry){ .time_ms = clock_wall_ms(),
+				     .via = who->via ? who->via : "server",
+				     .author = audit_text(a, b->author ? b->author : name),
+				     .action = b->action,
+				     .object = b->object,
+				     .id = audit_text(a, b->id),
+				     .name = audit_text(a, b->name),
+				     .experiment = audit_text(a, b->experiment),
+				     .detail = audit_text(a, b->detail) };
+}
+
+/* Adds the entries of the group's changes to the audit log. */
+static int append_audit(struct group_commit *g, struct queue_job *jobs, struct err *err)
+{
+	struct audit_entry *list = NULL;
+	size_t n = 0, cap = 0;
+	int rc;
+
+	for (struct queue_job *j = jobs; j; j = j->next) {
+		const struct change *c = &j->change;
+		const char *made = c->made_experiment;
+		struct change_about experiment = {
+			.action = "create", .object = "experiment", .name = made, .experiment = made
+		};
+
+		if (made) {
+			experiment.id = arena_printf(c->in.arena, "%lld", (long long)c->made_experiment_id);
+			mem_push(&list, &n, &cap, make_audit_entry(c, &experiment));
+		}
+		if (has_audit_entry(c))
+			mem_push(&list, &n, &cap, make_audit_entry(c, &c->about));
+	}
+	rc = n ? audit_append(g->tx.db, list, n, err) : 0;
+	free(list);
+	return rc;
+}
+
+/* Stores a group in one transaction: locks its runs, applies each change, logs what is audited and flushes the state.
+ */
 static int commit_group(struct group_commit *g, struct queue_job *jobs, struct err *err)
 {
 	struct folding_logged logged = { 0 };
@@ -117,13 +170,17 @@ static int commit_group(struct group_commit *g, struct queue_job *jobs, struct e
 		c->res = (struct ingest_result){ 0 };
 		c->log_rows_gone = c->log_points_gone = 0;
 		c->waits = false;
+		c->about = (struct change_about){ .action = c->op.kind->action, .object = c->op.kind->object };
 		rc = c->op.kind->apply(g->tx.state, c, err);
+		c->made_experiment = state_made_experiment(g->tx.state, &c->made_experiment_id);
 		logged.rows += c->res.accepted && !c->res.existed ? apply_log_rows(&c->in) : 0;
 		logged.points += c->res.existed ? 0 : c->res.accepted;
 		logged.rows_gone += c->log_rows_gone;
 		logged.points_gone += c->log_points_gone;
 		count++;
 	}
+	if (!rc)
+		rc = append_audit(g, jobs, err);
 	if (!rc)
 		rc = state_flush(g->tx.state, &rev, err);
 	rc = transaction_finish(&g->tx, rc, err);

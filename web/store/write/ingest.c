@@ -42,6 +42,8 @@ static int make_job(struct queue_job **ret, struct store *s, const struct ingest
 		return rc;
 	}
 	(op->kind->copy ? op->kind->copy : change_copy)(&job->change, op);
+	job->change.author =
+		(struct ingest_author){ op->author.via, change_dup(job->change.in.arena, op->author.name) };
 	rc = op->kind->decode ? op->kind->decode(&job->change, op, err) : 0;
 	if (rc) {
 		free_job(job);

@@ -99,9 +99,16 @@ struct ingest_texts {
 	const struct ingest_line *lines;
 	size_t line_count;
 };
+/* Who asks for a change, for the audit log. Zero: the server itself. */
+struct ingest_author {
+	const char *via;  /* a word of struct audit_entry, borrowed for ever; NULL: server */
+	const char *name; /* NULL: none; via command: the user of this process */
+};
+#define INGEST_VIA_COMMAND "command"
 
 struct ingest_op {
 	const struct change_ops *kind;
+	struct ingest_author author;
 	const char *run;	/* 32 hex digits */
 	const char *experiment; /* name; NULL or "": Default */
 	const char *name;
