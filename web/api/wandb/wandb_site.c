@@ -48,7 +48,8 @@ enum call_next on_wandb_project_page(struct call *c)
 		return c->status == 200 ? on_page_get(c) : CALL_DONE;
 	}
 	json_decref(there);
-	return redirect_to(c, arena_printf(c->arena, "../?e=%s", encode_query(c, wandb_experiment(c, entity, project))));
+	return redirect_to(c, arena_printf(c->arena, "../?e=%s",
+					   encode_query(c, wandb_experiment(c, entity, project))));
 }
 
 /* /authorize: after the sign-in the page shows the tokens that its user may see. */
