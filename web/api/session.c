@@ -106,7 +106,7 @@ void session_page(struct call *c, int status, const char *action, const char *he
 }
 
 /* The way from the form's address to the page's: "../" for each folder. */
-static const char *find_root(struct call *c, const char *target)
+static const char *make_root_prefix(struct call *c, const char *target)
 {
 	const char *root = "";
 
@@ -118,7 +118,7 @@ static const char *find_root(struct call *c, const char *target)
 
 enum call_next session_form(struct call *c, const char *target, const char *problem)
 {
-	const char *root = find_root(c, target), *query = strchr(target, '?');
+	const char *root = make_root_prefix(c, target), *query = strchr(target, '?');
 	const struct oidc *oidc = c->api->oidc;
 	struct buf *out = &c->out;
 
