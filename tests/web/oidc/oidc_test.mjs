@@ -380,7 +380,7 @@ test('a program gets a token that a person allows in the browser, and loses it w
 	await page.goto(printed.address);
 	await page.click('text=Allow');
 	const { out } = await printed.done, auth = { headers: { Authorization: 'Bearer ' + out.trim() } };
-	assert.match(out, /^dpt_[0-9a-f]{64}\n$/);
+	assert.match(out, /^dpt-[0-9a-z]{40}\n$/);
 	await soon(async () => (await fetch(`${here.url}api/v1/runs?limit=1`, auth)).status, 200);
 	assert.equal((await fetch(`${here.url}api/v1/tokens`, auth)).status, 403);
 	assert.deepEqual(await tokens('company:eve'),
