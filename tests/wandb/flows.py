@@ -199,6 +199,23 @@ def kills():
         server.stop()
 
 
+def stopped():
+    """POST /stop ends a script that records."""
+    with lib.fresh() as server, tempfile.TemporaryDirectory() as folder:
+        process = subprocess.Popen([install.client(), "-c", SLOW.replace("1000", "100000")], env=install.environment(server, folder), cwd=folder, stdout=subprocess.PIPE,
+                                   stderr=subprocess.STDOUT, text=True)
+        end = time.monotonic() + 60
+        while not server.json("GET", "/api/v1/runs")[1]["runs"] and time.monotonic() < end:
+            time.sleep(0.2)
+        run = server.json("GET", "/api/v1/runs")[1]["runs"][0]
+        lib.equal(server.json("POST", f"/api/v1/runs/{run['id']}/stop"), (200, {"stopping": True}), "the request to stop")
+        said, _ = process.communicate(timeout=120)
+        lib.check(process.returncode != 0, f"the script ends: {said[-500:]}")
+        lib.check(install.run_of(server, "kills", "slow")["status"] in ("killed", "failed"), "its status")
+        other = lib.make_run(server)
+        lib.equal(server.json("POST", f"/api/v1/runs/{other}/stop"), (200, {"stopping": False}), "a run of another program")
+
+
 def shared():
     with lib.fresh() as server, tempfile.TemporaryDirectory() as folder:
         processes = [subprocess.Popen([install.client(), "-c", SHARED, str(rank)], env=install.environment(server, folder), cwd=folder, stdout=subprocess.PIPE,
@@ -213,7 +230,7 @@ def shared():
 
 
 def main():
-    for flow in sys.argv[1:] or ("again", "steps", "media", "bars", "later", "shared", "kills"):
+    for flow in sys.argv[1:] or ("again", "steps", "media", "bars", "later", "shared", "stopped", "kills"):
         globals()[flow]()
     lib.finish("flows")
 

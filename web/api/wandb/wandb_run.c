@@ -269,10 +269,11 @@ enum call_next wandb_root_rewindRun(struct call *c, const struct graphql_field *
 	return change_named(c, f, job);
 }
 
+/* The client hears of it with the reply to its next lines. */
 static enum call_next build_stop(struct call *c, struct wandb_job *job)
 {
 	if (!job->run.found)
-		return refuse_missing(c, &job->run);
+		return job->state ? refuse_missing(c, &job->run) : call_fail(c, CALL_not_found, "run", "no such run");
 	if (!wandb_begin(c, job, &(struct wandb_writer){ .name = "about", .start_s = clock_wall_s() }))
 		return CALL_DONE;
 	wandb_keep(c, job, "stop", "1");
@@ -283,8 +284,32 @@ enum call_next wandb_root_stopRun(struct call *c, const struct graphql_field *f)
 {
 	struct wandb_job *job = arena_alloc(c->arena, sizeof(*job));
 
-	*job = (struct wandb_job){ .build = build_stop, .then = give_success };
+	*job = (struct wandb_job){ .build = build_stop, .then = give_success, .state = (void *)(uintptr_t)f };
 	return change_named(c, f, job);
+}
+
+static enum call_next reply_stopping(struct call *c)
+{
+	struct js j = { .out = &c->out };
+
+	js_open(&j, '{');
+	js_key_bool(&j, "stopping", wandb_tag(&wandb_job_of(c)->run.run, WANDB_TAG_ID) != NULL);
+	return js_reply(c, &j);
+}
+
+/* POST /api/v1/runs/{run}/stop; only W&B's clients can be asked to stop. */
+enum call_next on_run_stop(struct call *c)
+{
+	struct wandb_job *job = arena_alloc(c->arena, sizeof(*job));
+	const char *id = call_run_id(c, 0);
+
+	if (!id || !call_args_done(c) || !wandb_find(c, NULL, NULL, id, &job->run))
+		return CALL_DONE;
+	if (!job->run.found)
+		return call_fail(c, CALL_not_found, "run", "there is no run %s", id);
+	job->build = build_stop;
+	job->then = reply_stopping;
+	return wandb_change(c, job);
 }
 
 static enum call_next give_deleted(struct call *c, const struct ingest_result *res)
