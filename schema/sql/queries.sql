@@ -1435,6 +1435,9 @@ SELECT id FROM wandb_artifact WHERE experiment_id = ?1 AND collection = ?2 AND d
 -- name: wandb_add
 INSERT INTO wandb_artifact (experiment_id, collection, version, type, digest, client, run, state, created_ms, said)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 0, ?8, ?9);
+-- postgresql:
+INSERT INTO wandb_artifact (experiment_id, collection, version, type, digest, client, run, state, created_ms, said)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 0, ?8, ?9) RETURNING id;
 -- name: wandb_state_put
 UPDATE wandb_artifact SET state = ?2 WHERE id = ?1;
 -- name: wandb_said_put
