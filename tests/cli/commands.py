@@ -324,7 +324,7 @@ def misuse(folder):
     for args in (["--help"], ["ls", "--help"], ["serve", "--help"], ["--version"]):
         lib.check("dptrack" in good(*args), " ".join(args))
     names = re.findall(r"^  (?!dptrack )(\w+) +[a-z]", good("--help"), re.M)
-    lib.equal(len(names), 19, f"commands in --help: {names}")
+    lib.equal(len(names), 20, f"commands in --help: {names}")
     for name in names:
         text = good(name, "-h")
         lib.equal(text, good(name, "--help"), f"{name} -h")

@@ -168,6 +168,17 @@ struct audit_check {
 	bool met;      /* the entry of since is part of the chain */
 };
 
+/* Returns true if the object has the members of an entry and no others. */
+static bool is_audit_entry(json_t *entry)
+{
+	size_t n = sizeof(exported) / sizeof(exported[0]);
+	bool is = json_is_integer(json_object_get(entry, "seq")) && json_is_integer(json_object_get(entry, "time"));
+
+	for (size_t i = 0; i < n; i++)
+		is = is && json_is_string(json_object_get(entry, exported[i]));
+	return is && json_object_size(entry) == n + 2;
+}
+
 /* Follows the chain by one entry, and notes whether it is the one of --since. */
 static int check_entry(void *arg, json_t *entry, struct err *err)
 {
@@ -226,7 +237,7 @@ static int read_audit_file(struct audit_check *c, const char *path, struct err *
 	while (!rc && (n = getline(&line, &room, f)) >= 0) {
 		number++;
 		entry = json_loadb(line, (size_t)n, 0, NULL);
-		if (!json_is_object(entry))
+		if (!is_audit_entry(entry))
 			rc = err_set(err, ERR_CORRUPT,
 				     "%s: line %ld is not an entry: expected a file that dptrack audit "
 				     "--jsonl made",
