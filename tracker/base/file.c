@@ -331,7 +331,7 @@ int file_replace(const char *path, const void *bytes, size_t n, struct err *err)
 	if (snprintf(part, sizeof(part), "%s.%ld.part", path, (long)getpid()) >= (int)sizeof(part) ||
 	    file_whole_open(&f, part))
 		return err_set_errno(err, errno, "cannot write %.300s", path);
-	if (file_write(f.fd, bytes, n) || file_whole_keep(&f, path)) {
+	if (file_write(f.fd, bytes, n) || fsync(f.fd) || file_whole_keep(&f, path)) {
 		rc = err_set_errno(err, errno, "cannot write %.300s", path);
 		file_whole_drop(&f);
 	}
