@@ -96,7 +96,7 @@ int file_whole_keep(struct file_whole *f, const char *path);
 
 void file_whole_drop(struct file_whole *f); /* no effect after file_whole_keep */
 
-/* Makes path a durable file of n bytes, and the folders above it; a reader sees the old file or the complete new one. */
+/* Makes path a durable file of n bytes, and its folders; a reader sees the old file or the complete new one. */
 int file_replace(const char *path, const void *bytes, size_t n, struct err *err);
 
 #endif
