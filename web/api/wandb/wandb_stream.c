@@ -324,7 +324,7 @@ static enum call_next build_stream(struct call *c, struct wandb_job *job)
 {
 	struct stream *s = job->state;
 	const char *name = arena_printf(c->arena, "stream%s%s", *s->client ? " " : "", s->client);
-	struct wandb_rows w = { .c = c, .to = &job->records, .now_s = clock_wall_s(), .seen = json_object() };
+	struct wandb_rows w = { .c = c, .to = &job->records, .now_s = clock_wall_s() };
 	struct stream_state st;
 	struct wandb_writer writer = { .name = name };
 
@@ -342,16 +342,15 @@ static enum call_next build_stream(struct call *c, struct wandb_job *job)
 	}
 	writer.rank = st.rank;
 	writer.start_s = first_time(s, w.now_s);
-	if (!wandb_begin(c, job, &writer)) {
-		json_decref(w.seen);
+	if (!wandb_begin(c, job, &writer))
 		return CALL_DONE;
-	}
 	st = read_state(&job->run, name);
 	if (st.segment != writer.segment) { /* the console of a segment is numbered from 0 */
 		st.segment = writer.segment;
 		st.base = st.console;
 	}
 	w.rank = st.rank;
+	w.seen = json_object();
 	read_stream_texts(job, &w);
 	add_request(c, job, &w, &st);
 	keep_state(c, job, name, &st);
