@@ -139,18 +139,21 @@ def an_interrupt_doubles_nothing(folder):
             n = handler.n
             run.log({'from handler': 1.0}, step=n)
             handler.logged.append(n)
-            if n % 2:
+            if n % 2 and handler.caught:
+                handler.caught = False
                 raise KeyboardInterrupt
-        handler.n, handler.logged, logged = 0, [], []
+        handler.n, handler.caught, handler.logged, logged = 0, False, [], []
         signal.signal(signal.SIGALRM, handler)
         signal.setitimer(signal.ITIMER_REAL, 0.0013, 0.0013)
         step = 0
         while handler.n < 500:
             try:
+                handler.caught = True
                 while handler.n < 500:
                     step += 1
                     run.log({'x': 1.0}, step=step)
                     logged.append(step)
+                handler.caught = False
             except KeyboardInterrupt:
                 pass
         signal.setitimer(signal.ITIMER_REAL, 0)
