@@ -82,7 +82,8 @@ struct wandb_job {
 void **wandb_own(struct call *c);
 struct wandb_job *wandb_job_of(struct call *c);
 
-/* Begins a change of the run. job lives in the arena; run (names and id), build and then are set. */
+/* Begins a change of the run. job lives in the arena; run (names and id), build and then are set, all else is zero or
+ * what an earlier change left. */
 enum call_next wandb_change(struct call *c, struct wandb_job *job);
 
 /* For build: chooses the writer, by the text's digest, and reads how far its journal is stored. The header record is

@@ -44,8 +44,10 @@ static enum call_next build_change(struct call *c, struct wandb_job *job)
 enum call_next wandb_change(struct call *c, struct wandb_job *job)
 {
 	*wandb_own(c) = job;
-	buf_init(&job->records, CALL_BUFFERED_MAX);
-	call_defer(c, drop_job, job);
+	if (!job->records.max) { /* its first change */
+		buf_init(&job->records, CALL_BUFFERED_MAX);
+		call_defer(c, drop_job, job);
+	}
 	return build_change(c, job);
 }
 
