@@ -2,7 +2,6 @@
 /* log.c: prints lines on stderr. The program's name is set once, before threads start. */
 #include "tracker/base/log.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,7 +10,7 @@
 
 #include "tracker/base/utf8.h"
 
-static const char *log_program;		/* NULL: as the process was called */
+static const char *log_program = "dptrack";
 static const char *log_line_start = ""; /* on a terminal: replaces a line of progress, or the ^C after it */
 
 /* If the parent closed a standard descriptor, the next file that is opened (a journal, a database) would get its
@@ -41,8 +40,7 @@ static void log_line(const char *kind, const char *fmt, va_list ap)
 	size_t used;
 	int n;
 
-	n = snprintf(line, sizeof(line), "%s%s: %s", log_line_start,
-		     log_program ? log_program : program_invocation_short_name, kind);
+	n = snprintf(line, sizeof(line), "%s%s: %s", log_line_start, log_program, kind);
 	used = n < 0 ? 0 : (size_t)n;
 	vsnprintf(text, sizeof(text), fmt, ap);
 	used += utf8_escape(line + used, sizeof(line) - used - 1, text);
