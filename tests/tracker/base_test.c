@@ -804,6 +804,51 @@ static void log_progress(double since_s, char *ret, size_t n)
 	close(ends[1]);
 }
 
+/* The vectors of RFC 4648, section 10, and bytes whose digits differ in URLs. */
+static void base64_known_values(void **state)
+{
+	static const struct {
+		const char *bytes, *text, *url;
+	} known[] = { { "", "", "" },
+		      { "f", "Zg==", "Zg" },
+		      { "fo", "Zm8=", "Zm8" },
+		      { "foo", "Zm9v", "Zm9v" },
+		      { "foob", "Zm9vYg==", "Zm9vYg" },
+		      { "fooba", "Zm9vYmE=", "Zm9vYmE" },
+		      { "foobar", "Zm9vYmFy", "Zm9vYmFy" },
+		      { "\xff\xfe\xfb", "//77", "__77" },
+		      { "\xfb\xef\xbe", "++++", "----" } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		const size_t n = strlen(known[i].bytes);
+		char bytes[8] = "";
+		struct buf b;
+
+		buf_init(&b, 100);
+		text_add_base64(&b, known[i].bytes, n, false);
+		assert_string_equal(b.data ? b.data : "", known[i].text);
+		buf_reset(&b);
+		text_add_base64(&b, known[i].bytes, n, true);
+		assert_string_equal(b.len ? b.data : "", known[i].url);
+		buf_done(&b);
+		assert_int_equal(text_unbase64(bytes, n, known[i].text), n);
+		assert_memory_equal(bytes, known[i].bytes, n);
+		assert_int_equal(text_unbase64(bytes, n ? n - 1 : 0, known[i].text), 0);
+	}
+}
+
+static void escapes_are_those_of_rfc_3986(void **state)
+{
+	struct buf b;
+
+	(void)state;
+	buf_init(&b, 100);
+	text_add_escaped(&b, "aZ9-._~/ \xc3\xa4%", "-._~");
+	assert_string_equal(b.data, "aZ9-._~%2F%20%C3%A4%25");
+	buf_done(&b);
+}
+
 static void progress_in_a_log_is_whole_lines(void **state)
 {
 	char said[200];
@@ -833,6 +878,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(progress_estimates_the_rest),
 		cmocka_unit_test(progress_in_a_log_is_whole_lines),
+		cmocka_unit_test(base64_known_values),
+		cmocka_unit_test(escapes_are_those_of_rfc_3986),
 		cmocka_unit_test(unnamed_files_are_not_found),
 		cmocka_unit_test(files_are_complete_or_absent),
 		cmocka_unit_test(bytes_are_all_written),

@@ -11,6 +11,8 @@
 #include <sys/random.h>
 #include <time.h>
 
+#include "tracker/base/buf.h"
+
 enum { DOUBLE_DIGITS_MAX = 17, RANDOM_BYTES_MAX = 64 };
 
 static const char hex_digits[] = "0123456789abcdef";
@@ -197,4 +199,55 @@ bool text_is_formula(const char *text)
 		return false;
 	strtod(text, &end);
 	return end == text || *end;
+}
+
+static const char base64_digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+void text_add_base64(struct buf *to, const void *bytes, size_t n, bool url)
+{
+	const unsigned char *at = bytes;
+
+	for (size_t i = 0; i < n; i += 3) {
+		const unsigned three = (unsigned)at[i] << 16 | (i + 1 < n ? (unsigned)at[i + 1] << 8 : 0) |
+				       (i + 2 < n ? at[i + 2] : 0);
+
+		for (size_t k = 0; k < 4; k++) {
+			const char digit = base64_digits[three >> (18 - 6 * k) & 63];
+
+			if (k <= n - i)
+				buf_addc(to, !url ? digit : digit == '+' ? '-' : digit == '/' ? '_' : digit);
+			else if (!url)
+				buf_addc(to, '=');
+		}
+	}
+}
+
+size_t text_unbase64(char *ret, size_t max, const char *text)
+{
+	const char *digit;
+	unsigned acc = 0;
+	int bits = 0;
+	size_t n = 0;
+
+	for (; *text && (digit = strchr(base64_digits, *text)); text++) {
+		acc = acc << 6 | (unsigned)(digit - base64_digits);
+		bits += 6;
+		if (bits < 8)
+			continue;
+		bits -= 8;
+		if (n == max)
+			return 0;
+		ret[n++] = (char)(acc >> bits & 0xff);
+	}
+	return n;
+}
+
+void text_add_escaped(struct buf *to, const char *text, const char *stays)
+{
+	for (; *text; text++)
+		if ((*text >= 'A' && *text <= 'Z') || (*text >= 'a' && *text <= 'z') ||
+		    (*text >= '0' && *text <= '9') || strchr(stays, *text))
+			buf_addc(to, *text);
+		else
+			buf_addf(to, "%%%02X", (unsigned)(unsigned char)*text);
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* text.h: small conversions between values and text: hex digits, ids, numbers; words in a text; URLs without
- * credentials. */
+/* text.h: small conversions between values and text: hex digits, base64, numbers; words in a text; parts of URLs. */
 #ifndef DPT_BASE_TEXT_H
 #define DPT_BASE_TEXT_H
 
 #include <stdbool.h>
 #include <stddef.h>
+
+struct buf;
 
 /* ---- hexadecimal ---- */
 
@@ -24,6 +25,15 @@ bool text_is_hex(const char *text, size_t min, size_t max);
 /* Draws n random bytes (at most 64) of the system's generator, as 2n lower-case digits and NUL. Returns 0, or -1 with
  * errno. */
 int text_random_hex(char *ret, size_t n);
+
+/* ---- base64 (RFC 4648) ---- */
+
+/* Appends base64 with its padding, or, for URLs (section 5 of the RFC), with '-' and '_' and without padding. */
+void text_add_base64(struct buf *to, const void *bytes, size_t n, bool url);
+
+/* Decodes up to the padding or another character that is no digit. Returns the number of bytes; 0 if they are more than
+ * max. */
+size_t text_unbase64(char *ret, size_t max, const char *text);
 
 /* ---- numbers ---- */
 
@@ -47,6 +57,9 @@ bool text_iso_time(const char *text, double *ret_s);
 bool text_mentions(const char *text, const char *word, bool begins);
 
 /* ---- URLs ---- */
+
+/* Appends a text percent-encoded (RFC 3986), except for ASCII letters, digits and the characters of stays. */
+void text_add_escaped(struct buf *to, const char *text, const char *stays);
 
 /* Removes user and password from each https://user:password@host in the text, for any scheme, in place. */
 void text_hide_credentials(char *text);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* google_auth.c: where credentials come from, and the exchange of a key for an access token (RFC 6749, RFC 7523). */
+#include "tracker/base/text.h"
 #include "tracker/object/settings.h"
 
 #include <errno.h>
@@ -68,19 +69,6 @@ static int jwt_prepare(struct err *err)
 	return cryptoso_load(&so, err);
 }
 
-static void add_base64url(struct buf *to, const unsigned char *bytes, size_t n)
-{
-	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-
-	for (size_t i = 0; i < n; i += 3) {
-		uint32_t three = (uint32_t)bytes[i] << 16 | (i + 1 < n ? (uint32_t)bytes[i + 1] << 8 : 0) |
-				 (i + 2 < n ? bytes[i + 2] : 0);
-
-		for (size_t k = 0; k < 4 && k <= n - i; k++)
-			buf_addc(to, letters[three >> (18 - 6 * k) & 63]);
-	}
-}
-
 /* Appends an object in JSON as base64url and releases it. */
 static void add_json_part(struct buf *to, json_t *object)
 {
@@ -88,7 +76,7 @@ static void add_json_part(struct buf *to, json_t *object)
 
 	to->failed |= !text;
 	if (text)
-		add_base64url(to, (const unsigned char *)text, strlen(text));
+		text_add_base64(to, text, strlen(text), true);
 	free(text);
 	json_decref(object);
 }
@@ -140,7 +128,7 @@ static int jwt_sign(const struct jwt_claims *c, const char *pem, struct buf *to,
 	if (!rc) {
 		buf_add(to, text.data, text.len);
 		buf_addc(to, '.');
-		add_base64url(to, signature, n);
+		text_add_base64(to, signature, n, true);
 	}
 	buf_done(&text);
 	return rc;

@@ -85,19 +85,9 @@ void sign_v4(const struct sign_request *r, const struct sign_key *k, struct buf 
 
 /* ---- encoding ---- */
 
-static void add_encoded(struct buf *to, const char *text, const char *stays)
-{
-	for (; *text; text++)
-		if ((*text >= 'A' && *text <= 'Z') || (*text >= 'a' && *text <= 'z') ||
-		    (*text >= '0' && *text <= '9') || strchr(stays, *text))
-			buf_addc(to, *text);
-		else
-			buf_addf(to, "%%%02X", (unsigned)(unsigned char)*text);
-}
-
 void uri_add_path(struct buf *to, const char *path)
 {
-	add_encoded(to, path, "-._~/");
+	text_add_escaped(to, path, "-._~/");
 }
 
 void uri_add_query(struct buf *to, const struct uri_pair *pair, int n)
@@ -114,6 +104,6 @@ void uri_add_query(struct buf *to, const struct uri_pair *pair, int n)
 	}
 	for (int i = 0; i < n; i++) {
 		buf_addf(to, "%s%s=", i ? "&" : "", sorted[i].name);
-		add_encoded(to, sorted[i].value, "-._~");
+		text_add_escaped(to, sorted[i].value, "-._~");
 	}
 }

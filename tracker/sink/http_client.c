@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* http_client.c: requests through libcurl's easy interface. */
+#include "tracker/base/text.h"
 #include "tracker/sink/http_client.h"
 
 #include <stdatomic.h>
@@ -317,12 +318,5 @@ void http_reply_reason(const struct http_reply *reply, char *to, size_t cap)
 
 void http_add_path(struct buf *path, const char *text)
 {
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~/";
-
-	for (; *text; text++) {
-		if (strchr(plain, *text))
-			buf_addc(path, *text);
-		else
-			buf_addf(path, "%%%02X", (unsigned char)*text);
-	}
+	text_add_escaped(path, text, "-._~/");
 }

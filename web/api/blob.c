@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* blob.c: moves a file into the store and out of it. Work that waits for the disk runs on its own thread, so that the
  * other connections of the worker do not wait. */
+#include "tracker/base/text.h"
 #include "tracker/base/thread.h"
 #include "web/api/blob.h"
 
@@ -265,24 +266,16 @@ static const char *format_disposition(struct call *c, const char *path, bool dow
 /* Formats the digest as in RFC 9530. */
 static const char *format_repr_digest(struct call *c, const char *hex)
 {
-	static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	unsigned char raw[33] = { 0 };
-	char text[45];
-	int i;
+	unsigned char raw[32] = { 0 };
+	const char *text;
+	struct buf b;
 
-	for (i = 0; i < 32; i++)
-		sscanf(hex + 2 * i, "%2hhx", &raw[i]);
-	for (i = 0; i < 11; i++) {
-		unsigned v = (unsigned)raw[3 * i] << 16 | (unsigned)raw[3 * i + 1] << 8 | raw[3 * i + 2];
-
-		text[4 * i] = alphabet[v >> 18];
-		text[4 * i + 1] = alphabet[v >> 12 & 63];
-		text[4 * i + 2] = alphabet[v >> 6 & 63];
-		text[4 * i + 3] = alphabet[v & 63];
-	}
-	text[43] = '=';
-	text[44] = '\0';
-	return arena_printf(c->arena, "sha-256=:%s:", text);
+	text_unhex(raw, hex, sizeof(raw));
+	buf_init(&b, 64);
+	text_add_base64(&b, raw, sizeof(raw), false);
+	text = arena_printf(c->arena, "sha-256=:%s:", b.data);
+	buf_done(&b);
+	return text;
 }
 
 static bool parse_range_digits(const char **at, uint64_t *ret)

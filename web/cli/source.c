@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* source.c: sends a request to a server by URL, to the server that has the store open, or to handlers in this process.
  * Knows no command. */
+#include "tracker/base/text.h"
 #include "web/cli/source.h"
 
 #include <ctype.h>
@@ -291,12 +292,7 @@ int source_json(struct source *s, const struct local_opts *request, json_t **ret
 
 void source_escape(struct buf *target, const char *text)
 {
-	for (; *text; text++) {
-		if (isalnum((unsigned char)*text) || strchr("-._~", *text))
-			buf_addc(target, *text);
-		else
-			buf_addf(target, "%%%02X", (unsigned char)*text);
-	}
+	text_add_escaped(target, text, "-._~");
 }
 
 void source_arg(struct buf *target, const char *name, const char *value)

@@ -121,7 +121,7 @@ static int begin_sign_in(const struct provider *p, struct oidc_step *step, struc
 	provider_add_query(&url, "nonce", nonce);
 	provider_add_query(&url, "code_challenge_method", "S256");
 	provider_add_query(&url, "code_challenge", "");
-	provider_add_base64(&url, challenge, sizeof(challenge), true);
+	text_add_base64(&url, challenge, sizeof(challenge), true);
 	if (buf_failed(&url))
 		rc = err_set(err, ERR_USAGE, "the sign-in address of %s is longer than 8 KiB", p->label);
 	else

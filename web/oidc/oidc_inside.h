@@ -56,8 +56,6 @@ int provider_get(const struct provider *p, const char *url, const char *access_t
 
 void provider_add_query(struct buf *to, const char *name, const char *value); /* "name=value", with & where needed */
 
-/* Base64 (RFC 4648, section 4), or that for addresses (section 5), without padding. */
-void provider_add_base64(struct buf *to, const void *bytes, size_t n, bool url);
 
 /* The values of a sign-in that follow from its secret: 64 hex digits each. */
 void provider_derive(const char *secret, const char *what, char ret[OIDC_SECRET_BYTES]);

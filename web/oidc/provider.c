@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* provider.c: requests to a provider: its addresses, the exchange of a code for tokens (RFC 6749, section 4.1.3), its
  * keys and what it says of a person. */
+#include "tracker/base/text.h"
 #include "web/oidc/oidc_inside.h"
 
 #include <stdio.h>
@@ -125,23 +126,12 @@ void discovery_done(struct discovery *d)
 	*d = (struct discovery){ 0 };
 }
 
-/* As application/x-www-form-urlencoded, without "+". */
-static void add_form_value(struct buf *to, const char *text)
-{
-	for (; *text; text++)
-		if ((*text >= 'a' && *text <= 'z') || (*text >= 'A' && *text <= 'Z') ||
-		    (*text >= '0' && *text <= '9') || strchr("-._~", *text))
-			buf_addc(to, *text);
-		else
-			buf_addf(to, "%%%02X", (unsigned char)*text);
-}
-
 void provider_add_query(struct buf *to, const char *name, const char *value)
 {
 	if (to->len && !strchr("?&", to->data[to->len - 1]))
 		buf_addc(to, '&');
 	buf_addf(to, "%s=", name);
-	add_form_value(to, value);
+	text_add_escaped(to, value, "-._~");
 }
 
 void provider_derive(const char *secret, const char *what, char ret[OIDC_SECRET_BYTES])
@@ -149,27 +139,6 @@ void provider_derive(const char *secret, const char *what, char ret[OIDC_SECRET_
 	char text[OIDC_SECRET_BYTES + 32];
 
 	sha256_hex(text, (size_t)snprintf(text, sizeof(text), "%s %s", what, secret), ret);
-}
-
-void provider_add_base64(struct buf *to, const void *bytes, size_t n, bool url)
-{
-	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
-	const unsigned char *at = bytes;
-	unsigned acc = 0, bits = 0;
-
-	for (size_t i = 0; i < n || bits;) {
-		const bool more = i < n && bits < 6;
-		unsigned v;
-
-		if (more)
-			acc = acc << 8 | at[i++];
-		bits += more ? 8 : 0;
-		v = bits >= 6 ? acc >> (bits - 6) & 63 : acc << (6 - bits) & 63;
-		buf_addc(to, v < 62 ? digits[v] : v == 62 ? (url ? '-' : '+') : (url ? '_' : '/'));
-		bits = bits >= 6 ? bits - 6 : 0;
-	}
-	for (size_t i = n; !url && i % 3; i++)
-		buf_addc(to, '=');
 }
 
 /* Returns true if the provider accepts the client's password in a header (RFC 6749, section 2.3.1), its default. */
@@ -204,11 +173,11 @@ static void write_redemption(const struct provider *p, const struct discovery *d
 	if (!basic)
 		return;
 	buf_init(&pair, 4096);
-	add_form_value(&pair, p->client_id);
+	text_add_escaped(&pair, p->client_id, "-._~");
 	buf_addc(&pair, ':');
-	add_form_value(&pair, p->secret);
+	text_add_escaped(&pair, p->secret, "-._~");
 	buf_adds(header, "Authorization: Basic ");
-	provider_add_base64(header, pair.data, pair.len, false);
+	text_add_base64(header, pair.data, pair.len, false);
 	buf_done(&pair);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* access.c: checks Host and Origin, credentials and scopes. Of a route it knows only the scope. */
+#include "tracker/base/text.h"
 #include "web/server/access.h"
 
 #include <arpa/inet.h>
@@ -154,34 +155,6 @@ static bool is_origin_allowed(const struct access *a, const struct access_query 
 	       has_header_value(q->req, "Sec-Fetch-Dest", "document");
 }
 
-static int base64_digit_value(char ch)
-{
-	static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	const char *at = ch ? strchr(alphabet, ch) : NULL;
-
-	return at ? (int)(at - alphabet) : -1;
-}
-
-/* Decodes up to the padding or the first invalid character; returns the number of bytes. */
-static size_t decode_base64(const char *text, char *out, size_t out_max)
-{
-	unsigned acc = 0;
-	int bits = 0, v;
-	size_t n = 0;
-
-	for (; (v = base64_digit_value(*text)) >= 0; text++) {
-		acc = acc << 6 | (unsigned)v;
-		bits += 6;
-		if (bits < 8)
-			continue;
-		bits -= 8;
-		if (n == out_max)
-			return 0;
-		out[n++] = (char)(acc >> bits & 0xff);
-	}
-	return n;
-}
-
 /* The token in an Authorization header: Bearer, or Basic with any user, which is decoded into basic. */
 static bool find_header_token(const char *value, char basic[BASIC_MAX], struct token_try *t)
 {
@@ -195,7 +168,7 @@ static bool find_header_token(const char *value, char basic[BASIC_MAX], struct t
 	}
 	if (strncasecmp(value, "Basic ", 6))
 		return false;
-	n = decode_base64(value + 6, basic, BASIC_MAX);
+	n = text_unbase64(basic, BASIC_MAX, value + 6);
 	colon = memchr(basic, ':', n);
 	if (!colon)
 		return false;

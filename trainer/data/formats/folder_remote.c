@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/base/text.h"
 #include "tracker/mem/mem.h"
 #include "trainer/data/container/shard_list.h"
 #include "trainer/data/corpus/texts.h"
@@ -121,16 +122,6 @@ static int find_remote_label(const struct folder_remote *f, const char *name)
 	return -1;
 }
 
-/* Percent-encodes special characters. */
-static void append_escaped_name(struct buf *to, const char *name)
-{
-	for (; *name; name++)
-		if (isalnum((unsigned char)*name) || strchr("-._~/", *name))
-			buf_addc(to, *name);
-		else
-			buf_addf(to, "%%%02X", (unsigned char)*name);
-}
-
 /* Adds a picture to the store under its full address. */
 static int add_picture_object(const struct remote_listing *l, const char *name, uint64_t bytes, struct err *err)
 {
@@ -143,7 +134,7 @@ static int add_picture_object(const struct remote_listing *l, const char *name, 
 	if (l->root && root[l->root - 1] != '/')
 		buf_addc(&address, '/');
 	if (l->escapes)
-		append_escaped_name(&address, name);
+		text_add_escaped(&address, name, "-._~/");
 	else
 		buf_add(&address, name, strlen(name));
 	buf_addc(&address, '\0');

@@ -14,22 +14,16 @@
 #include "web/store/mlflow/experiments.h"
 #include "web/store/wandb/artifact_versions.h"
 
-static const char base64[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-static const char *encode_base64(struct call *c, const unsigned char *bytes, size_t n)
+static const char *encode_base64(struct call *c, const void *bytes, size_t n)
 {
-	char *out = arena_alloc(c->arena, 4 * (n + 2) / 3 + 5), *to = out;
+	const char *text;
+	struct buf b;
 
-	for (size_t i = 0; i < n; i += 3) {
-		unsigned v = (unsigned)bytes[i] << 16 | (i + 1 < n ? (unsigned)bytes[i + 1] << 8 : 0) |
-			     (i + 2 < n ? bytes[i + 2] : 0);
-
-		*to++ = base64[v >> 18];
-		*to++ = base64[v >> 12 & 63];
-		*to++ = i + 1 < n ? base64[v >> 6 & 63] : '=';
-		*to++ = i + 2 < n ? base64[v & 63] : '=';
-	}
-	return out;
+	buf_init(&b, 256);
+	text_add_base64(&b, bytes, n, false);
+	text = arena_strdup(c->arena, b.data);
+	buf_done(&b);
+	return text;
 }
 
 /* The client turns ids into hex digits and back, so they are base64, as W&B's. */
@@ -37,25 +31,16 @@ static const char *artifact_id(struct call *c, int64_t id)
 {
 	const char *text = arena_printf(c->arena, "Artifact:%" PRId64, id);
 
-	return encode_base64(c, (const unsigned char *)text, strlen(text));
+	return encode_base64(c, text, strlen(text));
 }
 
 /* The number in an id; -1: it has none. */
 static int64_t read_artifact_id(const char *id)
 {
 	char text[64] = "";
-	unsigned acc = 0;
-	size_t n = 0;
-	int bits = 0;
 
-	for (; id && *id && *id != '=' && n < sizeof(text) - 1; id++) {
-		const char *at = strchr(base64, *id);
-
-		acc = acc << 6 | (unsigned)(at ? at - base64 : 0);
-		bits += 6;
-		if (bits >= 8)
-			text[n++] = (char)(acc >> (bits -= 8) & 0xff);
-	}
+	if (id)
+		text_unbase64(text, sizeof(text) - 1, id);
 	return strncmp(text, "Artifact:", 9) ? -1 : strtoll(text + 9, NULL, 10);
 }
 
