@@ -31,7 +31,7 @@ tests_store_gc_test_LDADD = $(store_test_libs)
 # Stores of other versions; next.c is a program of the next one.
 check_PROGRAMS += tests/store/next
 tests_store_next_LDADD = $(store_test_libs)
-EXTRA_DIST += tests/store/migrate.py
+EXTRA_DIST += tests/store/migrate.py tests/store/earlier.py
 TESTS += tests/store/migrate.py
 
 # Lists of runs compared with each run alone.

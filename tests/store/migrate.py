@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "api"))
 import lib
+from earlier import BACK, FIRST
 
 NEXT = os.path.join(lib.BUILD, "tests", "store", "next")
 
@@ -39,16 +40,6 @@ def asked(path, statement):
     found = db.execute(statement).fetchall()
     db.close()
     return found
-
-
-# Leads back to the version before: what its migration added.
-BACK = {20: "ALTER TABLE token DROP COLUMN person; ALTER TABLE token DROP COLUMN grants",
-        21: "DROP INDEX token_of_person; ALTER TABLE token DROP COLUMN issuer; ALTER TABLE token DROP COLUMN subject;"
-            "ALTER TABLE token DROP COLUMN parent",
-        22: "DROP TABLE run_text; DROP TABLE wandb_artifact; DROP TABLE wandb_alias; DROP TABLE wandb_file; DROP TABLE wandb_use;"
-            "DELETE FROM meta WHERE name = 'address_key'",
-        23: "DROP TABLE audit; DROP TABLE audit_head"}
-FIRST = min(BACK) - 1
 
 
 def earlier(folder, want, version):

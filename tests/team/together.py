@@ -17,6 +17,9 @@ from lib import check, until
 import cluster
 import wire
 
+sys.path.append(os.path.join(cluster.SOURCE, "tests", "store"))
+import earlier
+
 RUNS, POINTS = 6, 40
 
 
@@ -237,8 +240,9 @@ def upgraded(db):
     check("up to date" in tool("upgrade")[1], "an upgrade without need")
     columns = "SELECT table_name, column_name, data_type, is_nullable FROM information_schema.columns WHERE table_schema = 'public' ORDER BY 1, 2"
     want = db.sql("old", columns)
-    db.sql("old", "ALTER TABLE token DROP COLUMN issuer, DROP COLUMN subject, DROP COLUMN parent, DROP COLUMN person, DROP COLUMN grants; "
-           "UPDATE meta SET value = '19' WHERE name = 'version'")
+    for version in sorted(earlier.BACK, reverse=True):
+        db.sql("old", earlier.BACK[version])
+    db.sql("old", f"UPDATE meta SET value = '{earlier.FIRST}' WHERE name = 'version'")
     code, text = tool("upgrade")
     check(code == 0 and db.sql("old", columns) == want, f"a store of 0.1.0: {code} {text}")
     done = subprocess.run([os.path.join(cluster.BUILD, "tests", "store", "next"), db.address("old")], capture_output=True, text=True, timeout=60)

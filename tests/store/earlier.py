@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Makes a store of an earlier version out of one of this version: the SQL, for both databases, that takes away what each
+version since 0.1.0 added."""
+
+BACK = {20: "ALTER TABLE token DROP COLUMN person; ALTER TABLE token DROP COLUMN grants",
+        21: "DROP INDEX token_of_person; ALTER TABLE token DROP COLUMN issuer; ALTER TABLE token DROP COLUMN subject;"
+            "ALTER TABLE token DROP COLUMN parent",
+        22: "DROP TABLE run_text; DROP TABLE wandb_artifact; DROP TABLE wandb_alias; DROP TABLE wandb_file; DROP TABLE wandb_use;"
+            "DELETE FROM meta WHERE name = 'address_key'",
+        23: "DROP TABLE audit; DROP TABLE audit_head"}
+FIRST = min(BACK) - 1
