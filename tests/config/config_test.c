@@ -123,7 +123,7 @@ static void every_default_and_choice(void **state)
 		}
 	}
 	config_free(c);
-	/* The enums of config.h are in the order of the choices. */
+	/* Samples of the enums of config.h, which are in the order of the choices. */
 	c = good("config --act gelu --lr-scheduler constant --backend cuda --precision bf16 --strategy ddp --dump "
 		 "summary", 2);
 	assert_int_equal(c->act, CONFIG_ACT_GELU);

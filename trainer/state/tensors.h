@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tensors.h: the persistent tensors of a run as whole tensors of its model (prepare.h), in ranges of elements,
- * independent of their owners. Only this module asks a strategy for the owners, and between steps tensors are read and
- * written only through it.
+ * independent of their owners, which prepared_held knows from the strategy. Between steps tensors are read and written
+ * only through this module.
  *
  * Rank 0 leads reads and writes; the others answer until it ends the exchange:
  *

@@ -75,8 +75,8 @@ struct strategy {
 	int (*rewrite)(struct graph *g, const struct strategy_opts *o, struct err *err);
 	/* Optional: the part of a persistent tensor of the model that a rank owns between steps; its memory of the
 	 * tensor begins with the first of these elements. The ranks together own all of it; several may own the same
-	 * part. Gives equal results on every rank. NULL: every rank owns everything. Called by
-	 * trainer/state/tensors.c. */
+	 * part. Gives equal results on every rank. NULL: every rank owns everything. Called by prepared_held
+	 * (trainer/program/prepare.c). */
 	struct strategy_part (*holds)(const struct tensor *t, const struct strategy_opts *o, int rank);
 	/* The groups with which its nodes on each stream communicate, a bit (STRATEGY_GROUP) each: every one has its
 	 * own communicator. A collective node with another group is refused. */

@@ -58,7 +58,7 @@ struct checkpoint_write_opts {
 	size_t n_meta;
 	const struct hf_config *gpt; /* NULL: no language model */
 	const struct graph *graph;
-	const struct weights_access *access; /* only get is used */
+	const struct weights_access *access; /* for reading: put is not used */
 	void (*ready)(void *user); /* optional: called when everything is written, before the folder is renamed */
 	void *user;
 };

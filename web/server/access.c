@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* access.c: checks Host and Origin, credentials and scopes. Of a route it knows only the scope. */
+/* access.c: checks Host and Origin, credentials and scopes. Of a route it knows only the scope and
+ * what its handler names (access.def). */
 #include "tracker/base/text.h"
 #include "web/server/access.h"
 

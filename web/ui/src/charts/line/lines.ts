@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lines of a chart and their ends: a run that became NaN ends hollow with a cross on the axis; a failed run ends with a
-// cross.
+// Lines of a chart, the bands of groups, and the ends: a run that became NaN ends hollow with a cross on the axis; a
+// failed run ends with a cross.
 import { FEW, lastPoint, type ChartLine } from './geometry.ts';
 import { disc, segment } from '../base/ink.ts';
 import { isInside, type Mark, type Pane } from './pane.ts';
