@@ -38,7 +38,7 @@ libwebapi_la_SOURCES = \
 	web/api/native/groups/groups.c web/api/native/groups/groups.h \
 	web/api/native/api_series.c \
 	web/api/native/series_line.c \
-	web/api/native/api_tokens.c web/api/native/api_audit.c web/api/native/api_login.c \
+	web/api/native/api_tokens.c web/api/native/api_audit.c web/api/native/api_shares.c web/api/native/api_login.c \
 	web/oidc/oidc.c web/oidc/oidc.h web/oidc/oidc_config.c web/oidc/oidc_inside.h web/oidc/provider.c web/oidc/id_token.c \
 	web/api/mlflow/mlflow_artifacts.c \
 	web/api/mlflow/mlflow_experiments.c \

@@ -1,7 +1,7 @@
 -- Every table of start.sql, in PostgreSQL: same names, same meaning. Tables for teams of processes are at the
 -- end. Texts compare by bytes, as in SQLite; blobs are packed already, so they are stored uncompressed and can be sliced.
 CREATE TABLE meta (name text COLLATE "C" PRIMARY KEY, value text NOT NULL);
-INSERT INTO meta VALUES ('store_id', replace(CAST(gen_random_uuid() AS text), '-', '')), ('version', '23'),
+INSERT INTO meta VALUES ('store_id', replace(CAST(gen_random_uuid() AS text), '-', '')), ('version', '24'),
 	('address_key', replace(CAST(gen_random_uuid() AS text) || CAST(gen_random_uuid() AS text), '-', ''));
 
 CREATE SEQUENCE experiment_id;
@@ -191,7 +191,10 @@ CREATE TABLE token (
 	grants text NOT NULL DEFAULT '',
 	issuer text COLLATE "C",
 	subject text COLLATE "C",
-	parent text COLLATE "C"
+	parent text COLLATE "C",
+	share text NOT NULL DEFAULT '',
+	experiment_id bigint,
+	used_ms bigint
 );
 CREATE UNIQUE INDEX token_of_person ON token (issuer, subject);
 CREATE TABLE session (

@@ -430,7 +430,8 @@ WHERE seq > ?1 AND seq < ?2 AND time_ms >= ?3 AND time_ms < ?4 AND (?5 = '' OR a
 	AND (?7 = '' OR object = ?7) AND (?8 = '' OR id = ?8) AND (?9 = '' OR experiment = ?9)
 ORDER BY seq LIMIT ?10;
 -- name: session_token
-SELECT CASE WHEN t.person <> '' THEN t.person ELSE coalesce(t.name, '') END AS name FROM session s LEFT JOIN token t ON t.hash = s.token WHERE s.hash = ?1;
+SELECT CASE WHEN t.person <> '' THEN t.person ELSE coalesce(t.name, '') END AS name FROM session s LEFT JOIN token t ON t.hash = s.token
+WHERE s.hash = ?1 AND coalesce(t.share, '') = '';
 -- name: model_name
 SELECT name, experiment_id FROM model WHERE id = ?1;
 
@@ -440,7 +441,7 @@ SELECT name, experiment_id FROM model WHERE id = ?1;
 SELECT t.name, t.hash, coalesce(p.scope, t.scope) AS scope, t.created_ms,
 	CASE WHEN p.expires_ms < coalesce(t.expires_ms, p.expires_ms + 1) THEN p.expires_ms ELSE t.expires_ms END AS expires_ms,
 	CASE WHEN t.parent IS NOT NULL AND p.hash IS NULL THEN t.created_ms ELSE coalesce(t.revoked_ms, p.revoked_ms) END AS revoked_ms,
-	t.person, coalesce(p.grants, t.grants) AS grants
+	t.person, coalesce(p.grants, t.grants) AS grants, t.share
 FROM token t LEFT JOIN token p ON p.hash = t.parent ORDER BY t.created_ms, t.name;
 -- name: token_find
 SELECT 1 FROM token WHERE hash = ?1;
@@ -487,6 +488,19 @@ SELECT count(*) FROM token WHERE parent = ?1 AND name <> ?2;
 INSERT INTO token (name, hash, scope, created_ms, expires_ms, parent, person) VALUES (?1, ?2, 0, ?3, ?4, ?5, ?6)
 ON CONFLICT (name) DO UPDATE SET hash = ?2, scope = 0, created_ms = ?3, expires_ms = ?4, revoked_ms = NULL, issuer = NULL,
 	subject = NULL, parent = ?5, person = ?6, grants = '';
+-- name: share_put
+INSERT INTO token (name, hash, scope, created_ms, expires_ms, grants, share, experiment_id) VALUES (?1, ?2, 1, ?3, ?4, ?5, ?6, ?7);
+-- name: share_list
+SELECT t.name, t.share, t.experiment_id, coalesce(e.name, '') AS experiment, t.created_ms, t.expires_ms, t.revoked_ms, t.used_ms
+FROM token t LEFT JOIN experiment e ON e.id = t.experiment_id WHERE t.share <> '' ORDER BY t.created_ms DESC, t.name;
+-- name: share_of_hash as share_list
+SELECT t.name, t.share, t.experiment_id, coalesce(e.name, '') AS experiment, t.created_ms, t.expires_ms, t.revoked_ms, t.used_ms
+FROM token t LEFT JOIN experiment e ON e.id = t.experiment_id WHERE t.share <> '' AND t.hash = ?1;
+-- name: share_of_name as share_list
+SELECT t.name, t.share, t.experiment_id, coalesce(e.name, '') AS experiment, t.created_ms, t.expires_ms, t.revoked_ms, t.used_ms
+FROM token t LEFT JOIN experiment e ON e.id = t.experiment_id WHERE t.share <> '' AND t.name = ?1;
+-- name: share_used
+UPDATE token SET used_ms = ?2 WHERE hash = ?1 AND share <> '';
 -- name: token_count_up
 -- postgresql:
 UPDATE token_count SET changes = changes + 1;

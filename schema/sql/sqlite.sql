@@ -190,7 +190,10 @@ CREATE TABLE token (
 	grants TEXT NOT NULL DEFAULT '',
 	issuer TEXT,
 	subject TEXT,
-	parent TEXT
+	parent TEXT,
+	share TEXT NOT NULL DEFAULT '',
+	experiment_id INTEGER,
+	used_ms INTEGER
 ) WITHOUT ROWID;
 CREATE UNIQUE INDEX token_of_person ON token (issuer, subject);
 
@@ -651,4 +654,4 @@ CREATE TABLE audit_head (
 -- The key of addresses that hold their own right.
 INSERT INTO meta VALUES ('address_key', lower(hex(randomblob(32))));
 
-PRAGMA user_version = 23;
+PRAGMA user_version = 24;

@@ -7,5 +7,6 @@ BACK = {20: "ALTER TABLE token DROP COLUMN person; ALTER TABLE token DROP COLUMN
             "ALTER TABLE token DROP COLUMN parent",
         22: "DROP TABLE run_text; DROP TABLE wandb_artifact; DROP TABLE wandb_alias; DROP TABLE wandb_file; DROP TABLE wandb_use;"
             "DELETE FROM meta WHERE name = 'address_key'",
-        23: "DROP TABLE audit; DROP TABLE audit_head"}
+        23: "DROP TABLE audit; DROP TABLE audit_head",
+        24: "ALTER TABLE token DROP COLUMN share; ALTER TABLE token DROP COLUMN experiment_id; ALTER TABLE token DROP COLUMN used_ms"}
 FIRST = min(BACK) - 1

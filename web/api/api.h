@@ -66,6 +66,10 @@ bool api_owner(const struct call *c);
  * ends. */
 void api_restrict(struct call *c, const char *grants, enum token_scope most);
 
+/* Before the handler, with the body: whether the caller may ask this, if it has the session of a link. Returns false
+ * after failing the call. In native/api_shares.c. */
+bool api_share_admits(struct call *c);
+
 /* Who asks, for the audit log. Borrows from the call. */
 struct ingest_author api_author(const struct call *c);
 
@@ -110,6 +114,9 @@ enum call_next session_form(struct call *c, const char *target, const char *prob
 /* Replies with a page that returns to where the form was; from a provider's page, a redirect would not send the cookie.
  */
 enum call_next session_return(struct call *c);
+
+/* Replies with the page that a link of /shares opens first. */
+enum call_next session_share(struct call *c);
 
 /* Set-Cookie of a session: scripts cannot read it and other sites cannot send it. more: further attributes. */
 const char *session_cookie(struct call *c, const char *value, const char *more);

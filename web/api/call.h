@@ -20,6 +20,9 @@ enum call_scope { SCOPE_OPEN, SCOPE_READ, SCOPE_WRITE, SCOPE_ADMIN };
 /* What a request names (schema/api/access.def). */
 enum call_names { NAMES_NOTHING, NAMES_SEEN, NAMES_ONE, NAMES_ALL };
 
+/* What the session of a link may ask of a route (schema/api/access.def). */
+enum call_shared { SHARED_NEVER, SHARED_OPEN, SHARED_RUN, SHARED_RUNS, SHARED_BODY, SHARED_TEXT };
+
 /* CALL_DONE: the reply (or the failure) is complete. CALL_WAIT: another thread will call call_wake; then call->resume
  * runs on the call's own thread and returns one of the same two values. CALL_BODY: a handler of a streamed route wants
  * the body: call->take gets its pieces, then call->resume is called. */
@@ -49,6 +52,7 @@ struct route {
 	const char *name; /* name of the handler */
 	enum call_scope scope;
 	enum call_names names;
+	enum call_shared shared;
 	size_t body_max; /* decoded bytes; 0: accepts no body */
 };
 
@@ -100,6 +104,7 @@ struct call_client {
 	enum token_scope has; /* scope of the token or session; TOKEN_NONE: no token was required */
 	const char *person;   /* who has it; NULL: unknown */
 	const char *grants;   /* what it may do in which experiments; NULL: the scope in all */
+	const char *share;    /* what the link shows whose session it is (share.h); NULL: of no link */
 	uint64_t token;	      /* a number made from the token; 0: none was required */
 	bool owner;	      /* the request has the token of the lock file, which the server's user alone can read */
 	bool secure;	      /* encrypted, on this connection or up to a trusted proxy */

@@ -12,12 +12,21 @@
 	"sessionStorage.dptrack_return = location.href } catch {}"
 #define RETURN_SCRIPT                                                                                                  \
 	"try { location.replace(sessionStorage.dptrack_return || \"../../\") } catch { location.replace(\"../../\") }"
+/* Exchanges the secret after # for a session, removes it from the address, and opens what the link shows. */
+#define SHARE_SCRIPT                                                                                                   \
+	"const secret = location.hash.slice(1), say = (t) => document.querySelector(\"h1\").textContent = t; "         \
+	"history.replaceState(null, \"\", location.pathname); "                                                        \
+	"fetch(\"api/v1/shares/exchange\", { method: \"POST\", headers: { \"Content-Type\": \"application/json\" }, "  \
+	"body: JSON.stringify({ secret }) }).then(async (r) => { const j = await r.json(); "                           \
+	"if (r.ok) location.replace(\"./\" + j.page); else say(j.error.message); })"                                   \
+	".catch(() => say(\"the server does not answer: open the link again\"))"
 /* hash: of the page's only script. */
 #define LOGIN_CSP(hash)                                                                                                \
 	"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-" hash                                      \
 	"'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 #define FORM_CSP LOGIN_CSP("sbNEj+SxAlNdayVjqI9Tqjw4kfdhjyGkcSqdgfmCzyo=")
 #define RETURN_CSP LOGIN_CSP("z3CPoX2ceBMXzBKkAW7bpsRMWExfm9o9HSurM/O8VK4=")
+#define SHARE_CSP LOGIN_CSP("ObS585jom+SWXcPvIck0WaUI8lo5Szjm4v3a/xzFrlk=") "; connect-src 'self'"
 
 static const char head[] =
 	"<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>dptrack: sign in</title>\n"
@@ -147,6 +156,14 @@ enum call_next session_return(struct call *c)
 	c->reply.csp = RETURN_CSP;
 	buf_adds(&c->out,
 		 "<a href=\"../../\">Continue</a>\n</form></main>\n<script>" RETURN_SCRIPT "</script>\n</html>\n");
+	return CALL_DONE;
+}
+
+enum call_next session_share(struct call *c)
+{
+	session_page(c, 200, "", "<span role=\"status\">Opening the link …</span>");
+	c->reply.csp = SHARE_CSP;
+	buf_adds(&c->out, "</form></main>\n<script>" SHARE_SCRIPT "</script>\n</html>\n");
 	return CALL_DONE;
 }
 

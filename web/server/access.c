@@ -255,10 +255,17 @@ bool access_check(const struct access *a, const struct access_query *q, struct a
 		ret->has = given ? token_check(a->store, &t) : TOKEN_NONE;
 	else
 		ret->has = find_cookie_scope(a, q, &t);
+	if (t.share && auth) /* the secret of a link: exchanged for a session, never a token */
+		ret->has = TOKEN_NONE;
 	if (ret->has > TOKEN_NONE) {
 		ret->owner = t.owner;
 		ret->person = t.person;
 		ret->grants = t.grants && *t.grants ? t.grants : NULL;
+		ret->share = t.share;
+	}
+	if (ret->share && q->shared == SHARED_NEVER) {
+		ret->why = "this link shows one thing: a token is needed for others";
+		return false;
 	}
 	if ((int)ret->has >= (int)q->scope && (!ret->grants || q->names != NAMES_ALL || covers_all(q, ret->grants)))
 		return true;

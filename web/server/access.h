@@ -20,6 +20,7 @@ struct access_query {
 	const char *cookie; /* name of the session cookie */
 	enum call_scope scope;
 	enum call_names names;
+	enum call_shared shared;
 	uint64_t from; /* result of access_from */
 	struct arena *arena; /* for the answer's texts */
 };
@@ -32,7 +33,7 @@ struct access_answer {
 	const char *why;
 	int retry_s;	/* 0: a retry does not help */
 	uint64_t owner; /* a number made from the request's valid token; 0: no such token */
-	const char *person, *grants; /* as in struct call_client */
+	const char *person, *grants, *share; /* as in struct call_client */
 };
 
 /* Returns true if the caller may use the route. */

@@ -166,6 +166,7 @@ static bool check_exchange_access(struct exchange *x)
 				  .cookie = session_cookie_name(&x->call),
 				  .scope = x->call.route ? x->call.route->scope : SCOPE_READ,
 				  .names = x->call.route ? x->call.route->names : NAMES_NOTHING,
+				  .shared = x->call.route ? x->call.route->shared : SHARED_NEVER,
 				  .arena = x->call.arena,
 				  .from = x->call.client.from };
 	struct access_answer answer;
@@ -185,6 +186,7 @@ static bool check_exchange_access(struct exchange *x)
 		x->call.client.has = answer.has;
 		x->call.client.person = answer.person;
 		x->call.client.grants = answer.grants;
+		x->call.client.share = answer.share;
 		if (answer.grants)
 			api_restrict(&x->call, answer.grants, answer.has);
 		x->call.client.owner = answer.lock_file;
@@ -401,7 +403,7 @@ static enum call_next begin_call(struct exchange *x)
 		return c->resume(c);
 	c->body = x->body.data ? x->body.data : "";
 	c->body_len = x->body.len;
-	return c->route->handler(c);
+	return api_share_admits(c) ? c->route->handler(c) : CALL_DONE;
 }
 
 /* On the pool, while the connection is suspended: calls the handler and, when it waited, its continuation. */

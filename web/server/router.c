@@ -13,7 +13,18 @@
 /* What each handler names: one without an entry does not compile. */
 enum handler_names {
 #define NAMES(handler, what) NAMES_of_##handler = NAMES_##what,
+#define SHARED(handler, what, shown) NAMES(handler, what)
 #include "schema/api/access.def"
+#undef SHARED
+#undef NAMES
+};
+
+/* What the session of a link may ask of it: without SHARED, nothing. */
+enum handler_shared {
+#define NAMES(handler, what) SHARED_of_##handler = SHARED_NEVER,
+#define SHARED(handler, what, shown) SHARED_of_##handler = SHARED_##shown,
+#include "schema/api/access.def"
+#undef SHARED
 #undef NAMES
 };
 
@@ -27,6 +38,7 @@ static const struct route route_table[] = {
 	  #handler,                                                                                                    \
 	  SCOPE_##scope,                                                                                               \
 	  (enum call_names)NAMES_of_##handler,                                                                         \
+	  (enum call_shared)SHARED_of_##handler,                                                                       \
 	  body_max },
 #include "schema/api/routes.def"
 #undef ROUTE

@@ -3,9 +3,9 @@
 # place is an address. The SQL of schema/sql becomes tables that it includes.
 noinst_LTLIBRARIES += libwebstore.la
 # Changes of stores that exist: schema/sql/NNNN_*.sql and schema/sql/postgresql/NNNN_*.sql, from one version to the next.
-store_sql = schema/sql/0020_grants.sql schema/sql/0021_person.sql schema/sql/0022_wandb.sql schema/sql/0023_audit.sql
+store_sql = schema/sql/0020_grants.sql schema/sql/0021_person.sql schema/sql/0022_wandb.sql schema/sql/0023_audit.sql schema/sql/0024_share.sql
 store_pg_sql = schema/sql/postgresql/0020_grants.sql schema/sql/postgresql/0021_person.sql \
-	schema/sql/postgresql/0022_wandb.sql schema/sql/postgresql/0023_audit.sql
+	schema/sql/postgresql/0022_wandb.sql schema/sql/postgresql/0023_audit.sql schema/sql/postgresql/0024_share.sql
 store_scripts = schema/sql/sqlite.sql schema/sql/open_new.sql schema/sql/open_writer.sql schema/sql/open_reader.sql schema/sql/open_backup.sql \
 	schema/sql/open_alone.sql
 EXTRA_DIST += $(store_sql) $(store_pg_sql) $(store_scripts) schema/sql/postgresql.sql schema/sql/queries.sql schema/gen/sql.awk schema/gen/tables.awk
@@ -100,7 +100,7 @@ libwebstore_la_SOURCES = \
 	web/store/points/series_summary.c web/store/points/series_summary.h \
 	web/store/audit/audit.c web/store/audit/audit.h \
 	web/store/auth/token.c web/store/auth/person.c web/store/auth/person.h web/store/auth/chosen_token.c web/store/auth/token.h \
-	web/store/auth/token_change.c web/store/auth/changes.def \
+	web/store/auth/token_change.c web/store/auth/share.c web/store/auth/share.h web/store/auth/changes.def \
 	web/store/mlflow/mlflow.c web/store/mlflow/mlflow.h web/store/mlflow/changes.def \
 	web/store/mlflow/mlflow_inside.h \
 	web/store/mlflow/mlflow_model.c \

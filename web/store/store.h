@@ -43,7 +43,7 @@ bool store_only_reads(const struct store *s); /* see read_when_full */
 /* The store as a caller sees it who has grants (grants.h) and no level above `most`: other experiments, and what
  * belongs to them, do not exist in it. What has not been made for such callers is ERR_DENIED: other reads than those of
  * readers_take_permitted, other kinds of changes than those that judge. One user; all must end before the store does.
- */
+ * grants "=ID": reads the experiment with this id, whatever its name. */
 struct store *store_restrict(struct store *s, const char *grants, enum grant_level most);
 struct store *store_hold(struct store *s); /* one more user; returns s. A whole store does not count its users */
 void store_release(struct store *s);

@@ -38,7 +38,7 @@ class Thing:
         return text
 
 
-MISSING = Thing("quagga", id="6", run="f" * 32, other="e" * 32, view="77", report="78", rule="79", model="m-" + "f" * 32, version="7", digest="0" * 64)
+MISSING = Thing("quagga", id="6", run="f" * 32, other="e" * 32, view="77", report="78", rule="79", share="d" * 16, model="m-" + "f" * 32, version="7", digest="0" * 64)
 
 
 def ok(server, method, path, body=None, headers=None):
@@ -63,6 +63,10 @@ def log_model(s, t):
     t.model = made["model"]["info"]["model_id"]
 
 
+def share(s, t):
+    t.share = ok(s, "POST", "/api/v1/shares", {"kind": "run", "target": [t.run]})["id"]
+
+
 def fill(s, name):
     """An experiment with one of everything; every key and text has its name."""
     t = Thing(name, version="1")
@@ -83,6 +87,7 @@ def fill(s, name):
     ok(s, "POST", "/api/2.0/mlflow/runs/log-inputs", {"run_id": t.run, "datasets": [{"dataset": dataset, "tags": []}]})
     log_model(s, t)
     register(s, t)
+    share(s, t)
     end = time.monotonic() + 30
     while not ok(s, "GET", f"/api/v1/alerts?experiment={name}")["alerts"] and time.monotonic() < end:
         time.sleep(0.1)
@@ -99,6 +104,7 @@ V1 = {  # handler: (arguments, body)
     "artifact_list_get": lambda t: (None, None), "journal_get": lambda t: ({"writer": "a" * 32}, None), "journal_post": lambda t: ({"writer": "a" * 32, "offset": "0"}, b""),
     "series_get": lambda t: ({"run": t.run, "key": "loss", "buckets": "4"}, None), "series_query": lambda t: (None, {"runs": [t.run], "keys": ["loss"]}),
     "compare_get": lambda t: ({"run": t.run}, None), "compare_post": lambda t: (None, {"runs": [t.run]}),
+    "share_create": lambda t: (None, {"kind": "run", "target": [t.run]}),
     "view_list": lambda t: ({"experiment": t.name}, None), "report_list": lambda t: ({"experiment": t.name}, None), "alert_list": lambda t: ({"experiment": t.name}, None),
     "view_create": lambda t: (None, {"experiment": t.name, "name": f"made {time.monotonic_ns()}", "query": "q"}),
     "report_create": lambda t: (None, {"experiment": t.name, "name": f"made {time.monotonic_ns()}", "text": "q"}),
@@ -155,13 +161,14 @@ ML = {  # handler: members
 # Routes of a registered model need a name that may be used, and with a version one that may be written.
 CREATES = {"experiment_create", "ml_experiment_create", "ml_registered_create"}
 RENAMES = {"ml_experiment_update", "ml_registered_rename"}
-NAMELESS = {"alert_rule_list", "changes_get", "experiment_list"}
+NAMELESS = {"alert_rule_list", "changes_get", "experiment_list", "share_list"}
+OF_ADMINS = {"share_create", "share_delete"}  # need admin of the experiment
 TELLS_IDS = {"journal_post"}  # who knows the id of a run learns from the refusal that it is taken: ids are drawn by clients
 
 
 def request_of(method, path, handler, t):
     """The address and body of a request that names the thing."""
-    path = path.replace("{run}", t.run).replace("{experiment}", t.id).replace("{view}", t.view).replace("{report}", t.report).replace("{rule}", t.rule)
+    path = path.replace("{run}", t.run).replace("{experiment}", t.id).replace("{view}", t.view).replace("{report}", t.report).replace("{rule}", t.rule).replace("{share}", t.share)
     path = path.replace("{entity}", "dptrack").replace("{project}", t.name)
     path = path.replace("{model}", t.model).replace("{key}", "k").replace("{content}", t.digest)
     if handler.startswith("ml_proxy"):
@@ -197,6 +204,8 @@ def repair(s, handler, t):
         for rule in ok(s, "GET", "/api/v1/alerts/rules")["rules"][3:]:
             ok(s, "DELETE", f"/api/v1/alerts/rules/{rule['id']}")
         t.rule = ok(s, "POST", "/api/v1/alerts/rules", {"kind": "failed", "experiment": t.name})["id"]
+    elif handler == "share_delete":
+        share(s, t)
     elif handler == "ml_model_delete":
         log_model(s, t)
     elif handler == "ml_model_untag":
@@ -239,7 +248,7 @@ def make_token(server, name, scope, grants=None, code=201):
 def names_of():
     """{handler: what} of access.def."""
     with open(f"{lib.SOURCE}/schema/api/access.def", encoding="utf-8") as f:
-        return dict(re.findall(r"^NAMES\((\w+), (\w+)\)$", f.read(), re.M))
+        return dict(re.findall(r"^(?:NAMES|SHARED)\((\w+), (\w+)(?:, \w+)?\)$", f.read(), re.M))
 
 
 def expect(handler, scope, level, needs, what):
@@ -252,7 +261,7 @@ def expect(handler, scope, level, needs, what):
         return handler in ("experiment_create", "ml_experiment_create") and RANK[level] >= 2 or (False if level != "none" or handler in CREATES else None)
     if level == "none":
         return None
-    return RANK[level] >= (2 if needs == "write" else 1)
+    return RANK[level] >= (3 if handler in OF_ADMINS else 2 if needs == "write" else 1)
 
 
 def matrix(server, ask, own, foreign):
@@ -260,7 +269,7 @@ def matrix(server, ask, own, foreign):
     tokens = {(s, l): make_token(server, f"{s}-{l}", s, f"{own.name}={l},{own.registered}*={l}") for s in SCOPES for l in LEVELS if RANK[l] <= RANK[s]}
     routes = [r for r in lib.routes() if r[2] not in ("login_post", "events_get") and names[r[2]] != "NOTHING"]
     handlers = {r[2] for r in routes}
-    known = set(ML) | set(V1) | {h for m, p, h, _, _ in routes if re.search(r"\{(run|experiment|view|report|rule)\}", p)}
+    known = set(ML) | set(V1) | {h for m, p, h, _, _ in routes if re.search(r"\{(run|experiment|view|report|rule|share)\}", p)}
     lib.equal({h for h in handlers if h not in known and names[h] != "ALL"}, NAMELESS, "handlers without a request")
     lib.equal(set(names), {r[2] for r in lib.routes()}, "access.def has the handlers of routes.def")
     for (scope, level), token in tokens.items():

@@ -231,9 +231,11 @@ enum call_next on_session_get(struct call *c)
 	js_key_bool(&j, "signed_in", session.text && token_session_check(c->api->store, &session) > TOKEN_NONE);
 	if (c->client.has != TOKEN_NONE)
 		js_key_str(&j, "scope", token_scope_name(c->client.has));
-	if (c->client.person)
+	if (c->client.person && !c->client.share)
 		js_key_str(&j, "person", c->client.person);
-	if (c->client.grants)
+	if (c->client.share)
+		share_write_session(c, &j);
+	else if (c->client.grants)
 		js_key_str(&j, "experiments", c->client.grants);
 	return js_reply(c, &j);
 }

@@ -34,7 +34,9 @@ bool request_run_ids(struct call *c, const char *field, const char *const **io_i
 /* Replaces a list by one in which each text is once, in the order of the first. */
 void request_distinct(struct call *c, const char *const **io_texts, size_t *io_count);
 
-/* The value of a field of a urlencoded form; "" when absent. */
+/* The value of a field of a urlencoded text, "" if it has none; NULL when absent. */
+const char *request_form_part(struct call *c, const char *form, const char *name);
+/* The same of the body; "" when absent. */
 const char *request_form_value(struct call *c, const char *name);
 
 /* ---- run_json.c ----
@@ -83,6 +85,11 @@ void run_json_time(struct js *j, const char *key, int64_t ms);
  * the smallest tenth. */
 void series_line_write(struct js *j, const struct points_line *l, const struct points_chart *chart, bool steps,
 		       struct arena *a);
+
+/* ---- api_shares.c ---- */
+
+/* Writes the member share: what the link shows whose session the caller has. */
+void share_write_session(struct call *c, struct js *j);
 
 /* ---- api_compare.c ---- */
 

@@ -148,19 +148,19 @@ void request_distinct(struct call *c, const char *const **io_texts, size_t *io_c
 	map_free(seen);
 }
 
-const char *request_form_value(struct call *c, const char *name)
+const char *request_form_part(struct call *c, const char *form, const char *name)
 {
-	const char *at = c->body, *end;
+	const char *at = form, *end;
 	size_t len = strlen(name), n = 0;
 	char *out;
 
-	while (*at && (strncmp(at, name, len) || at[len] != '=')) {
+	while (*at && (strncmp(at, name, len) || (at[len] && !strchr("=&", at[len])))) {
 		at += strcspn(at, "&");
 		at += *at == '&';
 	}
 	if (!*at)
-		return "";
-	at += len + 1;
+		return NULL;
+	at += len + (at[len] == '=');
 	end = at + strcspn(at, "&");
 	out = arena_alloc(c->arena, (size_t)(end - at) + 1);
 	for (; at < end; at++) {
@@ -172,4 +172,11 @@ const char *request_form_value(struct call *c, const char *name)
 		}
 	}
 	return out;
+}
+
+const char *request_form_value(struct call *c, const char *name)
+{
+	const char *value = request_form_part(c, c->body, name);
+
+	return value ? value : "";
 }

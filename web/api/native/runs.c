@@ -174,12 +174,14 @@ enum call_next on_run_list(struct call *c)
 	struct err err = ERR_INIT;
 	const char *const *fields;
 	size_t field_count = call_arg_all(c, "group_by", &fields), i;
+	bool with_token; /* the caller may ask for changes */
 
 	if (!read_list_args(c, &o))
 		return CALL_DONE;
 	if (field_count && !call_arg(c, "limit"))
 		o.limit = SIZE_MAX;
-	if ((o.with_keys && query_changes(c->api->store, NULL, c->arena, &before, &err)) ||
+	with_token = o.with_keys && !c->client.share;
+	if ((with_token && query_changes(c->api->store, NULL, c->arena, &before, &err)) ||
 	    query_runs(c->api->store, &o, c->arena, &runs, &err))
 		return request_refused(c, &err);
 	if (field_count)
@@ -191,7 +193,7 @@ enum call_next on_run_list(struct call *c)
 	js_close(&j, ']');
 	js_key_str(&j, "next_page_token", runs.next_page_token);
 	if (o.with_keys) {
-		js_key_str(&j, "changes_token", before.token);
+		js_key_str(&j, "changes_token", with_token ? before.token : NULL);
 		write_metric_keys(&j, &runs);
 		write_default_view(c, &j, &o, &runs);
 		write_deleted_runs(c, &j, &o, &runs);

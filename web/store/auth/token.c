@@ -72,6 +72,7 @@ struct token_entry {
 	int64_t expires_ms; /* INT64_MIN: never */
 	bool revoked, lock_file;
 	char *person, *grants; /* NULL: fixed */
+	char *share;
 };
 
 struct token_cache {
@@ -106,6 +107,7 @@ static void forget_token_rows(struct token_cache *t)
 		t->row_count--;
 		free(t->rows[t->row_count].person);
 		free(t->rows[t->row_count].grants);
+		free(t->rows[t->row_count].share);
 	}
 }
 
@@ -132,7 +134,8 @@ static void append_token_row(struct token_cache *t, struct db_rows *q)
 				   .expires_ms = db_time(q, COL_token_list_expires_ms),
 				   .revoked = !db_null(q, COL_token_list_revoked_ms),
 				   .person = mem_strdup(token_person(q)),
-				   .grants = mem_strdup(db_str(q, COL_token_list_grants)) };
+				   .grants = mem_strdup(db_str(q, COL_token_list_grants)),
+				   .share = mem_strdup(db_str(q, COL_token_list_share)) };
 
 	snprintf(row.hash, sizeof(row.hash), "%s", db_str(q, COL_token_list_hash));
 	mem_push(&t->rows, &t->row_count, &t->row_cap, row);
@@ -217,6 +220,7 @@ static enum token_scope take_token(const struct token_cache *c, const char *hash
 	if (e && e->grants && t->arena) {
 		t->person = arena_strdup(t->arena, e->person);
 		t->grants = arena_strdup(t->arena, e->grants);
+		t->share = *e->share ? arena_strdup(t->arena, e->share) : NULL;
 	}
 	return e ? e->scope : TOKEN_NONE;
 }
@@ -399,13 +403,16 @@ int token_list(struct store *s, struct arena *a, struct token_row **ret, size_t 
 	if (rc)
 		return rc;
 	rc = db_start(d, &q, DB_token_list, err, "");
-	while (rc >= 0 && (rc = db_next(d, q, err)) > 0)
+	while (rc >= 0 && (rc = db_next(d, q, err)) > 0) {
+		if (*db_str(q, COL_token_list_share))
+			continue;
 		list_push(a, &rows, &n,
 			  (struct token_row){
 				  db_text(a, q, COL_token_list_name), (enum token_scope)db_i32(q, COL_token_list_scope),
 				  db_i64(q, COL_token_list_created_ms), db_time(q, COL_token_list_expires_ms),
 				  db_time(q, COL_token_list_revoked_ms), arena_strdup(a, token_person(q)),
 				  db_text(a, q, COL_token_list_grants) });
+	}
 	readers_give(s, d);
 	*ret = rows;
 	*ret_count = n;

@@ -32,7 +32,7 @@ struct token_row {
 	const char *grants; /* text of grants.h; "": the scope in all experiments */
 };
 
-/* All rows, oldest first, in the arena. */
+/* All rows but those of links (share.h), oldest first, in the arena. */
 int token_list(struct store *s, struct arena *a, struct token_row **ret, size_t *ret_count, struct err *err);
 
 /* A new token of 256 random bits, and its hash for the row. */
@@ -63,7 +63,8 @@ void token_changed(struct store *s);
 int token_tell(struct db *d, struct err *err);
 void token_heard(struct store *s); /* no other writer has changed the tokens until now */
 
-/* Within a change, for the audit log: its author is whose token the session is of. No such session: no entry. */
+/* Within a change, for the audit log: its author is whose token the session is of. No such session, or one of a link:
+ * no entry. */
 struct change;
 struct state;
 int token_describe_session(struct state *st, struct change *c, const char *hash, struct err *err);
@@ -90,6 +91,7 @@ struct token_try {
 	int wait_s;		     /* 0, or the seconds until the next guess counts */
 	uint64_t owner;		     /* a number made from the token; 0: it is not known */
 	const char *person, *grants; /* as in struct token_row; NULL: a token without a row */
+	const char *share;	     /* what the link shows that it is the secret of (share.h); NULL: a token */
 };
 
 /* The scope of a token; TOKEN_NONE: no such row, revoked or expired. */

@@ -171,6 +171,8 @@ static int put_session(struct state *st, struct change *c, struct err *err)
 
 	if (!rc)
 		rc = db_run(state_db(st), DB_session_put, err, "tti", row->hash, row->token, row->until_ms);
+	if (!rc)
+		rc = db_run(state_db(st), DB_share_used, err, "ti", row->token, clock_wall_ms());
 	return rc ? rc : token_describe_session(st, c, row->hash, err);
 }
 

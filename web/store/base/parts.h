@@ -15,7 +15,7 @@ struct restriction {
 	atomic_uint users;
 	struct store *whole;
 	enum grant_level most; /* levels above it count as this one */
-	char text[];	       /* of the grants */
+	char text[];	       /* of the grants; =ID: reads the experiment with this id (store_restrict) */
 };
 
 struct store {

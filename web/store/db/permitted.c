@@ -81,15 +81,17 @@ static int read_permitted_stamp(struct db *d, struct permitted_stamp *ret, struc
 static int make_permitted_set(struct db *d, const struct restriction *r, struct permitted **ret, struct err *err)
 {
 	struct permitted *p = mem_zalloc(sizeof(*p));
+	const int64_t one = *r->text == '=' ? strtoll(r->text + 1, NULL, 10) : -1;
 	struct db_rows *q;
 	int rc = db_start(d, &q, DB_experiment_names, err, "");
 
 	p->users = 1;
 	p->grants = mem_strdup(r->text);
 	p->arena = arena_new();
-	rc = rc ? rc : grants_parse(&p->parsed, p->arena, r->text, err);
+	rc = rc || one >= 0 ? rc : grants_parse(&p->parsed, p->arena, r->text, err);
 	while (rc >= 0 && (rc = db_next(d, q, err)) > 0)
-		if (grants_level(&p->parsed, db_str(q, COL_experiment_names_name)) >= GRANT_READ)
+		if (one >= 0 ? one == db_i64(q, COL_experiment_names_id)
+			     : grants_level(&p->parsed, db_str(q, COL_experiment_names_name)) >= GRANT_READ)
 			mem_push(&p->ids, &p->count, &p->cap, db_i64(q, COL_experiment_names_id));
 	array_of(&p->list, p->ids, p->count);
 	if (rc)

@@ -173,22 +173,28 @@ bool change_awaits_points(struct change *c, const struct state_run *r)
 
 /* --- restricted callers --------------------------------------------------------------------------------------- */
 
-static int judge_level(struct change *c, const char *name)
+static int judge_level(struct change *c, const char *name, enum grant_level need)
 {
 	enum grant_level level = grants_level(c->grants, name);
 
 	level = level < c->most ? level : c->most;
-	if (level >= GRANT_WRITE)
+	if (level >= need)
 		return 1;
-	return level ? change_refuse(c, ERR_DENIED, "this token may only read '%.100s'", name) : ERR_NOENT;
+	if (level == GRANT_NONE)
+		return ERR_NOENT;
+	return change_refuse(c, ERR_DENIED,
+			     need == GRANT_ADMIN ? "this token is not an admin of '%.100s'"
+						 : "this token may only read '%.100s'",
+			     name);
 }
 
 int change_may_write_name(struct change *c, const char *name)
 {
-	return c->grants ? judge_level(c, name) : 1;
+	return c->grants ? judge_level(c, name, GRANT_WRITE) : 1;
 }
 
-int change_may_write(struct state *st, struct change *c, int64_t experiment, struct err *err)
+static int judge_experiment(struct state *st, struct change *c, int64_t experiment, enum grant_level need,
+			    struct err *err)
 {
 	struct db_rows *q;
 	const char *name;
@@ -201,7 +207,17 @@ int change_may_write(struct state *st, struct change *c, int64_t experiment, str
 		return rc ? rc : ERR_NOENT;
 	name = db_text(c->in.arena, q, COL_experiment_name_name);
 	db_stop(q);
-	return judge_level(c, name);
+	return judge_level(c, name, need);
+}
+
+int change_may_write(struct state *st, struct change *c, int64_t experiment, struct err *err)
+{
+	return judge_experiment(st, c, experiment, GRANT_WRITE, err);
+}
+
+int change_may_admin(struct state *st, struct change *c, int64_t experiment, struct err *err)
+{
+	return judge_experiment(st, c, experiment, GRANT_ADMIN, err);
 }
 
 bool change_may_create(const struct change *c, const char *name)
@@ -233,7 +249,7 @@ int change_may_use_name(struct state *st, struct change *c, const char *name, st
 	if (!c->grants || rc < 0)
 		return rc;
 	if (rc > 0)
-		rc = judge_level(c, name);
+		rc = judge_level(c, name, GRANT_WRITE);
 	else
 		rc = change_may_create(c, name) ? 1 : ERR_NOENT;
 	return rc == ERR_NOENT ? change_refuse_name(c) : rc;

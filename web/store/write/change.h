@@ -104,6 +104,7 @@ bool change_awaits_points(struct change *c, const struct state_run *r);
 /* Whether the caller may write: 1; 0 refused, because it may only read; ERR_NOENT, without a text: it must not learn
  * that this exists; other negative codes: failed. */
 int change_may_write(struct state *st, struct change *c, int64_t experiment, struct err *err);
+int change_may_admin(struct state *st, struct change *c, int64_t experiment, struct err *err); /* the same for admin */
 /* The same for a name that need not be an experiment's. */
 int change_may_write_name(struct change *c, const char *name);
 /* 1: the caller may write to the experiment of this name, or create it; 0 refused, in the same words whether or not a

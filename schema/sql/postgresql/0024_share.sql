@@ -1,0 +1,6 @@
+-- Links that show one thing (web/store/auth/share.h): rows of token whose text is the link's secret. share: its kind and target, '': a
+-- token; experiment_id: what it shows is there; used_ms: when it was last opened.
+ALTER TABLE token ADD COLUMN share text NOT NULL DEFAULT '';
+ALTER TABLE token ADD COLUMN experiment_id bigint;
+ALTER TABLE token ADD COLUMN used_ms bigint;
+UPDATE meta SET value = '24' WHERE name = 'version';
