@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Hostile requests to W&B's routes: GraphQL beyond its bounds, upload addresses with another file, size, method, run or
-time, of a deleted run and of a revoked token; scopes of root fields; repeated requests of the stream."""
+time, of a deleted run and of a revoked token; scopes of root fields; repeated requests of the stream; what is left out
+is named, and secrets are hidden."""
 import json
 import os
 import sys
@@ -58,8 +59,8 @@ def bounds():
         lib.equal(server.request("POST", "/graphql", {"query": "{ viewer { id } }"}, {"Origin": "http://elsewhere"})[0], 403, "another origin")
 
 
-def address(server, headers=None):
-    status, data = graphql(server, FILES, headers=headers)
+def address(server, headers=None, path="a/b.txt"):
+    status, data = graphql(server, FILES.replace("a/b.txt", path), headers=headers)
     lib.equal(status, 200, "createRunFiles: " + data)
     found = urllib.parse.urlsplit(json.loads(data)["data"]["createRunFiles"]["files"][0]["uploadUrl"])
     return found.path, urllib.parse.parse_qs(found.query)
@@ -126,11 +127,42 @@ def stream():
         lib.equal(server.request("POST", "/files/dptrack/p/none/file_stream", {})[0], 404, "no run")
 
 
+def named():
+    """What cannot be stored as it came is a problem of the run and a line of the server; secrets of the config are hidden."""
+    with lib.fresh() as server:
+        config = {"api_key": {"value": "abcdef123456"}, "deep": {"value": {"password": "hunter22", "lr": 0.1}}, "pad_token": {"value": "<pad>"}}
+        text = UPSERT.replace('config: "{}"', "config: $c").replace("($n: String)", "($n: String, $c: JSONString)")
+        run = json.loads(graphql(server, text, {"n": "r", "c": json.dumps(config)})[1])["data"]["upsertBucket"]["bucket"]["id"]
+        found = server.json("GET", "/api/v1/runs/" + run)[1]
+        lib.equal(found["params"], {"api_key": "(hidden)", "deep.password": "(hidden)", "deep.lr": "0.1", "pad_token": "<pad>"}, "params")
+        read = json.loads(graphql(server, '{ project(name: "p") { run(name: "r") { config } } }')[1])["data"]["project"]["run"]["config"]
+        lib.equal((json.loads(read)["deep"], "abcdef123456" in read), ({"value": {"password": "(hidden)", "lr": 0.1}}, False), "the config that is read back")
+        big, odd = "media/table/big.table.json", "media/object3D/odd.json"
+        rows = [{"big": {"_type": "table-file", "path": big}, "_step": 0}, {"odd": {"_type": "object3D-file", "path": odd}, "_step": 1},
+                {"none": {"_type": "image-file"}, "hist": {"_type": "histogram", "values": [1, 2], "bins": [0, 1]}, "_step": 2}]
+        body = {"files": {"wandb-history.jsonl": {"offset": 0, "content": ["no JSON", "[]", *map(json.dumps, rows)]},
+                          "output.log": {"offset": 0, "content": ["x" * 20000, 7, "short"]}}}
+        for _ in range(2):  # what is repeated is named once
+            lib.equal(server.request("POST", "/files/dptrack/p/r/file_stream", body)[0], 200, "the stream")
+        table = json.dumps({"columns": ["a"], "data": [["x" * 1000]] * 9000}).encode()
+        for path, content in ((big, table), (odd, b"{}")):
+            at, query = address(server, path=path)
+            lib.equal(put(server, at, query, body=content), 200, "an upload")
+            lib.equal(server.request("GET", f"/api/v1/runs/{run}/artifacts/{path}")[2], content, "the file")
+        problems = {p["text"]: p["count"] for p in server.json("GET", "/api/v1/runs/" + run)[1]["problems"]}
+        lib.equal(problems, {"a line of wandb-history.jsonl that is no JSON object was left out": 2, "a line of output.log that is no text was left out": 1,
+                             "a line of the console was cut to 16384 bytes": 1, "'none': a value of type image-file without a file was left out": 1,
+                             "'hist': a histogram whose bins and counts do not match was left out": 1,
+                             f"'big': {big} is larger than 8 MiB: it is in Files alone": 1, f"'odd': {odd} cannot be shown: it is in Files alone": 1}, "problems")
+        said = server.stderr()
+        lib.check(all(text in said for text in problems), f"the server's log: {said}")
+
+
 def site():
     """The addresses that the client prints."""
     with lib.fresh() as server:
         run = json.loads(graphql(server, UPSERT, {"n": "r"})[1])["data"]["upsertBucket"]["bucket"]["id"]
-        for path, to in (("/dptrack/p/runs/r", f"../../../?r={run}"), ("/dptrack/p", "../?e=%70"), ("/authorize", "./")):
+        for path, to in (("/dptrack/p/runs/r", f"../../../?r={run}"), ("/dptrack/p", "../?e=p"), ("/authorize", "./")):
             status, headers, _ = server.request("GET", path)
             lib.equal((status, headers["Location"]), (302, to), path)
         lib.equal(server.request("GET", "/dptrack/none")[0], 404, "a project that is not there")
@@ -145,6 +177,7 @@ def main():
     addresses()
     tokens()
     stream()
+    named()
     lib.finish("hostile")
 
 

@@ -9,8 +9,9 @@ lib = install.lib
 MAKES = """
 import wandb
 run = wandb.init(project="art", name="maker", id="maker", config={"lr": 0.5, "deep": {"a": [1, 2]}}, tags=["red"])
+run.define_metric("val/*", step_metric="epoch")
 for i in range(30):
-    run.log({"loss": 30 - i, "acc": i / 30})
+    run.log({"loss": 30 - i, "acc": i / 30, "val/acc": i / 7, "epoch": 100 + i // 3})
 for text in ("first", "second", "second"):
     with open("data.txt", "w") as f:
         f.write(text)
@@ -46,6 +47,10 @@ assert (run.name, run.state, run.tags, run.config) == ("maker", "finished", ["re
 assert run.summary["best"] == 1 and run.summary["loss"] == 1, dict(run.summary)
 rows = run.history(samples=1000, pandas=False)
 assert [(r["_step"], r["loss"]) for r in rows] == [(i, 30 - i) for i in range(30)], rows
+assert [(r["_step"], r["val/acc"], r["epoch"]) for r in rows] == [(i, i / 7, 100 + i // 3) for i in range(30)], rows
+rows = run.history(keys=["val/acc"], x_axis="epoch", pandas=False)
+assert [(r["epoch"], r["val/acc"]) for r in rows] == [(100 + i // 3, i / 7) for i in range(30)], rows
+assert [r["val/acc"] for r in run.scan_history(keys=["val/acc"], page_size=7)] == [i / 7 for i in range(30)] and run.lastHistoryStep == 29
 assert len(run.history(samples=10, keys=["loss"], pandas=False)) == 10
 assert [r["acc"] for r in run.scan_history(keys=["acc"], page_size=7)] == [i / 30 for i in range(30)]
 assert [r["loss"] for r in run.scan_history()] == [30 - i for i in range(30)]

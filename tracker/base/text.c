@@ -191,6 +191,59 @@ void text_hide_credentials(char *text)
 	}
 }
 
+static bool is_secret_word(const char *word)
+{
+	static const char *const words[] = { "apikey",	    "accesskey", "privatekey", "secret", "secrets",
+					     "secretkey",   "passwd",	 "passphrase", "pwd",	 "credential",
+					     "credentials", "token",	 "auth",       "bearer", "cookie",
+					     "dsn",	    "webhook",	 "webhookurl" };
+	size_t n = strlen(word);
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (!strcmp(word, words[i]))
+			return true;
+	return n >= 8 && !strcmp(word + n - 8, "password");
+}
+
+/* Returns true if a word of the name, or two or three in a row, say that its value is a secret, as _secrets.py of the
+ * Python package judges. */
+static bool is_secret_name(const char *name)
+{
+	char parts[3][64] = { "" }; /* the last three words in lower case: "wandb.api_key" has "api" and "key" */
+	int n = 0;
+	size_t at = 0;
+
+	for (const char *c = name;; c++) {
+		bool letter = isalpha((unsigned char)*c);
+
+		if (at && (!letter || (isupper((unsigned char)*c) && islower((unsigned char)c[-1])))) {
+			char joined[200];
+
+			for (int k = 0; k < 3; k++) {
+				snprintf(joined, sizeof(joined), "%s%s%s", k > 1 ? parts[(n + 1) % 3] : "",
+					 k > 0 ? parts[(n + 2) % 3] : "", parts[n % 3]);
+				if (is_secret_word(joined))
+					return true;
+			}
+			n++;
+			at = 0;
+		}
+		if (!*c)
+			return false;
+		if (letter && at + 1 < sizeof(parts[0])) {
+			parts[n % 3][at++] = (char)tolower((unsigned char)*c);
+			parts[n % 3][at] = 0;
+		}
+	}
+}
+
+const char *text_hide_secret(const char *name, const char *value)
+{
+	bool secret = is_secret_name(name) && strlen(value) >= 6 && !strchr("<[", *value) && !strpbrk(value, " \t\r\n");
+
+	return secret ? "(hidden)" : value;
+}
+
 bool text_is_formula(const char *text)
 {
 	char *end;

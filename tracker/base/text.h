@@ -56,6 +56,12 @@ bool text_iso_time(const char *text, double *ret_s);
  * equal. */
 bool text_mentions(const char *text, const char *word, bool begins);
 
+/* ---- secrets ---- */
+
+/* Returns "(hidden)" for a value whose name has a word for secrets (api_key, password, token), else the value. A short
+ * value, several words and <pad> are not secret, though the name says so. */
+const char *text_hide_secret(const char *name, const char *value);
+
 /* ---- URLs ---- */
 
 /* Appends a text percent-encoded (RFC 3986), except for ASCII letters, digits and the characters of stays. */

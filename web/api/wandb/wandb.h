@@ -55,6 +55,7 @@ json_t *wandb_project_json(struct call *c, const char *entity, const char *proje
 json_t *wandb_time_json(int64_t ms);
 json_t *wandb_value_of_text(const char *text); /* a param's text as the value that it most likely was */
 const char *wandb_default(const char *text, const char *fallback); /* fallback for NULL and "" */
+const char *wandb_escape(struct call *c, const char *text, const char *stays); /* as text_add_escaped, in the arena */
 const char *wandb_place(struct call *c, const struct query_run *run,
 			const char *path); /* below the root of artifacts */
 
@@ -73,6 +74,8 @@ struct wandb_job {
 	size_t text_count;
 	struct ingest_line *lines; /* of the console, in place of stored ones */
 	size_t line_count;
+	const char **problems; /* what is left out of this request, each as a line */
+	size_t problem_count;
 	enum call_next (*build)(struct call *c, struct wandb_job *job); /* fills records and texts, then wandb_submit */
 	enum call_next (*then)(struct call *c);
 	void *state; /* private to build and then */
@@ -98,6 +101,8 @@ struct wandb_writer {
 bool wandb_begin(struct call *c, struct wandb_job *job, const struct wandb_writer *w);
 void wandb_keep(struct call *c, struct wandb_job *job, const char *name, const char *text);
 void wandb_keep_json(struct call *c, struct wandb_job *job, const char *name, json_t *value); /* takes value over */
+/* Names what is left out: a problem of the run, and a line of the server's log once it is stored. */
+void wandb_leave_out(struct call *c, struct wandb_job *job, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 enum call_next wandb_submit(struct call *c, struct wandb_job *job);
 
 struct event_text wandb_span(const char *text);
@@ -108,7 +113,8 @@ struct event_text wandb_span(const char *text);
 /* A row while it is converted. */
 struct wandb_rows {
 	struct call *c;
-	struct buf *to;
+	struct wandb_job *job;
+	struct buf *to;	 /* its records */
 	json_t *rules;	 /* of define_metric: [{"1": name, "2": glob, "5": index of the step's}, …] */
 	json_t *seen;	 /* key: its last value */
 	json_t *pending; /* path of a medium's file that is not there yet: where it belongs */
@@ -121,7 +127,13 @@ struct wandb_rows {
 
 void wandb_rows_row(struct wandb_rows *w, json_t *row, int64_t fallback_step);
 void wandb_rows_events(struct wandb_rows *w, json_t *row, int64_t number);
+/* Params of the config; secrets are hidden, in config as well. */
 void wandb_rows_config(struct buf *to, json_t *config, double wall_s);
+/* A part of what the client keeps in the config; "m": the rules of define_metric. */
+json_t *wandb_internal(json_t *config, const char *part);
+/* The metric that define_metric makes the step of a key; NULL: none. rules: of struct wandb_rows. */
+const char *wandb_rows_step_metric(json_t *rules, const char *key);
+bool wandb_rows_is_step(double at); /* a whole number, as steps must be */
 /* Values of the summary that no row has become metrics and tags. */
 void wandb_rows_finals(struct wandb_rows *w, const struct query_run *run, json_t *summary);
 /* A number, also as "NaN" or "Infinity", or a boolean. */

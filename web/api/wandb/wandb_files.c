@@ -34,27 +34,6 @@ static void make_mac(struct call *c, const struct file_right *g, unsigned char r
 	sha256_hmac(store_address_key(c->api->store), text, strlen(text), ret);
 }
 
-/* Encodes the names of a path. */
-static const char *encode_path(struct call *c, const char *path)
-{
-	static const char digits[] = "0123456789ABCDEF";
-	char *out = arena_array(c->arena, strlen(path) * 3 + 1, 1), *to = out;
-
-	for (; *path; path++) {
-		const unsigned char b = (unsigned char)*path;
-
-		if ((b >= '0' && b <= '9') || (b >= 'A' && b <= 'Z') || (b >= 'a' && b <= 'z') || strchr("-._~/", b)) {
-			*to++ = (char)b;
-			continue;
-		}
-		*to++ = '%';
-		*to++ = digits[b >> 4];
-		*to++ = digits[b & 15];
-	}
-	*to = '\0';
-	return out;
-}
-
 /* The server's address as the client knows it: a proxy says which it is. */
 static const char *server_origin(struct call *c)
 {
@@ -78,7 +57,7 @@ const char *wandb_address(struct call *c, enum call_method method, const char *r
 
 	make_mac(c, &g, mac);
 	return arena_printf(c->arena, "%s/storage/%s/%s?n=%" PRId64 "&e=%" PRId64 "&o=%" PRIx64 "&k=%s",
-			    server_origin(c), run, encode_path(c, path), g.bytes, g.until_s, g.owner,
+			    server_origin(c), run, wandb_escape(c, path, "-._~/"), g.bytes, g.until_s, g.owner,
 			    text_hex(hex, mac, sizeof(mac)));
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wandb_history.c: the history of a run as rows of W&B: the points of one step are a row. */
+/* wandb_history.c: the history of a run as rows of W&B: the points of one step are a row. A key with a step metric has
+ * its points at the values of that metric, whose own point of the same time says which row they belong to. */
 #include "web/api/wandb/wandb.h"
 
 #include <math.h>
@@ -16,10 +17,19 @@ struct row_sel {
 	struct arena *arena;
 	const char *run;
 	double start_s;
+	struct map *stepped;	 /* the keys with a step metric, each with its name */
+	struct map *marks;	 /* of a row_mark: the step of its row */
 	const char *const *keys; /* NULL: all but those of the system */
 	size_t key_count;
 	int64_t from, to, samples;
+	uint64_t thinned; /* rows are left out unless these bits of their hash are 0 */
 	bool system;
+};
+
+/* Where a point with a step metric is. */
+struct row_mark {
+	double wall_s;
+	int64_t at;
 };
 
 struct row {
@@ -39,48 +49,90 @@ static json_t *number_json(double v)
 	return isnan(v) ? json_string("NaN") : isinf(v) ? json_string(v < 0 ? "-Infinity" : "Infinity") : json_real(v);
 }
 
+static void put_mark(const struct row_sel *sel, struct map *rows, const struct points_row *p)
+{
+	const struct row_mark mark = { p->wall_time, wandb_rows_is_step(p->value) ? (int64_t)p->value : p->step };
+
+	(void)rows;
+	*(int64_t *)map_put(sel->marks, &mark, sizeof(mark)) = p->step;
+}
+
+/* Adds a point to its row, if that is wanted. */
 static void put_point(const struct row_sel *sel, struct map *rows, const struct points_row *p)
 {
 	const bool system = !strncmp(p->key, "system/", 7);
+	const struct row_mark mark = { p->wall_time, p->step };
+	const int64_t *found =
+		map_get(sel->stepped, p->key, strlen(p->key)) ? map_get(sel->marks, &mark, sizeof(mark)) : NULL;
+	const int64_t step = found ? *found : p->step;
 	struct row *row;
 
-	if (system != sel->system || p->rank != -1 || map_count(rows) >= ROWS_MAX)
+	if (system != sel->system || step < sel->from || step >= sel->to ||
+	    (((uint64_t)step * 0x9e3779b97f4a7c15u) >> 40 & sel->thinned))
 		return;
-	row = map_put(rows, &p->step, sizeof(p->step));
+	row = map_put(rows, &step, sizeof(step));
 	if (!row->values) {
-		row->step = p->step;
+		row->step = step;
 		row->values =
 			json_pack("{s:f, s:f}", "_timestamp", p->wall_time, "_runtime", p->wall_time - sel->start_s);
 		if (!system)
-			json_object_set_new(row->values, "_step", json_integer(p->step));
+			json_object_set_new(row->values, "_step", json_integer(step));
 	}
 	json_object_set_new(row->values, system ? arena_printf(sel->arena, "system.%s", p->key + 7) : p->key,
 			    number_json(p->value));
 }
 
-/* Reads the points of the range into rows by step. Returns false after failing the call. */
-static bool read_rows(struct call *c, const struct row_sel *sel, struct map *rows)
+/* Reads points into rows, or, without rows, as marks. Stops at too many rows. Returns false after failing the call. */
+static bool read_points(struct call *c, const struct row_sel *sel, const struct points_sel *points, struct map *rows)
 {
-	const struct points_sel points = { .runs = &sel->run,
-					   .run_count = 1,
-					   .keys = sel->keys,
-					   .key_count = sel->key_count,
-					   .rank = -1,
-					   .from_step = sel->from,
-					   .to_step = sel->to == INT64_MAX ? INT64_MAX : sel->to - 1 };
 	struct points_row *read = arena_array(c->arena, POINTS_READ, sizeof(*read));
 	struct points_cursor *cursor;
 	struct err err = ERR_INIT;
 	size_t n, i;
-	int rc = points_open(&cursor, c->api->store, &points, NULL, &err);
+	int rc = points_open(&cursor, c->api->store, points, NULL, &err);
 
-	while (!rc && !(rc = points_next(cursor, read, POINTS_READ, &n, &err)) && n)
+	while (!rc && !(rc = points_next(cursor, read, POINTS_READ, &n, &err)) && n &&
+	       (!rows || map_count(rows) <= ROWS_MAX))
 		for (i = 0; i < n; i++)
-			put_point(sel, rows, &read[i]);
+			(rows ? put_point : put_mark)(sel, rows, &read[i]);
 	points_close(cursor);
 	if (rc)
 		call_fail_err(c, NULL, &err);
 	return !rc;
+}
+
+static void clear_rows(struct map *rows)
+{
+	for (size_t i = 0; i < map_count(rows); i++)
+		json_decref(((struct row *)map_at(rows, i))->values);
+	map_clear(rows);
+}
+
+/* Reads the points of the range into rows by step; of more rows than the limit half, a quarter, …, by chance. Returns
+ * false after failing the call. */
+static bool read_rows(struct call *c, struct row_sel *sel, struct map *rows)
+{
+	size_t n = map_count(sel->stepped), i;
+	const char **stepped = arena_array(c->arena, n + 1, sizeof(*stepped));
+	struct points_sel all = { &sel->run, 1, sel->keys, sel->key_count, -1, INT64_MIN, INT64_MAX, false };
+	struct points_sel range = all;
+	bool read = true;
+
+	range.from_step = sel->from;
+	range.to_step = sel->to == INT64_MAX ? INT64_MAX : sel->to - 1;
+	for (i = 0; i < n && !sel->keys; i++)
+		stepped[i] = *(const char **)map_at(sel->stepped, i);
+	if (!sel->keys) {
+		all.keys = stepped;
+		all.key_count = n;
+	}
+	for (sel->thinned = 0; read; sel->thinned = sel->thinned * 2 + 1) {
+		read = read_points(c, sel, &range, rows) && (!n || read_points(c, sel, &all, rows));
+		if (!read || map_count(rows) <= ROWS_MAX)
+			break;
+		clear_rows(rows);
+	}
+	return read;
 }
 
 static bool has_all_keys(const struct row_sel *sel, json_t *values)
@@ -92,7 +144,7 @@ static bool has_all_keys(const struct row_sel *sel, json_t *values)
 }
 
 /* The rows in the order of steps; of more than asked for, as many, evenly. A list of objects. */
-static json_t *make_rows(struct call *c, const struct row_sel *sel)
+static json_t *make_rows(struct call *c, struct row_sel *sel)
 {
 	struct map *rows = map_new(sizeof(struct row));
 	json_t *all = json_array();
@@ -113,10 +165,39 @@ static json_t *make_rows(struct call *c, const struct row_sel *sel)
 			json_array_append(all,
 					  sorted[want == 1 ? n - 1 : i * (n - 1) / (want > 1 ? want - 1 : 1)].values);
 	}
-	for (i = 0; i < map_count(rows); i++)
-		json_decref(((struct row *)map_at(rows, i))->values);
+	clear_rows(rows);
 	map_free(rows);
 	return all;
+}
+
+static void drop_map(void *arg)
+{
+	map_free(arg);
+}
+
+/* Finds the keys with a step metric, and reads the points of those metrics. Returns false after failing the call. */
+static bool read_marks(struct call *c, const struct wandb_run *r, struct row_sel *sel)
+{
+	struct points_sel points = { &sel->run, 1, NULL, 0, -1, INT64_MIN, INT64_MAX, false };
+	json_t *config = wandb_parse(wandb_text(r, "config"));
+	json_t *rules = wandb_internal(config, "m");
+	const char **metrics = NULL;
+	size_t i, k;
+
+	for (i = 0; i < r->run.metric_count; i++) {
+		const char *key = r->run.metrics[i].key, *metric = wandb_rows_step_metric(rules, key);
+
+		if (!metric)
+			continue;
+		*(const char **)map_put(sel->stepped, key, strlen(key)) = key;
+		for (k = 0; k < points.key_count && strcmp(metrics[k], metric);)
+			k++;
+		if (k == points.key_count)
+			list_push(c->arena, &metrics, &points.key_count, arena_strdup(c->arena, metric));
+	}
+	json_decref(config);
+	points.keys = metrics;
+	return !points.key_count || read_points(c, sel, &points, NULL);
 }
 
 static bool begin_sel(struct call *c, json_t *object, struct row_sel *ret)
@@ -128,9 +209,13 @@ static bool begin_sel(struct call *c, json_t *object, struct row_sel *ret)
 	*ret = (struct row_sel){ .arena = c->arena,
 				 .run = arena_strdup(c->arena, r.id),
 				 .start_s = r.run.start_ms == INT64_MIN ? 0 : (double)r.run.start_ms / 1e3,
+				 .stepped = map_new(sizeof(const char *)),
+				 .marks = map_new(sizeof(int64_t)),
 				 .from = INT64_MIN,
 				 .to = INT64_MAX };
-	return true;
+	call_defer(c, drop_map, ret->stepped);
+	call_defer(c, drop_map, ret->marks);
+	return read_marks(c, &r, ret);
 }
 
 /* history(minStep, maxStep, samples) and events(samples): rows as JSON in texts. */
@@ -145,7 +230,9 @@ json_t *wandb_history(struct call *c, json_t *object, const struct graphql_field
 	sel.system = !strcmp(f->name, "events");
 	sel.from = graphql_int(f, "minStep", INT64_MIN, INT64_MIN, INT64_MAX);
 	sel.to = graphql_int(f, "maxStep", INT64_MAX, INT64_MIN, INT64_MAX);
-	sel.samples = graphql_int(f, "samples", 0, 0, ROWS_MAX);
+	sel.samples = graphql_int(f, "samples", 0, 0, INT64_MAX);
+	if (sel.samples > ROWS_MAX)
+		return call_fail(c, CALL_bad_request, "samples", "samples: at most %d rows", ROWS_MAX), texts;
 	rows = make_rows(c, &sel);
 	json_array_foreach(rows, i, row) {
 		char *text = json_dumps(row, JSON_COMPACT);

@@ -179,6 +179,7 @@ static enum call_next build_media(struct call *c, struct wandb_job *job)
 	struct wandb_writer w = { .name = "media", .start_s = clock_wall_s() };
 	json_t *pending, *what;
 	struct buf content;
+	bool added, large;
 
 	w.segment = run->segment_count ? run->segments[run->segment_count - 1].number : 0;
 	if (!job->run.found || !wandb_begin(c, job, &w))
@@ -186,7 +187,12 @@ static enum call_next build_media(struct call *c, struct wandb_job *job)
 	pending = wandb_parse(wandb_text(&job->run, "pending"));
 	what = json_object_get(pending, s->path);
 	buf_init(&content, CALL_BUFFERED_MAX);
-	if (what && !buf_failed(&s->bytes) && s->bytes.len && add_content(&content, what, &s->bytes)) {
+	added = what && !buf_failed(&s->bytes) && s->bytes.len && add_content(&content, what, &s->bytes);
+	large = buf_failed(&s->bytes) || buf_failed(&content) || content.len > LIMIT_media_bytes;
+	if (what && (large || !added))
+		wandb_leave_out(c, job, "'%s': %s %s: it is in Files alone", pending_text(what, "key"), s->path,
+				large ? "is larger than 8 MiB" : "cannot be shown");
+	if (added && !large) {
 		const unsigned char *at = (const unsigned char *)content.data;
 		const struct media_place place = { wandb_span(pending_text(what, "key")),
 						   json_integer_value(json_object_get(what, "step")),

@@ -8,6 +8,7 @@
 
 #include "tracker/base/clock.h"
 #include "tracker/base/sha256.h"
+#include "tracker/base/text.h"
 #include "web/store/mlflow/experiments.h"
 
 /* --- identity --------------------------------------------------------------------------------------------------- */
@@ -179,4 +180,15 @@ json_t *wandb_value_of_text(const char *text)
 const char *wandb_place(struct call *c, const struct query_run *run, const char *path)
 {
 	return arena_printf(c->arena, "%s/%s/artifacts%s%s", run->experiment_id, run->id, *path ? "/" : "", path);
+}
+
+const char *wandb_escape(struct call *c, const char *text, const char *stays)
+{
+	struct buf b;
+
+	buf_init(&b, CALL_BUFFERED_MAX);
+	text_add_escaped(&b, text, stays);
+	text = arena_strdup(c->arena, b.len ? b.data : "");
+	buf_done(&b);
+	return text;
 }

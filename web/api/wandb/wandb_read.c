@@ -49,7 +49,7 @@ json_t *wandb_make_wandb_config(struct call *c, json_t *object, const struct gra
 	if (!run_of(c, object, &r))
 		return part;
 	config = wandb_parse(wandb_text(&r, "config"));
-	inner = json_object_get(json_object_get(json_object_get(config, "_wandb"), "value"), "t");
+	inner = wandb_internal(config, "t");
 	json_object_set_new(part, "t", inner ? json_incref(inner) : json_object());
 	json_decref(config);
 	return text_json(part);
@@ -131,23 +131,27 @@ json_t *wandb_make_stopped(struct call *c, json_t *object, const struct graphql_
 /* {"lastStep", "keys": {KEY: {"typeCounts": [{"type", "count"}]}}} */
 json_t *wandb_make_history_keys(struct call *c, json_t *object, const struct graphql_field *f)
 {
-	json_t *keys = json_object();
+	json_t *keys = json_object(), *config, *rules;
 	struct wandb_run r;
 	int64_t last = -1;
 
 	(void)f;
 	if (!run_of(c, object, &r))
 		return keys;
+	config = wandb_parse(wandb_text(&r, "config"));
+	rules = wandb_internal(config, "m");
 	for (size_t i = 0; i < r.run.metric_count; i++) {
 		const struct query_metric *m = &r.run.metrics[i];
 
 		if (!strncmp(m->key, "system/", 7))
 			continue;
-		last = m->last_step > last ? m->last_step : last;
+		if (m->last_step > last && !wandb_rows_step_metric(rules, m->key))
+			last = m->last_step;
 		json_object_set_new(
 			keys, m->key,
 			json_pack("{s:[{s:s, s:I}]}", "typeCounts", "type", "number", "count", (json_int_t)m->count));
 	}
+	json_decref(config);
 	return json_pack("{s:I, s:o}", "lastStep", (json_int_t)last, "keys", keys);
 }
 

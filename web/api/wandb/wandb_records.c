@@ -6,6 +6,9 @@
 #include <string.h>
 
 #include "tracker/base/clock.h"
+#include "tracker/base/log.h"
+#include "tracker/base/utf8.h"
+#include "web/store/base/map.h"
 
 void **wandb_own(struct call *c)
 {
@@ -35,7 +38,7 @@ static enum call_next build_change(struct call *c, struct wandb_job *job)
 	struct wandb_run *r = &job->run;
 
 	buf_reset(&job->records);
-	job->text_count = job->line_count = 0;
+	job->text_count = job->line_count = job->problem_count = 0;
 	if (!wandb_find(c, r->entity, r->project, r->name, r))
 		return CALL_DONE;
 	return job->build(c, job);
@@ -87,12 +90,7 @@ bool wandb_begin(struct call *c, struct wandb_job *job, const struct wandb_write
 
 void wandb_keep(struct call *c, struct wandb_job *job, const char *name, const char *text)
 {
-	struct ingest_kv *grown = arena_array(c->arena, job->text_count + 1, sizeof(*grown));
-
-	if (job->text_count)
-		memcpy(grown, job->texts, job->text_count * sizeof(*grown));
-	grown[job->text_count++] = (struct ingest_kv){ name, text };
-	job->texts = grown;
+	list_push(c->arena, &job->texts, &job->text_count, (struct ingest_kv){ name, text });
 }
 
 void wandb_keep_json(struct call *c, struct wandb_job *job, const char *name, json_t *value)
@@ -104,18 +102,42 @@ void wandb_keep_json(struct call *c, struct wandb_job *job, const char *name, js
 	json_decref(value);
 }
 
+void wandb_leave_out(struct call *c, struct wandb_job *job, const char *fmt, ...)
+{
+	char text[1000], clean[sizeof(text)];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	utf8_escape(clean, sizeof(clean), text);
+	list_push(c->arena, &job->problems, &job->problem_count, arena_strdup(c->arena, clean));
+}
+
+/* Several equal lines of a request are one in the log. */
+static void log_problems(const struct wandb_job *job)
+{
+	for (size_t i = 0; i < job->problem_count; i++)
+		if (!i || strcmp(job->problems[i], job->problems[i - 1]))
+			log_warn("run %s (%s/%s): %s", job->run.id, job->run.project, job->run.name, job->problems[i]);
+}
+
 static enum call_next finish_change(struct call *c, const struct ingest_result *res)
 {
 	struct wandb_job *job = wandb_job_of(c);
 
 	if (res->overtaken)
 		return build_change(c, job);
-	return res->code ? call_fail_err(c, "run", &res->err) : job->then(c);
+	if (res->code)
+		return call_fail_err(c, "run", &res->err);
+	log_problems(job);
+	return job->then(c);
 }
 
 enum call_next wandb_submit(struct call *c, struct wandb_job *job)
 {
-	const struct ingest_texts texts = { job->texts, job->text_count, job->lines, job->line_count };
+	const struct ingest_texts texts = { job->texts,	     job->text_count, job->lines,
+					    job->line_count, job->problems,   job->problem_count };
 	const struct ingest_op op = { .kind = &change_records,
 				      .run = job->run.id,
 				      .state = INGEST_NO_STATE,

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/base/text.h"
+
 #define KEY_BYTES 1000
 #define DEPTH_MAX 32
 
@@ -23,6 +25,13 @@ static const char *member_text(json_t *object, const char *key)
 	const char *s = json_string_value(json_object_get(object, key));
 
 	return s ? s : "";
+}
+
+/* A text itself, else the JSON of a value; the caller frees it. NULL: no memory. */
+static char *dump_text(json_t *value)
+{
+	return json_is_string(value) ? strdup(json_string_value(value))
+				     : json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
 }
 
 /* Keys that W&B adds to every row. */
@@ -72,13 +81,24 @@ static void add_text(struct wandb_rows *w, const char *key, int64_t step, const 
 
 /* --- steps of define_metric ------------------------------------------------------------------------------------- */
 
-/* The name of the metric that is the step of a key by its own rule, else by that of the first pattern; NULL: none. */
-static const char *find_step_metric(const struct wandb_rows *w, const char *key)
+json_t *wandb_internal(json_t *config, const char *part)
+{
+	return json_object_get(json_object_get(json_object_get(config, "_wandb"), "value"), part);
+}
+
+bool wandb_rows_is_step(double at)
+{
+	return at == rint(at) && fabs(at) < 9e15;
+}
+
+/* By the key's own rule, else by that of the first pattern. */
+const char *wandb_rows_step_metric(json_t *rules, const char *key)
 {
 	json_t *rule, *found = NULL;
+	const char *metric;
 	size_t i;
 
-	json_array_foreach(w->rules, i, rule) {
+	json_array_foreach(rules, i, rule) {
 		const char *glob = member_text(rule, "2");
 
 		if (!strcmp(member_text(rule, "1"), key)) {
@@ -89,21 +109,20 @@ static const char *find_step_metric(const struct wandb_rows *w, const char *key)
 			found = rule;
 	}
 	/* "5" is its position in the list, from 1; "4" its name */
-	rule = json_array_get(w->rules, (size_t)json_integer_value(json_object_get(found, "5")) - 1);
-	if (rule)
-		return json_string_value(json_object_get(rule, "1"));
-	return json_string_value(json_object_get(found, "4"));
+	rule = json_array_get(rules, (size_t)json_integer_value(json_object_get(found, "5")) - 1);
+	metric = json_string_value(rule ? json_object_get(rule, "1") : json_object_get(found, "4"));
+	return metric && strcmp(metric, key) ? metric : NULL;
 }
 
 /* The step of a key's value in the current row: the row's, or the whole number that its step metric has there. */
 static int64_t find_step(struct wandb_rows *w, const char *key)
 {
-	const char *metric = w->rules ? find_step_metric(w, key) : NULL;
+	const char *metric = wandb_rows_step_metric(w->rules, key);
 	double at;
 
-	if (!metric || !strcmp(metric, key) || !wandb_rows_number(json_object_get(w->row, metric), &at))
+	if (!metric || !wandb_rows_number(json_object_get(w->row, metric), &at))
 		return w->step;
-	return at == rint(at) && fabs(at) < 9e15 ? (int64_t)at : w->step;
+	return wandb_rows_is_step(at) ? (int64_t)at : w->step;
 }
 
 /* --- media ------------------------------------------------------------------------------------------------------ */
@@ -139,6 +158,8 @@ static void expect_file(struct wandb_rows *w, const char *key, json_t *value, co
 	const char *path = member_text(value, "path");
 	json_t *o;
 
+	if (!*path)
+		wandb_leave_out(w->c, w->job, "'%s': a value of type %.60s without a file was left out", key, type);
 	if (!*path || !w->pending)
 		return;
 	o = json_pack("{s:s, s:I, s:f, s:s}", "key", key, "step", (json_int_t)find_step(w, key), "time", w->wall_s,
@@ -158,10 +179,10 @@ static void add_caption(struct wandb_rows *w, const char *key, json_t *value)
 
 static void add_item(struct wandb_rows *w, const char *key, json_t *value, const char *type)
 {
-	if (!strcmp(type, "histogram"))
-		add_histogram(w, key, find_step(w, key), value);
-	else
+	if (strcmp(type, "histogram"))
 		expect_file(w, key, value, type);
+	else if (!add_histogram(w, key, find_step(w, key), value))
+		wandb_leave_out(w->c, w->job, "'%s': a histogram whose bins and counts do not match was left out", key);
 	add_caption(w, key, value);
 }
 
@@ -220,7 +241,7 @@ static void add_value(struct wandb_rows *w, const char *key, json_t *value, int 
 			add_value(w, arena_printf(w->c->arena, "%.490s.%.490s", key, name), inner, depth + 1);
 	} else if (!json_is_null(value)) {
 		note_seen(w, key, value);
-		text = json_is_string(value) ? strdup(json_string_value(value)) : json_dumps(value, JSON_COMPACT);
+		text = dump_text(value);
 		add_text(w, key, find_step(w, key), text ? text : "");
 		free(text);
 	}
@@ -274,20 +295,22 @@ static void add_param(struct buf *to, const char *key, json_t *value, double wal
 		p.type = EVENT_TYPE_F64;
 		p.value = json_real_value(value);
 	} else {
-		text = json_is_string(value) ? strdup(json_string_value(value))
-					     : json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+		text = dump_text(value);
 		p.text = wandb_span(text ? text : "");
 	}
 	encode_param(to, wall_s, &p);
 	free(text);
 }
 
+/* Adds the params of a value, with secrets hidden, also in the value itself. */
 static void add_config_value(struct buf *to, const char *key, json_t *value, double wall_s, int depth)
 {
+	const char *name, *text = json_string_value(value);
 	char inner[KEY_BYTES];
-	const char *name;
 	json_t *v;
 
+	if (text && text_hide_secret(key, text) != text)
+		json_string_set(value, text_hide_secret(key, text));
 	if (!json_is_object(value) || !json_object_size(value) || depth >= DEPTH_MAX) {
 		add_param(to, key, value, wall_s);
 		return;
@@ -328,11 +351,10 @@ static int find_last_value(const struct wandb_rows *w, const struct query_run *r
 
 static void add_tag_of(struct wandb_rows *w, const char *key, json_t *value)
 {
-	char *text = json_is_string(value) ? strdup(json_string_value(value))
-					   : json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+	char *text = dump_text(value);
 
 	if (text)
-		encode_tag(w->to, w->wall_s, wandb_span(key), wandb_span(text));
+		encode_tag(w->to, w->wall_s, wandb_span(key), wandb_span(text_hide_secret(key, text)));
 	free(text);
 }
 

@@ -83,15 +83,22 @@ static void add_values(struct call *c, struct wandb_job *job, double now_s)
 {
 	const struct upsert *u = job->state;
 	const char *config = graphql_text(u->f, "config"), *summary = graphql_text(u->f, "summaryMetrics");
-	const char *had = wandb_text(&job->run, "config");
-	struct wandb_rows rows = { .c = c, .to = &job->records, .wall_s = now_s };
-	json_t *parsed;
+	struct wandb_rows rows = { .c = c, .job = job, .to = &job->records, .wall_s = now_s };
+	size_t before = job->records.len;
+	json_t *parsed = wandb_parse(config), *given = json_deep_copy(parsed), *had;
 
-	if (config && (!had || strcmp(had, config)) && (parsed = wandb_parse(config))) {
+	had = wandb_parse(wandb_text(&job->run, "config"));
+	if (parsed)
 		wandb_rows_config(&job->records, parsed, now_s);
+	if (parsed && json_equal(parsed, had))
+		job->records.len = before; /* what is stored already */
+	else if (parsed && json_equal(parsed, given))
 		wandb_keep(c, job, "config", config);
-		json_decref(parsed);
-	}
+	else if (parsed) /* secrets are hidden */
+		wandb_keep_json(c, job, "config", json_incref(parsed));
+	json_decref(parsed);
+	json_decref(given);
+	json_decref(had);
 	if (summary && (parsed = wandb_parse(summary))) {
 		rows.step = job->run.found && job->run.run.last_step > 0 ? job->run.run.last_step : 0;
 		wandb_rows_finals(&rows, job->run.found ? &job->run.run : NULL, parsed);

@@ -4,21 +4,6 @@
 
 #include <string.h>
 
-/* The text for the query of an address. */
-static const char *encode_query(struct call *c, const char *text)
-{
-	static const char digits[] = "0123456789ABCDEF";
-	char *out = arena_array(c->arena, strlen(text) * 3 + 1, 1), *to = out;
-
-	for (; *text; text++) {
-		*to++ = '%';
-		*to++ = digits[(unsigned char)*text >> 4];
-		*to++ = digits[*text & 15];
-	}
-	*to = '\0';
-	return out;
-}
-
 static enum call_next redirect_to(struct call *c, const char *to)
 {
 	c->status = 302;
@@ -48,8 +33,8 @@ enum call_next on_wandb_project_page(struct call *c)
 		return c->status == 200 ? on_page_get(c) : CALL_DONE;
 	}
 	json_decref(there);
-	return redirect_to(c, arena_printf(c->arena, "../?e=%s",
-					   encode_query(c, wandb_experiment(c, entity, project))));
+	return redirect_to(
+		c, arena_printf(c->arena, "../?e=%s", wandb_escape(c, wandb_experiment(c, entity, project), "-._~")));
 }
 
 /* /authorize: after the sign-in the page shows the tokens that its user may see. */

@@ -123,6 +123,8 @@ static int64_t add_stream_lines(struct wandb_job *job, struct wandb_rows *w, str
 
 	json_array_foreach(lines, i, line) {
 		row = parse_line(line);
+		if (!row && number + (int64_t)i >= begun)
+			wandb_leave_out(w->c, job, "a line of %s that is no JSON object was left out", k->file);
 		if (!row || !is_new_line(number + (int64_t)i, begun, row, had_s)) {
 			json_decref(row);
 			continue;
@@ -164,8 +166,6 @@ static struct console_line read_log_line(const char *text, double *ret_s)
 			text += n + (text[n] == ' ');
 	}
 	line.text = wandb_span(text);
-	if (line.text.len > LIMIT_line_bytes)
-		line.text.len = LIMIT_line_bytes;
 	return line;
 }
 
@@ -183,10 +183,15 @@ static void add_console(struct call *c, struct wandb_job *job, struct stream_sta
 		struct console_line one;
 
 		at = number + (int64_t)i;
+		if (!json_is_string(line) && at >= st->console)
+			wandb_leave_out(c, job, "a line of output.log that is no text was left out");
 		if (!json_is_string(line) || at < st->base)
 			continue;
 		at_s = begun_s > 0 ? begun_s : now_s;
 		one = read_log_line(json_string_value(line), &at_s);
+		if (one.text.len > LIMIT_line_bytes && at >= st->console)
+			wandb_leave_out(c, job, "a line of the console was cut to %d bytes", LIMIT_line_bytes);
+		one.text.len = one.text.len < LIMIT_line_bytes ? one.text.len : LIMIT_line_bytes;
 		if (at < st->console) {
 			list_push(
 				c->arena, &job->lines, &job->line_count,
@@ -293,7 +298,7 @@ static void read_stream_texts(struct wandb_job *job, struct wandb_rows *w)
 		json_decref(s->summary);
 		s->summary = wandb_parse(wandb_text(&job->run, "summary"));
 	}
-	w->rules = json_object_get(json_object_get(json_object_get(s->config, "_wandb"), "value"), "m");
+	w->rules = wandb_internal(s->config, "m");
 	w->pending = s->pending;
 }
 
@@ -324,7 +329,7 @@ static enum call_next build_stream(struct call *c, struct wandb_job *job)
 {
 	struct stream *s = job->state;
 	const char *name = arena_printf(c->arena, "stream%s%s", *s->client ? " " : "", s->client);
-	struct wandb_rows w = { .c = c, .to = &job->records, .now_s = clock_wall_s() };
+	struct wandb_rows w = { .c = c, .job = job, .to = &job->records, .now_s = clock_wall_s() };
 	struct stream_state st;
 	struct wandb_writer writer = { .name = name };
 

@@ -2,7 +2,6 @@
 /* importer.c: writes imported runs as journals, into a folder or to a server. */
 #include "web/cli/import/importer.h"
 
-#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -280,66 +279,13 @@ void importer_point(struct importer_run *r, const char *key, int64_t step, doubl
 	r->count++;
 }
 
-static bool is_secret_word(const char *word)
-{
-	static const char *const words[] = { "apikey", "accesskey", "privatekey", "secret", "secrets", "secretkey",
-					     "passwd", "passphrase", "pwd", "credential", "credentials", "token",
-					     "auth", "bearer", "cookie", "dsn", "webhook", "webhookurl" };
-	size_t n = strlen(word);
-
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (!strcmp(word, words[i]))
-			return true;
-	return n >= 8 && !strcmp(word + n - 8, "password");
-}
-
-/* Returns true if a word of the name, or two or three in a row, say that its value is a secret, as _secrets.py of the
- * Python package judges. */
-static bool is_secret_name(const char *name)
-{
-	char parts[3][64] = { "" }; /* the last three words in lower case: "wandb.api_key" has "api" and "key" */
-	int n = 0;
-	size_t at = 0;
-
-	for (const char *c = name;; c++) {
-		bool letter = isalpha((unsigned char)*c);
-
-		if (at && (!letter || (isupper((unsigned char)*c) && islower((unsigned char)c[-1])))) {
-			char joined[200];
-
-			for (int k = 0; k < 3; k++) {
-				snprintf(joined, sizeof(joined), "%s%s%s", k > 1 ? parts[(n + 1) % 3] : "",
-					 k > 0 ? parts[(n + 2) % 3] : "", parts[n % 3]);
-				if (is_secret_word(joined))
-					return true;
-			}
-			n++;
-			at = 0;
-		}
-		if (!*c)
-			return false;
-		if (letter && at + 1 < sizeof(parts[0])) {
-			parts[n % 3][at++] = (char)tolower((unsigned char)*c);
-			parts[n % 3][at] = 0;
-		}
-	}
-}
-
-/* Replaces a secret. A short value, several words and <pad> are not secret, though the name says so. */
-static const char *hide_secret(const char *key, const char *value)
-{
-	bool secret = is_secret_name(key) && strlen(value) >= 6 && !strchr("<[", *value) && !strpbrk(value, " \t\r\n");
-
-	return secret ? "(hidden)" : value;
-}
-
 void importer_param(struct importer_run *r, const char *key, const char *value)
 {
 	struct encode_param p = { .key = import_text(key), .type = EVENT_TYPE_TEXT };
 
 	if (!check_import_key(r, key, "param"))
 		return;
-	p.text = import_text(fit_text(r->of, hide_secret(key, value), LIMIT_value_bytes));
+	p.text = import_text(fit_text(r->of, text_hide_secret(key, value), LIMIT_value_bytes));
 	encode_param(&r->facts, r->start_s, &p);
 }
 
@@ -368,7 +314,7 @@ void importer_tag(struct importer_run *r, const char *key, const char *value)
 {
 	if (check_import_key(r, key, "tag"))
 		encode_tag(&r->facts, r->start_s, import_text(key),
-			   import_text(fit_text(r->of, hide_secret(key, value), LIMIT_value_bytes)));
+			   import_text(fit_text(r->of, text_hide_secret(key, value), LIMIT_value_bytes)));
 }
 
 void importer_env(struct importer_run *r, const char *key, const char *value)

@@ -537,6 +537,8 @@ static int apply_records(struct state *st, struct change *c, struct err *err)
 			    texts->items[i].value);
 	for (size_t i = 0; i < texts->line_count && !rc; i++)
 		rc = told_line(st, r, w, &texts->lines[i], err);
+	for (size_t i = 0; i < texts->problem_count && !rc; i++)
+		rc = apply_problem(st, r, texts->problems[i], 1, err);
 	c->res.durable = w->durable;
 	report_damage(c);
 	return rc;
@@ -556,6 +558,9 @@ static void copy_records_op(struct change *c, const struct ingest_op *op)
 		line.text = change_dup(c->in.arena, line.text);
 		list_push(c->in.arena, (struct ingest_line **)(uintptr_t)&texts->lines, &texts->line_count, line);
 	}
+	for (size_t i = 0; i < from->problem_count; i++)
+		list_push(c->in.arena, (const char ***)(uintptr_t)&texts->problems, &texts->problem_count,
+			  change_dup(c->in.arena, from->problems[i]));
 	c->op.more = texts;
 	for (size_t i = 0; i < from->count; i++)
 		c->text_bytes += strlen(from->items[i].value);

@@ -92,12 +92,15 @@ struct ingest_line {
 	const char *text;
 };
 
-/* For change_records: texts of the run by name (query_run_texts reads them), and lines that replace stored ones. */
+/* For change_records: texts of the run by name (query_run_texts reads them), lines that replace stored ones, and what
+ * was left out, as problems of the run. */
 struct ingest_texts {
 	const struct ingest_kv *items;
 	size_t count;
 	const struct ingest_line *lines;
 	size_t line_count;
+	const char *const *problems;
+	size_t problem_count;
 };
 /* Who asks for a change, for the audit log. Zero: the server itself. */
 struct ingest_author {
