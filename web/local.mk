@@ -62,7 +62,7 @@ libwebapi_la_SOURCES = \
 	web/api/wandb/wandb_records.c \
 	web/api/wandb/wandb_rows.c \
 	web/api/wandb/wandb_run.c \
-	web/api/wandb/wandb_site.c web/api/wandb/wandb_stream.c
+	web/api/wandb/wandb_site.c web/api/wandb/wandb_stream.c web/api/wandb/wandb_versions.c
 libwebapi_la_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) $(CJOSE_CFLAGS)
 libwebapi_la_LIBADD = libwebstore.la libinsight.la $(JANSSON_LIBS)
 

@@ -77,6 +77,19 @@ const char *oidc_label(const struct oidc *o, size_t provider)
 	return o->providers[provider].label;
 }
 
+char *oidc_settings(const struct oidc *o, size_t provider)
+{
+	const struct provider *p = &o->providers[provider];
+	json_t *all =
+		json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s*, s:O}", "name", p->name, "label", p->label,
+			  "issuer", p->issuer, "client_id", p->client_id, "redirect_uri", p->redirect_uri, "scopes",
+			  p->scopes, "groups_claim", p->groups_claim, "name_claim", p->name_claim, "grants", p->grants);
+	char *text = json_dumps(all, JSON_COMPACT);
+
+	json_decref(all);
+	return text;
+}
+
 bool oidc_find(const struct oidc *o, const char *name, size_t *ret)
 {
 	for (size_t i = 0; i < oidc_count(o); i++)

@@ -25,6 +25,8 @@ void oidc_free(struct oidc *o); /* after all sign-ins ended; NULL is fine */
 size_t oidc_count(const struct oidc *o);		      /* providers; o NULL: 0 */
 const char *oidc_name(const struct oidc *o, size_t provider); /* its segment in addresses */
 const char *oidc_label(const struct oidc *o, size_t provider);
+/* Its settings as JSON, with defaults, but no secret; the caller frees the text. */
+char *oidc_settings(const struct oidc *o, size_t provider);
 /* Returns false if there is no provider of that name. */
 bool oidc_find(const struct oidc *o, const char *name, size_t *ret);
 

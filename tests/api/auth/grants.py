@@ -115,7 +115,7 @@ GRAPHQL = ("query Q($p: String!, $e: String, $n: String!) { project(name: $p, en
            "runs(first: 10) { edges { node { name } } } } }")
 V1.update({"wandb_graphql": lambda t: (None, {"query": GRAPHQL, "variables": {"p": t.name, "e": "dptrack", "n": t.run}}),
            "wandb_stream": lambda t: (None, {"files": {"wandb-history.jsonl": {"offset": 0, "content": ["{\"_step\": 1, \"late\": 1}"]}}, "dropped": 0}),
-           "wandb_artifact_get": lambda t: (None, None)})
+           "wandb_artifact_get": lambda t: (None, None), "artifact_versions_get": lambda t: ({"experiment": t.name}, None)})
 V1.update({f"compare_why{e}": lambda t: ([("run", t.run), ("run", t.other)], None) for e in ("", "_csv", "_md", "_svg")})
 V1.update({f"export_runs_{e}": lambda t: ({"experiment": t.name}, None) for e in ("csv", "json", "jsonl")})
 V1.update({f"export_series_{e}": lambda t: ({"run": t.run}, None) for e in ("csv", "json", "jsonl")})
@@ -314,7 +314,7 @@ def lists(server, ask, own, foreign, admin):
         return json.loads(ask(reader, "GET", path)[1]), json.loads(ask(admin, "GET", path)[1])
 
     got, all_ = both("/api/v1/experiments")
-    lib.equal(got["experiments"], [e for e in all_["experiments"] if e["name"] == own.name], "experiments, with their counts")
+    lib.equal(got["experiments"], [e | {"may": "read"} for e in all_["experiments"] if e["name"] == own.name], "experiments, with their counts")
     lib.check(any(e["name"] == foreign.name for e in all_["experiments"]), "an admin sees the other")
     got, all_ = both("/api/v1/runs?limit=1000&include=keys")
     want = json.loads(ask(admin, "GET", f"/api/v1/runs?limit=1000&include=keys&experiment={own.name}")[1])

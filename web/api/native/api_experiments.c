@@ -8,7 +8,8 @@
 
 #define ARCHIVED_TAG "dptrack.archived" /* also of runs, where clients set it like any tag */
 
-static void write_native_experiment(struct js *j, const struct query_experiment *e)
+static void write_native_experiment(struct call *c, struct js *j, const struct grants *g,
+				    const struct query_experiment *e)
 {
 	js_open(j, '{');
 	js_key_str(j, "id", e->id);
@@ -18,6 +19,7 @@ static void write_native_experiment(struct js *j, const struct query_experiment 
 	js_key_int(j, "failed_count", (int64_t)e->failed_count);
 	js_key_str(j, "description", e->description);
 	js_key_bool(j, "archived", e->archived);
+	js_key_str(j, "may", request_level(c, g, e->name));
 	run_json_time(j, "created_time", e->created_ms);
 	run_json_time(j, "changed_time", e->changed_ms);
 	js_close(j, '}');
@@ -26,6 +28,7 @@ static void write_native_experiment(struct js *j, const struct query_experiment 
 enum call_next on_experiment_list(struct call *c)
 {
 	static const char *const words[] = { "no", "only", NULL };
+	const struct grants g = request_grants(c);
 	struct js j = { .out = &c->out };
 	struct query_experiments list;
 	struct err err = ERR_INIT;
@@ -39,7 +42,7 @@ enum call_next on_experiment_list(struct call *c)
 	js_open(&j, '{');
 	js_key_open(&j, "experiments", '[');
 	for (i = 0; i < list.count; i++)
-		write_native_experiment(&j, &list.items[i]);
+		write_native_experiment(c, &j, &g, &list.items[i]);
 	js_close(&j, ']');
 	return js_reply(c, &j);
 }
@@ -47,6 +50,7 @@ enum call_next on_experiment_list(struct call *c)
 /* Replies with one experiment, active or deleted. */
 static enum call_next reply_native_experiment(struct call *c, const char *id)
 {
+	const struct grants g = request_grants(c);
 	struct js j = { .out = &c->out };
 	struct query_experiments list;
 	struct err err = ERR_INIT;
@@ -60,7 +64,7 @@ static enum call_next reply_native_experiment(struct call *c, const char *id)
 			;
 		if (i == list.count)
 			continue;
-		write_native_experiment(&j, &list.items[i]);
+		write_native_experiment(c, &j, &g, &list.items[i]);
 		buf_addc(&c->out, '\n');
 		return CALL_DONE;
 	}

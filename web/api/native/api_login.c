@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* api_login.c: the sign-in of a person by a provider, /login/{provider}, and of a program by a person, /device. Both
  * end in rows of the store: a session, or a token with the person's rights. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "tracker/base/clock.h"
@@ -167,6 +168,24 @@ enum call_next on_login_finish(struct call *c)
 	c->resume = store_sign_in;
 	oidc_step(c->api->oidc, step);
 	return CALL_WAIT;
+}
+
+enum call_next on_providers_get(struct call *c)
+{
+	struct js j = { .out = &c->out };
+
+	if (!call_args_done(c))
+		return CALL_DONE;
+	js_open(&j, '{');
+	js_key_open(&j, "providers", '[');
+	for (size_t i = 0; i < oidc_count(c->api->oidc); i++) {
+		char *text = oidc_settings(c->api->oidc, i);
+
+		js_raw(&j, text ? text : "null");
+		free(text);
+	}
+	js_close(&j, ']');
+	return js_reply(c, &j);
 }
 
 /* ---- a program: `dptrack login` draws a token, and shows an address with its hash. A signed-in person who opens it

@@ -30,7 +30,8 @@ static void write_token_row(struct js *j, const struct token_row *row, const cha
 	js_close(j, '}');
 }
 
-static enum call_next reply_token_list(struct call *c)
+/* person: only the tokens that this person can use; NULL: all. */
+static enum call_next reply_token_list(struct call *c, const char *person)
 {
 	struct js j = { .out = &c->out };
 	struct err err = ERR_INIT;
@@ -42,14 +43,20 @@ static enum call_next reply_token_list(struct call *c)
 	js_open(&j, '{');
 	js_key_open(&j, "tokens", '[');
 	for (i = 0; i < n; i++)
-		write_token_row(&j, &rows[i], NULL);
+		if (!person || (!strcmp(rows[i].person, person) && !strcmp(token_state_name(&rows[i]), "valid")))
+			write_token_row(&j, &rows[i], NULL);
 	js_close(&j, ']');
 	return js_reply(c, &j);
 }
 
 enum call_next on_tokens_get(struct call *c)
 {
-	return call_args_done(c) ? reply_token_list(c) : CALL_DONE;
+	return call_args_done(c) ? reply_token_list(c, NULL) : CALL_DONE;
+}
+
+enum call_next on_session_tokens(struct call *c)
+{
+	return call_args_done(c) ? reply_token_list(c, c->client.person ? c->client.person : "") : CALL_DONE;
 }
 
 /* A new token, kept until it is durable. */
@@ -132,7 +139,7 @@ enum call_next on_tokens_post(struct call *c)
 static enum call_next reply_revoked_tokens(struct call *c, const struct ingest_result *res)
 {
 	(void)res;
-	return reply_token_list(c);
+	return reply_token_list(c, NULL);
 }
 
 static enum call_next submit_revocation(struct call *c, const char *name)
@@ -220,6 +227,8 @@ static const char *find_request_session(struct call *c, size_t *ret_len)
 
 enum call_next on_session_get(struct call *c)
 {
+	const char *name = call_arg(c, "experiment");
+	const struct grants g = request_grants(c);
 	struct js j = { .out = &c->out };
 	struct token_try session = { 0 };
 
@@ -237,6 +246,9 @@ enum call_next on_session_get(struct call *c)
 		share_write_session(c, &j);
 	else if (c->client.grants)
 		js_key_str(&j, "experiments", c->client.grants);
+	js_key_str(&j, "all", request_level(c, &g, NULL));
+	if (name)
+		js_key_str(&j, "may", request_level(c, &g, name));
 	return js_reply(c, &j);
 }
 

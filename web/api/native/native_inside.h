@@ -34,6 +34,12 @@ bool request_run_ids(struct call *c, const char *field, const char *const **io_i
 /* Replaces a list by one in which each text is once, in the order of the first. */
 void request_distinct(struct call *c, const char *const **io_texts, size_t *io_count);
 
+/* The grants of the client, in the call's arena; empty without. */
+struct grants request_grants(struct call *c);
+/* What the client may do in an experiment or with a registered model of this name, there or not; NULL: in all, also in
+ * future ones. */
+const char *request_level(const struct call *c, const struct grants *g, const char *name);
+
 /* The value of a field of a urlencoded text, "" if it has none; NULL when absent. */
 const char *request_form_part(struct call *c, const char *form, const char *name);
 /* The same of the body; "" when absent. */

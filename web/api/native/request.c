@@ -180,3 +180,22 @@ const char *request_form_value(struct call *c, const char *name)
 
 	return value ? value : "";
 }
+
+struct grants request_grants(struct call *c)
+{
+	struct grants g = { 0 };
+
+	if (c->client.grants)
+		grants_parse(&g, c->arena, c->client.grants, NULL);
+	return g;
+}
+
+const char *request_level(const struct call *c, const struct grants *g, const char *name)
+{
+	enum grant_level most = c->client.has > TOKEN_NONE ? (enum grant_level)c->client.has : GRANT_ADMIN,
+			 level = most;
+
+	if (c->client.grants)
+		level = name ? grants_level(g, name) : grants_least(g);
+	return grant_level_name(level < most ? level : most);
+}
