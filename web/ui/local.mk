@@ -30,12 +30,12 @@ ui_files = \
 	web/ui/src/state/groups.ts web/ui/src/state/index.ts web/ui/src/state/insight.ts web/ui/src/state/live.ts \
 	web/ui/src/state/load.ts web/ui/src/state/parts.ts web/ui/src/state/phases.ts web/ui/src/state/points.ts \
 	web/ui/src/state/removal.ts web/ui/src/state/run.ts web/ui/src/state/runs.ts web/ui/src/state/series.ts \
-	web/ui/src/state/side.ts web/ui/src/state/sidebar.ts web/ui/src/state/tagging.ts web/ui/src/state/tags.ts web/ui/src/state/rolled_back.ts \
+	web/ui/src/state/side.ts web/ui/src/state/sidebar.ts web/ui/src/state/shares.ts web/ui/src/state/tagging.ts web/ui/src/state/tags.ts web/ui/src/state/rolled_back.ts \
 	web/ui/src/state/records.ts web/ui/src/state/view.ts \
 	web/ui/src/views/index.ts \
 	web/ui/src/views/alerts/alerts.tsx \
 	web/ui/src/views/base/asking.ts web/ui/src/views/base/bits.tsx web/ui/src/views/base/chooser.tsx web/ui/src/views/base/copytext.tsx web/ui/src/views/base/datatable.tsx \
-	web/ui/src/views/base/fieldvalues.ts web/ui/src/views/base/focus.ts web/ui/src/views/base/keepfocus.ts web/ui/src/views/base/frame.ts web/ui/src/views/base/jump.tsx \
+	web/ui/src/views/base/fieldvalues.ts web/ui/src/views/base/focus.ts web/ui/src/views/base/afterwards.ts web/ui/src/views/base/share.tsx web/ui/src/views/base/keepfocus.ts web/ui/src/views/base/frame.ts web/ui/src/views/base/jump.tsx \
 	web/ui/src/views/base/later.part.css web/ui/src/views/base/later.ts web/ui/src/views/base/lazy.tsx \
 	web/ui/src/views/base/markdown.tsx web/ui/src/views/base/nameform.tsx \
 	web/ui/src/views/base/phases.tsx web/ui/src/views/base/save.ts web/ui/src/views/base/says.ts \

@@ -637,5 +637,6 @@ enum call_next on_share_exchange(struct call *c)
 	if (token_draw(cookie, row.hash, &err))
 		return call_fail_err(c, NULL, &err);
 	c->reply.cookie = session_cookie(c, cookie, "");
+	call_header(c, "Set-Cookie", "dptrack_share=1; Path=/; SameSite=Strict"); /* for scripts of the page */
 	return api_submit(c, &(struct api_change){ .op = &op, .then = reply_opened_share });
 }

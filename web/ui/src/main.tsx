@@ -75,7 +75,7 @@ effect(() => {
 	// most users open a run next: load that first
 	if (!s.settled.value) return;
 	setTimeout(() => void RunPage.ahead(), AHEAD_MS);
-	void import('./views/base/keepfocus.ts').then((m) => m.keepFocus());
+	void import('./views/base/afterwards.ts').then((m) => m.afterwards());
 });
 void s.start();
 setTimeout(show, ANSWER_MS);

@@ -2,6 +2,7 @@
 // Diagnosis of a run and speed comparisons, from the server; used by the page of one run.
 import type { TraceEvent } from '../base/trace.ts';
 import { ApiError, num, numOrNull, request, type Json } from './server/api.ts';
+import {shared} from './shares.ts';
 
 /** A cause of lost time; shares of the wall time. */
 export interface Leaf {
@@ -56,7 +57,7 @@ const pairOf = (from: string, to: string) => `run=${encodeURIComponent(from)}&ru
 
 /** Speed-up of a run over another, in words; null if unknown. */
 export async function getChange(from: string, to: string): Promise<string | null> {
-	const w = await orNull(request('compare/why?' + pairOf(from, to)));
+	const w = shared.value ? null : await orNull(request('compare/why?' + pairOf(from, to)));
 	const [first] = (w?.pairs ?? []) as Json[];
 	return first ? String(first.sentence) : null;
 }
@@ -108,7 +109,7 @@ export function whyAddress(runs: readonly string[], form = ''): string {
 
 /** Speed by change over several runs; null if a run has no timed steps. */
 export async function getWhy(runs: readonly string[]): Promise<Why | null> {
-	const w = await orNull(request(whyAddress(runs).slice('api/v1/'.length)));
+	const w = shared.value ? null : await orNull(request(whyAddress(runs).slice('api/v1/'.length)));
 	const paces = ((w?.runs ?? []) as Json[]).map((r) => ({ id: String(r.id), name: String(r.name),
 		seconds: num(r.seconds), phases: numbers(r.phases) }));
 	return w && { runs: paces, pairs: (w.pairs as Json[]).map(pairFrom), rule: String(w.warmup_rule) };

@@ -18,7 +18,7 @@ let probeTimer = 0;
 /** Retries a server that does not answer. */
 async function probe(): Promise<void> {
 	try {
-		await api.getChanges(null);
+		await api.getSession();
 	} catch (e) {
 		if ((e as api.ApiError).status === 0 || (e as api.ApiError).status >= 502) {
 			probeTimer = window.setTimeout(() => void probe(), PROBE_MS);
@@ -66,9 +66,13 @@ export async function start(): Promise<void> {
 	effect(() => {
 		if (!settled.value || began) return;
 		began = true;
-		void follower.load();
-		if (experiments.value === null) void loadExperiments();
-		void api.getSession().then((s) => (session.value = s), report);
+		void api.getSession().then((s) => (session.value = s), report).then(() => {
+			if (session.value?.share)
+				return;
+			void follower.load();
+			if (experiments.value === null)
+				void loadExperiments();
+		});
 	});
 	if (wrong) report(wrong);
 	document.addEventListener('visibilitychange', () => {

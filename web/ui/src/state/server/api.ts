@@ -183,11 +183,14 @@ export interface Session {
 	/** Returns true if this browser is signed in with a token. */
 	signedIn: boolean;
 	mayWrite: boolean;
+	scope?: string;
+	/** A link opened the page: what it shows, and who made it. */
+	share?: { name: string; person : string };
 }
 
 export async function getSession(): Promise<Session> {
 	const r = await request('session');
-	return { signedIn: r.signed_in === true, mayWrite: r.scope !== 'read' };
+	return {...r, signedIn : r.signed_in === true, mayWrite : r.scope !== 'read' };
 }
 
 export async function endSession(): Promise<void> {

@@ -7,10 +7,12 @@ import { count } from '../../base/format.ts';
 import type { Run } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
 import { archiveRuns, deleteRuns, moveRuns, type Outcome } from '../../state/saved/bulk.ts';
+import { SHARED_MAX } from '../../state/shares.ts';
 import { changeTag, keyProblem } from '../../state/tagging.ts';
 import { Opener, Panel } from '../base/bits.tsx';
 import { Icon } from '../base/icon.tsx';
 import { Menu, type MenuItem } from '../base/menu.tsx';
+import { Share } from '../base/share.tsx';
 import { saveTable } from '../table/csv.ts';
 import '../base/later.ts';
 
@@ -140,6 +142,8 @@ function Actions(): ComponentChildren {
 			<button type="button" disabled={!compared} title={compared ? undefined
 				: `Select 2 to ${s.COMPARED_MAX} runs`}
 				onClick={() => s.compareRuns(list)}><Icon name="compare" />Compare</button>
+			{list.length > 1 && list.length <= SHARED_MAX && <Share kind="comparison"
+				target={list.map((r) => r.id)} />}
 			{mayWrite && <Opener word="Tag" icon="tag" open={open.tag} panel={(c) => <TagForm close={c}
 				/>} />}
 			{mayWrite && <Opener word="Move" icon="move" open={open.move} panel={(c) => <MoveForm

@@ -6,10 +6,12 @@ import { when } from '../../base/format.ts';
 import { readReport, withFrozen } from '../../base/report.ts';
 import * as s from '../../state/index.ts';
 import { changeReport, freeze, frozenData, getReport, type Report } from '../../state/saved/reports.ts';
+import { shared } from '../../state/shares.ts';
 import { Empty, followed } from '../base/bits.tsx';
 import { CopyLink } from '../base/copytext.tsx';
 import { Markdown } from '../base/markdown.tsx';
 import { NameForm } from '../base/nameform.tsx';
+import { Share } from '../base/share.tsx';
 import { Editor } from './editor.tsx';
 import { saveOffline } from './offline.ts';
 import { PanelFigure, titleOf } from './panel.tsx';
@@ -62,11 +64,12 @@ function Tools({ r, put, fail, editing, naming, article, restore }: ToolOptions)
 	const all = { page: 'report' as const, report: '', edition: null };
 	return (
 		<p class="options">
-			<a class="button" href={s.addressOf(all)}
+			{!shared.value && <><a class="button" href={s.addressOf(all)}
 				onClick={followed(() => s.go(all, true))}>All reports</a>
-			<History r={r} />
-			<CopyLink to={{ page: 'report', report: r.id, experiment: r.experiment,
-				edition: s.view.value.edition }} />
+				<History r={r} />
+				<CopyLink to={{ page: 'report', report: r.id, experiment: r.experiment,
+					edition: s.view.value.edition }} /></>}
+			<Share kind="report" target={[r.id]} />
 			{restore && <button type="button" onClick={restore}>Restore this version</button>}
 			{put && <button type="button" onClick={() => (editing.value = true)}>Edit</button>}
 			{put && <button type="button" onClick={() => (naming.value = true)}>Rename</button>}

@@ -5,11 +5,13 @@ import type { Run, RunDetail } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
 import { archiveRuns } from '../../state/saved/bulk.ts';
 import { bringBack, changeRun, removeRun, seriesAddress } from '../../state/run.ts';
+import { shared } from '../../state/shares.ts';
 import { useKey } from '../base/asking.ts';
 import { followed, Key, Opener } from '../base/bits.tsx';
 import { Menu, type MenuItem } from '../base/menu.tsx';
 import { Says } from '../base/jump.tsx';
 import { NameForm } from '../base/nameform.tsx';
+import { Share } from '../base/share.tsx';
 import { statements, type Statement } from '../base/says.ts';
 import { edited } from './notes.tsx';
 import { Register } from './register.tsx';
@@ -69,7 +71,8 @@ export function Head({ r }: { r: RunDetail }) {
 		...mayWrite ? [{ word: 'Rename', icon: 'edit' as const, act: () => (naming.value = true) }] : [],
 		{ word: baseline ? 'Unset baseline' : 'Set as baseline', icon: 'compare', act: () =>
 			s.toggleBaseline(r) },
-		{ word: 'Download CSV', icon: 'download', act: () => location.assign(seriesAddress(r.id)) },
+		...shared.value ? [] : [{ word: 'Download CSV', icon: 'download' as const, act: () =>
+			location.assign(seriesAddress(r.id)) }],
 		...mayWrite ? [{ word: s.isArchived(r) ? 'Unarchive' : 'Archive', icon: 'archive' as const,
 			act: () => void away() },
 		{ word: 'Delete', icon: 'trash' as const, act: () => void remove(), danger: true }] : [],
@@ -86,8 +89,9 @@ export function Head({ r }: { r: RunDetail }) {
 			{baseline && <span class="tagged">Baseline</span>}
 			{wrong.value && <span class="say problem" role="alert">{wrong.value}</span>}
 			<span class="buttons">
-				<AllRuns />
+				{!shared.value && <AllRuns />}
 				<Others id={r.id} />
+				{!r.deleted && <Share kind="run" target={[r.id]} />}
 				{mayWrite && (r.deleted
 					? <button type="button" class="primary" onClick={() =>
 						void back()}>Restore</button>

@@ -9,6 +9,7 @@ import type { Run, RunDetail } from '../../base/types.ts';
 import { matchesWords } from '../../base/url.ts';
 import * as s from '../../state/index.ts';
 import { getRun } from '../../state/run.ts';
+import { shared } from '../../state/shares.ts';
 import { Breaking, Empty, followed } from '../base/bits.tsx';
 import { lazy } from '../base/lazy.tsx';
 import { Bar, PhaseLegend, phasesOf, shares } from '../base/phases.tsx';
@@ -143,8 +144,8 @@ function Overview({ r }: { r: RunDetail }) {
 			<div>
 				<Notes r={r} key={'notes ' + r.id} done={(o) => (s.opened.value = { ...r, ...o })} />
 				<Params r={r} />
-				<Family r={r} key={r.id} />
-				<Registered id={r.id} key={`registered ${r.id} ${registrations.value}`} />
+				{!shared.value && <><Family r={r} key={r.id} />
+					<Registered id={r.id} key={`registered ${r.id} ${registrations.value}`} /></>}
 				<Tags r={r} key={'tags ' + r.id} />
 				<Source r={r} />
 				<Pairs title="Environment" pairs={Object.entries(r.environment)} />
@@ -195,9 +196,10 @@ function TabBody({ r, tab }: { r: RunDetail; tab: string }) {
 
 /** Links to the tabs; the arrow keys move between them. */
 function Tabs({ tab }: { tab: string }) {
+	const tabs = TABS.filter(([id]) => id !== 'compare' || !shared.value);
 	const step = (e: KeyboardEvent) => {
 		const by = e.key === 'ArrowRight' ? 1 : e.key === 'ArrowLeft' ? -1 : 0;
-		const to = by && TABS[TABS.findIndex(([id]) => id === tab) + by];
+		const to = by && tabs[tabs.findIndex(([id]) => id === tab) + by];
 		if (!to) return;
 		e.preventDefault();
 		s.go({ tab: to[0] });
@@ -205,7 +207,7 @@ function Tabs({ tab }: { tab: string }) {
 		queueMicrotask(() => list.querySelector<HTMLElement>('[aria-current]')?.focus());
 	};
 	return (
-		<nav class="tabs" aria-label="Parts of the run" onKeyDown={step}>{TABS.map(([id, word]) => (
+		<nav class="tabs" aria-label="Parts of the run" onKeyDown={step}>{tabs.map(([id, word]) => (
 			<a key={id} href={s.addressOf({ tab: id })} aria-current={id === tab ? 'page' : undefined}
 				onClick={followed(() => s.go({ tab: id }, true))}>{word}</a>))}</nav>
 	);

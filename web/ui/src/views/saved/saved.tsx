@@ -5,9 +5,11 @@ import { useEffect } from 'preact/hooks';
 import * as s from '../../state/index.ts';
 import { deleteView, isChanged, preferView, renameView, replaceView, saveView } from '../../state/saved/saved.ts';
 import { loadSaved, savedNow, savedViews, type Saved } from '../../state/saved/saved.ts';
+import { mayShare } from '../../state/shares.ts';
 import { emptyView, PLAIN } from '../../base/url.ts';
 import { followed, Panel } from '../base/bits.tsx';
 import { NameForm } from '../base/nameform.tsx';
+import { ShareForm } from '../base/share.tsx';
 import '../base/later.ts';
 
 interface LineOptions {
@@ -38,6 +40,7 @@ function Acts({ v, act, remove, rename }: LineOptions & { rename: () => void }) 
 function Line(o: LineOptions) {
 	const { v } = o;
 	const naming = useSignal(false);
+	const sharing = useSignal(false);
 	const here = s.view.value.saved === v.id;
 	const mayWrite = s.session.value?.mayWrite === true;
 	if (naming.value)
@@ -51,7 +54,11 @@ function Line(o: LineOptions) {
 			{here && isChanged(v) && mayWrite && <button type="button"
 				title="The saved view becomes what is on the screen"
 				onClick={() => o.act(() => replaceView(v))}>Update</button>}
+			{mayShare.value && <button type="button" class="quiet" aria-expanded={sharing.value}
+				aria-label={`Share ${v.name}`}
+				onClick={() => (sharing.value = !sharing.value)}>Share</button>}
 			{mayWrite && <Acts {...o} rename={() => (naming.value = true)} />}
+			{sharing.value && <ShareForm kind="view" target={[v.id]} />}
 		</li>
 	);
 }

@@ -11,6 +11,7 @@ import * as s from '../../state/index.ts';
 import { SIDE_MAX, sides, wantSides, type Side } from '../../state/side.ts';
 import { Breaking, Empty, followed, Key, Name } from '../base/bits.tsx';
 import '../base/later.ts';
+import { Share } from '../base/share.tsx';
 import { addStyles } from '../base/styles.ts';
 import { lazy } from '../base/lazy.tsx';
 import { Header } from '../header/header.tsx';
@@ -110,17 +111,18 @@ function Parts({ list, runs }: { list: readonly Side[]; runs: readonly Run[] }) 
 	);
 }
 
-function Controls({ n }: { n: number }) {
+function Controls({ runs }: { runs: readonly Run[] }) {
 	return (
 		<p class="options">
 			<label><input type="checkbox" checked={!whole.value}
 				onChange={() => (whole.value = !whole.value)} /> Differences only</label>
 			<input type="search" placeholder="Find a name" aria-label="Find a name" value={words.value}
 				onInput={(e) => (words.value = e.currentTarget.value)} />
-			<span class="dim">
-				{count(n, 'run')} side by side; metrics: best and last, relative to the first run</span>
+			<span class="dim">{count(runs.length, 'run')} side by side; metrics: best and last, relative to
+				the first run</span>
 			<a class="button" href={s.addressOf({ page: 'compare' })}
 				onClick={followed(() => s.go({ page: 'compare' }, true))}>Table and charts</a>
+			<Share kind="comparison" target={runs.map((r) => r.id)} />
 		</p>
 	);
 }
@@ -142,7 +144,7 @@ export function SideBySide() {
 	return (
 		<><main class="side">
 			<h1 class="unseen">Runs side by side</h1>
-			<Controls n={runs.length} />
+			<Controls runs={runs} />
 			<Media runs={runs} />
 			<div class="box scroll" tabIndex={0} role="region" aria-label="Runs side by side">
 				<table class={runs.length > 4 ? 'many' : ''}><thead><Heads
