@@ -108,7 +108,7 @@ libwebcli_la_SOURCES = \
 	web/cli/cmd_show.c \
 	web/cli/source.c web/cli/source.h \
 	web/cli/table.c \
-	web/cli/cmd_token.c web/cli/cmd_audit.c web/cli/cmd_login.c web/cli/cli_help.c web/cli/cli_help.h web/cli/complete.c web/cli/layer_series.c web/cli/layer_series.h
+	web/cli/cmd_token.c web/cli/cmd_share.c web/cli/cmd_audit.c web/cli/cmd_login.c web/cli/cli_help.c web/cli/cli_help.h web/cli/complete.c web/cli/layer_series.c web/cli/layer_series.h
 libwebcli_la_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) $(ZLIB_CFLAGS)
 libwebcli_la_LIBADD = libwebserver.la libtracker.la $(ZLIB_LIBS)
 $(libwebcli_la_OBJECTS): $(store_defs)

@@ -104,6 +104,9 @@ const char *cli_said_best(json_t *tags, const char *key);
 /* Parses "90s", "30m", "12h", "7d", "8w", or "0". Returns false for anything else. */
 bool cli_span(const char *text, int64_t *ret_ms);
 
+/* Parses the end of a token or link: "30d", "12h", "8w" from now, or the end of a day in UTC, "2027-01-31". */
+int cli_expiry(const char *text, int64_t *ret_ms, struct err *err);
+
 /* "1 run", "2 runs"; text has room for 64 bytes. */
 const char *cli_count(char *text, unsigned long long n, const char *word);
 

@@ -15,8 +15,7 @@ struct token_options {
 	bool all;
 };
 
-/* Parses "30d", "12h", "8w" from now, or the end of a day in UTC "2027-01-31". */
-static int parse_token_expiry(const char *text, int64_t *ret_ms, struct err *err)
+int cli_expiry(const char *text, int64_t *ret_ms, struct err *err)
 {
 	int64_t span_ms;
 	double day_s;
@@ -47,7 +46,7 @@ static int create_access_token(struct source *s, const struct token_options *t, 
 	int64_t expires_ms = 0;
 	int rc;
 
-	rc = t->expires ? parse_token_expiry(t->expires, &expires_ms, err) : 0;
+	rc = t->expires ? cli_expiry(t->expires, &expires_ms, err) : 0;
 	if (rc)
 		return rc;
 	body = json_pack("{s:s, s:s}", "name", name, "scope", t->scope);
