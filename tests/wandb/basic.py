@@ -3,6 +3,7 @@
 status. Each is compared with what the script logged."""
 import sys
 sys.dont_write_bytecode = True
+import functools
 import math
 import install
 lib = install.lib
@@ -36,8 +37,12 @@ run.finish(exit_code=3)
 
 
 def first(version):
+    """The key is a token of scope write, which each version of the client must take."""
     with lib.fresh() as server:
-        said = install.script(server, SCRIPT, version)
+        owner = server.owner_token()
+        made = server.json("POST", "/api/v1/tokens", {"name": "writer", "scope": "write"}, headers={"Authorization": f"Bearer {owner}"})[1]
+        server.token = owner
+        said = install.script(server, SCRIPT, version, key=made["token"])
         lib.check("made" in said and "/dptrack/first/runs/abc123" in said, f"{version} names the run and its address: {said[-1000:]}")
         run = install.run_of(server, "first", "made")
         lib.equal(run["status"], "finished", "status")
@@ -57,32 +62,17 @@ def first(version):
         lib.check(math.isfinite(run["metrics"]["loss"]["last"]), "finite")
 
 
-def tokens():
-    """Tokens are keys that each version of the client takes; a reader's does not record."""
-    with lib.fresh() as server:
-        owner = {"Authorization": f"Bearer {server.owner_token()}"}
-        writer = server.json("POST", "/api/v1/tokens", {"name": "writer", "scope": "write"}, headers=owner)[1]["token"]
-        server.token = server.owner_token()
-        for version in install.VERSIONS:
-            install.script(server, EXITS.replace('"exits"', f'"{version}"').replace("exit_code=3", "exit_code=0"), version, key=writer)
-            lib.equal(install.run_of(server, "team/first", version)["status"], "finished", f"a token as the key of {version}")
-
-
 def ends():
     with lib.fresh() as server:
-        install.script(server, FAILS, code=1)
+        install.together(lambda: install.script(server, FAILS, code=1), lambda: install.script(server, EXITS))
         run = install.run_of(server, "first", "failed")
         lib.equal(run["status"], "failed", "a script that raises")
-        install.script(server, EXITS)
         run = install.run_of(server, "team/first", "exits")
         lib.equal((run["status"], run["status_reason"], run["tags"]["wandb.entity"]), ("failed", "exit code 3", "team"), "an exit code, an entity")
 
 
 def main():
-    for version in install.VERSIONS:
-        first(version)
-    tokens()
-    ends()
+    install.together(ends, *(functools.partial(first, version) for version in install.VERSIONS))
     lib.finish("basic")
 
 

@@ -3,39 +3,35 @@
 step metrics, alerts, a stop; files, media and tables; rewritten lines of the console. With W&B's own package."""
 import sys
 sys.dont_write_bytecode = True
-import glob
-import json
-import os
-import signal
 import subprocess
 import tempfile
 import time
 import install
 lib = install.lib
 
-RESUMED = """
-import sys, wandb
-run = wandb.init(project="again", name="resumed", id="res", resume=sys.argv[1] if len(sys.argv) > 1 else "allow", config={"part": PART}, tags=["t"])
-assert run.resumed == RESUMED, run.resumed
-for i in range(5):
-    run.log({"x": PART * 10 + i})
-print("part", PART)
+AGAIN = """
+import wandb
+for part in range(3):
+    with wandb.init(project="again", name="resumed", id="res", resume="allow", config={"part": part}, tags=["t"]) as run:
+        assert run.resumed == (part > 0), run.resumed
+        for i in range(5):
+            run.log({"x": part * 10 + i})
+        print("part", part)
+with wandb.init(project="again", id="rew", name="rewound") as run:
+    for i in range(10):
+        run.log({"x": i})
+with wandb.init(project="again", resume_from="rew?_step=4") as run:
+    for i in range(5):
+        run.log({"x": 100 + i})
 """
 
-REWOUND = """
+NEVER = """
 import wandb
-run = wandb.init(project="again", id="rew", name="rewound")
-for i in range(10):
-    run.log({"x": i})
-run.finish()
-run = wandb.init(project="again", resume_from="rew?_step=4")
-for i in range(5):
-    run.log({"x": 100 + i})
-run.finish()
+wandb.init(project="again", id="res", resume="never")
 """
 
 STEPS = """
-import wandb
+import sys, time, wandb
 run = wandb.init(project="steps", name="steps")
 run.define_metric("epoch")
 run.define_metric("val/*", step_metric="epoch")
@@ -45,10 +41,11 @@ for i in range(6):
     if i % 2:
         run.log({"val/acc": i / 10, "epoch": i // 2})
 run.alert("low", "it is low", level=wandb.AlertLevel.WARN)
+run.finish()
 """
 
 MEDIA = """
-import numpy as np, wandb
+import numpy as np
 run = wandb.init(project="media", name="media")
 picture = np.zeros((8, 8, 3), dtype=np.uint8)
 picture[:, :4] = 255
@@ -59,10 +56,10 @@ with open("weights.bin", "wb") as f:
     f.write(bytes(range(256)) * 100)
 run.save("weights.bin", policy="now")
 run.log({"loss": 1})
+run.finish()
 """
 
 BARS = """
-import sys, time, wandb
 run = wandb.init(project="bars", name="bars")
 for i in range(60):
     sys.stderr.write("\\r%3d of 60" % (i + 1))
@@ -83,23 +80,11 @@ print("said offline")
 run.summary["end"] = "reached"
 """
 
-KILLED = """
-import os, signal, sys, time, wandb
-run = wandb.init(project="later", name="killed", id="kill", settings=wandb.Settings(x_file_stream_transmit_interval=0.2))
-for i in range(200):
-    run.log({"x": i * 3})
-    time.sleep(0.01)
-print(run.dir, flush=True)
-os.killpg(os.getpgid(0), signal.SIGKILL)
-"""
-
-KILLS = 6
 SLOW = """
 import time, wandb
-run = wandb.init(project="kills", name="slow", settings=wandb.Settings(x_file_stream_transmit_interval=0.2, x_file_stream_retry_wait_min_seconds=0.3))
-for i in range(1000):
+run = wandb.init(project="stop", name="slow", settings=wandb.Settings(x_file_stream_transmit_interval=0.2))
+for i in range(100000):
     run.log({"x": i * 7})
-    print("row", i)
     time.sleep(0.015)
 """
 
@@ -115,29 +100,25 @@ print("rank", rank)
 
 def again():
     with lib.fresh() as server:
-        for part in range(3):
-            install.script(server, RESUMED.replace("PART", str(part)).replace("RESUMED", str(part > 0)))
+        install.script(server, AGAIN)
         run = install.run_of(server, "again", "resumed")
         lib.equal(install.points(server, run, "x"), [(part * 5 + i, part * 10 + i) for part in range(3) for i in range(5)], "the points of three sessions")
         lib.equal((run["status"], run["params"]["part"]), ("finished", "2"), "status and the changed param")
-        install.script(server, RESUMED.replace("PART", "3").replace("RESUMED", "False").replace('sys.argv[1] if len(sys.argv) > 1 else "allow"', '"never"'), code=1)
-        install.script(server, REWOUND)
+        parts = [server.json("GET", f"/api/v1/runs/{run['id']}/console?segment={part}")[1]["lines"] for part in range(3)]
+        lib.equal([[line["text"] for line in lines] for lines in parts], [["part 0"], ["part 1"], ["part 2"]], "the console of three sessions")
         run = install.run_of(server, "again", "rewound")
         lib.equal(install.points(server, run, "x"), [(i, i) for i in range(5)] + [(5 + i, 100 + i) for i in range(5)], "the points after a rewind")
+        install.script(server, NEVER, code=1)
 
 
-def steps():
+def logged():
+    """Three runs of one process."""
     with lib.fresh() as server:
-        install.script(server, STEPS)
+        install.script(server, STEPS + MEDIA + BARS)
         run = install.run_of(server, "steps", "steps")
         lib.equal(install.points(server, run, "val/acc"), [(0, 0.1), (1, 0.3), (2, 0.5)], "steps of define_metric")
         alerts = server.json("GET", f"/api/v1/runs/{run['id']}/alerts")[1]["alerts"]
         lib.equal([(a["title"], a["text"], a["level"]) for a in alerts], [("low", "it is low", "warning")], "the alert")
-
-
-def media():
-    with lib.fresh() as server:
-        install.script(server, MEDIA)
         run = install.run_of(server, "media", "media")
         found = server.json("GET", f"/api/v1/runs/{run['id']}/media")[1]
         lib.equal({k["key"]: k["kind"] for k in found["keys"]},
@@ -145,11 +126,6 @@ def media():
                   "media")
         status, _, data = server.request("GET", f"/api/v1/runs/{run['id']}/artifacts/weights.bin")
         lib.equal((status, data), (200, bytes(range(256)) * 100), "a saved file")
-
-
-def bars():
-    with lib.fresh() as server:
-        install.script(server, BARS)
         run = install.run_of(server, "bars", "bars")
         lines = [line["text"] for line in server.json("GET", f"/api/v1/runs/{run['id']}/console")[1]["lines"]]
         lib.equal([line for line in lines if "of 60" in line or "after" in line], [" 60 of 60", "after the bar"], "a progress bar")
@@ -158,60 +134,25 @@ def bars():
 def later():
     with lib.fresh() as server, tempfile.TemporaryDirectory() as folder:
         install.script(server, OFFLINE, folder=folder)
-        sync = [os.path.join(os.path.dirname(install.client()), "wandb"), "sync"]
-        for options in (["--yes"], ["--yes", "--include-synced"]):
-            done = subprocess.run(sync + options + glob.glob(folder + "/wandb/offline-run-*"), env=install.environment(server, folder), cwd=folder, capture_output=True,
-                                  text=True, timeout=180)
-            lib.equal(done.returncode, 0, f"wandb sync: {done.stdout[-1000:]} {done.stderr[-1000:]}")
+        for options in ([], ["--include-synced"]):
+            install.sync(server, folder, *options)
             run = install.run_of(server, "later", "later")
             lib.equal(install.points(server, run, "x"), [(i, i * i) for i in range(50)], "an offline folder")
             lib.equal((run["status"], run["params"], run["tags"].get("end")), ("finished", {"a": "1"}, "reached"), "its status, config and summary")
-        done = subprocess.run([install.client(), "-c", KILLED], env=install.environment(server, folder), cwd=folder, capture_output=True, text=True, timeout=180,
-                              start_new_session=True)
-        lib.equal(done.returncode, -signal.SIGKILL, f"the killed script: {done.stderr[-1000:]}")
-        run = install.run_of(server, "later", "killed")
-        before = install.points(server, run, "x")
-        lib.equal(before, [(i, i * 3) for i in range(len(before))], "what arrived before the kill")
-        done = subprocess.run(sync + ["--yes", "--include-online"] + glob.glob(folder + "/wandb/run-*-kill"), env=install.environment(server, folder), cwd=folder,
-                              capture_output=True, text=True, timeout=180)
-        after = install.points(server, run, "x")
-        lib.equal(after, [(i, i * 3) for i in range(len(after))], "after wandb sync of the killed script: each line once")
-        lib.check(len(before) <= len(after) and len(after) > 100, f"{len(before)} lines before the sync, {len(after)} after it: {done.stderr[-500:]}")
-
-
-def kills():
-    """The server is killed while a script records: no acknowledged line is lost, none is there twice."""
-    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as place:
-        server = lib.Server(folder + "/runs")
-        process = subprocess.Popen([install.client(), "-c", SLOW], env=install.environment(server, place), cwd=place, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        for _ in range(KILLS):
-            time.sleep(2.5)
-            server.process.kill()
-            server.process.wait()
-            server = lib.Server(folder + "/runs", "--port", str(server.port))
-        said, _ = process.communicate(timeout=300)
-        lib.equal(process.returncode, 0, f"the script: {said[-1500:]}")
-        run = install.run_of(server, "kills", "slow")
-        lib.equal(install.points(server, run, "x"), [(i, i * 7) for i in range(1000)], "each line once")
-        lines = [line["text"] for line in server.json("GET", f"/api/v1/runs/{run['id']}/console?limit=2000")[1]["lines"]]
-        lib.equal([line for line in lines if line.startswith("row")], [f"row {i}" for i in range(1000)], "each console line once")
-        lib.equal(run["status"], "finished", "status")
-        server.stop()
 
 
 def stopped():
     """POST /stop ends a script that records."""
     with lib.fresh() as server, tempfile.TemporaryDirectory() as folder:
-        process = subprocess.Popen([install.client(), "-c", SLOW.replace("1000", "100000")], env=install.environment(server, folder), cwd=folder, stdout=subprocess.PIPE,
+        process = subprocess.Popen([install.client(), "-c", SLOW], env=install.environment(server, folder), cwd=folder, stdout=subprocess.PIPE,
                                    stderr=subprocess.STDOUT, text=True)
-        end = time.monotonic() + 60
-        while not server.json("GET", "/api/v1/runs")[1]["runs"] and time.monotonic() < end:
+        while not server.json("GET", "/api/v1/runs")[1]["runs"] and process.poll() is None:
             time.sleep(0.2)
         run = server.json("GET", "/api/v1/runs")[1]["runs"][0]
         lib.equal(server.json("POST", f"/api/v1/runs/{run['id']}/stop"), (200, {"stopping": True}), "the request to stop")
         said, _ = process.communicate(timeout=120)
         lib.check(process.returncode != 0, f"the script ends: {said[-500:]}")
-        lib.check(install.run_of(server, "kills", "slow")["status"] in ("killed", "failed"), "its status")
+        lib.check(install.run_of(server, "stop", "slow")["status"] in ("killed", "failed"), "its status")
         other = lib.make_run(server)
         lib.equal(server.json("POST", f"/api/v1/runs/{other}/stop"), (200, {"stopping": False}), "a run of another program")
 
@@ -230,8 +171,7 @@ def shared():
 
 
 def main():
-    for flow in sys.argv[1:] or ("again", "steps", "media", "bars", "later", "shared", "stopped", "kills"):
-        globals()[flow]()
+    install.together(*(globals()[flow] for flow in sys.argv[1:] or ("again", "logged", "later", "shared", "stopped")))
     lib.finish("flows")
 
 

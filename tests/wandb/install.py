@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """W&B's own package from PyPI, in the build folder, in several versions; runs scripts with it against a server. Skips
 the test where it cannot be installed."""
+import concurrent.futures
+import glob
 import json
 import os
 import subprocess
@@ -44,6 +46,20 @@ def script(server, text, version=NEWEST, code=0, folder=None, timeout=180, key=K
         for word in ("ERROR", "WARN", "Traceback", "error:", "rror while"):
             lib.check(code or word not in complaints, f"{version} complains: {said[-2000:]}")
         return said
+
+
+def sync(server, folder, *options):
+    """wandb sync of the runs in a folder."""
+    command = [os.path.join(os.path.dirname(client()), "wandb"), "sync", "--yes", *options, *glob.glob(folder + "/wandb/*run-*")]
+    done = subprocess.run(command, env=environment(server, folder), cwd=folder, capture_output=True, text=True, timeout=180)
+    lib.equal(done.returncode, 0, f"wandb sync: {done.stdout[-1000:]} {done.stderr[-1000:]}")
+
+
+def together(*calls):
+    """Calls functions at the same time, since a script mostly waits; raises what one of them raised."""
+    with concurrent.futures.ThreadPoolExecutor(len(calls)) as pool:
+        for done in [pool.submit(call) for call in calls]:
+            done.result()
 
 
 def run_of(server, experiment, name):
