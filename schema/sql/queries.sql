@@ -333,8 +333,24 @@ SELECT key_id FROM tag WHERE run_id = ?1 AND key_id = (SELECT id FROM key WHERE 
 DELETE FROM tag WHERE run_id = ?1 AND key_id = ?2;
 -- name: note_get
 SELECT text FROM note WHERE run_id = ?1;
+-- name: note_keep
+INSERT INTO note_text (run_id, edition, text, written_ms) SELECT run_id, edition, text, written_ms FROM note
+WHERE run_id = ?1 AND text <> ?2 AND text <> '' AND (editing = '' OR editing <> ?3);
 -- name: note_put
-INSERT INTO note (run_id, text) VALUES (?1, ?2) ON CONFLICT (run_id) DO UPDATE SET text = ?2;
+INSERT INTO note (run_id, text, editing, written_ms) VALUES (?1, ?2, ?3, ?4) ON CONFLICT (run_id)
+DO UPDATE SET text = ?2, edition = note.edition + 1, editing = ?3, written_ms = ?4 WHERE note.text <> ?2;
+-- name: note_trim
+DELETE FROM note_text WHERE run_id = ?1 AND edition < (SELECT edition FROM note_text WHERE run_id = ?1
+	ORDER BY edition DESC LIMIT 1 OFFSET ?2);
+-- name: note_edition
+SELECT edition FROM note WHERE run_id = ?1;
+-- name: note_editions
+SELECT edition, written_ms, text FROM note_text WHERE run_id = ?1 UNION ALL
+SELECT edition, written_ms, text FROM note WHERE run_id = ?1 ORDER BY edition;
+-- name: note_text_find
+SELECT edition FROM note_text WHERE run_id = ?1 AND edition = ?2;
+-- name: note_text_delete
+DELETE FROM note_text WHERE run_id = ?1 AND edition = ?2;
 -- name: environment_put
 INSERT INTO environment (run_id, key_id, value) VALUES (?1, ?2, ?3)
 ON CONFLICT (run_id, key_id) DO UPDATE SET value = ?3;
@@ -705,6 +721,8 @@ SELECT count(*) AS rows, CAST(coalesce(sum(points), 0) AS BIGINT) AS points FROM
 DELETE FROM log WHERE run_id = ?1;
 -- name: purge_note
 DELETE FROM note WHERE run_id = ?1;
+-- name: purge_note_text
+DELETE FROM note_text WHERE run_id = ?1 AND edition IN (SELECT edition FROM note_text WHERE run_id = ?1 LIMIT ?2);
 -- name: purge_series_next
 SELECT id, count FROM series WHERE run_id = ?1 LIMIT 1;
 -- name: purge_chunk
@@ -1490,9 +1508,16 @@ UPDATE kept SET name = ?2, updated_ms = ?3 WHERE id = ?1;
 -- name: kept_edition_put
 UPDATE kept SET edition = ?2, updated_ms = ?3 WHERE id = ?1;
 -- name: kept_text_add
-INSERT INTO kept_text (kept_id, edition, text, written_ms) VALUES (?1, ?2, ?3, ?4);
+INSERT INTO kept_text (kept_id, edition, text, written_ms, editing) VALUES (?1, ?2, ?3, ?4, ?5);
+-- name: kept_text_replace
+DELETE FROM kept_text WHERE kept_id = ?1 AND edition = ?2 AND editing = ?3 AND editing <> '';
 -- name: kept_text_trim
-DELETE FROM kept_text WHERE kept_id = ?1 AND edition <= ?2;
+DELETE FROM kept_text WHERE kept_id = ?1 AND edition <= (SELECT edition FROM kept_text WHERE kept_id = ?1
+	ORDER BY edition DESC LIMIT 1 OFFSET ?2);
+-- name: kept_texts_delete
+DELETE FROM kept_text WHERE kept_id = ?1;
+-- name: kept_text_delete
+DELETE FROM kept_text WHERE kept_id = ?1 AND edition = ?2;
 -- name: kept_prefer
 UPDATE kept SET preferred = CASE WHEN id = ?3 THEN 1 ELSE 0 END WHERE shelf = ?1 AND experiment_id = ?2;
 -- name: kept_unprefer
@@ -1678,6 +1703,7 @@ UNION ALL SELECT 'metric', count(*) FROM metric WHERE run_id NOT IN (SELECT id F
 UNION ALL SELECT 'param', count(*) FROM param WHERE run_id NOT IN (SELECT id FROM owner)
 UNION ALL SELECT 'tag', count(*) FROM tag WHERE run_id NOT IN (SELECT id FROM owner)
 UNION ALL SELECT 'run_text', count(*) FROM run_text WHERE run_id NOT IN (SELECT id FROM owner)
+UNION ALL SELECT 'note_text', count(*) FROM note_text WHERE run_id NOT IN (SELECT id FROM owner)
 UNION ALL SELECT 'writer', count(*) FROM writer WHERE run_id NOT IN (SELECT id FROM owner)
 UNION ALL SELECT 'arrival', count(*) FROM arrival WHERE run_id NOT IN (SELECT id FROM owner)
 UNION ALL SELECT 'chunk', count(*) FROM chunk c WHERE NOT EXISTS (SELECT 1 FROM series s WHERE s.id = c.id >> 20);

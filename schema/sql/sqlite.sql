@@ -40,7 +40,22 @@ CREATE INDEX run_by_state ON run (experiment_id, deleted_ms, status, start_ms, e
 CREATE INDEX run_by_rev ON run (rev);
 CREATE INDEX run_beating ON run (last_ms) WHERE beats = 1 AND status = 'running';
 
-CREATE TABLE note (run_id INTEGER PRIMARY KEY REFERENCES run (id), text TEXT NOT NULL);
+-- The newest edition of the notes; note_text has those that were replaced. editing: what one author writes in one go has one
+-- word, and its last text is the edition.
+CREATE TABLE note (
+	run_id INTEGER PRIMARY KEY REFERENCES run (id),
+	text TEXT NOT NULL,
+	edition INTEGER NOT NULL DEFAULT 1,
+	editing TEXT NOT NULL DEFAULT '',
+	written_ms INTEGER
+);
+CREATE TABLE note_text (
+	run_id INTEGER NOT NULL,
+	edition INTEGER NOT NULL,
+	text TEXT NOT NULL,
+	written_ms INTEGER,
+	PRIMARY KEY (run_id, edition)
+) WITHOUT ROWID;
 
 -- Names of params, tags, metrics and environment entries, stored once.
 CREATE TABLE key (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
@@ -490,6 +505,7 @@ CREATE TABLE kept_text (
 	edition INTEGER NOT NULL,
 	text TEXT NOT NULL,
 	written_ms INTEGER NOT NULL,
+	editing TEXT NOT NULL DEFAULT '',
 	PRIMARY KEY (kept_id, edition)
 ) WITHOUT ROWID;
 
@@ -654,4 +670,4 @@ CREATE TABLE audit_head (
 -- The key of addresses that hold their own right.
 INSERT INTO meta VALUES ('address_key', lower(hex(randomblob(32))));
 
-PRAGMA user_version = 24;
+PRAGMA user_version = 25;

@@ -3,6 +3,7 @@
 backup, deleted with their experiment."""
 import sys
 sys.dont_write_bytecode = True
+import json
 import os
 import subprocess
 import tempfile
@@ -98,6 +99,55 @@ def editions(server):
     refused(server, "PATCH", "/reports/" + report, {"text": big + "x"}, 400, "4194304")
 
 
+def seen(server, path, body, etag, editing=None):
+    """Writes as an author who has read what has this entity tag: the status, the reply, and the tag of what is stored then."""
+    body = body if editing is None else {**body, "editing": editing}
+    status, headers, data = server.request("PATCH", "/api/v1" + path, body, {"Content-Type": "application/json", **({"If-Match": etag} if etag else {})})
+    return status, json.loads(data), headers.get("ETag")
+
+
+def nothing_lost(server, path, name, tag_of):
+    """Two authors of one text: the second is told and gets what the first wrote; who asks nothing writes, and the text before is an
+    edition; what one author writes in one go is one. tag_of returns the entity tag of what is stored."""
+    write = lambda text, etag, editing=None: seen(server, path, {name: text}, etag, editing)
+    read = lambda edition="": ask(server, "GET", path + ("/notes" if name == "notes" else "") + (f"?edition={edition}" if edition else ""))
+    count = lambda: [e["edition"] for e in read()["editions"]]
+    first = tag_of()
+    lib.equal(write("by A", first)[0], 200, "the author saw what is stored")
+    status, reply, _ = write("by B", first)
+    lib.equal((status, reply["error"]["field"], reply["stored"][name]), (409, "If-Match", "by A"), "the second author is told")
+    lib.equal(write("by B", '"0", ' + tag_of())[0], 200, "one of several tags")
+    lib.equal(write("by C", "*")[0], 200, "any text")
+    before = count()
+    lib.equal(read(before[-2])[name], "by B", "the text before is an edition")
+    for text in ("d", "du", "du bist"):
+        lib.equal(write(text, tag_of(), "tab 1")[0], 200, f"saved as it is typed: {text}")
+    write("E", None, "tab 2")
+    lib.equal((len(count()), read(count()[-2])[name]), (len(before) + 2, "du bist"), "what one tab typed is one edition")
+    place = path + ("/notes/" if name == "notes" else "/editions/")
+    refused(server, "DELETE", f"{place}{count()[-1]}", None, 409, "newest")
+    refused(server, "DELETE", place + "99999", None, 404, "99999")
+    gone = count()[-2]
+    lib.check(gone not in [e["edition"] for e in ask(server, "DELETE", f"{place}{gone}")["editions"]], "an edition is deleted")
+    refused(server, "GET", path + ("/notes" if name == "notes" else "") + f"?edition={gone}", None, 404, "edition")
+    return read()
+
+
+def notes(server):
+    run = lib.make_run(server, "two")
+    tag = lambda: ask(server, "GET", f"/runs/{run}")["notes_etag"]
+    nothing_lost(server, f"/runs/{run}", "notes", tag)
+    status, reply = server.json("POST", "/api/2.0/mlflow/runs/set-tag", {"run_id": run, "key": "mlflow.note.content", "value": "by MLflow"})
+    lib.equal((status, ask(server, "GET", f"/runs/{run}/notes")["notes"]), (200, "by MLflow"), f"a client that knows no editions: {reply}")
+    for n in range(EDITIONS + 5):
+        ask(server, "PATCH", f"/runs/{run}", {"notes": str(n)})
+    held = ask(server, "GET", f"/runs/{run}/notes")
+    lib.equal((held["notes"], len(held["editions"])), (str(EDITIONS + 4), EDITIONS), "the last editions are kept")
+    lib.equal(ask(server, "GET", f"/runs/{run}/notes?edition={held['editions'][0]['edition']}")["notes"], "5", "the oldest of them")
+    ask(server, "PATCH", f"/runs/{run}", {"notes": ""})
+    lib.equal(ask(server, "GET", f"/runs/{run}/notes?edition={held['editions'][-1]['edition']}")["notes"], str(EDITIONS + 4), "cleared notes are kept")
+
+
 def lasts(server, logdir):
     """Unchanged after a restart and in a backup; not listed for a deleted experiment."""
     everything = lambda s: [ask(s, "GET", f"/{k}/{x['id']}") for k in ("views", "reports") for x in ask(s, "GET", "/" + k)[k]]
@@ -129,6 +179,13 @@ def main():
         first = names(server)
         preferred(server, first)
         editions(server)
+        for kind, name in (("views", "query"), ("reports", "text")):
+            item = ask(server, "POST", "/" + kind, {"experiment": "two", "name": "shared", name: ""}, 201)["id"]
+            path = f"/{kind}/{item}"
+            if kind == "reports":
+                nothing_lost(server, path, name, lambda: server.request("GET", "/api/v1" + path)[1]["ETag"])
+            lib.equal(seen(server, path, {name: "x"}, '"0"')[0], 409, f"{kind}: another text was read")
+        notes(server)
         lasts(server, logdir)
     lib.finish("kept")
 

@@ -8,5 +8,7 @@ BACK = {20: "ALTER TABLE token DROP COLUMN person; ALTER TABLE token DROP COLUMN
         22: "DROP TABLE run_text; DROP TABLE wandb_artifact; DROP TABLE wandb_alias; DROP TABLE wandb_file; DROP TABLE wandb_use;"
             "DELETE FROM meta WHERE name = 'address_key'",
         23: "DROP TABLE audit; DROP TABLE audit_head",
-        24: "ALTER TABLE token DROP COLUMN share; ALTER TABLE token DROP COLUMN experiment_id; ALTER TABLE token DROP COLUMN used_ms"}
+        24: "ALTER TABLE token DROP COLUMN share; ALTER TABLE token DROP COLUMN experiment_id; ALTER TABLE token DROP COLUMN used_ms",
+        25: "DROP TABLE note_text; ALTER TABLE note DROP COLUMN edition; ALTER TABLE note DROP COLUMN editing;"
+            "ALTER TABLE note DROP COLUMN written_ms; ALTER TABLE kept_text DROP COLUMN editing"}
 FIRST = min(BACK) - 1

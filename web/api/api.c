@@ -47,6 +47,23 @@ static void wake_api_change(void *arg, const struct ingest_result *res)
 	call_wake(p->call);
 }
 
+static enum call_next refuse_unseen(struct call *c, const struct api_pending *p)
+{
+	struct buf stored;
+	struct js j = { .out = &stored };
+
+	buf_init(&stored, c->out.max);
+	if (p->change.stored(c, &j)) {
+		call_fail_err(c, NULL, &p->res.err);
+		c->out.len -= strlen("}\n");
+		buf_adds(&c->out, ",\"stored\":");
+		buf_add(&c->out, stored.data, stored.len);
+		buf_adds(&c->out, "}\n");
+	}
+	buf_done(&stored);
+	return CALL_DONE;
+}
+
 static enum call_next finish_api_change(struct call *c)
 {
 	struct api_pending *p = c->waiting;
@@ -54,6 +71,8 @@ static enum call_next finish_api_change(struct call *c)
 
 	if (!p->res.code || change->keep_errors)
 		return change->then(c, &p->res);
+	if (change->stored && !strcmp(p->res.err.field, "If-Match"))
+		return refuse_unseen(c, p);
 	if (change->fail)
 		return change->fail(c, &p->res.err);
 	if (p->res.code == ERR_NOENT)

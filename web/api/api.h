@@ -75,12 +75,14 @@ struct ingest_author api_author(const struct call *c);
 
 /* Submits one change, whose author is that of the call, and calls then on the call's own thread when the change is
  * durable. A failed change fails the call (field names the cause, or NULL; fail, if set, writes the error) unless
- * keep_errors is set. op is copied. */
+ * keep_errors is set. stored, if set, writes what is stored for a member "stored" of the error of an author who had not
+ * seen it (If-Match); it returns false after failing the call itself. op is copied. */
 struct api_change {
 	const struct ingest_op *op;
 	const char *field;
 	bool keep_errors;
 	enum call_next (*fail)(struct call *c, const struct err *err);
+	bool (*stored)(struct call *c, struct js *j);
 	enum call_next (*then)(struct call *c, const struct ingest_result *res);
 };
 

@@ -3,9 +3,11 @@
 # place is an address. The SQL of schema/sql becomes tables that it includes.
 noinst_LTLIBRARIES += libwebstore.la
 # Changes of stores that exist: schema/sql/NNNN_*.sql and schema/sql/postgresql/NNNN_*.sql, from one version to the next.
-store_sql = schema/sql/0020_grants.sql schema/sql/0021_person.sql schema/sql/0022_wandb.sql schema/sql/0023_audit.sql schema/sql/0024_share.sql
+store_sql = schema/sql/0020_grants.sql schema/sql/0021_person.sql schema/sql/0022_wandb.sql \
+	schema/sql/0023_audit.sql schema/sql/0024_share.sql schema/sql/0025_editions.sql
 store_pg_sql = schema/sql/postgresql/0020_grants.sql schema/sql/postgresql/0021_person.sql \
-	schema/sql/postgresql/0022_wandb.sql schema/sql/postgresql/0023_audit.sql schema/sql/postgresql/0024_share.sql
+	schema/sql/postgresql/0022_wandb.sql schema/sql/postgresql/0023_audit.sql schema/sql/postgresql/0024_share.sql \
+	schema/sql/postgresql/0025_editions.sql
 store_scripts = schema/sql/sqlite.sql schema/sql/open_new.sql schema/sql/open_writer.sql schema/sql/open_reader.sql schema/sql/open_backup.sql \
 	schema/sql/open_alone.sql
 EXTRA_DIST += $(store_sql) $(store_pg_sql) $(store_scripts) schema/sql/postgresql.sql schema/sql/queries.sql schema/gen/sql.awk schema/gen/tables.awk
@@ -57,7 +59,7 @@ libwebstore_la_SOURCES = \
 	web/store/maintenance/gc.c web/store/maintenance/maintenance.h \
 	web/store/base/grants.c web/store/base/grants.h web/store/db/permitted.c \
 	web/store/write/ingest.c web/store/write/ingest.h \
-	web/store/base/parts.h \
+	web/store/base/parts.h web/store/base/etag.h \
 	web/store/write/intake.c web/store/write/intake.h \
 	web/store/write/intake_item.c \
 	web/store/mlflow/model_links.c \

@@ -2,6 +2,8 @@
 /* api_run_records.c: /runs/{run}/console, code, alerts and media: records of a run other than metrics and params. */
 #include "web/store/read/run_records.h"
 
+#include <inttypes.h>
+
 #include "web/api/blob.h"
 #include "web/api/native/native_inside.h"
 
@@ -93,6 +95,60 @@ enum call_next on_code_get(struct call *c)
 	}
 	js_close(&j, ']');
 	return js_reply(c, &j);
+}
+
+/* Replies with the edition, or with the newest; 0: that one. */
+static enum call_next reply_notes(struct call *c, const char *run, int64_t edition)
+{
+	struct js j = { .out = &c->out };
+	struct run_records_notes notes;
+	struct err err = ERR_INIT;
+	const char *text = edition ? NULL : "";
+
+	if (run_records_notes(c->api->store, run, c->arena, &notes, &err))
+		return call_fail_err(c, "run", &err);
+	for (size_t i = 0; i < notes.count; i++)
+		if (!edition || notes.items[i].number == edition)
+			text = notes.items[i].text;
+	if (!text)
+		return call_fail(c, CALL_not_found, "edition", "the notes of the run have no edition %" PRId64,
+				 edition);
+	js_open(&j, '{');
+	run_json_notes(&j, text);
+	js_key_open(&j, "editions", '[');
+	for (size_t i = 0; i < notes.count; i++) {
+		js_open(&j, '{');
+		js_key_int(&j, "edition", notes.items[i].number);
+		run_json_time(&j, "time", notes.items[i].written_ms);
+		js_close(&j, '}');
+	}
+	js_close(&j, ']');
+	return js_reply(c, &j);
+}
+
+enum call_next on_notes_get(struct call *c)
+{
+	const char *run = call_run_id(c, 0);
+	int64_t edition = 0;
+
+	if (!run || !call_arg_int(c, "edition", &edition, 1, INT64_MAX) || !call_args_done(c))
+		return CALL_DONE;
+	return reply_notes(c, run, edition);
+}
+
+static enum call_next reply_forgotten(struct call *c, const struct ingest_result *res)
+{
+	return reply_notes(c, res->id, 0);
+}
+
+enum call_next on_notes_edition_delete(struct call *c)
+{
+	struct ingest_op op = { .kind = &change_note_forget, .run = call_run_id(c, 0), .state = INGEST_NO_STATE };
+
+	if (!op.run || !request_number(c, 1, "edition") || !call_args_done(c))
+		return CALL_DONE;
+	op.name = c->address.vars[1];
+	return api_submit(c, &(struct api_change){ .op = &op, .field = "edition", .then = reply_forgotten });
 }
 
 static void write_run_alert(struct js *j, const struct run_records_alert *a)

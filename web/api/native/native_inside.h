@@ -31,6 +31,9 @@ bool request_segments(struct call *c, const char *text, bool *ret_all); /* "visi
  * Returns false after failing the call: nothing given, not an id, or a prefix of no run or of several. */
 bool request_run_ids(struct call *c, const char *field, const char *const **io_ids, size_t n);
 
+/* The number of a thing in a variable of the path; 0 after failing the call. */
+int64_t request_number(struct call *c, size_t var, const char *what);
+
 /* Replaces a list by one in which each text is once, in the order of the first. */
 void request_distinct(struct call *c, const char *const **io_texts, size_t *io_count);
 
@@ -72,6 +75,9 @@ void run_json_files(struct call *c, struct js *j, const char *path, const struct
 /* Returns true if a run may move to another experiment. A run with artifacts may not: they are stored with its
  * experiment. Returns false after failing the call. */
 bool artifacts_may_move(struct call *c, const char *run);
+
+/* Writes the members notes and notes_etag. */
+void run_json_notes(struct js *j, const char *notes);
 
 /* Writes milliseconds since 1970, or null for INT64_MIN. */
 void run_json_time(struct js *j, const char *key, int64_t ms);

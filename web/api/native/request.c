@@ -19,6 +19,17 @@ enum call_next request_refused(struct call *c, const struct err *err)
 	return call_fail_err(c, NULL, err);
 }
 
+int64_t request_number(struct call *c, size_t var, const char *what)
+{
+	const char *text = c->address.vars[var];
+	size_t n = strlen(text);
+
+	if (n && n <= 18 && strspn(text, "0123456789") == n && *text != '0')
+		return strtoll(text, NULL, 10);
+	call_fail(c, CALL_not_found, NULL, "no %s %.40s", what, text);
+	return 0;
+}
+
 const char *request_scalar(struct call *c, json_t *value)
 {
 	char text[JS_DOUBLE_MAX];

@@ -2,6 +2,7 @@
 /* run_json.c: writes a run in v1's JSON, in full or as an item of a list. Knows no route. */
 #include "web/api/native/native_inside.h"
 
+#include "web/store/base/etag.h"
 #include "web/store/mlflow/logged_models.h"
 #include "web/store/read/run_records.h"
 
@@ -281,7 +282,10 @@ void run_json_write(struct call *c, struct js *j, const struct query_run *run, e
 	js_key_int(j, "last_step", run->last_step);
 	js_key_int(j, "world_size", run->world_size);
 	js_key_int(j, "rev", (int64_t)run->rev);
-	js_key_str(j, "notes", run->notes);
+	if (detail == RUN_JSON_LISTED)
+		js_key_str(j, "notes", run->notes);
+	else
+		run_json_notes(j, run->notes);
 	if (run->status_reason[0])
 		js_key_str(j, "status_reason", run->status_reason);
 	write_kv_object(j, "params", run->params, run->param_count);
@@ -300,6 +304,15 @@ void run_json_write(struct call *c, struct js *j, const struct query_run *run, e
 	if (detail == RUN_JSON_SERIES)
 		write_run_series(j, run);
 	js_close(j, '}');
+}
+
+void run_json_notes(struct js *j, const char *notes)
+{
+	char tag[ETAG_BYTES];
+
+	etag_write(hash_fnv_text(HASH_FNV_BEGIN, notes), tag);
+	js_key_str(j, "notes", notes);
+	js_key_str(j, "notes_etag", tag);
 }
 
 enum call_next run_json_reply(struct call *c, const char *id, enum run_json_detail detail)

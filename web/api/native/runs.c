@@ -252,6 +252,21 @@ enum call_next on_run_create(struct call *c)
 	return api_submit(c, &(struct api_change){ .op = &op, .then = reply_created });
 }
 
+static bool write_stored_notes(struct call *c, struct js *j)
+{
+	struct err err = ERR_INIT;
+	struct query_run run;
+
+	if (query_run(c->api->store, c->address.vars[0], c->arena, &run, &err)) {
+		call_fail_err(c, "run", &err);
+		return false;
+	}
+	js_open(j, '{');
+	run_json_notes(j, run.notes);
+	js_close(j, '}');
+	return true;
+}
+
 enum call_next on_run_patch(struct call *c)
 {
 	struct ingest_op op = { .kind = &change_run_patch, .state = INGEST_NO_STATE };
@@ -260,15 +275,17 @@ enum call_next on_run_patch(struct call *c)
 		{ "status", JSON_KIND_STRING, false, &op.state.status, NULL },
 		{ "end_time", JSON_KIND_INT, false, &op.state.end_ms, NULL },
 		{ "notes", JSON_KIND_STRING, false, &op.state.notes, NULL },
+		{ "editing", JSON_KIND_STRING, false, &op.state.editing, NULL },
 		{ "experiment", JSON_KIND_STRING, false, &op.move_to, NULL },
 		{ 0 },
 	};
 
 	op.run = call_run_id(c, 0);
+	op.state.seen = c->host->header(c, "If-Match");
 	if (!op.run || !json_args(c, fields) || !request_name(c, "name", op.name) ||
 	    !request_name(c, "experiment", op.move_to) || (op.move_to && !artifacts_may_move(c, op.run)))
 		return CALL_DONE;
-	return api_submit(c, &(struct api_change){ .op = &op, .then = run_json_changed });
+	return api_submit(c, &(struct api_change){ .op = &op, .stored = write_stored_notes, .then = run_json_changed });
 }
 
 /* Submits a change that needs only the run's id. */

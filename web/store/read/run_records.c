@@ -152,6 +152,27 @@ int run_records_console(struct store *s, const struct run_records_console_opts *
 	return rc;
 }
 
+int run_records_notes(struct store *s, const char *run, struct arena *a, struct run_records_notes *ret, struct err *err)
+{
+	struct run_records_notes list = { 0 };
+	struct db_rows *q;
+	struct db *d;
+	int64_t id;
+	int rc = readers_take_run(s, &d, run, &id, err);
+
+	if (rc)
+		return rc;
+	rc = db_start(d, &q, DB_note_editions, err, "i", id);
+	while (rc >= 0 && (rc = db_next(d, q, err)) > 0)
+		list_push(a, &list.items, &list.count,
+			  (struct run_records_edition){ db_i64(q, COL_note_editions_edition),
+							db_time(q, COL_note_editions_written_ms),
+							db_text(a, q, COL_note_editions_text) });
+	readers_give(s, d);
+	*ret = list;
+	return rc;
+}
+
 int run_records_codes(struct store *s, const char *run, struct arena *a, struct run_records_codes *ret, struct err *err)
 {
 	struct run_records_codes list = { 0 };

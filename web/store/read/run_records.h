@@ -45,6 +45,20 @@ struct run_records_console {
 int run_records_console(struct store *s, const struct run_records_console_opts *o, struct arena *a,
 			struct run_records_console *ret, struct err *err);
 
+struct run_records_edition {
+	int64_t number, written_ms; /* INT64_MIN: not known */
+	const char *text;
+};
+
+/* The notes of a run: the editions that are stored, oldest first; the last has the notes as they are. */
+struct run_records_notes {
+	struct run_records_edition *items;
+	size_t count;
+};
+
+int run_records_notes(struct store *s, const char *run, struct arena *a, struct run_records_notes *ret,
+		      struct err *err);
+
 struct run_records_code {
 	int segment;
 	const char *name, *text;

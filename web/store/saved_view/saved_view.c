@@ -7,6 +7,7 @@
 
 #include "tracker/base/clock.h"
 #include "tracker/base/utf8.h"
+#include "web/store/base/etag.h"
 #include "web/store/write/change.h"
 
 static struct saved_view read_kept_row(struct arena *a, struct db_rows *q)
@@ -72,6 +73,17 @@ static int find_kept(struct db *d, const struct saved_view_sel *sel, struct aren
 	rc = permitted(d, db_i64(q, COL_kept_rows_experiment_id)) ? 0 : ERR_NOENT;
 	db_stop(q);
 	return rc ? rc : read_editions(d, a, k, err);
+}
+
+uint64_t saved_view_hash(const struct saved_view *k)
+{
+	const int64_t numbers[] = { k->id, k->preferred, k->edition, k->created_ms, k->updated_ms };
+	uint64_t h = hash_fnv(HASH_FNV_BEGIN, numbers, sizeof(numbers));
+
+	h = hash_fnv(h, k->experiment, strlen(k->experiment) + 1);
+	h = hash_fnv(h, k->name, strlen(k->name) + 1);
+	h = hash_fnv(h, k->text, strlen(k->text) + 1);
+	return k->edition_count ? hash_fnv(h, k->editions, k->edition_count * sizeof(*k->editions)) : h;
 }
 
 int saved_view_get(struct store *s, const struct saved_view_sel *sel, struct arena *a, struct saved_view *ret,
@@ -141,6 +153,8 @@ static void copy_kept(struct change *c, const struct ingest_op *op)
 	to->experiment = change_dup(a, from->experiment);
 	to->name = change_dup(a, from->name);
 	to->text = change_dup(a, from->text);
+	to->seen = change_dup(a, from->seen);
+	to->editing = change_dup(a, from->editing);
 	c->text_bytes += to->text ? strlen(to->text) : 0;
 	c->op = (struct ingest_op){ .kind = op->kind, .more = to };
 }
@@ -217,7 +231,8 @@ static int make_kept(struct state *st, struct change *c, struct err *err)
 	report_kept_id(c, id);
 	rc = describe_kept(st, c, op->name, experiment, err);
 	if (!rc)
-		rc = db_run(state_db(st), DB_kept_text_add, err, "iiti", id, INT64_C(1), op->text ? op->text : "", now);
+		rc = db_run(state_db(st), DB_kept_text_add, err, "iitit", id, INT64_C(1), op->text ? op->text : "", now,
+			    op->editing ? op->editing : "");
 	return rc ? rc : put_preferred(st, op, id, experiment, err);
 }
 
@@ -252,12 +267,30 @@ static int find_kept_for_change(struct state *st, struct change *c, struct kept_
 
 static int put_kept_text(struct state *st, const struct saved_view_op *op, int64_t edition, struct err *err)
 {
+	const char *editing = op->editing ? op->editing : "";
 	int64_t now = clock_wall_ms();
-	int rc = db_run(state_db(st), DB_kept_text_add, err, "iiti", op->id, edition, op->text, now);
+	int rc = db_run(state_db(st), DB_kept_text_replace, err, "iit", op->id, edition - 1, editing);
 
 	if (!rc)
+		rc = db_run(state_db(st), DB_kept_text_add, err, "iitit", op->id, edition, op->text, now, editing);
+	if (!rc)
 		rc = db_run(state_db(st), DB_kept_edition_put, err, "iii", op->id, edition, now);
-	return rc ? rc : db_run(state_db(st), DB_kept_text_trim, err, "ii", op->id, edition - LIMIT_editions);
+	return rc ? rc : db_run(state_db(st), DB_kept_text_trim, err, "ii", op->id, (int64_t)LIMIT_editions);
+}
+
+/* 1: the author of the change saw what is stored; 0 refused. */
+static int saw_kept(struct state *st, struct change *c, struct err *err)
+{
+	const struct saved_view_op *op = c->op.more;
+	const struct saved_view_sel sel = { .shelf = op->shelf, .id = op->id };
+	struct saved_view k;
+	int rc = find_kept(state_db(st), &sel, c->in.arena, &k, err);
+
+	if (rc || etag_matches(op->seen, saved_view_hash(&k)))
+		return rc ? rc : 1;
+	change_refuse(c, ERR_EXISTS, "the %s has changed since it was read", op->shelf);
+	err_field(&c->res.err, "If-Match");
+	return 0;
 }
 
 static int edit_kept(struct state *st, struct change *c, struct err *err)
@@ -266,6 +299,8 @@ static int edit_kept(struct state *st, struct change *c, struct err *err)
 	struct kept_row was;
 	int rc = find_kept_for_change(st, c, &was, err);
 
+	if (rc > 0 && op->seen)
+		rc = saw_kept(st, c, err);
 	if (rc > 0 && op->name)
 		rc = kept_name_is_free(st, c, was.experiment, op->id, err);
 	if (rc <= 0)
@@ -289,8 +324,31 @@ static int delete_kept(struct state *st, struct change *c, struct err *err)
 
 	if (rc <= 0)
 		return rc;
-	rc = db_run(state_db(st), DB_kept_text_trim, err, "ii", op->id, INT64_MAX);
+	rc = db_run(state_db(st), DB_kept_texts_delete, err, "i", op->id);
 	return rc ? rc : db_run(state_db(st), DB_kept_delete, err, "i", op->id);
+}
+
+static int forget_edition(struct state *st, struct change *c, struct err *err)
+{
+	const struct saved_view_op *op = c->op.more;
+	struct saved_view gone;
+	struct kept_row was;
+	int rc = find_kept_for_change(st, c, &was, err);
+
+	if (rc <= 0)
+		return rc;
+	rc = find_kept(state_db(st),
+		       &(struct saved_view_sel){ .shelf = op->shelf, .id = op->id, .edition = op->edition },
+		       c->in.arena, &gone, err);
+	if (rc == ERR_NOENT)
+		return change_refuse(c, ERR_NOENT, "the %s has no edition %" PRId64, op->shelf, op->edition);
+	if (rc)
+		return rc;
+	if (op->edition == was.edition)
+		return change_refuse(c, ERR_EXISTS, "edition %" PRId64 " is the newest: it is replaced, not deleted",
+				     op->edition);
+	c->about.detail = arena_printf(c->in.arena, "edition %" PRId64, op->edition);
+	return db_run(state_db(st), DB_kept_text_delete, err, "ii", op->id, op->edition);
 }
 
 const struct change_ops kept_change_new = { .name = "kept_new",
@@ -311,3 +369,9 @@ const struct change_ops kept_change_delete = { .name = "kept_delete",
 					       .check = check_kept,
 					       .copy = copy_kept,
 					       .apply = delete_kept };
+const struct change_ops kept_change_forget = { .name = "kept_forget",
+					       .judges = true,
+					       .action = "delete",
+					       .check = check_kept,
+					       .copy = copy_kept,
+					       .apply = forget_edition };

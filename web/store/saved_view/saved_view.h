@@ -20,6 +20,9 @@ struct saved_view_op {
 	int64_t id;
 	const char *experiment;	 /* name; NULL or "": Default */
 	const char *name, *text; /* NULL: unchanged */
+	const char *seen; /* kept_change_edit: entity tags (etag.h) of what its author saw; NULL: whatever is there */
+	const char *editing;	 /* a word that is the same for all texts of one edition; NULL: text is an edition */
+	int64_t edition;	 /* kept_change_forget: removed; not the newest */
 	int preferred;		 /* 1: the experiment opens with it, 0: not, -1: unchanged */
 };
 
@@ -59,6 +62,9 @@ int saved_view_list(struct store *s, const struct saved_view_sel *sel, struct ar
 /* What an experiment opens with. ERR_NOENT without a text: none. */
 int saved_view_preferred(struct store *s, const struct saved_view_sel *sel, struct arena *a, struct saved_view *ret,
 			 struct err *err);
+
+/* A hash of all that saved_view_get returns, for its entity tag. */
+uint64_t saved_view_hash(const struct saved_view *k);
 
 /* ERR_NOENT without a text: no such item. */
 int saved_view_get(struct store *s, const struct saved_view_sel *sel, struct arena *a, struct saved_view *ret,

@@ -373,6 +373,18 @@ int apply_expect_keys(struct state *st, const struct ingest_kv *kv, size_t n, st
 /* MLflow's clients store the note of a run in this tag; tag and note are kept equal. */
 #define NOTE_TAG "mlflow.note.content"
 
+/* Sets the notes; what they replace becomes an edition, unless it was written under the same word. */
+static int put_note(struct state *st, const struct state_run *r, const char *text, const char *editing, struct err *err)
+{
+	int rc;
+
+	editing = editing ? editing : "";
+	rc = db_run(state_db(st), DB_note_keep, err, "itt", r->id, text, editing);
+	if (!rc)
+		rc = db_run(state_db(st), DB_note_put, err, "itti", r->id, text, editing, clock_wall_ms());
+	return rc ? rc : db_run(state_db(st), DB_note_trim, err, "ii", r->id, (int64_t)LIMIT_editions - 2);
+}
+
 int apply_tags(struct state *st, struct state_run *r, const struct ingest_kv *kv, size_t n, struct err *err)
 {
 	size_t i;
@@ -385,7 +397,7 @@ int apply_tags(struct state *st, struct state_run *r, const struct ingest_kv *kv
 		if (!rc)
 			rc = db_run(state_db(st), DB_tag_put, err, "iit", r->id, key, kv[i].value);
 		if (!rc && !strcmp(kv[i].key, NOTE_TAG))
-			rc = db_run(state_db(st), DB_note_put, err, "it", r->id, kv[i].value);
+			rc = put_note(st, r, kv[i].value, NULL, err);
 	}
 	if (n)
 		state_mark(st, r, true);
@@ -398,10 +410,11 @@ void apply_draw_id(char to[33])
 		memcpy(to, "00000000000000000000000000000000", 33);
 }
 
-static int put_note(struct state *st, struct state_run *r, const char *text, struct err *err)
+static int patch_note(struct state *st, struct state_run *r, const struct ingest_state *s, struct err *err)
 {
+	const char *text = s->notes;
 	int64_t key;
-	int rc = db_run(state_db(st), DB_note_put, err, "it", r->id, text);
+	int rc = put_note(st, r, text, s->editing, err);
 
 	if (!rc)
 		rc = state_key(st, NOTE_TAG, &key, err);
@@ -422,7 +435,7 @@ int apply_patch(struct state *st, struct state_run *r, const struct ingest_op *o
 	if (op->name)
 		rc = state_run_rename(st, r, op->name, err);
 	if (!rc && op->state.notes)
-		rc = put_note(st, r, op->state.notes, err);
+		rc = patch_note(st, r, &op->state, err);
 	if (!rc && op->move_to)
 		rc = state_run_move(st, r, op->move_to, err);
 	if (rc || (!op->state.status && op->state.end_ms == INGEST_NO_TIME))
@@ -452,6 +465,6 @@ int apply_untag(struct state *st, struct state_run *r, const char *key, struct e
 	state_mark(st, r, true);
 	rc = db_run(state_db(st), DB_tag_delete, err, "ii", r->id, there);
 	if (!rc && !strcmp(key, NOTE_TAG))
-		rc = db_run(state_db(st), DB_note_put, err, "it", r->id, "");
+		rc = put_note(st, r, "", NULL, err);
 	return rc ? rc : 1;
 }

@@ -145,6 +145,8 @@ void change_copy(struct change *c, const struct ingest_op *op)
 	to->move_to = change_dup(a, op->move_to);
 	to->state.status = change_dup(a, op->state.status);
 	to->state.notes = change_dup(a, op->state.notes);
+	to->state.seen = change_dup(a, op->state.seen);
+	to->state.editing = change_dup(a, op->state.editing);
 	to->logged.params = change_dup_pairs(a, op->logged.params, op->logged.param_count);
 	to->logged.tags = change_dup_pairs(a, op->logged.tags, op->logged.tag_count);
 	to->idempotency = change_dup(a, op->idempotency);

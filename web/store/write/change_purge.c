@@ -16,7 +16,7 @@ static const enum db_query run_queries[] = {
 	DB_purge_part, DB_purge_console, DB_purge_code, DB_purge_file, DB_purge_told, DB_purge_media,
 	DB_purge_alert, DB_purge_alert_fired, DB_purge_problem, DB_purge_idempotency, DB_purge_run_dataset,
 	DB_purge_run_dataset_tag, DB_purge_run_model, DB_purge_artifact, DB_purge_arrival, DB_purge_archive,
-	DB_purge_run_text, DB_purge_wandb_made, DB_purge_wandb_use, DB_purge_writer,
+	DB_purge_run_text, DB_purge_note_text, DB_purge_wandb_made, DB_purge_wandb_use, DB_purge_writer,
 };
 
 struct purge_list {

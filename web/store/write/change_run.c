@@ -2,8 +2,11 @@
 /* change_run.c: runs that clients create, patch, give params, tags and points, delete and restore; descriptions of
  * experiments. */
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "tracker/base/clock.h"
+#include "web/store/base/etag.h"
 #include "web/store/write/apply.h"
 #include "web/store/write/change.h"
 #include "web/store/write/segment.h"
@@ -122,6 +125,27 @@ static void describe_patch(struct change *c)
 	b->experiment = from ? op->move_to : b->experiment;
 }
 
+/* 1: the author of the notes saw those that are stored, or writes the same; 0 refused. */
+static int saw_notes(struct state *st, struct change *c, const struct state_run *r, struct err *err)
+{
+	const struct ingest_state *s = &c->op.state;
+	const char *stored = "";
+	struct db_rows *q;
+	int rc = db_start(state_db(st), &q, DB_note_get, err, "i", r->id);
+
+	if (rc || (rc = db_next(state_db(st), q, err)) < 0)
+		return rc;
+	if (rc) {
+		stored = db_text(c->in.arena, q, COL_note_get_text);
+		db_stop(q);
+	}
+	if (!strcmp(stored, s->notes) || etag_matches(s->seen, hash_fnv_text(HASH_FNV_BEGIN, stored)))
+		return 1;
+	change_refuse(c, ERR_EXISTS, "the notes have changed since they were read");
+	err_field(&c->res.err, "If-Match");
+	return 0;
+}
+
 static int patch_run(struct state *st, struct change *c, struct err *err)
 {
 	struct state_run *r;
@@ -131,6 +155,8 @@ static int patch_run(struct state *st, struct change *c, struct err *err)
 		rc = change_may_use_name(st, c, c->op.move_to, err);
 	if (rc > 0 && c->op.move_to)
 		rc = may_move_run(st, c, r, err);
+	if (rc > 0 && c->op.state.notes && c->op.state.seen)
+		rc = saw_notes(st, c, r, err);
 	if (rc <= 0)
 		return rc;
 	describe_patch(c);
@@ -140,6 +166,32 @@ static int patch_run(struct state *st, struct change *c, struct err *err)
 const struct change_ops change_run_patch = {
 	.name = "run_patch", .judges = true, .action = "edit", .object = "run", .check = check_patch, .apply = patch_run
 };
+
+static int forget_note(struct state *st, struct change *c, struct err *err)
+{
+	int64_t found = 0, edition = strtoll(c->op.name, NULL, 10);
+	struct state_run *r;
+	int rc = change_need_run(st, c, &r, err);
+
+	if (rc > 0)
+		rc = db_int(state_db(st), &found, DB_note_edition, err, "i", r->id);
+	if (rc > 0 && edition == found)
+		return change_refuse(c, ERR_EXISTS, "edition %s is the newest: it is replaced, not deleted",
+				     c->op.name);
+	if (rc > 0)
+		rc = db_int(state_db(st), &found, DB_note_text_find, err, "ii", r->id, edition);
+	if (rc <= 0)
+		return rc || c->res.code ? rc : change_refuse(c, ERR_NOENT, "the notes have no edition %s", c->op.name);
+	c->about.detail = arena_printf(c->in.arena, "notes, edition %s", c->op.name);
+	return db_run(state_db(st), DB_note_text_delete, err, "ii", r->id, edition);
+}
+
+const struct change_ops change_note_forget = { .name = "note_forget",
+					       .judges = true,
+					       .action = "delete",
+					       .object = "run",
+					       .check = change_check_run,
+					       .apply = forget_note };
 
 /* 1: each param is new or has the same value; 0 refused. */
 static int check_run_agrees(struct state *st, struct change *c, const struct state_run *r, struct err *err)

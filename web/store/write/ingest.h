@@ -56,6 +56,9 @@ struct ingest_foreign {
 struct ingest_state {
 	const char *status; /* running finished failed killed preempted scheduled */
 	const char *notes;
+	const char *seen; /* with notes: the entity tags (etag.h) of what its author saw; NULL: whatever is there */
+	const char
+		*editing; /* with notes: a word that is the same for all texts of one edition; NULL: it is an edition */
 	int64_t start_ms; /* change_run_new: 0 or INGEST_NO_TIME: now */
 	int64_t end_ms;
 	bool end_kept; /* change_run_patch: a status alone leaves the end as it is, as in MLflow */

@@ -177,14 +177,10 @@ static enum call_next reply_deleted_rule(struct call *c, const struct ingest_res
 
 enum call_next on_alert_rule_delete(struct call *c)
 {
-	const char *text = c->address.vars[0];
-	size_t n = strlen(text);
-	const struct alert_op op = { .kind = &alert_change_unrule, .id = strtoll(text, NULL, 10) };
+	const struct alert_op op = { .kind = &alert_change_unrule, .id = request_number(c, 0, "rule") };
 	const struct ingest_op ingest = alert_ingest(&op);
 
-	if (!call_args_done(c))
+	if (!op.id || !call_args_done(c))
 		return CALL_DONE;
-	if (!n || n > 18 || strspn(text, "0123456789") != n || *text == '0')
-		return call_fail(c, CALL_not_found, NULL, "no rule %.40s", text);
 	return api_submit(c, &(struct api_change){ .op = &ingest, .then = reply_deleted_rule });
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "web/api/native/native_inside.h"
+#include "web/store/base/etag.h"
 
 /* One kind of stored text; c->own points to one of these. */
 struct kept_kind {
@@ -75,18 +76,6 @@ static enum call_next list_kept(struct call *c, const struct kept_kind *shelf)
 	return js_reply(c, &j);
 }
 
-/* Parses the id in the path; 0 after failing the call. */
-static int64_t parse_kept_var(struct call *c, const struct kept_kind *shelf)
-{
-	const char *text = c->address.vars[0];
-	size_t n = strlen(text);
-
-	if (n && n <= 18 && strspn(text, "0123456789") == n && *text != '0')
-		return strtoll(text, NULL, 10);
-	call_fail(c, CALL_not_found, NULL, "no %s %.40s", shelf->name, text);
-	return 0;
-}
-
 /* Reads one into *ret. Returns false after failing the call. */
 static bool read_kept(struct call *c, const struct kept_kind *shelf, int64_t id, int64_t edition,
 		      struct saved_view *ret)
@@ -106,8 +95,11 @@ static bool read_kept(struct call *c, const struct kept_kind *shelf, int64_t id,
 
 static enum call_next reply_kept(struct call *c, const struct kept_kind *shelf, const struct saved_view *k)
 {
+	char tag[ETAG_BYTES];
 	struct js j = { .out = &c->out };
 
+	etag_write(saved_view_hash(k), tag);
+	c->reply.etag = arena_strdup(c->arena, tag);
 	write_kept_text(&j, shelf, k, true);
 	buf_addc(&c->out, '\n');
 	return CALL_DONE;
@@ -115,7 +107,7 @@ static enum call_next reply_kept(struct call *c, const struct kept_kind *shelf, 
 
 static enum call_next get_kept(struct call *c, const struct kept_kind *shelf)
 {
-	int64_t edition = 0, id = parse_kept_var(c, shelf);
+	int64_t edition = 0, id = request_number(c, 0, shelf->name);
 	struct saved_view k;
 
 	if (!id || !call_arg_int(c, "edition", &edition, 1, INT64_MAX) || !call_args_done(c) ||
@@ -141,6 +133,17 @@ static enum call_next reply_created_kept(struct call *c, const struct ingest_res
 	return next;
 }
 
+static bool write_stored_kept(struct call *c, struct js *j)
+{
+	const struct kept_kind *shelf = c->own;
+	struct saved_view k;
+
+	if (!read_kept(c, shelf, request_number(c, 0, shelf->name), 0, &k))
+		return false;
+	write_kept_text(j, shelf, &k, true);
+	return true;
+}
+
 /* Submits the body as a new view or report, or as a change of the one in op. */
 static enum call_next submit_kept_body(struct call *c, const struct kept_kind *shelf, struct saved_view_op *op)
 {
@@ -150,6 +153,7 @@ static enum call_next submit_kept_body(struct call *c, const struct kept_kind *s
 		{ "name", JSON_KIND_STRING, isnew, &op->name, NULL },
 		{ shelf->text, JSON_KIND_STRING, isnew, &op->text, NULL },
 		{ "default", JSON_KIND_BOOL, false, &preferred, &given },
+		{ "editing", JSON_KIND_STRING, false, &op->editing, NULL },
 		{ isnew ? "experiment" : NULL, JSON_KIND_STRING, false, &op->experiment, NULL },
 		{ 0 },
 	};
@@ -158,9 +162,12 @@ static enum call_next submit_kept_body(struct call *c, const struct kept_kind *s
 	if (!json_args(c, fields))
 		return CALL_DONE;
 	op->shelf = shelf->name;
+	op->seen = isnew ? NULL : c->host->header(c, "If-Match");
 	op->preferred = given ? preferred : -1;
 	c->own = (void *)shelf;
-	return api_submit(c, &(struct api_change){ .op = &ingest, .field = "name",
+	return api_submit(c, &(struct api_change){ .op = &ingest,
+						   .field = "name",
+						   .stored = write_stored_kept,
 						   .then = isnew ? reply_created_kept : reply_changed_kept });
 }
 
@@ -171,7 +178,7 @@ static enum call_next create_kept(struct call *c, const struct kept_kind *shelf)
 
 static enum call_next answer_kept_edit(struct call *c, const struct kept_kind *shelf)
 {
-	struct saved_view_op op = { .kind = &kept_change_edit, .id = parse_kept_var(c, shelf) };
+	struct saved_view_op op = { .kind = &kept_change_edit, .id = request_number(c, 0, shelf->name) };
 
 	return op.id ? submit_kept_body(c, shelf, &op) : CALL_DONE;
 }
@@ -193,7 +200,7 @@ static enum call_next reply_deleted_kept(struct call *c, const struct ingest_res
 static enum call_next answer_kept_delete(struct call *c, const struct kept_kind *shelf)
 {
 	struct deleted_kept *d = arena_alloc(c->arena, sizeof(*d));
-	int64_t id = parse_kept_var(c, shelf);
+	int64_t id = request_number(c, 0, shelf->name);
 	struct saved_view_op op = { .kind = &kept_change_delete, .shelf = shelf->name, .id = id, .preferred = -1 };
 	struct ingest_op ingest = saved_view_ingest(&op);
 
@@ -204,6 +211,21 @@ static enum call_next answer_kept_delete(struct call *c, const struct kept_kind 
 	d->shelf = shelf;
 	c->own = d;
 	return api_submit(c, &(struct api_change){ .op = &ingest, .then = reply_deleted_kept });
+}
+
+enum call_next on_report_edition_delete(struct call *c)
+{
+	struct saved_view_op op = { .kind = &kept_change_forget,
+				    .shelf = SAVED_VIEW_REPORT,
+				    .preferred = -1,
+				    .id = request_number(c, 0, SAVED_VIEW_REPORT) };
+	struct ingest_op ingest = saved_view_ingest(&op);
+
+	op.edition = op.id ? request_number(c, 1, "edition") : 0;
+	if (!op.edition || !call_args_done(c))
+		return CALL_DONE;
+	c->own = (void *)&reports;
+	return api_submit(c, &(struct api_change){ .op = &ingest, .field = "edition", .then = reply_changed_kept });
 }
 
 enum call_next on_view_list(struct call *c)
