@@ -38,7 +38,8 @@ class Thing:
         return text
 
 
-MISSING = Thing("quagga", id="6", run="f" * 32, other="e" * 32, view="77", report="78", rule="79", share="d" * 16, model="m-" + "f" * 32, version="7", digest="0" * 64)
+MISSING = Thing("quagga", id="6", run="f" * 32, other="e" * 32, view="77", report="78", rule="79", share="d" * 16, model="m-" + "f" * 32, version="7", digest="0" * 64,
+                edition={"notes": "1", "editions": "1"})
 
 
 def ok(server, method, path, body=None, headers=None):
@@ -67,6 +68,15 @@ def share(s, t):
     t.share = ok(s, "POST", "/api/v1/shares", {"kind": "run", "target": [t.run]})["id"]
 
 
+def edit(s, t):
+    """Two editions more of the notes and the report; the earlier may be deleted."""
+    t.edition = {}
+    for kind, path, name in (("notes", f"/api/v1/runs/{t.run}", "notes"), ("editions", f"/api/v1/reports/{t.report}", "text")):
+        for _ in range(2):
+            ok(s, "PATCH", path, {name: f"x={t.name} {time.monotonic_ns()}"})
+        t.edition[kind] = str(ok(s, "GET", path + ("/notes" if kind == "notes" else ""))["editions"][-2]["edition"])
+
+
 def fill(s, name):
     """An experiment with one of everything; every key and text has its name."""
     t = Thing(name, version="1")
@@ -81,6 +91,7 @@ def fill(s, name):
     t.digest = ok(s, "GET", f"/api/v1/runs/{t.run}/media")["media"][0]["content"]
     for kind, text in (("view", "query"), ("report", "text")):
         t.__dict__[kind] = ok(s, "POST", f"/api/v1/{kind}s", {"experiment": name, "name": f"{name} {kind}", text: f"x={name}", "default": kind == "view"})["id"]
+    edit(s, t)
     t.rule = ok(s, "POST", "/api/v1/alerts/rules", {"kind": "metric", "experiment": name, "metric": name + "/loss", "above": 3})["id"]
     ok(s, "POST", f"/api/v1/runs/{t.run}/metrics", {"points": [{"key": name + "/loss", "step": 30, "value": 100}]})
     dataset = {"name": name + "-data", "digest": "d", "source_type": "local", "source": name}
@@ -171,6 +182,7 @@ def request_of(method, path, handler, t):
     path = path.replace("{run}", t.run).replace("{experiment}", t.id).replace("{view}", t.view).replace("{report}", t.report).replace("{rule}", t.rule).replace("{share}", t.share)
     path = path.replace("{entity}", "dptrack").replace("{project}", t.name)
     path = path.replace("{model}", t.model).replace("{key}", "k").replace("{content}", t.digest)
+    path = path.replace("{edition}", t.edition["notes" if "/notes/" in path else "editions"])
     if handler.startswith("ml_proxy"):
         path = path.replace("*", f"{t.id}/{t.run}/artifacts/a.txt")
     path = path.replace("/*", "/a.txt")
@@ -198,6 +210,9 @@ def repair(s, handler, t):
     elif handler in ("view_delete", "report_delete"):
         kind, text = handler.split("_")[0], "query" if handler == "view_delete" else "text"
         t.__dict__[kind] = ok(s, "POST", f"/api/v1/{kind}s", {"experiment": t.name, "name": f"again {time.monotonic_ns()}", text: t.name})["id"]
+        edit(s, t)
+    elif handler in ("notes_edition_delete", "report_edition_delete"):
+        edit(s, t)
     elif handler == "alert_rule_delete":
         t.rule = ok(s, "POST", "/api/v1/alerts/rules", {"kind": "failed", "experiment": t.name})["id"]
     elif handler == "alert_rule_create":

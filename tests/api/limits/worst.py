@@ -72,7 +72,7 @@ class Store:
 
     def path(self, pattern):
         known = {"run": self.runs[0], "experiment": "e", "key": "t1", "model": "m-" + "0" * 32, "view": "1", "report": "1", "rule": "1",
-                 "name": "none", "content": "0" * 64, "entity": "e", "project": "e", "provider": "none"}
+                 "name": "none", "content": "0" * 64, "edition": "1", "share": "0" * 16, "entity": "e", "project": "e", "provider": "none"}
         return re.sub(r"\{(\w+)\}", lambda m: known[m[1]], pattern).replace("*", "a")
 
 
