@@ -445,6 +445,12 @@ SELECT seq, time_ms, via, author, action, object, id, name, experiment, detail, 
 WHERE seq > ?1 AND seq < ?2 AND time_ms >= ?3 AND time_ms < ?4 AND (?5 = '' OR author = ?5) AND (?6 = '' OR action = ?6)
 	AND (?7 = '' OR object = ?7) AND (?8 = '' OR id = ?8) AND (?9 = '' OR experiment = ?9)
 ORDER BY seq LIMIT ?10;
+-- The first and the last entry of an object; ?3: its name, '': any.
+-- name: audit_ends
+SELECT f.last, f.time_ms, f.author, f.action FROM (SELECT 0 AS last, time_ms, author, action FROM audit
+	WHERE object = ?1 AND id = ?2 AND (?3 = '' OR name = ?3) ORDER BY seq LIMIT 1) AS f
+UNION ALL SELECT l.last, l.time_ms, l.author, l.action FROM (SELECT 1 AS last, time_ms, author, action FROM audit
+	WHERE object = ?1 AND id = ?2 AND (?3 = '' OR name = ?3) ORDER BY seq DESC LIMIT 1) AS l;
 -- name: session_token
 SELECT CASE WHEN t.person <> '' THEN t.person ELSE coalesce(t.name, '') END AS name FROM session s LEFT JOIN token t ON t.hash = s.token
 WHERE s.hash = ?1 AND coalesce(t.share, '') = '';

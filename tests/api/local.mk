@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The server from outside: raw requests, examples, exports, many connections, event streams.
 api_tests = tests/api/hostile.py tests/api/openapi.py tests/api/transfer.py tests/api/crowd.py tests/api/events.py \
-	tests/api/artifacts.py tests/api/journal.py tests/api/access.py tests/api/auth/grants.py tests/api/auth/shares.py tests/api/auth/cost.py tests/api/tls.py tests/api/paths.py tests/api/load.py tests/api/paused.py tests/api/attacks.py \
+	tests/api/artifacts.py tests/api/journal.py tests/api/access.py tests/api/auth/grants.py tests/api/auth/shares.py tests/api/auth/authors.py tests/api/auth/cost.py tests/api/tls.py tests/api/paths.py tests/api/load.py tests/api/paused.py tests/api/attacks.py \
 	tests/api/downloads.py tests/api/line.py tests/api/groups.py tests/api/kept.py tests/api/moved.py tests/api/objects.py tests/api/formula.py tests/api/alerts.py \
 	tests/api/values/nonfinite.py tests/api/values/filters.py tests/api/values/formula_cells.py tests/api/process/signals.py tests/api/process/owner.py tests/api/process/published.py tests/api/process/grafana.py tests/api/limits/bounds.py tests/api/limits/places.py
 EXTRA_DIST += $(api_tests) tests/api/lib.py

@@ -26,7 +26,7 @@ PROGRAM = os.path.join(BUILD, "dptrack")
 COUNTS_DIFFER = {"tests/cli/upkeep.py": "doctor and --restore work on a file",
                  "tests/store/store_test": "four tests need a file, and print that",
                  "tests/api/alerts.py": "polls while it waits",
-                 "tests/api/auth/shares.py": "the owner's token is a row", "tests/api/auth/grants.py": "two processes answer, and the owner's token is a row",
+                 "tests/api/auth/shares.py": "the owner's token is a row", "tests/api/auth/authors.py": "the owner's token is a row", "tests/api/auth/grants.py": "two processes answer, and the owner's token is a row",
                  "tests/fault/audit.py": "damages a file's rows, and counts what it compares",
                  "tests/fault/server_kill.py": "a file's integrity is checked",
                  "tests/api/downloads.py": "checks as long as a link is swapped",

@@ -13,7 +13,7 @@ postgresql_programs = tests/store/store_test tests/store/query_test tests/store/
 endif
 postgresql_scripts = tests/api/hostile.py tests/api/transfer.py tests/api/journal.py tests/api/paths.py \
 	tests/api/artifacts.py tests/api/downloads.py tests/store/lists.py tests/api/line.py tests/api/groups.py tests/api/objects.py \
-	tests/api/alerts.py tests/api/formula.py tests/api/kept.py tests/api/moved.py tests/api/access.py tests/api/auth/grants.py tests/api/auth/shares.py tests/api/events.py tests/api/openapi.py \
+	tests/api/alerts.py tests/api/formula.py tests/api/kept.py tests/api/moved.py tests/api/access.py tests/api/auth/grants.py tests/api/auth/shares.py tests/api/auth/authors.py tests/api/events.py tests/api/openapi.py \
 	tests/store/archive.py tests/mlflow/routes.py tests/mlflow/client.py tests/cli/commands.py tests/cli/bring.py tests/cli/roundtrip.py \
 	tests/cli/upkeep.py tests/fault/server_kill.py tests/fault/audit.py
 check-postgresql: dptrack$(EXEEXT) tests/tracker/record$(EXEEXT) $(postgresql_programs)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "web/api/mlflow/mlflow_request.h"
+#include "web/store/audit/audit.h"
 
 /* --- rules for names, aliases, stages, tags and pages ----------------------------------------------------------- */
 
@@ -179,6 +180,8 @@ void ml_write_version(struct call *c, struct js *j, const struct registered_vers
 	js_key_str(j, "status", v->status);
 	write_optional_str(j, "status_message", v->status_text);
 	write_optional_str(j, "run_link", v->run_link);
+	write_optional_str(j, "created_by", v->created_by);
+	write_optional_str(j, "changed_by", v->changed_by);
 	ml_write_tag_list(j, "tags", v->tags, v->tag_count);
 	if (v->alias_count) {
 		js_key_open(j, "aliases", '[');
@@ -205,11 +208,19 @@ bool ml_find_version(struct call *c, const char *name, int64_t version, struct r
 
 enum call_next ml_reply_version(struct call *c, const char *name, int64_t version)
 {
+	const char *id = arena_printf(c->arena, "%lld", (long long)version);
+	const struct audit_objects o = { .object = "model_version", .name = name, .ids = &id, .count = 1 };
 	struct js j = { .out = &c->out };
+	struct err err = ERR_INIT;
 	struct registered_version v;
+	struct audit_authors by;
 
 	if (!ml_find_version(c, name, version, &v))
 		return CALL_DONE;
+	if (audit_authors(c->api->store, &o, c->arena, &by, &err))
+		return ml_fail_err(c, &err);
+	v.created_by = by.created_by;
+	v.changed_by = by.changed_by;
 	js_open(&j, '{');
 	js_key(&j, "model_version");
 	ml_write_version(c, &j, &v);

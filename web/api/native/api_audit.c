@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api_audit.c: /audit: pages of the audit log, for administrators. */
+/* api_audit.c: /audit: pages of the audit log, for administrators; and what it knows of other objects' authors. */
 #include "web/store/audit/audit.h"
 
 #include <inttypes.h>
@@ -84,4 +84,22 @@ enum call_next on_audit_list(struct call *c)
 	js_key_str(&j, "hash", l.head.hash);
 	js_close(&j, '}');
 	return js_reply(c, &j);
+}
+
+bool audit_read_authors(struct call *c, const struct audit_objects *o, struct audit_authors **ret)
+{
+	struct err err = ERR_INIT;
+
+	*ret = c->client.share ? NULL : arena_array(c->arena, o->count + 1, sizeof(**ret));
+	if (*ret && audit_authors(c->api->store, o, c->arena, *ret, &err))
+		return call_fail_err(c, NULL, &err), false;
+	return true;
+}
+
+void audit_write_authors(struct js *j, const struct audit_authors *at)
+{
+	if (!at)
+		return;
+	js_key_str(j, "created_by", at->created_by);
+	js_key_str(j, "changed_by", at->changed_by);
 }

@@ -103,6 +103,17 @@ void series_line_write(struct js *j, const struct points_line *l, const struct p
 /* Writes the member share: what the link shows whose session the caller has. */
 void share_write_session(struct call *c, struct js *j);
 
+/* ---- api_audit.c ---- */
+
+/* Who made and last changed objects of a kind (audit.h), as rows of ret for audit_write_authors; NULL if the caller has
+ * the session of a link, which tells of no persons. Returns false after failing the call. */
+struct audit_authors;
+struct audit_objects;
+bool audit_read_authors(struct call *c, const struct audit_objects *o, struct audit_authors **ret);
+
+/* Writes members of an open object; at NULL: none. */
+void audit_write_authors(struct js *j, const struct audit_authors *at);
+
 /* ---- api_compare.c ---- */
 
 /* Returns the value of the run's tag that says which value of the metric is best; NULL: it says nothing. */

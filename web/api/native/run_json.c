@@ -2,6 +2,7 @@
 /* run_json.c: writes a run in v1's JSON, in full or as an item of a list. Knows no route. */
 #include "web/api/native/native_inside.h"
 
+#include "web/store/audit/audit.h"
 #include "web/store/base/etag.h"
 #include "web/store/mlflow/logged_models.h"
 #include "web/store/read/run_records.h"
@@ -265,6 +266,20 @@ void run_json_start(struct js *j, const struct query_run *run)
 	js_close(j, '}');
 }
 
+/* Who made the run and last edited, tagged, moved or deleted it, and when. Returns false after failing the call. */
+static bool write_run_authors(struct call *c, struct js *j, const char *id)
+{
+	const struct audit_objects o = { .object = "run", .name = "", .ids = &id, .count = 1 };
+	struct audit_authors *at;
+
+	if (!audit_read_authors(c, &o, &at))
+		return false;
+	audit_write_authors(j, at);
+	if (at)
+		run_json_time(j, "changed_time", at->changed_ms);
+	return true;
+}
+
 void run_json_write(struct call *c, struct js *j, const struct query_run *run, enum run_json_detail detail)
 {
 	js_open(j, '{');
@@ -298,6 +313,8 @@ void run_json_write(struct call *c, struct js *j, const struct query_run *run, e
 		write_run_ranks(j, run);
 		write_run_problems(j, run);
 		js_key_str(j, "user", run->user);
+		if (!write_run_authors(c, j, run->id))
+			return;
 		if (!write_run_inputs(c, j, run) || !write_program_files(c, j, run) || !write_run_artifacts(c, j, run))
 			return;
 	}

@@ -157,3 +157,35 @@ int audit_list(struct store *s, const struct audit_select *sel, struct arena *a,
 		*ret = l;
 	return rc;
 }
+
+/* Fills *ret from the first and the last entry of an object. */
+static void read_audit_author(struct arena *a, struct db_rows *q, struct audit_authors *ret)
+{
+	const char *author = *db_str(q, COL_audit_ends_author) ? db_text(a, q, COL_audit_ends_author) : NULL;
+
+	if (!db_i32(q, COL_audit_ends_last)) {
+		ret->created_by = strcmp(db_str(q, COL_audit_ends_action), "create") ? NULL : author;
+	} else {
+		ret->changed_by = author;
+		ret->changed_ms = db_i64(q, COL_audit_ends_time_ms);
+	}
+}
+
+int audit_authors(struct store *s, const struct audit_objects *o, struct arena *a, struct audit_authors *ret,
+		  struct err *err)
+{
+	struct db_rows *q;
+	struct db *d;
+	int rc = readers_take_permitted(s, &d, err);
+
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < o->count && rc >= 0; i++) {
+		ret[i] = (struct audit_authors){ .changed_ms = INT64_MIN };
+		rc = db_start(d, &q, DB_audit_ends, err, "ttt", o->object, o->ids[i], o->name);
+		while (rc >= 0 && (rc = db_next(d, q, err)) > 0)
+			read_audit_author(a, q, &ret[i]);
+	}
+	readers_give(s, d);
+	return rc;
+}

@@ -49,6 +49,23 @@ const char *audit_text(struct arena *a, const char *text);
  * entry is missing, or e was changed; *head is unchanged. */
 int audit_follow(struct audit_head *head, const struct audit_entry *e, struct err *err);
 
+/* Who made an object and who changed it last, as far as the log knows: NULL, INT64_MIN. */
+struct audit_authors {
+	const char *created_by, *changed_by;
+	int64_t changed_ms;
+};
+
+/* Of n objects of one kind (run, view, …) by their ids in the log, in the arena; name: of a model, whose versions have
+ * the same ids as those of others, else "". The caller may see the objects. */
+struct audit_objects {
+	const char *object, *name;
+	const char *const *ids;
+	size_t count;
+};
+
+int audit_authors(struct store *s, const struct audit_objects *o, struct arena *a, struct audit_authors *ret,
+		  struct err *err);
+
 struct audit_select {
 	const char *author, *action, *object, *id, *experiment; /* "": any */
 	int64_t from_ms, until_ms;				/* until_ms is excluded */

@@ -11,6 +11,7 @@ struct registered_version {
 	const char *model; /* the registered model's name */
 	int64_t version;
 	const char *description, *user, *run, *run_link, *status_text; /* NULL: not given */
+	const char *created_by, *changed_by;			       /* for who replies: audit.h; NULL: unknown */
 	const char *stage, *source, *status;
 	const char *location; /* location of its files: source, or what it resolved to */
 	int64_t created_ms, updated_ms;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* api_alerts.c: /alerts: fired alerts, and the rules. A rule has no recipient: the administrator sets the webhook. */
 #include "web/store/alert/alert.h"
+#include "web/store/audit/audit.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -21,7 +22,18 @@ static void write_alert_id(struct js *j, const char *key, int64_t id)
 	js_key_str(j, key, text);
 }
 
-static void write_alert_rule(struct js *j, const struct alert_rule *r)
+/* Who made each of n rules. Returns false after failing the call. */
+static bool read_rule_authors(struct call *c, const struct alert_rule *rules, size_t n, struct audit_authors **ret)
+{
+	const char **ids = arena_array(c->arena, n + 1, sizeof(*ids));
+
+	for (size_t i = 0; i < n; i++)
+		ids[i] = arena_printf(c->arena, "%" PRId64, rules[i].id);
+	return audit_read_authors(
+		c, &(struct audit_objects){ .object = "alert_rule", .name = "", .ids = ids, .count = n }, ret);
+}
+
+static void write_alert_rule(struct js *j, const struct alert_rule *r, const struct audit_authors *by)
 {
 	js_open(j, '{');
 	write_alert_id(j, "id", r->id);
@@ -34,6 +46,7 @@ static void write_alert_rule(struct js *j, const struct alert_rule *r)
 	if (!strcmp(r->kind, "silent"))
 		js_key_double(j, "seconds", r->bound);
 	run_json_time(j, "created_time", r->created_ms);
+	audit_write_authors(j, by);
 	js_close(j, '}');
 }
 
@@ -84,6 +97,7 @@ enum call_next on_alert_rule_list(struct call *c)
 {
 	struct js j = { .out = &c->out };
 	struct err err = ERR_INIT;
+	struct audit_authors *by;
 	struct alert_rule *rules;
 	size_t n, i;
 
@@ -91,10 +105,12 @@ enum call_next on_alert_rule_list(struct call *c)
 		return CALL_DONE;
 	if (alert_rules(c->api->store, c->arena, &rules, &n, &err))
 		return call_fail_err(c, NULL, &err);
+	if (!read_rule_authors(c, rules, n, &by))
+		return CALL_DONE;
 	js_open(&j, '{');
 	js_key_open(&j, "rules", '[');
 	for (i = 0; i < n; i++)
-		write_alert_rule(&j, &rules[i]);
+		write_alert_rule(&j, &rules[i], by ? &by[i] : NULL);
 	js_close(&j, ']');
 	return js_reply(c, &j);
 }
@@ -104,6 +120,7 @@ static enum call_next reply_new_rule(struct call *c, const struct ingest_result 
 	int64_t id = strtoll(res->id, NULL, 10);
 	struct js j = { .out = &c->out };
 	struct err err = ERR_INIT;
+	struct audit_authors *by;
 	struct alert_rule *rules;
 	size_t n, i;
 
@@ -114,7 +131,9 @@ static enum call_next reply_new_rule(struct call *c, const struct ingest_result 
 	if (i == n)
 		return call_fail(c, CALL_not_found, NULL, "the rule is already deleted");
 	c->status = 201;
-	write_alert_rule(&j, &rules[i]);
+	if (!read_rule_authors(c, &rules[i], 1, &by))
+		return CALL_DONE;
+	write_alert_rule(&j, &rules[i], by);
 	buf_addc(&c->out, '\n');
 	return CALL_DONE;
 }

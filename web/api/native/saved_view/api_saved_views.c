@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* api_saved_views.c: /views and /reports: named texts that users store. The two kinds differ in the name of the text,
  * and only lists of views contain it. */
+#include "web/store/audit/audit.h"
 #include "web/store/saved_view/saved_view.h"
 
 #include <inttypes.h>
@@ -28,9 +29,28 @@ static void write_kept_id(struct js *j, int64_t id)
 	js_key_str(j, "id", text);
 }
 
-/* Writes a view or report; whole adds the list of editions, and the text where lists omit it. */
-static void write_kept_text(struct js *j, const struct kept_kind *shelf, const struct saved_view *k, bool whole)
+/* One of them with its authors. */
+struct kept_item {
+	const struct saved_view *kept;
+	const struct audit_authors *by; /* NULL: not said */
+};
+
+/* Reads the authors of n views or reports. Returns false after failing the call. */
+static bool read_kept_authors(struct call *c, const struct kept_kind *shelf, const struct saved_view *list, size_t n,
+			      struct audit_authors **ret)
 {
+	const char **ids = arena_array(c->arena, n + 1, sizeof(*ids));
+
+	for (size_t i = 0; i < n; i++)
+		ids[i] = arena_printf(c->arena, "%" PRId64, list[i].id);
+	return audit_read_authors(
+		c, &(struct audit_objects){ .object = shelf->name, .name = "", .ids = ids, .count = n }, ret);
+}
+
+/* Writes a view or report; whole adds the list of editions, and the text where lists omit it. */
+static void write_kept_text(struct js *j, const struct kept_kind *shelf, const struct kept_item *item, bool whole)
+{
+	const struct saved_view *k = item->kept;
 	size_t i;
 
 	js_open(j, '{');
@@ -43,6 +63,7 @@ static void write_kept_text(struct js *j, const struct kept_kind *shelf, const s
 	js_key_int(j, "edition", k->edition);
 	run_json_time(j, "created_time", k->created_ms);
 	run_json_time(j, "changed_time", k->updated_ms);
+	audit_write_authors(j, item->by);
 	if (whole) {
 		js_key_open(j, "editions", '[');
 		for (i = 0; i < k->edition_count; i++) {
@@ -61,6 +82,7 @@ static enum call_next list_kept(struct call *c, const struct kept_kind *shelf)
 	struct saved_view_sel sel = { .shelf = shelf->name, .experiment = call_arg(c, "experiment") };
 	struct js j = { .out = &c->out };
 	struct err err = ERR_INIT;
+	struct audit_authors *by;
 	struct saved_views all;
 	size_t i;
 
@@ -68,10 +90,12 @@ static enum call_next list_kept(struct call *c, const struct kept_kind *shelf)
 		return CALL_DONE;
 	if (saved_view_list(c->api->store, &sel, c->arena, &all, &err))
 		return call_fail_err(c, NULL, &err);
+	if (!read_kept_authors(c, shelf, all.items, all.count, &by))
+		return CALL_DONE;
 	js_open(&j, '{');
 	js_key_open(&j, shelf->list, '[');
 	for (i = 0; i < all.count; i++)
-		write_kept_text(&j, shelf, &all.items[i], false);
+		write_kept_text(&j, shelf, &(struct kept_item){ &all.items[i], by ? &by[i] : NULL }, false);
 	js_close(&j, ']');
 	return js_reply(c, &j);
 }
@@ -97,10 +121,13 @@ static enum call_next reply_kept(struct call *c, const struct kept_kind *shelf, 
 {
 	char tag[ETAG_BYTES];
 	struct js j = { .out = &c->out };
+	struct audit_authors *by;
 
+	if (!read_kept_authors(c, shelf, k, 1, &by))
+		return CALL_DONE;
 	etag_write(saved_view_hash(k), tag);
 	c->reply.etag = arena_strdup(c->arena, tag);
-	write_kept_text(&j, shelf, k, true);
+	write_kept_text(&j, shelf, &(struct kept_item){ k, by }, true);
 	buf_addc(&c->out, '\n');
 	return CALL_DONE;
 }
@@ -136,11 +163,12 @@ static enum call_next reply_created_kept(struct call *c, const struct ingest_res
 static bool write_stored_kept(struct call *c, struct js *j)
 {
 	const struct kept_kind *shelf = c->own;
+	struct audit_authors *by;
 	struct saved_view k;
 
-	if (!read_kept(c, shelf, request_number(c, 0, shelf->name), 0, &k))
+	if (!read_kept(c, shelf, request_number(c, 0, shelf->name), 0, &k) || !read_kept_authors(c, shelf, &k, 1, &by))
 		return false;
-	write_kept_text(j, shelf, &k, true);
+	write_kept_text(j, shelf, &(struct kept_item){ &k, by }, true);
 	return true;
 }
 

@@ -56,6 +56,10 @@ export interface RunDetail extends Run {
 	segments: { segment: number; first_step: number | null }[];
 	/** User, as MLflow's client recorded it, or ''. */
 	user: string;
+	/** Who made it, who edited it last and when, as far as known. */
+	by: string;
+	editor: string;
+	edited: number|null;
 	/** Input data sets. */
 	inputs: Input[];
 	/** Errors of its journals, in words. */

@@ -63,9 +63,18 @@ export async function getRun(id: string): Promise<RunDetail> {
 	const inputs = ((r.inputs ?? []) as Json[]).map((i) => ({ name: String(i.name), digest: String(i.digest),
 		context: String(i.context), source: String(i.source), profile: String(i.profile ?? '') }));
 	return {
-		...runOf(r), environment: textMap(r.environment),
-		span: spanOf(r), user: String(r.user ?? ''), inputs, ranks, segments,
-		artifacts: artifactsOf(r.artifacts), problems,
+		...runOf(r),
+		environment : textMap(r.environment),
+		span : spanOf(r),
+		user : String(r.user ?? ''),
+		by : String(r.created_by ?? ''),
+		editor : String(r.changed_by ?? ''),
+		edited : numOrNull(r.changed_time),
+		inputs,
+		ranks,
+		segments,
+		artifacts : artifactsOf(r.artifacts),
+		problems,
 	};
 }
 

@@ -28,6 +28,8 @@ export interface ReportHead {
 	experiment: string;
 	edition: number;
 	changed: number;
+	/** Who changed it last, or ''. */
+	by: string;
 }
 
 export interface Report extends ReportHead {
@@ -71,8 +73,14 @@ export interface PanelData {
 export const reports = signal<ReportHead[] | null>(null);
 
 function headOf(r: Json): ReportHead {
-	return { id: String(r.id), name: String(r.name), experiment: String(r.experiment), edition: Number(r.edition),
-		changed: Number(r.changed_time) };
+	return {
+		id : String(r.id),
+		name : String(r.name),
+		experiment : String(r.experiment),
+		edition : Number(r.edition),
+		changed : Number(r.changed_time),
+		by : String(r.changed_by ?? '')
+	};
 }
 
 function reportOf(r: Json): Report {

@@ -107,7 +107,8 @@ function Whole({ r, mayWrite, took, fail }: { r: Report; mayWrite: boolean; took
 			{!editing.value && <article ref={article} class="reporttext" data-edition={r.edition}>
 				<h1>{r.name}</h1>
 				<p class="dim">{r.experiment}, version {r.edition} of {when(r.editions.find((x) =>
-					x.edition === r.edition)?.time ?? r.changed)}{old && ', not the newest'}</p>
+					x.edition === r.edition)?.time ?? r.changed)}
+					{!old && r.by && `, by ${r.by}`}{old && ', not the newest'}</p>
 				<Parts r={r} put={put} fail={fail} />
 			</article>}
 		</>

@@ -37,6 +37,7 @@ function Line({ r, remove }: { r: ReportHead; remove: (() => void) | null }) {
 	return (
 		<tr><td><a href={s.addressOf(pageOf(r.id))} onClick={followed(() => open(r.id))}>{r.name}</a></td>
 			<td>{r.experiment}</td><td class="num">{r.edition}</td><td class="num">{when(r.changed)}</td>
+			<td>{r.by}</td>
 			<td>{remove && <button type="button" class="quiet" aria-label={`Delete ${r.name}`}
 				onClick={remove}>Delete</button>}</td></tr>
 	);
@@ -71,7 +72,7 @@ function List({ experiment }: { experiment: string | null }) {
 				type="button" onClick={() => void again()}>Undo</button></p>}
 			{list.length ? <div class="box scroll"><table>
 				<thead><tr><th>Name</th><th>Experiment</th><th>Version</th>
-					<th>Last change</th>
+					<th>Last change</th><th>By</th>
 					<th><span class="unseen">Changes</span></th></tr></thead>
 				<tbody>{list.map((r) => <Line key={r.id} r={r}
 					remove={mayWrite ? () => void remove(r) : null} />)}</tbody></table></div>

@@ -55,7 +55,8 @@ export function Facts({ r }: { r: RunDetail }) {
 		step === null || failedAt ? '' : `step ${step}`, way(r),
 		ranks > 1 ? `${ranks} ranks` : '',
 		restarts > 0 ? `restarted ${restarts === 1 ? 'once' : count(restarts, 'time')}` : '',
-			r.id.slice(0, 8),
+			r.id.slice(0, 8), r.by && `by ${r.by}`, r.editor && r.editor !== r.by
+			? `edited by ${r.editor}, ${when(r.edited)}` : '',
 	].filter(Boolean);
 	return <p class="dim runfacts">{facts.join(' · ')} <RolledBack r={r} /></p>;
 }
