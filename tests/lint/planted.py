@@ -11,7 +11,7 @@ import tempfile
 import tree
 
 LINTS = ("includes.sh", "banned.sh", "functions.sh", "circles.py", "calls.py", "folders.py", "columns.py", "page.py",
-         "documents.py", "licence.py", "language.py", "dialect.py", "tarball.py", "tables.sh")
+         "documents.py", "licence.py", "language.py", "dialect.py", "tarball.py", "tables.sh", "audited.py")
 HEAD = f"/* {tree.LICENCE} */\n/* planted.c: a fault. */\n"
 
 
@@ -172,6 +172,12 @@ def optimiser_without_tests(copy):
     return copy.lint("tables.sh"), [f"optimiser planted has no {what} in tests/" for what in ("case", "run")]
 
 
+def change_without_an_entry(copy):
+    copy.write("web/store/files/changes.def", tree.read("web/store/files/changes.def") + "CHANGE(planted)\n")
+    copy.write("web/store/files/planted.c", HEAD + 'const struct change_ops planted = { .name = "planted" };\n')
+    return copy.lint("audited.py"), "web/store/files/changes.def: planted: give it .action"
+
+
 def no_licence(copy):
     copy.write("trainer/graph/planted.c", "/* planted.c: a fault. */\n")
     return copy.lint("licence.py"), "trainer/graph/planted.c: must begin with"
@@ -219,7 +225,7 @@ def dialect(copy):
 PLANTS = (past_a_face, sqlite_outside, namespace_without_a_name, replaced_word, circle_by_calls, circle_of_rooms_by_calls, symbol_twice, circle_of_headers,
           circle_of_rooms, module_too_many, line_too_wide, script_function_too_long, fetch_outside,
           text_in_lower_case, readme_too_long, link_to_nothing,
-          path_of_nothing, name_of_nothing, function_of_another_file, room_without_a_line, optimiser_without_tests, no_licence, left_out_of_the_tarball, language,
+          path_of_nothing, name_of_nothing, function_of_another_file, room_without_a_line, optimiser_without_tests, change_without_an_entry, no_licence, left_out_of_the_tarball, language,
           dialect)
 
 
