@@ -7,7 +7,7 @@
 #
 # Left out: what is the place's and not the store's (its rows of meta, which files lie where, processes of a team).
 BEGIN {
-	split("meta artifact archive object counter token_count process lease", names, " ")
+	split("meta artifact archive object leaving counter token_count process lease", names, " ")
 	for (i in names) left_out[names[i]] = 1
 	left_out["run.version"] = 1
 	letter["bigint"] = "i"; letter["double"] = "d"; letter["text"] = "t"; letter["bytea"] = "b"

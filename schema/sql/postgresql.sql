@@ -1,7 +1,7 @@
 -- Every table of start.sql, in PostgreSQL: same names, same meaning. Tables for teams of processes are at the
 -- end. Texts compare by bytes, as in SQLite; blobs are packed already, so they are stored uncompressed and can be sliced.
 CREATE TABLE meta (name text COLLATE "C" PRIMARY KEY, value text NOT NULL);
-INSERT INTO meta VALUES ('store_id', replace(CAST(gen_random_uuid() AS text), '-', '')), ('version', '25'),
+INSERT INTO meta VALUES ('store_id', replace(CAST(gen_random_uuid() AS text), '-', '')), ('version', '26'),
 	('address_key', replace(CAST(gen_random_uuid() AS text) || CAST(gen_random_uuid() AS text), '-', ''));
 
 CREATE SEQUENCE experiment_id;
@@ -573,6 +573,18 @@ CREATE TABLE audit_head (
 	one bigint PRIMARY KEY,
 	seq bigint NOT NULL,
 	hash text NOT NULL
+);
+CREATE TABLE leaving (
+	path text COLLATE "C" PRIMARY KEY,
+	bytes bigint NOT NULL,
+	time_ns bigint NOT NULL
+);
+CREATE TABLE retention (
+	experiment_id bigint PRIMARY KEY,
+	artifact_ms bigint,
+	keep_best bigint NOT NULL,
+	trash_ms bigint,
+	quota_bytes bigint
 );
 
 -- One row. rev: the last committed change; taken last in a transaction, so that numbers ascend in the order of commits.

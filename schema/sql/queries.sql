@@ -1241,6 +1241,18 @@ INSERT INTO meta (name, value) VALUES ('files', ?1) ON CONFLICT (name) DO UPDATE
 INSERT INTO meta (name, value) VALUES ('artifacts', ?1) ON CONFLICT (name) DO UPDATE SET value = ?1;
 -- name: artifact_delete
 DELETE FROM artifact WHERE path = ?1 OR (path > ?1 || '/' AND path < ?1 || '0');
+-- Files at ?1 or below it; those that are objects.
+-- name: artifact_items
+SELECT path, bytes, time_ns FROM artifact WHERE (path = ?1 OR (path > ?1 || '/' AND path < ?1 || '0')) AND object IS NOT NULL;
+-- name: artifact_time
+SELECT time_ns FROM artifact WHERE path = ?1;
+-- name: leaving_put
+INSERT INTO leaving (path, bytes, time_ns) VALUES (?1, ?2, ?3) ON CONFLICT (path) DO UPDATE SET bytes = ?2, time_ns = ?3;
+-- name: leaving_next as artifact_items
+SELECT path, bytes, time_ns FROM leaving WHERE path > ?2 AND (?1 = '' OR path = ?1 OR (path > ?1 || '/' AND path < ?1 || '0'))
+ORDER BY path LIMIT 100;
+-- name: leaving_drop
+DELETE FROM leaving WHERE path = ?1 AND bytes = ?2 AND time_ns = ?3;
 -- name: artifact_picture_next
 SELECT path FROM artifact WHERE path > ?1 AND path < ?2 AND path LIKE '%/artifacts/images/%.png' ORDER BY path LIMIT 1;
 -- name: model_active

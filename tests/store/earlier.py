@@ -10,5 +10,6 @@ BACK = {20: "ALTER TABLE token DROP COLUMN person; ALTER TABLE token DROP COLUMN
         23: "DROP TABLE audit; DROP TABLE audit_head",
         24: "ALTER TABLE token DROP COLUMN share; ALTER TABLE token DROP COLUMN experiment_id; ALTER TABLE token DROP COLUMN used_ms",
         25: "DROP TABLE note_text; ALTER TABLE note DROP COLUMN edition; ALTER TABLE note DROP COLUMN editing;"
-            "ALTER TABLE note DROP COLUMN written_ms; ALTER TABLE kept_text DROP COLUMN editing"}
+            "ALTER TABLE note DROP COLUMN written_ms; ALTER TABLE kept_text DROP COLUMN editing",
+        26: "DROP TABLE leaving; DROP TABLE retention"}
 FIRST = min(BACK) - 1

@@ -141,9 +141,11 @@ static void fill(struct helper *h)
 }
 
 static const char *const tables_of_runs[] = {
-	"alert", "alert_fired", "archive", "arrival", "code", "console", "environment", "file", "idempotency", "log",
-	"media", "metric", "note", "param", "part", "problem", "run_dataset", "run_dataset_tag", "run_model", "segment",
-	"segment_param", "series", "tag", "told", "writer"
+	"alert",       "alert_fired", "archive",     "arrival",	      "code",	     "console",
+	"environment", "file",	      "idempotency", "log",	      "media",	     "metric",
+	"note",	       "param",	      "part",	     "problem",	      "run_dataset", "run_dataset_tag",
+	"run_model",   "run_text",    "segment",     "segment_param", "series",	     "tag",
+	"told",	       "writer"
 };
 
 /* Checks all tables of the schema: no row refers to the run, and every chunk has its series. */
@@ -392,10 +394,37 @@ static void restored_run_is_kept(void **state)
 			 100);
 }
 
+/* A process died after the deletion was stored: the next gc removes the file, unless it was uploaded again. */
+static void deleted_files_leave(void **state)
+{
+	static const char path[] = "1/" HELPER_RUN "/artifacts/a";
+	struct artifact_files files = { 0 };
+	struct helper *h = *state;
+	struct err err = ERR_INIT;
+	struct ingest_op op = { .kind = &artifact_change_delete, .name = path, .more = &files };
+
+	open_with_folders(h);
+	fill(h);
+	put_file(h->folder, "dptrack.artifacts/1/" HELPER_RUN "/artifacts/a/c/d", "old", 3);
+	assert_int_equal(artifact_files(h->s, path, h->a, &files, &err), 0);
+	assert_int_equal(files.count, 2);
+	assert_int_equal(submit(h, op).code, 0);
+	assert_int_equal(helper_number(h, "SELECT count(*) FROM leaving"), 2);
+	put_file(h->folder, "dptrack.artifacts/1/" HELPER_RUN "/artifacts/a/b", "another", 7);
+	open_with_folders(h);
+	gc(h, (struct store_gc_opts){ .dry_run = true });
+	assert_true(is_there(h->folder, "dptrack.artifacts/1/" HELPER_RUN "/artifacts/a/c/d"));
+	gc(h, (struct store_gc_opts){ 0 });
+	assert_false(is_there(h->folder, "dptrack.artifacts/1/" HELPER_RUN "/artifacts/a/c"));
+	assert_true(is_there(h->folder, "dptrack.artifacts/1/" HELPER_RUN "/artifacts/a/b"));
+	assert_int_equal(helper_number(h, "SELECT count(*) FROM leaving"), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(removed_for_good, helper_setup, helper_teardown),
+		cmocka_unit_test_setup_teardown(deleted_files_leave, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(journals_deleted_on_request, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(changes_report_removals, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(interrupted, helper_setup, helper_teardown),

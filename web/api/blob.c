@@ -21,6 +21,7 @@ struct blob_job {
 	struct artifact_upload *upload;
 	struct artifact_file file;
 	struct buf picture; /* bytes of a picture, for its row; failed: not a picture, or too large */
+	struct artifact_files files; /* to be removed */
 	struct err err;
 	int rc;
 	void (*run)(struct blob_job *w);
@@ -141,33 +142,49 @@ enum call_next blob_put(struct call *c, const struct blob_put *put)
 
 /* --- removals */
 
-static void remove_blob_files(struct blob_job *w)
+static void list_blob_files(struct blob_job *w)
 {
-	w->rc = artifact_remove(store_artifacts(w->c->api->store), w->remove.path, &w->err);
+	struct store *s = w->c->api->store;
+
+	if (artifacts_folder(store_artifacts(s)))
+		w->rc = artifact_files(s, w->remove.path, w->c->arena, &w->files, &w->err);
 }
 
-static enum call_next finish_blob_removal(struct call *c, const struct ingest_result *res)
+static void remove_blob_files(struct blob_job *w)
+{
+	w->rc = artifact_leave(w->c->api->store, w->remove.path, &w->err);
+}
+
+static enum call_next finish_blob_removal(struct call *c)
 {
 	struct blob_job *w = c->own;
 
-	return res->code ? w->remove.fail(c, &res->err) : w->remove.then(c);
+	return w->rc ? w->remove.fail(c, &w->err) : w->remove.then(c);
+}
+
+static enum call_next start_blob_removal(struct call *c, const struct ingest_result *res)
+{
+	struct blob_job *w = c->own;
+
+	w->run = remove_blob_files;
+	return res->code ? w->remove.fail(c, &res->err) : start_blob_job(w, finish_blob_removal);
 }
 
 static enum call_next record_blob_removal(struct call *c)
 {
 	struct blob_job *w = c->own;
-	const struct ingest_op op = { .kind = &artifact_change_delete, .name = w->remove.path };
+	const struct ingest_op op = { .kind = &artifact_change_delete, .name = w->remove.path, .more = &w->files };
 
 	if (w->rc)
 		return w->remove.fail(c, &w->err);
-	return api_submit(c, &(struct api_change){ .op = &op, .keep_errors = true, .then = finish_blob_removal });
+	return api_submit(c, &(struct api_change){ .op = &op, .keep_errors = true, .then = start_blob_removal });
 }
 
 enum call_next blob_remove(struct call *c, const struct blob_remove *remove)
 {
 	struct blob_job *w = arena_alloc(c->arena, sizeof(*w));
 
-	*w = (struct blob_job){ .c = c, .remove = *remove, .run = remove_blob_files };
+	*w = (struct blob_job){ .c = c, .remove = *remove, .run = list_blob_files };
 	if (artifact_may_write(c->api->store, remove->path, &w->err))
 		return remove->fail(c, &w->err);
 	c->own = w;

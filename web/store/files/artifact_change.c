@@ -278,9 +278,30 @@ static int put_artifact(struct state *st, struct change *c, struct err *err)
 	return rc ? rc : logged_image_put(st, d, err);
 }
 
+static int put_leaving(struct db *d, const struct artifact_item *file, struct err *err)
+{
+	return db_run(d, DB_leaving_put, err, "tii", file->path, file->bytes, file->time_ns);
+}
+
+static void copy_file_list(struct change *c, const struct ingest_op *op)
+{
+	const struct artifact_files *from = op->more;
+	struct artifact_files *to = arena_alloc(c->in.arena, sizeof(*to));
+
+	change_copy(c, op);
+	to->count = from ? from->count : 0;
+	to->items = arena_array(c->in.arena, to->count, sizeof(*to->items));
+	for (size_t i = 0; i < to->count; i++) {
+		to->items[i] = from->items[i];
+		to->items[i].path = arena_strdup(c->in.arena, from->items[i].path);
+	}
+	c->op.more = to;
+}
+
 static int delete_artifact(struct state *st, struct change *c, struct err *err)
 {
 	const char *slash = strchr(c->op.name, '/'); /* EXPERIMENT/RUN/… */
+	const struct artifact_files *files = c->op.more;
 	int rc = may_write_path(st, c, c->op.name, err);
 
 	if (rc <= 0)
@@ -290,12 +311,50 @@ static int delete_artifact(struct state *st, struct change *c, struct err *err)
 	rc = change_about_experiment(st, c, strtoll(c->op.name, NULL, 10), err);
 	if (!rc)
 		rc = logged_image_remove(st, c->op.name, err);
-	return rc ? rc : db_run(state_db(st), DB_artifact_delete, err, "t", c->op.name);
+	if (!rc)
+		rc = db_run(state_db(st), DB_artifact_delete, err, "t", c->op.name);
+	for (size_t i = 0; i < files->count && !rc; i++)
+		rc = put_leaving(state_db(st), &files->items[i], err);
+	return rc;
+}
+
+int artifact_drop(struct state *st, const struct artifact_item *file, struct err *err)
+{
+	struct db *d = state_db(st);
+	int64_t object, time_ns;
+	int rc = db_int(d, &time_ns, DB_artifact_time, err, "t", file->path);
+
+	if (rc < 0 || (rc > 0 && time_ns != file->time_ns))
+		return rc < 0 ? rc : 0;
+	rc = logged_image_remove(st, file->path, err);
+	object = rc ? rc : db_int(d, &(int64_t){ 0 }, DB_artifact_is_file, err, "t", file->path);
+	if (object >= 0)
+		rc = db_run(d, DB_artifact_delete, err, "t", file->path);
+	if (!rc && !object)
+		rc = put_leaving(d, file, err);
+	return object < 0 ? (int)object : rc ? rc : 1;
+}
+
+static int forget_left(struct state *st, struct change *c, struct err *err)
+{
+	const struct artifact_files *files = c->op.more;
+	int rc = 0;
+
+	for (size_t i = 0; i < files->count && !rc; i++)
+		rc = db_run(state_db(st), DB_leaving_drop, err, "tii", files->items[i].path, files->items[i].bytes,
+			    files->items[i].time_ns);
+	return rc;
 }
 
 const struct change_ops artifact_change_put = {
 	.name = "artifact_put", .judges = true, .copy = copy_artifact, .apply = put_artifact
 };
-const struct change_ops artifact_change_delete = {
-	.name = "artifact_delete", .judges = true, .action = "delete", .object = "artifact", .apply = delete_artifact
-};
+const struct change_ops artifact_change_delete = { .name = "artifact_delete",
+						   .judges = true,
+						   .action = "delete",
+						   .object = "artifact",
+						   .copy = copy_file_list,
+						   .apply = delete_artifact };
+const struct change_ops artifact_change_left = { .name = "artifact_left",
+						 .copy = copy_file_list,
+						 .apply = forget_left };

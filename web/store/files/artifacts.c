@@ -364,9 +364,83 @@ int artifact_digests(struct store *s, const char *folder, struct artifact_entrie
 	return rc;
 }
 
-int artifact_remove(struct artifacts *a, const char *path, struct err *err)
+/* --- files that leave ---------------------------------------------------------------------------------------- */
+
+static struct artifact_item read_item(struct arena *a, struct db_rows *q)
 {
-	return a->objects ? 0 : disk_remove(a->disk, path, err);
+	return (struct artifact_item){ db_text(a, q, COL_artifact_items_path), db_i64(q, COL_artifact_items_bytes),
+				       db_i64(q, COL_artifact_items_time_ns) };
+}
+
+/* Adds files that are objects: their rows. */
+static int list_object_files(struct store *s, const char *path, struct arena *a, struct artifact_files *io,
+			     struct err *err)
+{
+	struct db_rows *q;
+	struct db *d;
+	int rc = readers_take(store_whole(s), &d, err);
+
+	if (rc)
+		return rc;
+	rc = db_start(d, &q, DB_artifact_items, err, "t", path);
+	while (rc >= 0 && (rc = db_next(d, q, err)) > 0)
+		list_push(a, &io->items, &io->count, read_item(a, q));
+	readers_give(store_whole(s), d);
+	return rc;
+}
+
+int artifact_files(struct store *s, const char *path, struct arena *a, struct artifact_files *io, struct err *err)
+{
+	return s->files->objects ? list_object_files(s, path, a, io, err)
+				 : disk_files(s->files->disk, path, a, io, err);
+}
+
+/* Files that leave, at or below path. */
+struct leaving {
+	struct store *s;
+	const char *path, *after; /* after: the last one that was read */
+	struct arena *arena;
+	struct artifact_files some;
+};
+
+/* Reads the next ones. */
+static int read_leaving(struct leaving *l, struct err *err)
+{
+	struct artifact_files list = { 0 };
+	struct db_rows *q;
+	struct db *d;
+	int rc = readers_take(l->s, &d, err);
+
+	if (rc)
+		return rc;
+	rc = db_start(d, &q, DB_leaving_next, err, "tt", l->path, l->after);
+	while (rc >= 0 && (rc = db_next(d, q, err)) > 0)
+		list_push(l->arena, &list.items, &list.count, read_item(l->arena, q));
+	readers_give(l->s, d);
+	l->some = list;
+	l->after = list.count ? list.items[list.count - 1].path : l->after;
+	return rc;
+}
+
+int artifact_leave(struct store *s, const char *path, struct err *err)
+{
+	struct leaving l = { .s = store_whole(s), .path = path, .after = "", .arena = arena_new() };
+	const struct ingest_op op = { .kind = &artifact_change_left, .more = &l.some };
+	struct disk *disk = s->files->disk;
+	int rc = disk ? read_leaving(&l, err) : 0;
+
+	while (!rc && l.some.count) {
+		for (size_t i = 0; i < l.some.count && !rc; i++)
+			rc = disk_leave(disk, &l.some.items[i], err);
+		if (!rc)
+			rc = ingest_submit(l.s, &op, NULL, NULL, err);
+		if (!rc)
+			rc = read_leaving(&l, err);
+	}
+	if (!rc && disk && *path)
+		disk_remove_empty(disk, path);
+	arena_free(l.arena);
+	return rc;
 }
 
 /* --- uploads ------------------------------------------------------------------------------------------------ */

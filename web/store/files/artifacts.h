@@ -84,8 +84,24 @@ int artifact_list(struct store *s, const char *path, struct arena *arena, struct
 int artifact_may_write(struct store *s, const char *path, struct err *err);
 #define ARTIFACT_DENIED "this token may not write '%.200s'"
 
-/* Removes path and everything below it; a missing path is fine. Not the digests: artifact_change_delete. */
-int artifact_remove(struct artifacts *a, const char *path, struct err *err);
+/* A file as it is stored: size and time tell whether an upload has replaced it since. */
+struct artifact_item {
+	const char *path;
+	int64_t bytes, time_ns;
+};
+
+struct artifact_files {
+	struct artifact_item *items;
+	size_t count;
+};
+
+/* Adds the file at path, or all files below it, to the list. ERR_IO, also for another filesystem below it. */
+int artifact_files(struct store *s, const char *path, struct arena *a, struct artifact_files *io, struct err *err);
+
+/* Files on disk are deleted in two steps, so that none is without its entry in the audit log: a change records that
+ * they leave, then this removes those at path or below it ("": all), and forgets them. What a killed process did not
+ * reach is removed by the next call for all. A file that an upload has replaced stays. Does nothing for objects. */
+int artifact_leave(struct store *s, const char *path, struct err *err);
 
 /* Of an object: n bytes starting at `from`. */
 struct artifact_read_opts {

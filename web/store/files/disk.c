@@ -107,11 +107,6 @@ static int open_disk_root(struct disk *k, bool make)
 	return fd;
 }
 
-static int64_t modified_ns(const struct stat *st)
-{
-	return (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
-}
-
 int disk_find(struct disk *k, const char *path, struct artifact_file *ret, struct err *err)
 {
 	int root = open_disk_root(k, false), fd = -1, rc = 0;
@@ -127,7 +122,9 @@ int disk_find(struct disk *k, const char *path, struct artifact_file *ret, struc
 	else if (!S_ISREG(st.st_mode))
 		rc = err_set(err, ERR_USAGE, "Artifact path refers to a directory, not a file: '%.300s'", path);
 	else
-		*ret = (struct artifact_file){ .fd = fd, .bytes = (uint64_t)st.st_size, .time_ns = modified_ns(&st) };
+		*ret = (struct artifact_file){ .fd = fd,
+					       .bytes = (uint64_t)st.st_size,
+					       .time_ns = file_changed_ns(&st) };
 	if (rc && fd >= 0)
 		close(fd);
 	return rc;
@@ -161,24 +158,75 @@ void disk_entries(struct disk *k, const char *path, struct entries *list)
 	closedir(dir);
 }
 
-int disk_remove(struct disk *k, const char *path, struct err *err)
+int disk_files(struct disk *k, const char *path, struct arena *a, struct artifact_files *io, struct err *err)
 {
-	int root = open_disk_root(k, false), folder, rc;
-	struct files_sum sum = { 0 };
-	const char *name;
+	int root = open_disk_root(k, false), rc = root < 0 ? 0 : files_list(root, path, a, io);
 
-	if (root < 0)
-		return 0;
-	folder = beneath_parent(root, path, false, &name);
-	rc = folder < 0 ? errno : files_remove(folder, name, 0, &sum);
-	if (rc)
-		rc = rc == ENOENT || rc == ENOTDIR || rc == ELOOP ? 0 :
-								  err_set_errno(err, rc, "cannot remove %.200s", path);
-	if (folder >= 0) {
-		fsync(folder);
+	return rc ? err_set_errno(err, rc, "cannot list the files of %.200s", path) : 0;
+}
+
+/* Locks the place against other threads and processes: files move to their paths with a shared lock, and leave with
+ * one that is not. Returns a descriptor to close, or -1. */
+static int lock_disk(int root, int how)
+{
+	int fd = openat(root, ".", FOLDER_FLAGS);
+
+	while (fd >= 0 && flock(fd, how) && errno == EINTR)
+		;
+	return fd;
+}
+
+/* Removes the file, and folders that are empty then. Under the lock. Returns 0 or an errno. */
+static int remove_leaving(int root, const struct artifact_item *file)
+{
+	char path[PATH_MAX];
+	const char *name;
+	int folder = beneath_parent(root, file->path, false, &name), rc = 0;
+	struct stat st;
+
+	if (folder < 0 || fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW))
+		rc = errno == ENOENT || errno == ENOTDIR || errno == ELOOP ? 0 : errno;
+	else if (st.st_size == file->bytes && file_changed_ns(&st) == file->time_ns && unlinkat(folder, name, 0))
+		rc = errno;
+	if (folder < 0)
+		return rc;
+	fsync(folder);
+	close(folder);
+	snprintf(path, sizeof(path), "%s", file->path);
+	for (char *slash = strrchr(path, '/'); slash && !rc; slash = strrchr(path, '/')) {
+		*slash = '\0';
+		folder = beneath_parent(root, path, false, &name);
+		if (folder < 0)
+			break;
+		rc = unlinkat(folder, name, AT_REMOVEDIR);
 		close(folder);
 	}
-	return rc;
+	return rc > 0 ? rc : 0;
+}
+
+int disk_leave(struct disk *k, const struct artifact_item *file, struct err *err)
+{
+	int root = open_disk_root(k, false), lock = root < 0 ? -1 : lock_disk(root, LOCK_EX), rc;
+
+	if (lock < 0)
+		return root < 0 ? 0 : err_set_errno(err, errno, "cannot remove %.200s", file->path);
+	rc = remove_leaving(root, file);
+	close(lock);
+	return rc ? err_set_errno(err, rc, "cannot remove %.200s", file->path) : 0;
+}
+
+void disk_remove_empty(struct disk *k, const char *path)
+{
+	int root = open_disk_root(k, false), lock = root < 0 ? -1 : lock_disk(root, LOCK_EX);
+	const char *name;
+	int folder = lock < 0 ? -1 : beneath_parent(root, path, false, &name);
+
+	if (folder >= 0) {
+		files_remove_empty(folder, name);
+		close(folder);
+	}
+	if (lock >= 0)
+		close(lock);
 }
 
 /* --- uploads ------------------------------------------------------------------------------------------------ */
@@ -240,25 +288,31 @@ int disk_receiving_write(struct disk_receiving *u, const void *bytes, size_t n, 
 	return 0;
 }
 
+/* Moves the file to its path, under the lock. */
 static int put_in_place(struct disk_receiving *u, struct err *err)
 {
 	const char *name = "";
-	int root = open_disk_root(u->disk, true), rc = 0;
-	int folder = root < 0 ? -1 : beneath_parent(root, u->path, true, &name);
+	int root = open_disk_root(u->disk, true), rc = 0, lock = root < 0 ? -1 : lock_disk(root, LOCK_SH);
+	int folder = lock < 0 ? -1 : beneath_parent(root, u->path, true, &name);
 
-	if (folder < 0 && (errno == ENOTDIR || errno == ELOOP))
-		return err_set(err, ERR_EXISTS, "%.200s: a part of the path is already a file", u->path);
-	if (folder < 0)
-		return err_set_errno(err, errno, "%.200s", u->path);
-	if (!renameat(root, u->temporary, folder, name)) {
+	if (folder < 0 && lock >= 0 && (errno == ENOTDIR || errno == ELOOP))
+		rc = err_set(err, ERR_EXISTS, "%.200s: a part of the path is already a file", u->path);
+	else if (folder < 0)
+		rc = err_set_errno(err, errno, "%.200s", u->path);
+	else if (!renameat(root, u->temporary, folder, name)) {
 		u->temporary[0] = '\0';
+		close(lock);
+		lock = -1;
 		rc = fsync(folder) ? err_set_errno(err, errno, "%.200s", u->path) : 0;
 	} else if (errno == EISDIR || errno == EEXIST || errno == ENOTEMPTY) {
 		rc = err_set(err, ERR_EXISTS, "%.200s is already a folder", u->path);
 	} else {
 		rc = err_set_errno(err, errno, "%.200s", u->path);
 	}
-	close(folder);
+	if (folder >= 0)
+		close(folder);
+	if (lock >= 0)
+		close(lock);
 	return rc;
 }
 
@@ -270,7 +324,7 @@ int disk_receiving_commit(struct disk_receiving *u, struct artifact_file *ret, s
 
 	if (fsync(u->fd) || fstat(u->fd, &st))
 		return err_set_errno(err, errno, "cannot write the artifact %.200s", u->path);
-	f.time_ns = modified_ns(&st);
+	f.time_ns = file_changed_ns(&st);
 	sha256_end(&u->sha, f.sha256);
 	rc = put_in_place(u, err);
 	if (!rc)

@@ -17,6 +17,7 @@
 #include "tracker/base/log.h"
 #include "tracker/base/text.h"
 #include "tracker/mem/mem.h"
+#include "web/store/base/beneath.h"
 #include "web/store/base/map.h"
 
 #define FOLDER_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
@@ -30,7 +31,9 @@ int64_t artifact_experiment(const char *path)
 	return n && n <= 18 && (path[n] == '/' || !path[n]) && (n == 1 || *path != '0') ? strtoll(path, NULL, 10) : -1;
 }
 
-static int remove_entry(int at_fd, const char *name, int dry, struct files_sum *sum, int depth);
+enum remove_what { REMOVE_ALL, REMOVE_NOTHING, REMOVE_FOLDERS };
+
+static int remove_entry(int at_fd, const char *name, enum remove_what what, struct files_sum *sum, int depth);
 
 /* Refuses mount points (EXDEV) where the kernel can detect them (5.6). */
 static int open_own_folder(int at_fd, const char *name)
@@ -41,7 +44,7 @@ static int open_own_folder(int at_fd, const char *name)
 	return fd >= 0 || (errno != ENOSYS && errno != EPERM) ? fd : openat(at_fd, name, FOLDER_FLAGS);
 }
 
-static int remove_tree(int at_fd, const char *name, int dry, struct files_sum *sum, int depth)
+static int remove_tree(int at_fd, const char *name, enum remove_what what, struct files_sum *sum, int depth)
 {
 	int fd = depth < MAX_DEPTH ? open_own_folder(at_fd, name) : (errno = ELOOP, -1), rc = 0;
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
@@ -55,20 +58,21 @@ static int remove_tree(int at_fd, const char *name, int dry, struct files_sum *s
 	}
 	while (!rc && (e = readdir(d)))
 		if (strcmp(e->d_name, ".") && strcmp(e->d_name, ".."))
-			rc = remove_entry(fd, e->d_name, dry, sum, depth + 1);
+			rc = remove_entry(fd, e->d_name, what, sum, depth + 1);
 	closedir(d);
-	return rc || dry || !unlinkat(at_fd, name, AT_REMOVEDIR) ? rc : errno;
+	return rc || what == REMOVE_NOTHING || !unlinkat(at_fd, name, AT_REMOVEDIR) || what == REMOVE_FOLDERS ? rc
+													      : errno;
 }
 
-static int remove_entry(int at_fd, const char *name, int dry, struct files_sum *sum, int depth)
+static int remove_entry(int at_fd, const char *name, enum remove_what what, struct files_sum *sum, int depth)
 {
 	struct stat sb;
 
 	if (fstatat(at_fd, name, &sb, AT_SYMLINK_NOFOLLOW))
 		return errno == ENOENT ? 0 : errno;
 	if (S_ISDIR(sb.st_mode))
-		return remove_tree(at_fd, name, dry, sum, depth);
-	if (!dry && unlinkat(at_fd, name, 0) && errno != ENOENT)
+		return remove_tree(at_fd, name, what, sum, depth);
+	if (what == REMOVE_ALL && unlinkat(at_fd, name, 0) && errno != ENOENT)
 		return errno;
 	sum->files++;
 	sum->bytes += (uint64_t)sb.st_size;
@@ -77,7 +81,60 @@ static int remove_entry(int at_fd, const char *name, int dry, struct files_sum *
 
 int files_remove(int at_fd, const char *name, int dry, struct files_sum *sum)
 {
-	return remove_entry(at_fd, name, dry, sum, 0);
+	return remove_entry(at_fd, name, dry ? REMOVE_NOTHING : REMOVE_ALL, sum, 0);
+}
+
+void files_remove_empty(int at_fd, const char *name)
+{
+	remove_entry(at_fd, name, REMOVE_FOLDERS, &(struct files_sum){ 0 }, 0);
+}
+
+struct files_listing {
+	struct arena *arena;
+	struct artifact_files *to;
+};
+
+/* Adds a file, or what is in a folder, to the list; path: below the root, its last name below at_fd. */
+static int list_entry(const struct files_listing *l, int at_fd, const char *path, int depth)
+{
+	const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+	struct dirent *e;
+	struct stat sb;
+	int fd, rc = 0;
+	DIR *d;
+
+	if (fstatat(at_fd, name, &sb, AT_SYMLINK_NOFOLLOW))
+		return errno == ENOENT ? 0 : errno;
+	if (!S_ISDIR(sb.st_mode)) {
+		list_push(l->arena, &l->to->items, &l->to->count,
+			  (struct artifact_item){ path, sb.st_size, file_changed_ns(&sb) });
+		return 0;
+	}
+	fd = depth < MAX_DEPTH ? open_own_folder(at_fd, name) : (errno = ELOOP, -1);
+	d = fd < 0 ? NULL : fdopendir(fd);
+	if (!d) {
+		rc = errno;
+		if (fd >= 0)
+			close(fd);
+		return rc;
+	}
+	while (!rc && (e = readdir(d)))
+		if (strcmp(e->d_name, ".") && strcmp(e->d_name, ".."))
+			rc = list_entry(l, fd, arena_printf(l->arena, "%s/%s", path, e->d_name), depth + 1);
+	closedir(d);
+	return rc;
+}
+
+int files_list(int root_fd, const char *path, struct arena *a, struct artifact_files *io)
+{
+	const char *name;
+	int folder = beneath_parent(root_fd, path, false, &name), rc;
+
+	if (folder < 0)
+		return errno == ENOENT || errno == ENOTDIR || errno == ELOOP ? 0 : errno;
+	rc = list_entry(&(struct files_listing){ a, io }, folder, arena_strdup(a, path), 0);
+	close(folder);
+	return rc;
 }
 
 struct files_copying {

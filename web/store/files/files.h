@@ -4,12 +4,19 @@
 #ifndef DPT_STORE_FILES_H
 #define DPT_STORE_FILES_H
 
+#include <sys/stat.h>
+
 #include "web/store/files/artifacts.h"
 
 #define FILES_UPLOADS ".uploads" /* next to the experiments: running uploads; clients cannot name it */
 
 /* The experiment that a path of an artifact belongs to, by its first name; -1: none. */
 int64_t artifact_experiment(const char *path);
+
+static inline int64_t file_changed_ns(const struct stat *st)
+{
+	return (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
+}
 
 struct files_sum {
 	uint64_t files, bytes;
@@ -19,6 +26,12 @@ struct files_sum {
 /* Removes name below at_fd and everything in it, except mounted filesystems; dry only counts. Returns 0, also if it
  * is missing, or an errno. */
 int files_remove(int at_fd, const char *name, int dry, struct files_sum *sum);
+
+/* Removes the empty folders at name and below it. */
+void files_remove_empty(int at_fd, const char *name);
+
+/* Adds the files at path below root_fd to a list. Returns 0, also if it is missing, or an errno. */
+int files_list(int root_fd, const char *path, struct arena *a, struct artifact_files *io);
 
 /* fn is called between files and pieces; a nonzero result cancels. */
 struct files_stop {
@@ -38,6 +51,12 @@ int files_draw_name(char ret[33], struct err *err);
 
 int files_sync_parent(const char *path, struct err *err); /* makes the folder entry of path durable */
 
+struct state;
+
+/* In a change: removes the row of a file, the image that it became, and records that a file on disk leaves. Not if an
+ * upload has replaced it. 1: removed, 0: not, or negative. */
+int artifact_drop(struct state *st, const struct artifact_item *file, struct err *err);
+
 /* --- disk.c: private to web/store/files ----------------------------------------------------------------------- */
 
 /* Artifacts as files below one folder; the alternative to objects.h. An upload writes a temporary file, holding a
@@ -53,7 +72,9 @@ const char *disk_root(const struct disk *k);
 
 int disk_find(struct disk *k, const char *path, struct artifact_file *ret, struct err *err); /* without its digest */
 void disk_entries(struct disk *k, const char *path, struct entries *list);
-int disk_remove(struct disk *k, const char *path, struct err *err);
+int disk_files(struct disk *k, const char *path, struct arena *a, struct artifact_files *io, struct err *err);
+int disk_leave(struct disk *k, const struct artifact_item *file, struct err *err); /* unless it was replaced */
+void disk_remove_empty(struct disk *k, const char *path);			   /* folders without files */
 
 /* Uploads: see artifact_begin. */
 int disk_receiving_begin(struct disk_receiving **ret, struct disk *k, const char *path, struct err *err);

@@ -404,6 +404,8 @@ int store_gc(struct store *s, const struct store_gc_opts *o, struct store_gc_res
 	lease_init(&g.lease, s, "gc");
 	rc = check_gc_stop(&g, err);
 	if (!rc && !o->dry_run)
+		rc = artifact_leave(s, "", err);
+	if (!rc && !o->dry_run)
 		rc = remove_runs(&g, true, err);
 	if (!rc)
 		rc = remove_runs(&g, false, err);

@@ -45,11 +45,6 @@ static int list_move_rows(struct move_files *f, struct move_end *e, struct err *
 	return rc;
 }
 
-static int64_t file_modified_ns(const struct stat *st)
-{
-	return (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
-}
-
 static int compare_move_paths(const void *x, const void *y)
 {
 	return strcmp(((const struct move_file *)x)->path, ((const struct move_file *)y)->path);
@@ -77,7 +72,7 @@ static int list_move_folder(struct move_files *f, const struct move_end *e, stru
 			continue;
 		one = add_move_file(f, at->fts_path + skip);
 		one->bytes = (uint64_t)at->fts_statp->st_size;
-		one->time_ns = file_modified_ns(at->fts_statp);
+		one->time_ns = file_changed_ns(at->fts_statp);
 	}
 	if (t)
 		fts_close(t);
@@ -275,7 +270,7 @@ static int copy_into_folder(struct move_file *f, const struct move_end *from, co
 	if (!rc && rename(temporary, whole))
 		rc = err_set_errno(err, errno, "%s", whole);
 	if (!rc)
-		f->time_ns = file_modified_ns(&st);
+		f->time_ns = file_changed_ns(&st);
 	return rc ? rc : files_sync_parent(whole, err);
 }
 
