@@ -38,7 +38,7 @@ libwebapi_la_SOURCES = \
 	web/api/native/groups/groups.c web/api/native/groups/groups.h \
 	web/api/native/api_series.c \
 	web/api/native/series_line.c \
-	web/api/native/api_tokens.c web/api/native/api_audit.c web/api/native/api_shares.c web/api/native/api_login.c \
+	web/api/native/api_tokens.c web/api/native/api_audit.c web/api/native/api_shares.c web/api/native/api_retention.c web/api/native/api_login.c \
 	web/oidc/oidc.c web/oidc/oidc.h web/oidc/oidc_config.c web/oidc/oidc_inside.h web/oidc/provider.c web/oidc/id_token.c \
 	web/api/mlflow/mlflow_artifacts.c \
 	web/api/mlflow/mlflow_experiments.c \
@@ -108,7 +108,7 @@ libwebcli_la_SOURCES = \
 	web/cli/cmd_show.c \
 	web/cli/source.c web/cli/source.h \
 	web/cli/table.c \
-	web/cli/cmd_token.c web/cli/cmd_share.c web/cli/cmd_audit.c web/cli/cmd_login.c web/cli/cli_help.c web/cli/cli_help.h web/cli/complete.c web/cli/layer_series.c web/cli/layer_series.h
+	web/cli/cmd_token.c web/cli/cmd_share.c web/cli/cmd_audit.c web/cli/cmd_retention.c web/cli/cmd_login.c web/cli/cli_help.c web/cli/cli_help.h web/cli/complete.c web/cli/layer_series.c web/cli/layer_series.h
 libwebcli_la_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) $(ZLIB_CFLAGS)
 libwebcli_la_LIBADD = libwebserver.la libtracker.la $(ZLIB_LIBS)
 $(libwebcli_la_OBJECTS): $(store_defs)

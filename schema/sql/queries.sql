@@ -771,6 +771,54 @@ SELECT id, '' AS uuid, id AS experiment_id FROM experiment WHERE deleted_ms <= ?
 -- name: experiment_to_purge
 SELECT e.id FROM experiment e WHERE e.id = CAST(?1 AS BIGINT) AND e.id <> 0 AND e.deleted_ms <= ?2
 	AND NOT EXISTS (SELECT 1 FROM run WHERE experiment_id = e.id) AND NOT EXISTS (SELECT 1 FROM model WHERE experiment_id = e.id);
+-- rules of retention
+
+-- name: retention_list
+SELECT r.experiment_id, coalesce(e.name, '') AS name, r.artifact_ms, r.keep_best, r.trash_ms, r.quota_bytes
+FROM retention r LEFT JOIN experiment e ON e.id = r.experiment_id ORDER BY r.experiment_id;
+-- name: retention_put
+INSERT INTO retention (experiment_id, artifact_ms, keep_best, trash_ms, quota_bytes) VALUES (?1, ?2, ?3, ?4, ?5)
+ON CONFLICT (experiment_id) DO UPDATE SET artifact_ms = ?2, keep_best = ?3, trash_ms = ?4, quota_bytes = ?5;
+-- name: retention_drop
+DELETE FROM retention WHERE experiment_id = ?1;
+-- name: retention_run_count
+SELECT count(*) FROM run WHERE experiment_id = ?1 AND deleted_ms IS NULL;
+-- The metrics of an experiment, with what a run says is best.
+-- name: retention_goals
+SELECT k.id, k.name, count(*) AS runs, coalesce((SELECT min(t.value) FROM key g JOIN tag t ON t.key_id = g.id JOIN run x ON x.id = t.run_id
+	WHERE g.name = 'dptrack.best.' || k.name AND x.experiment_id = ?1), '') AS said
+FROM run r JOIN metric m ON m.run_id = r.id JOIN key k ON k.id = m.key_id
+WHERE r.experiment_id = ?1 AND r.deleted_ms IS NULL GROUP BY k.id, k.name ORDER BY k.name;
+-- The best ?4 runs by metric ?2, whose best value is its least (?3 = 1) or largest one (2); others after them, the newest first.
+-- name: retention_best
+SELECT r.uuid FROM run r LEFT JOIN metric m ON m.run_id = r.id AND m.key_id = ?2 WHERE r.experiment_id = ?1 AND r.deleted_ms IS NULL
+ORDER BY CASE ?3 WHEN 1 THEN m.min WHEN 2 THEN -m.max END IS NULL, CASE ?3 WHEN 1 THEN m.min WHEN 2 THEN -m.max END,
+	r.start_ms DESC, r.id DESC LIMIT ?4;
+-- name: retention_runs
+SELECT r.uuid, r.experiment_id, r.deleted_ms, r.status IN ('running', 'scheduled') OR EXISTS (SELECT 1 FROM tag t JOIN key k ON k.id = t.key_id
+	WHERE t.run_id = r.id AND k.name = ?1) AS kept FROM run r ORDER BY r.experiment_id, r.id;
+-- name: retention_kept_run
+SELECT 1 FROM run r WHERE r.uuid = ?1 AND (r.status IN ('running', 'scheduled') OR EXISTS (SELECT 1 FROM tag t JOIN key k ON k.id = t.key_id
+	WHERE t.run_id = r.id AND k.name = ?2));
+-- name: retention_models
+SELECT m.uuid, m.experiment_id, m.source_run, coalesce(m.deleted_ms, e.deleted_ms) AS deleted_ms FROM model m JOIN experiment e ON e.id = m.experiment_id
+ORDER BY m.experiment_id, m.id;
+-- name: retention_sources
+SELECT source, location, coalesce(run, '') AS run FROM model_version WHERE stage <> 'Deleted_Internal';
+-- name: retention_registered_one
+SELECT 1 FROM model_version WHERE stage <> 'Deleted_Internal' AND (run = ?1 OR source LIKE '%' || ?1 || '%' OR location LIKE '%' || ?1 || '%') LIMIT 1;
+-- name: retention_versions
+SELECT w.id, w.experiment_id, w.collection, w.version, w.created_ms, EXISTS (SELECT 1 FROM wandb_alias l WHERE l.experiment_id = w.experiment_id
+	AND l.collection = w.collection AND l.version = w.version) AS aliased, coalesce(u.run, '') AS used_by
+FROM wandb_artifact w LEFT JOIN wandb_use u ON u.artifact_id = w.id;
+-- name: retention_alias
+SELECT 1 FROM wandb_alias l JOIN wandb_artifact w ON w.experiment_id = l.experiment_id AND w.collection = l.collection AND w.version = l.version
+WHERE w.id = ?1 LIMIT 1;
+-- name: purge_retention
+DELETE FROM retention WHERE experiment_id IN (SELECT experiment_id FROM retention WHERE experiment_id = ?1 LIMIT ?2);
+-- name: deleted_one as deleted_next
+SELECT uuid, id, experiment_id, deleted_ms FROM run WHERE uuid = ?1;
+
 -- name: purge_experiment_tag
 DELETE FROM experiment_tag WHERE experiment_id = ?1 AND name IN (SELECT name FROM experiment_tag WHERE experiment_id = ?1 LIMIT ?2);
 -- name: purge_dataset
@@ -1506,6 +1554,9 @@ DELETE FROM wandb_alias WHERE alias = ?2 AND EXISTS (SELECT 1 FROM wandb_artifac
 -- name: wandb_aliases_drop
 DELETE FROM wandb_alias WHERE EXISTS (SELECT 1 FROM wandb_artifact a WHERE a.id = ?1
 	AND a.experiment_id = wandb_alias.experiment_id AND a.collection = wandb_alias.collection AND a.version = wandb_alias.version);
+-- name: wandb_use_other
+INSERT INTO wandb_use (run, artifact_id) SELECT CAST(?1 AS text), id FROM wandb_artifact WHERE id = ?2 AND run <> ?1
+ON CONFLICT (run, artifact_id) DO NOTHING;
 -- name: wandb_use_add
 INSERT INTO wandb_use (run, artifact_id) VALUES (?1, ?2) ON CONFLICT (run, artifact_id) DO NOTHING;
 

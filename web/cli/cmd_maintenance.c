@@ -122,7 +122,7 @@ const struct cli_command cli_doctor = { .name = "doctor",
 struct gc_options {
 	struct cli_common common;
 	const char *older_than, *keep_objects;
-	bool journals, dry_run;
+	bool journals, dry_run, retention;
 };
 
 static long long read_reply_number(json_t *reply, const char *key)
@@ -139,6 +139,7 @@ static const char *count_reply_items(char *text, json_t *reply, const char *word
 	return cli_count(text, (unsigned long long)read_reply_number(reply, words), word);
 }
 
+/* Prints what was removed, or would be, and where its space is now. */
 static void print_removed(json_t *reply, bool dry_run, bool journals)
 {
 	char a[64], b[64];
@@ -154,7 +155,12 @@ static void print_removed(json_t *reply, bool dry_run, bool journals)
 	if (journals)
 		printf(", %s (%.1f MB)", count_reply_items(a, reply, "journals"),
 		       (double)read_reply_number(reply, "journal_bytes") * 1e-6);
-	if (!dry_run)
+	if (read_reply_number(reply, "kept"))
+		printf("; kept %lld in the trash that registered model versions need",
+		       read_reply_number(reply, "kept"));
+	if (!dry_run && !strcmp(cli_text(reply, "space"), "reused"))
+		printf("; PostgreSQL uses the freed space again (VACUUM FULL gives it to the disk)");
+	else if (!dry_run)
 		printf("; freed %.1f MB of the store", (double)read_reply_number(reply, "freed_bytes") * 1e-6);
 	putchar('\n');
 }
@@ -175,7 +181,7 @@ static int read_days(const char *flag, const char *text, double *days, struct er
 static int collect_garbage(const struct gc_options *g, double days, double keep_days, struct err *err)
 {
 	const struct cli_common *c = &g->common;
-	char body[160];
+	char body[200];
 	const struct local_opts request = { .method = "POST", .target = "/api/v1/gc", .body = body };
 	struct source *s;
 	json_t *reply = NULL;
@@ -183,9 +189,11 @@ static int collect_garbage(const struct gc_options *g, double days, double keep_
 
 	if (rc)
 		return rc;
-	snprintf(body, sizeof(body),
-		 "{\"older_than_days\":%.6f,\"keep_objects_days\":%.6f,\"journals\":%s,\"dry_run\":%s}", days,
-		 keep_days, g->journals ? "true" : "false", g->dry_run ? "true" : "false");
+	snprintf(
+		body, sizeof(body),
+		"{\"older_than_days\":%.6f,\"keep_objects_days\":%.6f,\"journals\":%s,\"dry_run\":%s,\"retention\":%s}",
+		days, keep_days, g->journals ? "true" : "false", g->dry_run ? "true" : "false",
+		g->retention ? "true" : "false");
 	rc = c->json ? cli_print(s, &request, err) : source_json(s, &request, &reply, err);
 	if (reply)
 		print_removed(reply, g->dry_run, g->journals);
@@ -208,6 +216,8 @@ static int run_gc_command(int argc, char **argv, struct err *err)
 		  &g.keep_objects, 0, 0 },
 		{ "journals", FLAG_SWITCH, "",
 		  "also remove their journals below DIR (only those that libdptrack wrote)", &g.journals, 0, 0 },
+		{ "retention", FLAG_SWITCH, "", "only what the rules of dptrack retention say, as the server does",
+		  &g.retention, 0, 0 },
 		{ "dry-run", FLAG_SWITCH, "", "only print what would be removed", &g.dry_run, 0, 0 },
 		CLI_COMMON_FLAGS(&g.common),
 		{ 0 },
@@ -227,11 +237,12 @@ static int run_gc_command(int argc, char **argv, struct err *err)
 	return rc > 0 ? 0 : rc;
 }
 
-const struct cli_command cli_gc = { .name = "gc",
-				    .group = "Maintain",
-				    .words = "",
-				    .summary =
-					    "remove deleted runs, models and experiments for good and free their space",
-				    .examples = "  dptrack gc --logdir runs\n"
-						"  dptrack gc --older-than 30 --dry-run\n",
-				    .run = run_gc_command };
+const struct cli_command cli_gc = {
+	.name = "gc",
+	.group = "Maintain",
+	.words = "",
+	.summary = "remove the trash for good, and what the rules of retention say, and free the space",
+	.examples = "  dptrack gc --logdir runs\n"
+		    "  dptrack gc --older-than 30 --dry-run\n",
+	.run = run_gc_command
+};

@@ -34,9 +34,9 @@
 
 struct serve_options {
 	const char *logdir, *host, *db, *artifacts, *token_file, *tls_cert, *tls_key, *docs;
-	const char *archive_after, *backup_dir, *oidc_file;
+	const char *archive_after, *backup_dir, *oidc_file, *retention_every;
 	struct webhook_opts webhook;
-	int64_t archive_after_ms;
+	int64_t archive_after_ms, retention_every_ms;
 	int port, max_connections, cache_mib, artifact_mib, drain_s;
 	bool help, behind_proxy, hsts;
 	char token[200]; /* "": no fixed token */
@@ -46,6 +46,7 @@ struct serve_options {
 	struct follow *follow;
 	struct server *server;
 	struct alert_watch *watch;
+	struct retention_keeper *keeper; /* NULL: no rules are applied here */
 	struct webhook *poster; /* NULL: no alerts are posted */
 	struct docs_site *site; /* NULL: no documents */
 	struct oidc *oidc;	/* NULL: no provider signs persons in */
@@ -322,6 +323,8 @@ static int start_serving(struct serve_options *o, bool *ret_stop, struct err *er
 	api.oidc = o->oidc;
 	api.counters = server_counters(o->server);
 	rc = start_alerts(o, err);
+	if (!rc && o->retention_every_ms)
+		rc = retention_keeper_start(&o->keeper, o->store, (double)o->retention_every_ms / 1000, err);
 	if (!rc)
 		rc = server_run(o->server, &api, err);
 	if (!rc)
@@ -442,6 +445,7 @@ static int serve_until_signal(struct serve_options *o, struct err *err)
 	/* a second signal ends at once; acknowledged data is safe even then */
 	pthread_sigmask(SIG_UNBLOCK, &o->signals, NULL);
 	store_work_stop(o->store); /* a backup may be running */
+	retention_keeper_stop(o->keeper);
 	server_stop(o->server);
 	follow_stop(o->follow);
 	alert_watch_stop(o->watch);
@@ -462,6 +466,9 @@ static int check_serve_options(struct serve_options *o, struct err *err)
 	if (!cli_span(o->archive_after, &o->archive_after_ms))
 		return err_set(err, ERR_USAGE, "--archive-after %s: expected a span such as 30m, 12h or 7d, or 0",
 			       o->archive_after);
+	if (!cli_span(o->retention_every ? o->retention_every : "1h", &o->retention_every_ms))
+		return err_set(err, ERR_USAGE, "--retention-every %s: expected a span such as 10m, 1h or 1d, or 0",
+			       o->retention_every);
 	rc = source_place(&o->db, err);
 	if (!o->logdir && !store_is_address(o->db))
 		o->logdir = run_folders_dir(NULL);
@@ -489,12 +496,13 @@ static int run_serve_command(int argc, char **argv, struct err *err)
 		  "store, with AWS's or Google's variables",
 		  &o.artifacts, 0, 0 },
 		{ "backup-dir", FLAG_PATH, "DIR",
-		  "where clients may make backups (default: next to the store, as dptrack.db.NAME)", &o.backup_dir, 0,
-		  0 },
+		  "where clients may make backups (default: next to the store: dptrack.db.NAME)", &o.backup_dir, 0, 0 },
 		{ "archive-after", FLAG_TEXT, "SPAN",
 		  "with artifacts in an object store: also move the points of runs there that ended SPAN ago, "
 		  "for example 30m, 12h, 7d (default: 1d; 0: never)",
 		  &o.archive_after, 0, 0 },
+		{ "retention-every", FLAG_TEXT, "SPAN", "apply the rules of retention so often (default: 1h; 0: never)",
+		  &o.retention_every, 0, 0 },
 		{ "max-artifact-mib", FLAG_NUMBER, "N", "largest artifact that is accepted, in MiB (default: 1048576)",
 		  &o.artifact_mib, 1, 1048576 },
 		{ "cache-mib", FLAG_NUMBER, "N",
@@ -519,8 +527,7 @@ static int run_serve_command(int argc, char **argv, struct err *err)
 		  "serve the documents in this folder at /docs (default: those that are installed)", &o.docs, 0, 0 },
 		{ "token-file", FLAG_PATH, "FILE", "its first line is the token of requests", &o.token_file, 0, 0 },
 		{ "oidc", FLAG_PATH, "FILE",
-		  "persons sign in by the providers in this file (JSON; see docs/guides/sign-in.md)", &o.oidc_file, 0,
-		  0 },
+		  "persons sign in by the providers in this file (JSON; docs/guides/sign-in.md)", &o.oidc_file, 0, 0 },
 		{ "webhook", FLAG_TEXT, "URL", "post alerts there (default: DPTRACK_WEBHOOK, or no posts)",
 		  &o.webhook.url, 0, 0 },
 		{ "webhook-format", FLAG_TEXT, "json|slack|discord|teams",

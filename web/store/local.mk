@@ -57,6 +57,8 @@ libwebstore_la_SOURCES = \
 	web/store/follow/follow_read.c web/store/follow/origin.c web/store/follow/origin.h \
 	web/store/read/history.c web/store/read/history.h \
 	web/store/maintenance/gc.c web/store/maintenance/maintenance.h \
+	web/store/maintenance/retention.c web/store/maintenance/retention.h web/store/maintenance/retention_plan.c \
+	web/store/maintenance/changes.def web/store/maintenance/keeper.c \
 	web/store/base/grants.c web/store/base/grants.h web/store/db/permitted.c \
 	web/store/write/ingest.c web/store/write/ingest.h \
 	web/store/base/parts.h web/store/base/etag.h \
@@ -115,7 +117,7 @@ libwebstore_la_SOURCES = \
 	web/store/write/folding.c \
 	web/store/write/transaction.c web/store/write/transaction.h
 libwebstore_la_CPPFLAGS = $(AM_CPPFLAGS) $(SQLITE_CFLAGS) $(LIBPQ_CFLAGS)
-libwebstore_la_LIBADD = libmem.la libobject.la libtracker.la libtrackbase.la $(SQLITE_LIBS) -lm
+libwebstore_la_LIBADD = libinsight.la libmem.la libobject.la libtracker.la libtrackbase.la $(SQLITE_LIBS) -lm
 
 store_defs = web/store/db/queries.def web/store/db/queries_pg.def web/store/db/columns.def web/store/db/scripts.def web/store/db/migrations.def \
 	web/store/db/tables.sql web/store/db/tables.def \

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* meta.c: the server itself: health, versions, metrics for Prometheus, openapi.json; and the maintenance of its store:
- * /gc, /backup, /doctor. */
+ * /backup, /doctor. */
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "config.h"
-#include "web/api/api.h"
+#include "web/api/native/native_inside.h"
 #include "web/assets/asset.h"
 #include "web/store/base/beneath.h"
 #include "web/store/maintenance/maintenance.h"
@@ -34,96 +34,20 @@ static void findings_write(struct js *j, const struct check_report *r, bool text
 	js_close(j, ']');
 }
 
-/* --- gc, backup, doctor: on a thread of the store while the call is suspended ----------------------------------- */
-
-#define KEEP_OBJECTS_DAYS 7.0
-
-struct upkeep_gc {
-	struct call *call;
-	struct store_gc_opts opts;
-	struct store_gc_result res;
-	struct err err;
-	int rc;
-};
-
-static void run_gc_work(void *arg)
-{
-	struct upkeep_gc *g = arg;
-
-	g->rc = store_gc(g->call->api->store, &g->opts, &g->res, &g->err);
-}
-
-/* Replies with the counts of a collection. */
-static enum call_next reply_gc(struct call *c)
-{
-	const struct upkeep_gc *g = c->waiting;
-	const struct store_gc_result *r = &g->res;
-	struct js j = { .out = &c->out };
-
-	if (g->rc)
-		return call_fail_err(c, NULL, &g->err);
-	js_open(&j, '{');
-	js_key_bool(&j, "dry_run", g->opts.dry_run);
-	js_key_int(&j, "runs", (int64_t)r->runs);
-	js_key_int(&j, "points", (int64_t)r->points);
-	js_key_int(&j, "models", (int64_t)r->models);
-	js_key_int(&j, "experiments", (int64_t)r->experiments);
-	js_key_int(&j, "artifacts", (int64_t)r->artifacts);
-	js_key_int(&j, "artifact_bytes", (int64_t)r->artifact_bytes);
-	js_key_int(&j, "objects", (int64_t)r->objects);
-	js_key_int(&j, "journals", (int64_t)r->journals);
-	js_key_int(&j, "journal_bytes", (int64_t)r->journal_bytes);
-	js_key_int(&j, "freed_bytes", (int64_t)r->freed_bytes);
-	return js_reply(c, &j);
-}
-
-/* Reads the options of a collection. Returns false after failing the call. */
-static bool read_gc_options(struct call *c, struct store_gc_opts *ret)
-{
-	double days = 0, keep_days = KEEP_OBJECTS_DAYS;
-	const struct json_field fields[] = { { "older_than_days", JSON_KIND_DOUBLE, false, &days, NULL },
-					     { "keep_objects_days", JSON_KIND_DOUBLE, false, &keep_days, NULL },
-					     { "journals", JSON_KIND_BOOL, false, &ret->journals, NULL },
-					     { "dry_run", JSON_KIND_BOOL, false, &ret->dry_run, NULL },
-					     { 0 } };
-
-	if (!json_args(c, fields))
-		return false;
-	if (!(days >= 0 && days <= 1e6))
-		return call_fail(c, CALL_bad_value, "older_than_days", "older_than_days: expected 0 to 1000000"), false;
-	if (!(keep_days >= 0 && keep_days <= 1e6))
-		return call_fail(c, CALL_bad_value, "keep_objects_days", "keep_objects_days: expected 0 to 1000000"),
-		       false;
-	ret->older_than_ms = (int64_t)(days * 86400e3);
-	ret->keep_objects_ms = (int64_t)(keep_days * 86400e3);
-	return true;
-}
+/* --- backup, doctor: on a thread of the store while the call is suspended ----------------------------------- */
 
 static void wake_upkeep_call(void *arg)
 {
 	call_wake(*(struct call **)arg);
 }
 
-/* Runs fn on a thread of the store and suspends the call until it has ended. The first member of *arg is the call. */
-static enum call_next start_upkeep_work(struct call *c, void (*fn)(void *arg), void *arg,
-					enum call_next (*resume)(struct call *c))
+enum call_next upkeep_start(struct call *c, void (*fn)(void *arg), void *arg, enum call_next (*resume)(struct call *c))
 {
 	struct err err = ERR_INIT;
 
 	c->waiting = arg;
 	c->resume = resume;
 	return store_work(c->api->store, fn, wake_upkeep_call, arg, &err) ? call_fail_err(c, NULL, &err) : CALL_WAIT;
-}
-
-enum call_next on_gc_post(struct call *c)
-{
-	struct upkeep_gc *g = arena_alloc(c->arena, sizeof(*g));
-
-	if (!read_gc_options(c, &g->opts))
-		return CALL_DONE;
-	g->call = c;
-	g->opts.author = api_author(c);
-	return start_upkeep_work(c, run_gc_work, g, reply_gc);
 }
 
 struct upkeep_backup {
@@ -210,7 +134,7 @@ enum call_next on_backup_post(struct call *c)
 	b->call = c;
 	if (read_backup_path(c, b, path) != CALL_WAIT)
 		return CALL_DONE;
-	return start_upkeep_work(c, run_backup_work, b, reply_backup);
+	return upkeep_start(c, run_backup_work, b, reply_backup);
 }
 
 struct upkeep_doctor {
@@ -248,7 +172,7 @@ enum call_next on_doctor_post(struct call *c)
 	if (!json_args(c, fields))
 		return CALL_DONE;
 	d->call = c;
-	return start_upkeep_work(c, run_doctor_work, d, reply_doctor);
+	return upkeep_start(c, run_doctor_work, d, reply_doctor);
 }
 
 /* --- health, versions, metrics, openapi.json -------------------------------------------------------------------- */

@@ -48,6 +48,11 @@ const char *request_form_part(struct call *c, const char *form, const char *name
 /* The same of the body; "" when absent. */
 const char *request_form_value(struct call *c, const char *name);
 
+/* ---- meta.c ---- */
+
+/* Runs fn on a thread of the store and suspends the call until it has ended. The first member of *arg is the call. */
+enum call_next upkeep_start(struct call *c, void (*fn)(void *arg), void *arg, enum call_next (*resume)(struct call *c));
+
 /* ---- run_json.c ----
  * Writes a run in v1's JSON, in full or as an item of a list. */
 

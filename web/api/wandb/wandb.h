@@ -142,7 +142,6 @@ bool wandb_rows_number(json_t *value, double *ret);
 /* ---- wandb_files.c ----
  * Files of runs, and addresses that hold their own right. */
 
-#define WANDB_ARTIFACTS "wandb-artifacts" /* folder of a run's artifacts with the files of W&B's */
 
 /* The address at which a method may be used on a file of a run for an hour, in the arena. */
 const char *wandb_address(struct call *c, enum call_method method, const char *run, const char *path);

@@ -12,6 +12,7 @@
 #include "tracker/base/text.h"
 #include "web/api/blob.h"
 #include "web/store/store.h"
+#include "web/store/wandb/artifact_versions.h"
 
 enum { VALID_S = 3600, MAC_BYTES = 32 };
 #define FILE_BYTES_MAX (INT64_C(1) << 40)

@@ -318,21 +318,20 @@ static int delete_artifact(struct state *st, struct change *c, struct err *err)
 	return rc;
 }
 
-int artifact_drop(struct state *st, const struct artifact_item *file, struct err *err)
+int artifact_drop(struct state *st, bool on_disk, const struct artifact_item *file, struct err *err)
 {
 	struct db *d = state_db(st);
-	int64_t object, time_ns;
+	int64_t time_ns;
 	int rc = db_int(d, &time_ns, DB_artifact_time, err, "t", file->path);
 
-	if (rc < 0 || (rc > 0 && time_ns != file->time_ns))
+	if (rc < 0 || (rc > 0 && time_ns != file->time_ns) || (!rc && !on_disk))
 		return rc < 0 ? rc : 0;
 	rc = logged_image_remove(st, file->path, err);
-	object = rc ? rc : db_int(d, &(int64_t){ 0 }, DB_artifact_is_file, err, "t", file->path);
-	if (object >= 0)
+	if (!rc)
 		rc = db_run(d, DB_artifact_delete, err, "t", file->path);
-	if (!rc && !object)
+	if (!rc && on_disk)
 		rc = put_leaving(d, file, err);
-	return object < 0 ? (int)object : rc ? rc : 1;
+	return rc ? rc : 1;
 }
 
 static int forget_left(struct state *st, struct change *c, struct err *err)

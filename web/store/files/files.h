@@ -55,7 +55,7 @@ struct state;
 
 /* In a change: removes the row of a file, the image that it became, and records that a file on disk leaves. Not if an
  * upload has replaced it. 1: removed, 0: not, or negative. */
-int artifact_drop(struct state *st, const struct artifact_item *file, struct err *err);
+int artifact_drop(struct state *st, bool on_disk, const struct artifact_item *file, struct err *err);
 
 /* --- disk.c: private to web/store/files ----------------------------------------------------------------------- */
 

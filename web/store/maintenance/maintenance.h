@@ -9,27 +9,45 @@
 
 struct store;
 
+/* GC_ALL: the trash, and what the rules of retention.h say. */
+enum gc_what { GC_ALL, GC_RULES, GC_TRASH };
+
 struct store_gc_opts {
-	int64_t older_than_ms;	 /* only what was deleted at least this long ago */
+	enum gc_what what;
+	const char *experiment;	 /* only of this one, which the caller administers; NULL: all */
+	const char *const *runs; /* only these deleted runs, of experiments that the caller administers; NULL: all */
+	size_t run_count;
+	int64_t older_than_ms;	 /* only what was deleted at least this long ago; not for GC_RULES */
 	bool journals;		 /* also journals of those runs below logdir, written by libdptrack */
 	bool dry_run;		 /* only counts */
 	int64_t keep_objects_ms; /* also objects that no row has named for this long; see files/objects.h */
 	struct ingest_author author;
+	bool (*stop)(void *arg); /* NULL: the store is closing */
+	void *arg;
 };
 
 struct store_gc_result {
 	uint64_t runs, points;
 	uint64_t models, experiments;
+	uint64_t kept; /* runs and models in the trash that versions of registered models name: they stay */
 	uint64_t artifacts, artifact_bytes;
 	uint64_t objects;
 	uint64_t journals, journal_bytes;
 	uint64_t freed_bytes; /* bytes freed in the store's file */
+	bool reused;	      /* freed space is used again by the database, not given to the disk: PostgreSQL */
 };
 
 /* Removes for good, in order: runs removed incompletely by an earlier call; deleted runs with their rows and
  * artifacts, and their journals if requested; logged models that were deleted, or whose experiment was; empty
- * deleted experiments; unused objects, which are kept long enough for a restored backup. */
+ * deleted experiments; artifacts by the rules; unused objects, which are kept long enough for a restored backup.
+ * Of a restricted store it needs experiment or runs. ERR_NOENT, ERR_GONE: no such experiment or run; ERR_DENIED: it is
+ * not administered; ERR_EXISTS: a run is not deleted, or a version of a registered model names it. */
 int store_gc(struct store *s, const struct store_gc_opts *o, struct store_gc_result *ret, struct err *err);
+
+/* Applies the rules from time to time, on a thread of its own; of several processes one does. */
+struct retention_keeper;
+int retention_keeper_start(struct retention_keeper **ret, struct store *s, double every_s, struct err *err);
+void retention_keeper_stop(struct retention_keeper *k); /* NULL is fine */
 
 struct store_backup_result {
 	uint64_t bytes, artifacts, artifact_bytes;

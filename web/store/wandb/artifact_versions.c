@@ -48,9 +48,12 @@ static int find_same_version(struct db *d, const struct artifact_version_op *op,
 		return rc;
 	rc = db_int(d, ret, DB_wandb_same, err, "itt", op->experiment, op->collection, op->digest);
 	c->res.existed = rc > 0;
-	if (rc > 0)
-		rc = put_aliases(d, op, *ret, err) ? ERR_IO : 1;
-	return rc;
+	if (rc <= 0)
+		return rc;
+	rc = put_aliases(d, op, *ret, err);
+	if (!rc && op->run && *op->run) /* its files stay while one of their runs is kept */
+		rc = db_run(d, DB_wandb_use_other, err, "ti", op->run, *ret);
+	return rc ? rc : 1;
 }
 
 static int create_version(struct db *d, const struct artifact_version_op *op, struct change *c, struct err *err)

@@ -7,6 +7,8 @@
 #include "web/store/read/query.h"
 #include "web/store/write/ingest.h"
 
+#define WANDB_ARTIFACTS "wandb-artifacts" /* folder of a run's artifacts with the files of W&B's */
+
 #define CHANGE(name) extern const struct change_ops name;
 #include "web/store/wandb/changes.def"
 #undef CHANGE

@@ -181,9 +181,11 @@ const struct change_ops change_purge_model = {
 /* Removes only an empty experiment, never Default; its runs and models are removed first. */
 static int apply_experiment_purge(struct state *st, struct change *c, struct err *err)
 {
-	static const enum db_query tables[] = { DB_purge_experiment_tag, DB_purge_dataset, DB_purge_kept_text,
-						DB_purge_kept, DB_purge_alert_rule, DB_purge_wandb_file,
-						DB_purge_wandb_alias, DB_purge_wandb_artifact };
+	static const enum db_query tables[] = {
+		DB_purge_experiment_tag, DB_purge_dataset,     DB_purge_kept_text,
+		DB_purge_kept,		 DB_purge_alert_rule,  DB_purge_retention,
+		DB_purge_wandb_file,	 DB_purge_wandb_alias, DB_purge_wandb_artifact
+	};
 	struct db *d = state_db(st);
 	int64_t left = PURGE_ROWS, id;
 	int rc = db_int(d, &id, DB_experiment_to_purge, err, "ti", c->op.name, c->op.before_ms);
