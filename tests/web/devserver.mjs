@@ -180,10 +180,10 @@ async function api(req, url, all) {
 	const p = url.pathname.replace('/api/v1/', '');
 	const runs = all.map((r) => r.run).sort((a, b) => b.start_time - a.start_time);
 	if (p === 'experiments')
-		return { experiments: [{ id: '0', name: 'Default', run_count: 0 },
+		return { experiments: [{ id: '0', name: 'Default', run_count: 0, may: 'admin' },
 			...[...new Set(runs.map((r) => r.experiment))].map((name, i) => ({
 			id: String(i + 1), name, run_count: runs.filter((r) => r.experiment === name).length,
-			changed_time: runs[0].end_time ?? 0 }))] };
+			changed_time: runs[0].end_time ?? 0, may: 'admin' }))] };
 	const asked = url.searchParams.getAll('experiment');
 	if (p === 'runs') {
 		const list = runs.filter((r) => !asked.length || asked.includes(r.experiment));
@@ -194,7 +194,7 @@ async function api(req, url, all) {
 	}
 	if (p === 'series/query') return query(all, await body(req));
 	if (p === 'changes') return { token: '1', runs: [] };
-	if (p === 'session') return { signed_in: false };
+	if (p === 'session') return { signed_in: false, all: 'admin' };
 	if (p.startsWith('runs/')) {
 		const r = runs.find((x) => x.id.startsWith(p.slice(5)));
 		const ranks = Object.keys(all.find((x) => x.run === r)?.ranked?.['phase/step'] ?? {})

@@ -25,8 +25,10 @@ test('a reader is offered no changes; addresses of MLflow\'s clients also open e
 	await page.waitForURL(/[?&]e=fashion/);
 	await page.click('.grid .body .row a');
 	await page.waitForSelector('.runpage h1', WAIT);
-	await page.click('.nav button:has-text("Settings")', WAIT);
+	await page.click('.nav a[title="Settings"]', WAIT);
 	await page.waitForSelector('text=Sign out', WAIT);
+	await page.goBack();
+	await page.waitForSelector('.notes', WAIT);
 	assert.equal(await page.locator('.notes button').count(), 0);
 });
 
@@ -64,7 +66,7 @@ test('sign in, and lose access when the token is revoked', async (t) => {
 
 	await page.goto(`${here.server.url}#/experiments/1/runs/${run}`);
 	await page.waitForSelector('.runpage h1', WAIT);
-	await page.click('.nav button:has-text("Settings")', WAIT);
+	await page.click('.nav a[title="Settings"]', WAIT);
 	await page.click('text=Sign out', WAIT);
 	await page.waitForSelector('#token', WAIT);
 	assert.equal((await page.context().cookies()).length, 0, 'signed out');

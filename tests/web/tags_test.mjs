@@ -163,8 +163,10 @@ test('a reader sees tags without controls to change them', async (t) => {
 	await page.fill('#token', token);
 	await page.click('button');
 	await says(page, '.tags', /stage/);
-	await page.click('.nav button:has-text("Settings")');
+	await page.click('.nav a[title="Settings"]');
 	await page.waitForSelector('button:text-is("Sign out")', WAIT);
+	await page.goBack();
+	await says(page, '.tags', /stage/);
 	const changes = '.tags button, .notes button, .runhead button:text-is("Register model")';
 	assert.equal(await page.locator(changes).count(), 0);
 	await page.click('text=All runs');

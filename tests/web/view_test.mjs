@@ -393,13 +393,13 @@ test('experiments are shown as a tree and found by words', async (t) => {
 	for (const name of ['tree/a', 'tree/b', 'tree/sub/c', 'lone', 'other/x', 'other/y'])
 		await run(name, 'r', { loss: steps(2, (i) => i) });
 	const page = await here.open(t, '?all');
-	const folder = page.locator('tr.folder:has-text("tree/")');
+	const folder = page.locator('tr:has(button[aria-label^="tree:"])');
 	await until(() => folder.textContent(), (x) => /tree\/ 3 experiments3/.test(x));
 	const names = () => page.$$eval('main.experiments td:first-child a', (l) => l.map((e) => e.textContent).sort());
 	assert.ok((await names()).includes('sub/c') && (await names()).includes('lone'));
 	await page.click('button[aria-label="tree: 3 experiments"]');
 	await until(names, (l) => !l.includes('a') && l.includes('lone'));
-	await page.fill('input[aria-label="Find an experiment"]', 'tree/b');
+	await page.fill('input[aria-label="Find experiments"]', 'tree/b');
 	await until(names, (l) => l.join() === 'tree/b');
 	await page.click('main.experiments td a');
 	await page.waitForURL(/e=tree\/b/);

@@ -24,9 +24,9 @@ ui_files = \
 	web/ui/src/charts/line/marks.ts web/ui/src/charts/line/names.ts web/ui/src/charts/line/near.ts web/ui/src/charts/line/pane.ts \
 	web/ui/src/charts/line/picture.ts web/ui/src/charts/line/read.ts web/ui/src/charts/line/tip.ts \
 	web/ui/src/charts/line/tiptext.ts \
-	web/ui/src/state/axis.ts web/ui/src/state/follow.ts \
+	web/ui/src/state/access.ts web/ui/src/state/axis.ts web/ui/src/state/follow.ts \
 	web/ui/src/state/saved/alerts.ts web/ui/src/state/saved/experiments.ts web/ui/src/state/saved/bulk.ts web/ui/src/state/saved/registry.ts \
-	web/ui/src/state/saved/reports.ts web/ui/src/state/saved/saved.ts web/ui/src/state/server/api.ts \
+	web/ui/src/state/saved/reports.ts web/ui/src/state/saved/saved.ts web/ui/src/state/saved/settings.ts web/ui/src/state/server/api.ts \
 	web/ui/src/state/groups.ts web/ui/src/state/index.ts web/ui/src/state/insight.ts web/ui/src/state/live.ts \
 	web/ui/src/state/load.ts web/ui/src/state/parts.ts web/ui/src/state/phases.ts web/ui/src/state/points.ts \
 	web/ui/src/state/removal.ts web/ui/src/state/run.ts web/ui/src/state/runs.ts web/ui/src/state/series.ts \
@@ -36,10 +36,10 @@ ui_files = \
 	web/ui/src/views/alerts/alerts.tsx \
 	web/ui/src/views/base/asking.ts web/ui/src/views/base/bits.tsx web/ui/src/views/base/chooser.tsx web/ui/src/views/base/copytext.tsx web/ui/src/views/base/datatable.tsx \
 	web/ui/src/views/base/fieldvalues.ts web/ui/src/views/base/focus.ts web/ui/src/views/base/afterwards.ts web/ui/src/views/base/share.tsx web/ui/src/views/base/keepfocus.ts web/ui/src/views/base/frame.ts web/ui/src/views/base/jump.tsx \
-	web/ui/src/views/base/later.part.css web/ui/src/views/base/later.ts web/ui/src/views/base/lazy.tsx \
+	web/ui/src/views/base/later.part.css web/ui/src/views/base/later.ts web/ui/src/views/base/lazy.tsx web/ui/src/views/base/list.tsx \
 	web/ui/src/views/base/markdown.tsx web/ui/src/views/base/nameform.tsx \
 	web/ui/src/views/base/phases.tsx web/ui/src/views/base/save.ts web/ui/src/views/base/says.ts \
-	web/ui/src/views/base/icon.tsx web/ui/src/views/base/menu.tsx web/ui/src/views/base/styles.ts web/ui/src/views/base/theme.ts \
+	web/ui/src/views/base/icon.tsx web/ui/src/views/base/menu.tsx web/ui/src/views/base/styles.ts web/ui/src/views/base/tabs.tsx web/ui/src/views/base/theme.ts web/ui/src/views/base/undo.tsx web/ui/src/views/base/versions.tsx \
 	web/ui/src/views/charts/addtoreport.tsx web/ui/src/views/charts/card.tsx web/ui/src/views/charts/grid.tsx web/ui/src/views/charts/grouping.tsx \
 	web/ui/src/views/charts/lines.ts web/ui/src/views/charts/panels.tsx web/ui/src/views/charts/tools.tsx web/ui/src/views/charts/values.tsx \
 	web/ui/src/views/compare/compare.tsx web/ui/src/views/compare/facts.tsx web/ui/src/views/compare/noruns.tsx \
@@ -48,7 +48,7 @@ ui_files = \
 	web/ui/src/views/header/keys.tsx \
 	web/ui/src/views/header/brand.tsx web/ui/src/views/header/bulk.tsx \
 	web/ui/src/views/header/completion.tsx web/ui/src/views/header/filter.tsx web/ui/src/views/header/suggest.ts \
-	web/ui/src/views/header/nav.tsx web/ui/src/views/header/settings.tsx web/ui/src/views/header/header.tsx web/ui/src/views/header/tools.tsx web/ui/src/views/saved/saved.tsx \
+	web/ui/src/views/header/nav.tsx web/ui/src/views/header/header.tsx web/ui/src/views/header/tools.tsx web/ui/src/views/saved/saved.tsx \
 	web/ui/src/views/insight/insight.part.css web/ui/src/views/insight/styles.ts \
 	web/ui/src/views/insight/trace.tsx web/ui/src/views/insight/waterfall.tsx \
 	web/ui/src/views/models/address.ts web/ui/src/views/models/model.tsx \
@@ -64,6 +64,9 @@ ui_files = \
 	web/ui/src/views/run/rankcharts.tsx web/ui/src/views/run/ranks.tsx web/ui/src/views/run/registered.tsx web/ui/src/views/run/run.tsx \
 	web/ui/src/views/run/source.tsx web/ui/src/views/run/speed.tsx web/ui/src/views/run/tags.tsx \
 	web/ui/src/views/run/versus.tsx \
+	web/ui/src/views/settings/audit.tsx web/ui/src/views/settings/grants.tsx web/ui/src/views/settings/links.tsx \
+	web/ui/src/views/settings/retention.tsx web/ui/src/views/settings/settings.part.css web/ui/src/views/settings/settings.tsx \
+	web/ui/src/views/settings/tokens.tsx \
 	web/ui/src/views/side/codediff.tsx web/ui/src/views/side/metrics.ts web/ui/src/views/side/side.part.css \
 	web/ui/src/views/side/side.tsx \
 	web/ui/src/views/table/arrange.ts web/ui/src/views/table/cards.tsx web/ui/src/views/table/column.ts web/ui/src/views/table/columns.tsx \

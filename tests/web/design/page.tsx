@@ -8,7 +8,7 @@ import { Bulk } from '#ui/views/header/bulk.tsx';
 import { Header, Nav } from '#ui/views/index.ts';
 import { chooseTheme } from '#ui/views/base/theme.ts';
 import { Keys } from '#ui/views/header/keys.tsx';
-import { Settings } from '#ui/views/header/settings.tsx';
+import { General } from '#ui/views/settings/settings.tsx';
 import { Facts } from '#ui/views/compare/facts.tsx';
 import { NoRuns } from '#ui/views/compare/noruns.tsx';
 import { Toolbar } from '#ui/views/charts/grid.tsx';
@@ -24,7 +24,7 @@ const frame: Chapter = {
 	'table wide': () => <Table />, 'cards wide': () => <Cards />,
 	'bulk bar wide': () => <div style={{ height: '36px' }}><Bulk /></div>,
 	'sidebar': () => <div class="app" style={{ display: 'block', height: '400px' }}><Nav /></div>,
-	'settings open': () => <Settings close={nothing} />,
+	'settings': () => <div class="page"><General /></div>,
 	'keys wide': () => <div style={{ transform: 'translateX(0)', height: '560px' }}><Keys close={nothing} /></div>,
 	'nothing found wide': () => <NoRuns />,
 };

@@ -28,6 +28,8 @@ async function screens() {
 		models: ['?e=fashion&models', 'main h1'],
 		alerts: ['?e=fashion&alerts', 'main h1'],
 		trash: ['?trash', 'main h1'],
+		...Object.fromEntries(['', 'connect', 'persons', 'tokens', 'grants', 'providers', 'audit'].map((tab) =>
+			[`settings ${tab}`, [`?settings=${tab}`, 'main.settings .tabs ~ *']])),
 		nothing: ['?e=fashion&q=lr+%3E+9', '.empty'],
 	};
 }

@@ -286,7 +286,7 @@ test('two persons in a browser: what the groups allow, live; a revoked person en
 	await soon(() => mayWrite(persons.cid), 403);
 
 	const signOutAndIn = async (page) => {
-		await page.click('.nav button:has-text("Settings")', WAIT);
+		await page.click('.nav a[title="Settings"]', WAIT);
 		await page.click('text=Sign out', WAIT);
 		await page.waitForSelector('#token', WAIT);
 		await page.click('text=Sign in with Company <&>'); // the provider still knows the person

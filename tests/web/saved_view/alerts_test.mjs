@@ -45,7 +45,7 @@ test('a rule is created on the page; its alert appears without a reload and link
 	await page.fill('[aria-label="Metric"]', 'loss');
 	await page.fill('[aria-label="Bound"]', '5');
 	await page.click('main button:text-is("Add rule")');
-	await says(page, '.alerts .savedline', /loss above 5/);
+	await says(page, 'table[aria-label=Rules]', /loss above 5/);
 	await page.selectOption('[aria-label="When"]', 'silent');
 	await page.fill('[aria-label="Seconds"]', '1');
 	await page.click('main button:text-is("Add rule")');
@@ -53,11 +53,11 @@ test('a rule is created on the page; its alert appears without a reload and link
 	await log(id, 7.5);
 	await until(async () => {
 		await log(id, 7.5);
-		return page.evaluate(() => document.querySelector('.found')?.textContent ?? '');
-	}, (s) => /one: loss is 7.5 at step 3, above 5/.test(s));
-	assert.equal(await page.locator('.found li').count(), 1, 'one alert');
+		return page.evaluate(() => document.querySelector('table[aria-label=Alerts] tbody')?.textContent ?? '');
+	}, (s) => /^oneloss is 7.5 at step 3, above 5/.test(s));
+	assert.equal(await page.locator('table[aria-label=Alerts] tbody tr').count(), 1, 'one alert');
 	await page.click('[aria-label="Delete rule: loss above 5"]');
-	await page.waitForSelector('.alerts .savedline', { state: 'detached', timeout: 30000 });
-	await page.click('.found a');
+	await page.waitForSelector('table[aria-label=Rules]', { state: 'detached', timeout: 30000 });
+	await page.click('table[aria-label=Alerts] a');
 	await says(page, 'h1', /one/);
 });

@@ -47,7 +47,7 @@ test('models and versions: run, metric, what each changed; aliases are set, move
 
 	await page.reload();
 	await says(page, 'main table', /digits <i>.*4.*champion → 2.*other/s);
-	await page.fill('[aria-label="Find a model"]', 'IGIT');
+	await page.fill('[aria-label="Find models"]', 'IGIT');
 	await until(() => page.locator('main tbody tr').count(), (n) => n === 1);
 	await page.click('main td a');
 	await says(page, 'h1', /digits <i>/);

@@ -207,7 +207,7 @@ export const tasks = [
 		await k.says('[role=dialog] [role=status]', /copied|selected/);
 	} },
 	{ name: 'an experiment found by words', part: 'overview', at: '?all', async act(k) {
-		await k.reach('[aria-label="Find an experiment"]');
+		await k.reach('[aria-label="Find experiments"]');
 		await k.type('team two');
 		await k.enter('main a:text-is("team/two")');
 		await k.address(/e=team\/two/);

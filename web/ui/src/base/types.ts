@@ -98,6 +98,8 @@ export interface Experiment {
 	/** Archived, but not deleted. */
 	archived: boolean;
 	last_time: number | null;
+	/** What the session may do in it: read, write or admin. */
+	may: string;
 }
 
 /** Columns of one series in buckets, as the server sends them. min or max is null if nothing is comparable. A first or

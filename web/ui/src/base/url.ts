@@ -3,8 +3,8 @@
 import type { Direction } from './goal.ts';
 import type { Panel } from './panel.ts';
 
-/** side: runs side by side; report, models: one of them, or the list. */
-export type Page = 'compare' | 'run' | 'experiments' | 'side' | 'report' | 'models' | 'alerts' | 'trash';
+/** side: runs side by side; report, models: one of them, or the list; settings: a tab of them. */
+export type Page = 'compare'|'run'|'experiments'|'side'|'report'|'models'|'alerts'|'trash'|'settings';
 /** time: since the run's start; clock: time of day. */
 export type XAxis = 'step' | 'time' | 'epoch' | 'clock';
 export type Band = 'minmax' | 'std' | 'se' | 't95';
@@ -105,7 +105,7 @@ export interface View {
 	shown: string[] | null;
 	/** The open report; '' for the list. */
 	report: string;
-	/** The tab of a run's page; '': the overview. */
+	/** The tab of a run's page or of the settings; '': the first. */
 	tab: string;
 	/** Name of the open registered model; '' for the list. */
 	model: string;
@@ -213,54 +213,62 @@ export function parseView(query: string): View {
 	const x = p.get('x');
 	const run = p.get('r');
 	return {
-		page: p.has('report') ? 'report' : p.has('models') ? 'models' 
-			: run !== null ? 'run' : p.has('all') ? 'experiments'
-			: p.has('side') ? 'side' : p.has('alerts') ? 'alerts' : p.has('trash') ? 'trash' : 'compare',
-		experiment: p.get('e'),
+		page : p.has('report')	   ? 'report'
+		       : p.has('models')   ? 'models'
+		       : run !== null	   ? 'run'
+		       : p.has('all')	   ? 'experiments'
+		       : p.has('side')	   ? 'side'
+		       : p.has('alerts')   ? 'alerts'
+		       : p.has('trash')	   ? 'trash'
+		       : p.has('settings') ? 'settings'
+					   : 'compare',
+		experiment : p.get('e'),
 		run,
-		goal: goal === null ? null : goal.replace(/^[+ -]/, ''),
-		dir: goal?.[0] === '-' ? 'min' : /^[+ ]/.test(goal ?? '') ? 'max' : null,
-		sort: sort === null ? null : sort.replace(/^-/, ''),
-		desc: sort !== null && sort[0] === '-',
-		then: p.get('s2')?.replace(/^-/, '') ?? null,
-		thenDesc: p.get('s2')?.[0] === '-',
-		fixed: p.getAll('fix'),
-		columns: p.has('c') ? p.getAll('c').filter((c) => c !== '') : null,
-		filter: p.get('q') ?? '',
-		archived: p.has('arch'),
-		only: p.has('only'),
-		pins: idsOf(p.get('pin')) ?? [],
-		baseline: idsOf(p.get('base'))?.[0] ?? null,
-		widths: numbersOf(p.getAll('w')),
-		x: x !== null && X_AXES.includes(x) ? x as XAxis : 'step',
-		log: p.has('log'),
-		logX: p.has('logx') && x !== 'clock',
-		smooth: Math.min(0.99, Math.max(0, num(p.get('sm')) ?? 0)),
-		full: p.has('full'),
-		zoom: zoomOf(p.get('z')),
-		epochZoom: zoomOf(p.get('ze')),
-		hue: p.get('col'),
-		dash: p.get('dash'),
-		group: p.getAll('by'),
-		band: BANDS.includes(p.get('band') ?? '') ? p.get('band') as Band : 'minmax',
-		middle: p.has('median') ? 'median' : 'mean',
-		nest: p.has('nest'),
-		parallel: p.has('par'),
-		axes: p.has('ax') ? p.getAll('ax').filter((c) => c !== '') : null,
-		scatter: scatterOf(p),
-		pivot: pivotOf(p.getAll('pv')),
-		importance: p.has('imp'),
-		panels: p.getAll('pn').map(panelOf),
-		find: p.get('f') ?? '',
-		groups: numbersOf(p.getAll('gr')),
-		brushes: brushesOf(p.getAll('br')),
-		limits: limitsOf(p.getAll('y')),
-		report: p.get('report') ?? '',
-		tab: run === null ? '' : p.get('t') ?? '',
-		model: p.get('models') ?? '',
-		edition: num(p.get('edition')),
-		saved: p.get('v'),
-		shown: idsOf(p.get('o')),
+		goal : goal === null ? null : goal.replace(/^[+ -]/, ''),
+		dir : goal?.[0] === '-'		 ? 'min'
+		      : /^[+ ]/.test(goal ?? '') ? 'max'
+						 : null,
+		sort : sort === null ? null : sort.replace(/^-/, ''),
+		desc : sort !== null && sort[0] === '-',
+		then : p.get('s2')?.replace(/^-/, '') ?? null,
+		thenDesc : p.get('s2')?.[0] === '-',
+		fixed : p.getAll('fix'),
+		columns : p.has('c') ? p.getAll('c').filter((c) => c !== '') : null,
+		filter : p.get('q') ?? '',
+		archived : p.has('arch'),
+		only : p.has('only'),
+		pins : idsOf(p.get('pin')) ?? [],
+		baseline : idsOf(p.get('base'))?.[0] ?? null,
+		widths : numbersOf(p.getAll('w')),
+		x : x !== null && X_AXES.includes(x) ? x as XAxis : 'step',
+		log : p.has('log'),
+		logX : p.has('logx') && x !== 'clock',
+		smooth : Math.min(0.99, Math.max(0, num(p.get('sm')) ?? 0)),
+		full : p.has('full'),
+		zoom : zoomOf(p.get('z')),
+		epochZoom : zoomOf(p.get('ze')),
+		hue : p.get('col'),
+		dash : p.get('dash'),
+		group : p.getAll('by'),
+		band : BANDS.includes(p.get('band') ?? '') ? p.get('band') as Band : 'minmax',
+		middle : p.has('median') ? 'median' : 'mean',
+		nest : p.has('nest'),
+		parallel : p.has('par'),
+		axes : p.has('ax') ? p.getAll('ax').filter((c) => c !== '') : null,
+		scatter : scatterOf(p),
+		pivot : pivotOf(p.getAll('pv')),
+		importance : p.has('imp'),
+		panels : p.getAll('pn').map(panelOf),
+		find : p.get('f') ?? '',
+		groups : numbersOf(p.getAll('gr')),
+		brushes : brushesOf(p.getAll('br')),
+		limits : limitsOf(p.getAll('y')),
+		report : p.get('report') ?? '',
+		tab : p.get('settings') ?? (run === null ? '' : p.get('t') ?? ''),
+		model : p.get('models') ?? '',
+		edition : num(p.get('edition')),
+		saved : p.get('v'),
+		shown : idsOf(p.get('o')),
 	};
 }
 
@@ -271,6 +279,8 @@ export function viewQuery(v: View): string {
 		.replace(/%2F/g, '/').replace(/%3A/g, ':').replace(/%2C/g, ',').replace(/%20/g, '+'));
 	if (v.page === 'experiments') return '?all';
 	if (v.page === 'trash') return '?trash';
+	if (v.page === 'settings')
+		return '?settings' + (v.tab && '=' + v.tab);
 	if (v.experiment !== null) add('e', v.experiment);
 	if (v.page === 'side' || v.page === 'alerts') out.push(v.page);
 	if (v.page === 'models') v.model ? add('models', v.model) : out.push('models');

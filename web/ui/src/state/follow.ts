@@ -2,9 +2,18 @@
 // Live updates: reads changed runs again and appends points to their curves. Loaded after the first screen is drawn.
 import * as api from './server/api.ts';
 import type { Run } from '../base/types.ts';
-import { refresh, serverFilter } from './load.ts';
-import { away, changesToken, countKeys, experiment, heldMetrics, keyRuns, liveRev, problem, report,
-	runs } from './runs.ts';
+import {loadExperiments, refresh, serverFilter} from './load.ts';
+import {away,
+	changesToken,
+	countKeys,
+	experiment,
+	heldMetrics,
+	keyRuns,
+	liveRev,
+	problem,
+	report,
+	runs,
+	session} from './runs.ts';
 import { grow, wantedKeys } from './series.ts';
 import { go, view } from './view.ts';
 
@@ -94,16 +103,30 @@ function pollIn(ms: number): void {
 	pollTimer = window.setTimeout(() => void poll(), ms);
 }
 
+/** Continues where the person was, who has signed in again in another tab. */
+async function resume(): Promise<void>
+{
+	session.value = await api.getSession();
+	api.signedOut.value = false;
+	refresh();
+	void loadExperiments();
+	follow();
+}
+
 /** Polls without events. */
 async function poll(): Promise<void> {
 	if (document.hidden || away.value) return;
 	try {
+		if (api.signedOut.value)
+			return await resume();
 		const c = await api.getChanges(changesToken.value);
 		if (streaming) return;
 		onChanges(c);
 		pollIn(c.more ? 0 : runs.value.some((r) => r.status === 'running') ? POLL_MS : IDLE_MS);
 	} catch (e) {
 		report(e);
+		if (api.signedOut.value)
+			pollIn(POLL_MS);
 	}
 }
 
@@ -121,6 +144,7 @@ export function unfollow(): void {
 export function follow(): void {
 	unfollow();
 	if (document.hidden || away.value) return;
+	if (api.signedOut.value) return pollIn(0);
 	let dropped = false;
 	pollIn(OPEN_MS);
 	closeEvents = api.openEvents(changesToken.value, {

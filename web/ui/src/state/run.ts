@@ -111,3 +111,32 @@ export async function removeRun(r: Run): Promise<void> {
 export function seriesAddress(run: string): string {
 	return 'api/v1/export/series.csv?run=' + encodeURIComponent(run);
 }
+
+/** Asks the program of a running run of W&B's client to stop. */
+export async function stopRun(id: string): Promise<void> {
+	await request(`runs/${encodeURIComponent(id)}/stop`, {});
+}
+
+/** A run that made or uses an artifact. */
+export interface Maker {
+	id: string;
+	name: string;
+	experiment: string;
+}
+
+/** A version of W&B's artifacts; runs that the session may not see are null. */
+export interface ArtifactVersion {
+	collection: string;
+	version: number;
+	type: string;
+	aliases: string[];
+	created_time: number;
+	made_by: Maker | null;
+	used_by: (Maker | null)[];
+}
+
+/** What a run made, then what it uses; or those of an experiment, by its name. */
+export async function getVersions(of: 'run' | 'experiment', name: string) {
+	return await request(`artifact-versions?${of}=${encodeURIComponent(name)}`) as unknown as
+		{ versions: ArtifactVersion[]; more: boolean };
+}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs of an experiment and what follows from them and the view: goal, order, keys, drawn runs.
 import { computed, signal } from '@preact/signals';
-import { ApiError, type Session } from './server/api.ts';
+import {ApiError, signedOut, type Session} from './server/api.ts';
 import type { Experiment, Run, RunDetail } from '../base/types.ts';
 import { assignLooks } from '../base/colour.ts';
 import { byName } from '../base/format.ts';
@@ -31,8 +31,6 @@ export const problem = signal<string | null>(null);
 export const away = signal(false);
 /** Session; null until known. */
 export const session = signal<Session | null>(null);
-/** The server no longer accepts the token of this page. */
-export const signedOut = signal(false);
 export const filterProblem = signal<string | null>(null);
 
 /** Incremented whenever runs may have changed, for pages with more data than the list. */
@@ -41,8 +39,10 @@ export const liveRev = signal(0);
 /** Reports a failed request. */
 export function report(e: unknown): void {
 	const status = e instanceof ApiError ? e.status : -1;
-	if (status === 401) signedOut.value = true;
-	else if (status === 0 || status >= 502) away.value = true;
+	if (signedOut.value)
+		return;
+	if (status === 0 || status >= 502)
+		away.value = true;
 	else problem.value = e instanceof Error ? e.message : String(e);
 }
 

@@ -22,7 +22,7 @@ interface Rule extends RuleWish {
 	id: string;
 }
 
-interface Found {
+export interface Found {
 	id: string;
 	kind: RuleKind;
 	text: string;

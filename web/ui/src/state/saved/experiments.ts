@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Changes of experiments, and the trash; loaded with their page.
-import { batch, signal } from '@preact/signals';
+import { batch, computed, signal } from '@preact/signals';
 import { bestOf, bestRun, defaultGoal, saidOf, type Goal } from '../../base/goal.ts';
 import type { Experiment, Run } from '../../base/types.ts';
 import { experimentsOf, getRuns, request, restoreRun } from '../server/api.ts';
+import { levelIn } from '../access.ts';
 import { done, experiments, go, loadExperiments, reloadRuns, report, settleUndo, view } from '../index.ts';
 import { takeBack } from './bulk.ts';
 
@@ -20,6 +21,26 @@ interface Trash {
 
 /** null until loaded. */
 export const trash = signal<Trash | null>(null);
+
+/** A deleted thing. */
+export interface Gone {
+	kind: 'experiment' | 'run';
+	id: string;
+	name: string;
+	experiment: string;
+	began: number | null;
+	deleted: number | null;
+	/** What the session may do in the experiment. */
+	may: string;
+}
+
+/** What is in the trash; null until loaded. */
+export const gone = computed<Gone[] | null>(() => trash.value && [
+	...trash.value.experiments.map((e) => ({ kind: 'experiment' as const, id: e.id, name: e.name,
+		experiment: e.name, began: null, deleted: null, may: e.may })),
+	...trash.value.runs.map((r) => ({ kind: 'run' as const, id: r.id, name: r.name, experiment: r.experiment,
+		began: r.start_time, deleted: r.deleted_time, may: levelIn(r.experiment) })),
+]);
 
 const addressOf = (id: string) => 'experiments/' + encodeURIComponent(id);
 

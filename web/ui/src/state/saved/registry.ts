@@ -4,6 +4,7 @@ import { signal } from '@preact/signals';
 import { defaultGoal, directionOf, saidOf, type Goal } from '../../base/goal.ts';
 import type { Version } from '../../base/registry.ts';
 import type { Run } from '../../base/types.ts';
+import { changes } from '../access.ts';
 import { ApiError, getRuns, request, type Json } from '../server/api.ts';
 import { report, view } from '../index.ts';
 
@@ -22,6 +23,8 @@ export interface ModelHead {
 }
 
 export interface Model extends ModelHead {
+	/** The session may set its aliases. */
+	mayWrite: boolean;
 	/** The newest versions. */
 	versions: Version[];
 	/** Older versions exist. */
@@ -111,12 +114,13 @@ async function runsBehind(ids: readonly string[]): Promise<Pick<Model, 'runs' | 
 
 /** Loads a model with its newest versions and their runs. Throws if the server refuses, as all of these do. */
 export async function getModel(name: string): Promise<Model> {
-	const [got, found] = await Promise.all([ask('registered-models/get?' + new URLSearchParams({ name })),
-		search('model-versions', `name = ${quoted(name)}`, VERSIONS_MAX, 'version_number DESC')]);
+	const [got, found, may] = await Promise.all([ask('registered-models/get?' + new URLSearchParams({ name })),
+		search('model-versions', `name = ${quoted(name)}`, VERSIONS_MAX, 'version_number DESC'),
+		request('session?' + new URLSearchParams({ experiment: name }))]);
 	const head = headOf(got.registered_model as Json);
 	const versions = list(found.model_versions).map((v) => versionOf(v, head.aliases));
 	const ids = new Set(versions.flatMap((v) => v.run ?? []));
-	return { ...head, versions, more: found.next_page_token !== undefined,
+	return { ...head, versions, mayWrite: changes(String(may.may)), more: found.next_page_token !== undefined,
 		...(await runsBehind([...ids])) };
 }
 

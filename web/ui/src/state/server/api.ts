@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Requests of /api/v1, decoded into the types of base/types.ts. This module has what the first screen needs; run.ts and
 // tagging.ts have the rest. Addresses are relative to the page, so that it works below any proxy prefix.
+import {signal} from '@preact/signals';
 import { FORMULA } from '../../base/panel.ts';
 import { lineOf } from '../../base/series.ts';
 import type { Alert, BucketColumns, Experiment, LineColumns, Metric, Run, Series, Status } from '../../base/types.ts';
@@ -12,6 +13,9 @@ export class ApiError extends Error {
 }
 
 export type Json = Record<string, unknown>;
+
+/** The server no longer accepts the session of this page. */
+export const signedOut = signal(false);
 
 export async function request(path: string, body?: unknown,
 	method = body === undefined ? 'GET' : 'POST'): Promise<Json> {
@@ -32,8 +36,10 @@ export async function request(path: string, body?: unknown,
 	}
 	if (!reply.ok || json === null) {
 		const e = (json?.error ?? json) as { message?: string; field?: string } | null;
-		throw new ApiError(e?.message ?? `The server replied ${reply.status}`, reply.status, e?.field
-			?? null);
+		signedOut.value ||= reply.status === 401;
+		throw new ApiError(reply.status === 401 ? 'You are signed out.'
+							: e?.message ?? `The server replied ${reply.status}`,
+				   reply.status, e?.field ?? null);
 	}
 	return json;
 }
@@ -93,11 +99,16 @@ export function runOf(r: Json): Run {
 
 export function experimentsOf(r: Json): Experiment[] {
 	return (r.experiments as Json[]).map((e) => ({
-		id: String(e.id), name: String(e.name), run_count: num(e.run_count),
-		running_count: Number(e.running_count ?? 0), failed_count: Number(e.failed_count ?? 0),
-		description: String(e.description ?? ''), archived: e.archived === true,
-		last_time: numOrNull(e.changed_time ?? e.created_time),
-	}));
+						     id : String(e.id),
+						     name : String(e.name),
+						     run_count : num(e.run_count),
+						     running_count : Number(e.running_count ?? 0),
+						     failed_count : Number(e.failed_count ?? 0),
+						     description : String(e.description ?? ''),
+						     archived : e.archived === true,
+						     last_time : numOrNull(e.changed_time ?? e.created_time),
+						     may : String(e.may),
+					     }));
 }
 
 function keysIn(runs: readonly Run[]): Map<string, number> {
@@ -179,18 +190,26 @@ export async function runOfModel(model: string): Promise<string | null> {
 	return ((r.model as Json | undefined)?.info as Json | undefined)?.source_run_id as string | undefined ?? null;
 }
 
+/** none, read, write or admin. */
+export type Level = string;
+
+/** As the server writes it. */
 export interface Session {
-	/** Returns true if this browser is signed in with a token. */
-	signedIn: boolean;
-	mayWrite: boolean;
-	scope?: string;
+	/** This browser is signed in with a token. */
+	signed_in: boolean;
+	/** Of the token; without one the server needs none. */
+	scope?: Level;
+	person?: string;
+	/** What it may do in which experiments; without: the scope in all. */
+	experiments?: string;
+	/** What it may do in every experiment, also in future ones. */
+	all: Level;
 	/** A link opened the page: what it shows, and who made it. */
-	share?: { name: string; person : string };
+	share?: { name: string; person: string };
 }
 
 export async function getSession(): Promise<Session> {
-	const r = await request('session');
-	return {...r, signedIn : r.signed_in === true, mayWrite : r.scope !== 'read' };
+	return await request('session') as unknown as Session;
 }
 
 export async function endSession(): Promise<void> {

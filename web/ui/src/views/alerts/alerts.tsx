@@ -4,25 +4,25 @@ import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { when } from '../../base/format.ts';
 import {
-	dropRule, found, loadAlerts, makeRule, rules, type RuleKind, type RuleWish,
+	dropRule, found, loadAlerts, makeRule, rules, type Found, type RuleKind, type RuleWish,
 } from '../../state/saved/alerts.ts';
+import { mayWrite } from '../../state/access.ts';
 import * as s from '../../state/index.ts';
 import { followed } from '../base/bits.tsx';
 import { Icon } from '../base/icon.tsx';
 import { Header } from '../header/header.tsx';
-import '../base/later.ts';
+import { List, useAct, type Column } from '../base/list.tsx';
 
 const KINDS: [RuleKind | 'below', string][] = [['metric', 'A metric rises above'], ['below', 'A metric falls below'],
 	['nan', 'A metric is NaN or infinite'], ['failed', 'A run fails or is killed'],
 	['silent', 'A run sends no data for'], ['done', 'A run finishes']];
 
 function ruleText(r: RuleWish): string {
-	const where = r.experiment === null ? ', in every experiment' : '';
-	if (r.kind === 'metric') return (r.above !== null ? `${r.metric} above ${r.above}`
-		: `${r.metric} below ${r.below}`) + where;
-	if (r.kind === 'nan') return `${r.metric || 'Any metric'} not finite${where}`;
-	if (r.kind === 'silent') return `Silent for ${r.seconds} s${where}`;
-	return (r.kind === 'done' ? 'Finished' : 'Failed or killed') + where;
+	if (r.kind === 'metric')
+		return r.above !== null ? `${r.metric} above ${r.above}` : `${r.metric} below ${r.below}`;
+	if (r.kind === 'nan') return `${r.metric || 'Any metric'} not finite`;
+	if (r.kind === 'silent') return `Silent for ${r.seconds} s`;
+	return r.kind === 'done' ? 'Finished' : 'Failed or killed';
 }
 
 type Act = (what: () => Promise<void>) => void;
@@ -58,49 +58,39 @@ function RuleForm({ act }: { act: Act }) {
 				onInput={(e) => (bound.value = e.currentTarget.value)} />}
 			<datalist id="alertkeys">{s.metricKeys.value.slice(0, 200).map((k) =>
 				<option key={k} value={k} />)}</datalist>
-			<label><input type="checkbox" checked={all.value}
-				onChange={() => (all.value = !all.value)} /> In every experiment</label>
+			{mayWrite(null) && <label><input type="checkbox" checked={all.value}
+				onChange={() => (all.value = !all.value)} /> In every experiment</label>}
 			<button type="submit" disabled={bounded && (bound.value.trim() === ''
 				|| !Number.isFinite(Number(bound.value)))}>Add rule</button>
 		</form>
 	);
 }
 
-function FoundList() {
-	const list = found.value;
-	if (!list) return null;
-	if (!list.length) return <p class="dim">No alerts yet</p>;
-	return (
-		<ul class="files found">{list.map((a) => (
-			<li key={a.id}><a href={s.runAddress(a.run)} onClick={followed(() => s.openRun(a.run))}>
-				{a.runName || a.run.slice(0, 8)}</a>: {a.text} <span class="dim">{when(a.time)}
-				{a.posted !== null ? ', notified' : a.due ? ', pending' : ''}</span></li>))}</ul>
-	);
-}
+const FOUND: readonly Column<Found>[] = [
+	{ head: 'Run', cell: (a) => <a href={s.runAddress(a.run)} onClick={followed(() => s.openRun(a.run))}>
+		{a.runName || a.run.slice(0, 8)}</a> },
+	{ head: 'Alert', cell: (a) => a.text },
+	{ head: 'Notified', cell: (a) => a.posted !== null ? when(a.posted) : a.due ? 'pending' : '' },
+	{ head: 'Time', cell: (a) => when(a.time), num: true },
+];
 
 function Alerts() {
-	const said = useSignal('');
+	const { act, said } = useAct();
+	const of = s.experiment.value;
 	const rev = s.liveRev.value;
-	useEffect(() => void loadAlerts(), [s.experiment.value, rev]);
-	const act: Act = (what) => {
-		said.value = '';
-		what().catch((e: unknown) => (said.value = (e as Error).message));
-	};
-	const mayWrite = s.session.value?.mayWrite === true;
+	useEffect(() => void loadAlerts(), [of, rev]);
 	return (
 		<>
-			<section class="box"><FoundList /></section>
-			<section class="box">
-				<h2>Alert when</h2>
-				<ul class="files">{rules.value?.map((r) => (
-					<li key={r.id} class="savedline"><span class="grow">{ruleText(r)}</span>
-						{mayWrite && <button type="button" class="quiet"
-							aria-label={`Delete rule: ${ruleText(r)}`}
-							onClick={() => act(() => dropRule(r.id))}><Icon name="close" />
-						</button>}</li>))}</ul>
-				{mayWrite && <RuleForm act={act} />}
-				{said.value && <p class="problem" role="alert">{said.value}</p>}
-			</section>
+			<List label="Alerts" rows={found.value} id={(a) => a.id} columns={FOUND} none="No alerts yet" />
+			<h2>Alert when</h2>
+			<List label="Rules" rows={rules.value} id={(r) => r.id} none="No rules yet"
+				columns={[{ head: 'Rule', cell: ruleText },
+					{ head: 'Where', cell: (r) => r.experiment ?? 'every experiment' }]}
+				acts={(r) => mayWrite(r.experiment) && <button type="button" class="quiet"
+					aria-label={`Delete rule: ${ruleText(r)}`}
+					onClick={() => act(() => dropRule(r.id))}><Icon name="close" /></button>} />
+			{mayWrite(of) && <RuleForm act={act} />}
+			{said}
 		</>
 	);
 }

@@ -4,6 +4,7 @@ import { useSignal } from '@preact/signals';
 import type { RefObject } from 'preact';
 import type { ChartLine, LineChart } from '../../charts/line/index.ts';
 import type { Limits } from '../../base/url.ts';
+import { mayWrite } from '../../state/access.ts';
 import * as s from '../../state/index.ts';
 import { Opener, Panel } from '../base/bits.tsx';
 import { lazy } from '../base/lazy.tsx';
@@ -76,7 +77,7 @@ export function ChartTools(o: Options) {
 			<span class={'limits' + (on ? ' on' : '')}><Opener open={open}
 				word={on ? 'Y axis set' : 'Y axis'}
 				panel={(close) => <LimitsPanel of={o.of} close={close} />} /></span>
-			{s.session.value?.mayWrite && o.metric && <Opener word="Add to report" open={adding}
+			{mayWrite(s.experiment.value) && o.metric && <Opener word="Add to report" open={adding}
 				panel={(close) => <AddToReport metric={o.metric} of={o.of} close={close} />} />}
 			{button('png', 'a picture')}{button('svg', 'a drawing (SVG)')}
 		</>

@@ -2,6 +2,7 @@
 // List of experiments, most recently written first; users with write access rename and delete them.
 import { signal, useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
+import { mayWrite } from '../../state/access.ts';
 import * as s from '../../state/index.ts';
 import { archiveExperiment, deleteExperiment, renameExperiment } from '../../state/saved/experiments.ts';
 import { count, when } from '../../base/format.ts';
@@ -15,24 +16,20 @@ import { firstWords } from '../base/says.ts';
 import { Menu } from '../base/menu.tsx';
 import { FirstRun } from '../compare/noruns.tsx';
 import { BestCell } from './best.tsx';
-import '../base/later.ts';
+import { Find, List, useAct, type Column } from '../base/list.tsx';
 
 /** Pixels of indent per level. */
 const INDENT = 18;
-/** Initial number of rows, and number of experiments from which they can be searched. */
-const FIRST_ROWS = 100;
-const SEARCHED_FROM = 5;
 /** The default experiment, which cannot be deleted. */
 const FIRST = '0';
 
-/** Renames or deletes an experiment; shows the server's refusal. */
-function Acts({ e, rename, wrong }: { e: Experiment; rename: () => void; wrong: (why: string) => void }) {
-	const remove = () => deleteExperiment(e).catch((x: Error) => wrong(`It was not deleted: ${x.message}`));
-	const away = () => archiveExperiment(e, !e.archived).catch((x: Error) => wrong(x.message));
+/** Renames, archives or deletes an experiment. */
+function Acts({ e, rename, act }: { e: Experiment; rename: () => void; act: (what: () => Promise<void>) => void }) {
 	return <Menu label={`More for ${e.name}`} items={[
 		{ word: 'Rename', icon: 'edit', act: rename },
-		{ word: e.archived ? 'Unarchive' : 'Archive', icon: 'archive', act: () => void away() },
-		{ word: 'Delete', icon: 'trash', act: () => void remove(), danger: true },
+		{ word: e.archived ? 'Unarchive' : 'Archive', icon: 'archive',
+			act: () => act(() => archiveExperiment(e, !e.archived)) },
+		{ word: 'Delete', icon: 'trash', act: () => act(() => deleteExperiment(e)), danger: true },
 	]} />;
 }
 
@@ -56,60 +53,49 @@ function Fold({ b }: { b: Branch }) {
 		onClick={() => toggle(b.path)}>{open ? '▾' : '▸'}</button>;
 }
 
-/** A plain folder. */
-function FolderLine({ b }: { b: Branch }) {
+/** The name, which can be changed, and the description. */
+function NameCell({ e, b, naming, close }: { e: Experiment; b: Branch; naming: boolean; close: () => void }) {
 	return (
-		<tr class="folder">
-			<td style={{ paddingLeft: b.depth * INDENT + 'px' }}><Fold b={b} /> {b.name}/{' '}
-				<span class="dim">{count(b.below, 'experiment')}</span></td>
-			<td class="num">{b.runs}</td><td class="num good">{b.running || ''}</td>
-			<td class="num bad">{b.failed || ''}</td><td class="num" />
-			<td class="num">{when(b.last)}</td><td />
-		</tr>
-	);
-}
-
-function Line({ e, b }: { e: Experiment; b: Branch }) {
-	const naming = useSignal(false);
-	const wrong = useSignal('');
-	const mayChange = s.session.value?.mayWrite === true && e.id !== FIRST;
-	return (
-		<tr>
-			<td style={{ paddingLeft: b.depth * INDENT + 'px' }}>{b.below > 0 && <><Fold b={b} />{' '}</>}
-				{naming.value ? <NameForm was={e.name} close={() => (naming.value = false)}
-				save={(name) => renameExperiment(e, name)} />
+		<>
+			{b.below > 0 && <><Fold b={b} />{' '}</>}
+			{naming ? <NameForm was={e.name} close={close} save={(name) => renameExperiment(e, name)} />
 				: <a href={s.addressOf({ ...emptyView, experiment: e.name })}
 					onClick={followed(() => s.openExperiment(e.name))} title={e.name}>{b.name}</a>}
-				{wrong.value && <span class="problem" role="alert"> {wrong.value}</span>}
-				{e.description && <div class="dim about"
-					title={e.description}>{firstWords(e.description)}</div>}</td>
-			<td class="num">{e.run_count}</td><td class="num good">{e.running_count || ''}</td>
-			<td class="num bad">{e.failed_count || ''}</td><td class="num"><BestCell e={e} /></td>
-			<td class="num">{when(e.last_time)}</td>
-			<td>{mayChange && <Acts e={e} rename={() => (naming.value = true)}
-				wrong={(why) => (wrong.value = why)} />}</td>
-		</tr>
+			{e.description && <div class="dim about" title={e.description}>{firstWords(e.description)}</div>}
+		</>
 	);
 }
 
-function List({ list }: { list: readonly Experiment[] }) {
-	const most = useSignal(FIRST_ROWS);
+function ExperimentList({ list }: { list: readonly Experiment[] }) {
+	const naming = useSignal('');
+	const { act, said } = useAct();
 	const found = list.filter((e) => matchesWords(words.value, [e.name]));
-	const rows = treeOf(found, words.value ? new Set() : folded.value);
+	const columns: Column<Branch>[] = [
+		{ head: 'Name', cell: (b) => <div style={{ paddingLeft: b.depth * INDENT + 'px' }}>{b.experiment
+			? <NameCell e={b.experiment} b={b} naming={naming.value === b.path}
+				close={() => (naming.value = '')} />
+			: <><Fold b={b} /> {b.name}/ <span class="dim">{count(b.below, 'experiment')}</span></>}</div> },
+		{ head: 'Runs', cell: (b) => b.experiment?.run_count ?? b.runs, num: true },
+		{ head: 'Running', cell: (b) => <Count n={b.experiment?.running_count ?? b.running} kind="good" />,
+			num: true },
+		{ head: 'Failed', cell: (b) => <Count n={b.experiment?.failed_count ?? b.failed} kind="bad" />, num: true },
+		{ head: 'Best', cell: (b) => b.experiment && <BestCell e={b.experiment} />, num: true },
+		{ head: 'Last change', cell: (b) => when(b.experiment ? b.experiment.last_time : b.last), num: true,
+			wide: true },
+	];
 	return (
-		<div class="box"><table>
-			<thead><tr><th>Name</th><th>Runs</th><th>Running</th><th>Failed</th>
-				<th>Best</th><th>Last change</th>
-				<th><span class="unseen">More</span></th></tr></thead>
-			<tbody>{rows.slice(0, most.value).map((b) => (b.experiment
-				? <Line key={b.experiment.id} e={b.experiment} b={b} /> : <FolderLine key={b.path}
-					b={b} />))}</tbody>
-		</table>
-		{rows.length > most.value && <button type="button" onClick={() => (most.value += FIRST_ROWS)}>
-			{count(rows.length - most.value, 'more line')}</button>}
-		{!rows.length && <p class="dim">No experiment contains “{words.value}”.</p>}</div>
+		<>
+			{said}
+			<List label="Experiments" rows={treeOf(found, words.value ? new Set() : folded.value)}
+				id={(b) => b.experiment?.id ?? b.path} columns={columns}
+				none={`No experiment contains “${words.value}”.`}
+				acts={({ experiment: e, path }) => e && e.id !== FIRST && mayWrite(e.name) && <Acts e={e}
+					rename={() => (naming.value = path)} act={act} />} />
+		</>
 	);
 }
+
+const Count = ({ n, kind }: { n: number; kind: string }) => (n ? <span class={kind}>{n}</span> : null);
 
 export function Experiments() {
 	useEffect(() => {
@@ -127,19 +113,16 @@ export function Experiments() {
 	const away = used.filter((e) => e.archived);
 	const here = used.filter((e) => !e.archived);
 	return (
-		<><main class="experiments">
+		<><main class="page experiments">
 			<h1>Experiments</h1>
-			{used.length > SEARCHED_FROM && <p><input type="search"
-				placeholder={`Find among ${used.length} experiments`}
-				aria-label="Find an experiment" value={words.value}
-				onInput={(e) => (words.value = e.currentTarget.value)} /></p>}
-			{used.length ? here.length > 0 && <List list={here} />
+			<Find label="Experiments" n={used.length} words={words} />
+			{used.length ? here.length > 0 && <ExperimentList list={here} />
 				: <FirstRun title="No experiments yet" />}
 			{away.length > 0 && <section class="group" aria-label="Archive">
 				<GroupHead open={archive.value} name="Archive"
 					toggle={() => (archive.value = !archive.value)}
 					count={count(away.length, 'experiment')} />
-				{archive.value && <List list={away} />}</section>}
+				{archive.value && <ExperimentList list={away} />}</section>}
 		</main><Header /></>
 	);
 }

@@ -1,62 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
-// Deleted experiments and runs, which can be restored until gc removes them.
-import { useSignal } from '@preact/signals';
-import type { ComponentChildren } from 'preact';
+// Deleted experiments and runs, which can be restored; administrators remove them for good.
 import { useEffect } from 'preact/hooks';
+import { count, when } from '../../base/format.ts';
+import { changes } from '../../state/access.ts';
 import * as s from '../../state/index.ts';
-import { loadTrash, restore, restoreAll, trash } from '../../state/saved/experiments.ts';
-import { when } from '../../base/format.ts';
+import { gone, loadTrash, restore, restoreAll, trash, type Gone } from '../../state/saved/experiments.ts';
 import { followed } from '../base/bits.tsx';
+import { List, useAct, type Column } from '../base/list.tsx';
 import { Header } from '../header/header.tsx';
-import '../base/later.ts';
 
-interface LineOptions {
-	kind: 'experiment' | 'run';
-	id: string;
-	name: string;
-	children: ComponentChildren;
-}
-
-function Line({ kind, id, name, children }: LineOptions) {
-	const wrong = useSignal('');
-	const back = () => restore(kind, id).catch((e: Error) => (wrong.value = e.message));
-	return (
-		<tr>
-			<td>{children} {wrong.value && <span class="problem" role="alert">{wrong.value}</span>}</td>
-			<td>{s.session.value?.mayWrite === true && <button type="button" class="quiet"
-				aria-label={`Restore ${name}`}
-					onClick={() => void back()}>Restore</button>}</td>
-		</tr>
-	);
-}
-
-/** Restores all of them. */
-function All({ n }: { n: number }) {
-	const wrong = useSignal('');
-	const back = () => restoreAll().catch((e: Error) => (wrong.value = e.message));
-	return <p><button type="button" onClick={() => void back()}>Restore all {n} runs</button>
-		{wrong.value && <span class="problem" role="alert"> {wrong.value}</span>}</p>;
-}
+const COLUMNS: readonly Column<Gone>[] = [
+	{ head: 'Name', cell: (g) => g.kind === 'run' ? <a href={s.runAddress(g.id)}
+		onClick={followed(() => s.openRun(g.id))}>{g.name}</a> : g.name },
+	{ head: 'What', cell: (g) => g.kind === 'run' ? `run of ${g.experiment}` : 'experiment, with its runs' },
+	{ head: 'Began', cell: (g) => when(g.began), num: true, wide: true },
+	{ head: 'Deleted', cell: (g) => when(g.deleted), num: true },
+];
 
 function Deleted() {
-	const t = trash.value;
-	if (!t) return <p class="dim">…</p>;
-	if (!t.experiments.length && !t.runs.length) return <p class="dim">The trash is empty.</p>;
+	const { act, said } = useAct();
+	const list = gone.value;
+	const runs = list?.filter((g) => g.kind === 'run' && changes(g.may)) ?? [];
 	return (
-		<div class="box"><table><tbody>
-			{t.experiments.map((e) => (
-				<Line key={e.id} kind="experiment" id={e.id} name={e.name}>
-					{e.name} <span class="dim">experiment, with its runs</span></Line>
-			))}
-			{t.runs.map((r) => (
-				<Line key={r.id} kind="run" id={r.id} name={r.name}>
-					<a href={s.runAddress(r.id)}
-						onClick={followed(() => s.openRun(r.id))}>{r.name}</a>
-					{' '}<span class="dim">{r.experiment}, {when(r.start_time)};
-						{' '}deleted {when(r.deleted_time)}</span></Line>
-			))}
-		</tbody></table>{t.runs.length > 1 && s.session.value?.mayWrite && <All n={t.runs.length} />}
-		{t.more && <p class="dim">There are more; these are the newest.</p>}</div>
+		<>
+			<List label="Deleted things" rows={list} id={(g) => g.id} columns={COLUMNS}
+				texts={(g) => [g.name, g.experiment]} none="The trash is empty."
+				acts={(g) => changes(g.may) && <button type="button" class="quiet"
+					aria-label={`Restore ${g.name}`} onClick={() => act(() => restore(g.kind, g.id))}>
+					Restore</button>} />
+			{runs.length > 1 && <p><button type="button" onClick={() => act(restoreAll)}>
+				Restore all {count(runs.length, 'run')}</button></p>}
+			{said}
+			{trash.value?.more && <p class="dim">There are more; these are the newest.</p>}
+		</>
 	);
 }
 
@@ -66,7 +42,7 @@ export function TrashPage() {
 		void loadTrash();
 	}, []);
 	return <><main class="page trash"><h1>Trash</h1>
-		<p class="dim">Deleted experiments and runs. They can be restored until <code>
-			dptrack gc</code> removes them.</p>
+		<p class="dim">Deleted experiments and runs. They can be restored until they are removed for good, here,
+			by a retention rule or by <code>dptrack gc</code>.</p>
 		<Deleted /></main><Header /></>;
 }

@@ -5,12 +5,14 @@ import { signal, useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { count } from '../../base/format.ts';
 import type { Run } from '../../base/types.ts';
+import { mayWrite } from '../../state/access.ts';
 import * as s from '../../state/index.ts';
 import { archiveRuns, deleteRuns, moveRuns, type Outcome } from '../../state/saved/bulk.ts';
 import { SHARED_MAX } from '../../state/shares.ts';
 import { changeTag, keyProblem } from '../../state/tagging.ts';
 import { Opener, Panel } from '../base/bits.tsx';
 import { Icon } from '../base/icon.tsx';
+import { Ask } from '../base/list.tsx';
 import { Menu, type MenuItem } from '../base/menu.tsx';
 import { Share } from '../base/share.tsx';
 import { saveTable } from '../table/csv.ts';
@@ -39,19 +41,13 @@ function remove(): void {
 	else void act(deleteRuns);
 }
 
-function Ask({ close }: { close: () => void }) {
+function AskDelete({ close }: { close: () => void }) {
 	const n = count(s.chosenRuns.value.length, 'run');
 	return (
-		<Panel label={`Delete ${n}?`} close={close}>
-			<p><b>Delete {n}?</b></p>
+		<Ask title={`Delete ${n}?`} word={`Delete ${n}`} act={() => void act(deleteRuns)} close={close}>
 			<p class="dim">{names(s.chosenRuns.value)}</p>
 			<p>They move to the trash, from which they can be restored.</p>
-			<span class="options"><button type="button" class="danger" onClick={() => {
-				close();
-				void act(deleteRuns);
-			}}>Delete {n}</button>
-				<button type="button" onClick={close}>Cancel</button></span>
-		</Panel>
+		</Ask>
 	);
 }
 
@@ -135,7 +131,7 @@ const open = { tag: signal(false), move: signal(false) };
 
 function Actions(): ComponentChildren {
 	const list = s.chosenRuns.value;
-	const mayWrite = s.session.value?.mayWrite ?? true;
+	const may = mayWrite(s.experiment.value);
 	const compared = list.length > 1 && list.length <= s.COMPARED_MAX;
 	return (
 		<>
@@ -144,13 +140,13 @@ function Actions(): ComponentChildren {
 				onClick={() => s.compareRuns(list)}><Icon name="compare" />Compare</button>
 			{list.length > 1 && list.length <= SHARED_MAX && <Share kind="comparison"
 				target={list.map((r) => r.id)} />}
-			{mayWrite && <Opener word="Tag" icon="tag" open={open.tag} panel={(c) => <TagForm close={c}
+			{may && <Opener word="Tag" icon="tag" open={open.tag} panel={(c) => <TagForm close={c}
 				/>} />}
-			{mayWrite && <Opener word="Move" icon="move" open={open.move} panel={(c) => <MoveForm
+			{may && <Opener word="Move" icon="move" open={open.move} panel={(c) => <MoveForm
 				close={c} />} />}
 			<button type="button" onClick={() => saveTable(s.experiment.value ?? 'runs', list)}>
 				<Icon name="download" />Export</button>
-			{mayWrite && <Menu label="More actions" items={restOf(list)} />}
+			{may && <Menu label="More actions" items={restOf(list)} />}
 		</>
 	);
 }
@@ -164,7 +160,7 @@ export function Bulk() {
 			{hidden > 0 && <span class="dim">{hidden} not in the table, not touched</span>}
 			<Actions />
 			<button type="button" class="quiet" onClick={() => s.selectRuns([])}>Clear</button>
-			<span class="pop">{asking.value && <Ask close={() => (asking.value = false)} />}</span>
+			<span class="pop">{asking.value && <AskDelete close={() => (asking.value = false)} />}</span>
 			{busy.value && <span class="dim" role="status">…</span>}
 			{wrong.value && <span class="problem" role="alert">{wrong.value}</span>}
 		</div>

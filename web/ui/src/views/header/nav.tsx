@@ -6,16 +6,13 @@ import { matchesWords, emptyView, type Page, type View } from '../../base/url.ts
 import * as s from '../../state/index.ts';
 import { followed } from '../base/bits.tsx';
 import { Icon, type IconName } from '../base/icon.tsx';
-import { lazy } from '../base/lazy.tsx';
 import { Brand } from './brand.tsx';
 
-const Settings = lazy(() => import('./settings.tsx').then((m) => m.Settings));
 /** Experiments in the sidebar, and their number from which it searches them. */
 const LISTED = 12;
 const SEARCHED_FROM = 6;
 /** On phones: the drawer is open. */
 const drawer = signal(false);
-const setting = signal(false);
 const words = signal('');
 
 interface Place {
@@ -46,16 +43,20 @@ function go(to: Partial<View>): void {
 	s.go(to, true);
 }
 
+const SETTINGS: Place = { page: 'settings', icon: 'settings', word: 'Settings', to: { page: 'settings', tab: '' } };
+
+function Item({ p, now }: { p: Place; now: Page }) {
+	return (
+		<li class={p.rest ? 'rest' : ''}><a href={s.addressOf(p.to)} title={p.word}
+			aria-current={p.page === now ? 'page' : undefined}
+			onClick={followed(() => go(p.to))}><Icon name={p.icon} /><span>{p.word}</span></a></li>
+	);
+}
+
 function Links() {
 	const { page } = s.view.value;
 	const now = page === 'run' || page === 'side' ? 'compare' : page;
-	return (
-		<ul class="places">{places().map((p) => (
-			<li key={p.page} class={p.rest ? 'rest' : ''}><a href={s.addressOf(p.to)} title={p.word}
-				aria-current={p.page === now ? 'page' : undefined}
-				onClick={followed(() => go(p.to))}><Icon name={p.icon} /><span>{p.word}</span></a></li>
-		))}</ul>
-	);
+	return <ul class="places">{places().map((p) => <Item key={p.page} p={p} now={now} />)}</ul>;
 }
 
 /** The experiments, most recently written first; the current one is always listed. */
@@ -109,12 +110,7 @@ export function Nav() {
 					<Icon name="less" /></button></div>
 			<Links />
 			<Experiments />
-			<div class="pop navend">
-				<button type="button" class="quiet" aria-expanded={setting.value} title="Settings"
-					onClick={() => (setting.value = !setting.value)}><Icon name="settings" />
-					<span>Settings</span></button>
-				{setting.value && <Settings close={() => (setting.value = false)} />}
-			</div>
+			<ul class="navend"><Item p={SETTINGS} now={s.view.value.page} /></ul>
 			<button type="button" class="quiet menu" aria-expanded={drawer.value}
 				onClick={() => (drawer.value = !drawer.value)}><Icon
 					name="menu" /><span>Menu</span>

@@ -20,10 +20,10 @@ const ID_DIGITS = 8;
 
 type Act = (what: () => Promise<void>) => Promise<void>;
 
-function Aliases({ name, line, act }: { name: string; line: VersionLine; act: Act }) {
+function Aliases({ m, line, act }: { m: Model; line: VersionLine; act: Act }) {
 	const naming = useSignal(false);
 	const { version, aliases } = line.version;
-	const mayWrite = s.session.value?.mayWrite === true;
+	const { name, mayWrite } = m;
 	return (
 		<td>{aliases.map((a) => <span key={a} class="alias">{a}{mayWrite && <button type="button" class="quiet"
 			aria-label={`Take the alias ${a} from version ${version}`}
@@ -88,7 +88,7 @@ function Row({ m, line, before, decimals, act }: { m: Model; line: VersionLine; 
 		<tr class="version" data-version={version}>
 			<td data-name="Version">{version}{stage !== 'None' && <p class="dim detail">{stage}</p>}
 				{status !== 'READY' && <p class="bad detail">{status}</p>}</td>
-			<Aliases name={m.name} line={line} act={act} />
+			<Aliases m={m} line={line} act={act} />
 			<Source line={line} />
 			<td class="num" data-name={m.goal?.key}>{fixed(line.value, decimals)}</td>
 			<Step line={line} dir={m.goal?.dir ?? null} decimals={decimals} />

@@ -4,6 +4,7 @@ import { useSignal, type Signal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { when } from '../../base/format.ts';
 import { readReport, withFrozen } from '../../base/report.ts';
+import { mayWrite } from '../../state/access.ts';
 import * as s from '../../state/index.ts';
 import { changeReport, freeze, frozenData, getReport, type Report } from '../../state/saved/reports.ts';
 import { shared } from '../../state/shares.ts';
@@ -82,15 +83,15 @@ function Tools({ r, put, fail, editing, naming, article, restore }: ToolOptions)
 	);
 }
 
-function Whole({ r, mayWrite, took, fail }: { r: Report; mayWrite: boolean; took: (r: Report) => void;
+function Whole({ r, may, took, fail }: { r: Report; may: boolean; took: (r: Report) => void;
 	fail: (e: Error) => void; }) {
 	const editing = useSignal(false);
 	const naming = useSignal(false);
 	const article = useRef<HTMLElement>(null);
 	const old = r.edition !== r.editions.at(-1)?.edition;
 	const write = async (text: string) => took(await changeReport(r.id, { text }));
-	const put = mayWrite && !old ? write : null;
-	const restore = mayWrite && old
+	const put = may && !old ? write : null;
+	const restore = may && old
 		? () => void write(r.text).then(() => s.go({ edition: null })).catch(fail) : null;
 	return (
 		<>
@@ -138,6 +139,6 @@ export function Document({ id, edition }: { id: string; edition: number | null }
 	if (!r) return <div class="wait" aria-busy="true" />;
 	return <>
 		{wrong.value && <p class="problem" role="alert">{wrong.value}</p>}
-		<Whole key={r.edition} r={r} mayWrite={s.session.value?.mayWrite === true} took={took} fail={fail} />
+		<Whole key={r.edition} r={r} may={mayWrite(r.experiment)} took={took} fail={fail} />
 	</>;
 }

@@ -3,6 +3,7 @@
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { when } from '../../base/format.ts';
+import { mayWrite } from '../../state/access.ts';
 import * as s from '../../state/index.ts';
 import { deleteReport, loadReports, makeReport, reports } from '../../state/saved/reports.ts';
 import type { Report, ReportHead } from '../../state/saved/reports.ts';
@@ -59,13 +60,12 @@ function List({ experiment }: { experiment: string | null }) {
 		undo.value = null;
 		return loadReports(experiment);
 	}, fail);
-	const mayWrite = s.session.value?.mayWrite === true;
 	const list = reports.value;
 	if (!list) return <div class="wait" aria-busy="true" />;
 	return (
 		<>
 			<h1>Reports{experiment !== null && <span class="dim"> of {experiment}</span>}</h1>
-			{mayWrite && s.experiment.value !== null
+			{s.experiment.value !== null && mayWrite(s.experiment.value)
 				&& <NewReport experiment={experiment ?? s.experiment.value} fail={fail} />}
 			{wrong.value && <p class="problem" role="alert">{wrong.value}</p>}
 			{undo.value && <p class="dim" role="status">{undo.value.name} is deleted. <button
@@ -75,7 +75,7 @@ function List({ experiment }: { experiment: string | null }) {
 					<th>Last change</th><th>By</th>
 					<th><span class="unseen">Changes</span></th></tr></thead>
 				<tbody>{list.map((r) => <Line key={r.id} r={r}
-					remove={mayWrite ? () => void remove(r) : null} />)}</tbody></table></div>
+					remove={mayWrite(r.experiment) ? () => void remove(r) : null} />)}</tbody></table></div>
 				: <Empty title="No reports yet"><p>A report is a text in Markdown with charts of runs
 					between: live ones, or frozen as they were.</p></Empty>}
 		</>

@@ -2,9 +2,10 @@
 // Header of a run's page: name and status; users with write access rename and delete it.
 import { useSignal } from '@preact/signals';
 import type { Run, RunDetail } from '../../base/types.ts';
+import { mayWrite } from '../../state/access.ts';
 import * as s from '../../state/index.ts';
 import { archiveRuns } from '../../state/saved/bulk.ts';
-import { bringBack, changeRun, removeRun, seriesAddress } from '../../state/run.ts';
+import { bringBack, changeRun, removeRun, seriesAddress, stopRun } from '../../state/run.ts';
 import { shared } from '../../state/shares.ts';
 import { useKey } from '../base/asking.ts';
 import { followed, Key, Opener } from '../base/bits.tsx';
@@ -46,6 +47,16 @@ function withStatus(r: Run): Statement[] {
 		: [{ kind: r.status, text: r.status, alert: null }, ...list];
 }
 
+/** The tag by which W&B's client finds its run; only such a program can be asked to stop. */
+const WANDB_ID = 'wandb.run_id';
+
+function Stop({ r, fail }: { r: RunDetail; fail: (e: Error) => void }) {
+	const asked = useSignal(false);
+	return asked.value ? <span class="dim" role="status">Asked to stop</span>
+		: <button type="button" title="Asks the program to stop; it does at the next line that it logs"
+			onClick={() => stopRun(r.id).then(() => (asked.value = true), fail)}>Stop</button>;
+}
+
 export function Head({ r }: { r: RunDetail }) {
 	const naming = useSignal(false);
 	const wrong = useSignal('');
@@ -65,21 +76,21 @@ export function Head({ r }: { r: RunDetail }) {
 		}
 	};
 	const registering = useSignal(false);
-	const mayWrite = s.session.value?.mayWrite === true;
+	const may = mayWrite(r.experiment);
 	const baseline = s.baseline.value?.id === r.id;
 	const items: MenuItem[] = [
-		...mayWrite ? [{ word: 'Rename', icon: 'edit' as const, act: () => (naming.value = true) }] : [],
+		...may ? [{ word: 'Rename', icon: 'edit' as const, act: () => (naming.value = true) }] : [],
 		{ word: baseline ? 'Unset baseline' : 'Set as baseline', icon: 'compare', act: () =>
 			s.toggleBaseline(r) },
 		...shared.value ? [] : [{ word: 'Download CSV', icon: 'download' as const, act: () =>
 			location.assign(seriesAddress(r.id)) }],
-		...mayWrite ? [{ word: s.isArchived(r) ? 'Unarchive' : 'Archive', icon: 'archive' as const,
+		...may ? [{ word: s.isArchived(r) ? 'Unarchive' : 'Archive', icon: 'archive' as const,
 			act: () => void away() },
 		{ word: 'Delete', icon: 'trash' as const, act: () => void remove(), danger: true }] : [],
 	];
 	return (
 		<div class="runhead">
-			{mayWrite && <button type="button" class="unseen" aria-keyshortcuts="e"
+			{may && <button type="button" class="unseen" aria-keyshortcuts="e"
 				onClick={() => editNotes(r.id)}>Edit the notes <kbd>e</kbd></button>}
 			<h1><Key look={s.looks.value.byRun.get(r.id)} on />
 				{naming.value
@@ -90,9 +101,11 @@ export function Head({ r }: { r: RunDetail }) {
 			{wrong.value && <span class="say problem" role="alert">{wrong.value}</span>}
 			<span class="buttons">
 				{!shared.value && <AllRuns />}
+				{may && r.status === 'running' && r.tags[WANDB_ID] !== undefined && <Stop r={r}
+					fail={(e) => (wrong.value = `It was not asked to stop: ${e.message}`)} />}
 				<Others id={r.id} />
 				{!r.deleted && <Share kind="run" target={[r.id]} />}
-				{mayWrite && (r.deleted
+				{may && (r.deleted
 					? <button type="button" class="primary" onClick={() =>
 						void back()}>Restore</button>
 					: <Opener word="Register model" open={registering}

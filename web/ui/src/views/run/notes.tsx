@@ -3,6 +3,7 @@
 import { signal, useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import type { Run } from '../../base/types.ts';
+import { mayWrite } from '../../state/access.ts';
 import * as s from '../../state/index.ts';
 import { artifactAddress, changeRun } from '../../state/run.ts';
 import { useFocus } from '../base/focus.ts';
@@ -113,13 +114,13 @@ function Editor({ r, changed, close }: { r: Run; changed: (r: Run) => void; clos
 export const edited = signal<string | null>(null);
 
 export function Notes({ r, done }: { r: Run; done: (r: Run) => void }) {
-	const mayWrite = s.session.value?.mayWrite === true;
-	const editing = mayWrite && edited.value === r.id;
+	const may = mayWrite(r.experiment);
+	const editing = may && edited.value === r.id;
 	useEffect(() => () => void (edited.value = null), []);
-	const draft = !editing && mayWrite && readDraft(r) !== null;
+	const draft = !editing && may && readDraft(r) !== null;
 	return (
 		<section class="box notes">
-			<h2>Notes {mayWrite && !editing && <button type="button" class="quiet"
+			<h2>Notes {may && !editing && <button type="button" class="quiet"
 				title="Edit the notes (e)" aria-keyshortcuts="e" onClick={() => (edited.value = r.id)}>
 				{draft ? 'Continue draft' : r.notes ? 'Edit' : 'Add'}</button>}</h2>
 			{editing ? <Editor r={r} changed={done} close={() => (edited.value = null)} />

@@ -10,9 +10,11 @@ import { matchesWords } from '../../base/url.ts';
 import * as s from '../../state/index.ts';
 import { getRun } from '../../state/run.ts';
 import { shared } from '../../state/shares.ts';
-import { Breaking, Empty, followed } from '../base/bits.tsx';
+import { Breaking, Empty } from '../base/bits.tsx';
 import { lazy } from '../base/lazy.tsx';
 import { Bar, PhaseLegend, phasesOf, shares } from '../base/phases.tsx';
+import { Tabs } from '../base/tabs.tsx';
+import { Versions } from '../base/versions.tsx';
 import { ChartGrid, Toolbar } from '../charts/grid.tsx';
 import { Header } from '../header/header.tsx';
 import { Artifacts } from './artifacts.tsx';
@@ -106,7 +108,7 @@ function useRun(id: string): { run: RunDetail | null; wrong: string } {
 			setWrong('');
 			if (s.view.value.experiment !== r.experiment) s.go({ experiment: r.experiment });
 			s.wantPhases([r]);
-		}, (e) => here && setWrong((e as Error).message));
+		}, (e) => here && !s.signedOut.value && setWrong((e as Error).message));
 		return () => void (here = false);
 	}, [id, rev]);
 	return { run: s.opened.value?.id.startsWith(id) ? s.opened.value : null, wrong };
@@ -185,6 +187,7 @@ function TabBody({ r, tab }: { r: RunDetail; tab: string }) {
 	case 'console': return <><FrontCharts r={r} /><div class="parts"><Nothing text="No console was recorded." />
 		<Console r={r} key={'c' + r.id} /></div></>;
 	case 'files': return <div class="parts"><Nothing text="No files were logged." />
+		<Versions of="run" name={r.id} />
 		<Artifacts r={r} key={`${r.id} ${r.artifacts.length}`} /><Files r={r} key={'files ' + r.id} />
 		<Code r={r} /></div>;
 	case 'compare': return <CompareWith r={r} key={r.id} />;
@@ -192,25 +195,6 @@ function TabBody({ r, tab }: { r: RunDetail; tab: string }) {
 		<Phases r={r} /><Traced r={r} key={'t' + r.id} /><Ranks r={r} /></div>;
 	default: return <Overview r={r} />;
 	}
-}
-
-/** Links to the tabs; the arrow keys move between them. */
-function Tabs({ tab }: { tab: string }) {
-	const tabs = TABS.filter(([id]) => id !== 'compare' || !shared.value);
-	const step = (e: KeyboardEvent) => {
-		const by = e.key === 'ArrowRight' ? 1 : e.key === 'ArrowLeft' ? -1 : 0;
-		const to = by && tabs[tabs.findIndex(([id]) => id === tab) + by];
-		if (!to) return;
-		e.preventDefault();
-		s.go({ tab: to[0] });
-		const list = e.currentTarget as HTMLElement;
-		queueMicrotask(() => list.querySelector<HTMLElement>('[aria-current]')?.focus());
-	};
-	return (
-		<nav class="tabs" aria-label="Parts of the run" onKeyDown={step}>{tabs.map(([id, word]) => (
-			<a key={id} href={s.addressOf({ tab: id })} aria-current={id === tab ? 'page' : undefined}
-				onClick={followed(() => s.go({ tab: id }, true))}>{word}</a>))}</nav>
-	);
 }
 
 export function RunPage({ id }: { id: string }) {
@@ -231,7 +215,8 @@ export function RunPage({ id }: { id: string }) {
 			<main class="runpage">
 				<Head r={run} key={run.id} />
 				<Facts r={run} />
-				<Tabs tab={tab} />
+				<Tabs label="Parts of the run" tab={tab}
+					tabs={TABS.filter(([id]) => id !== 'compare' || !shared.value)} />
 				<div class="tabbody" key={tab}><TabBody r={run} tab={tab} /></div>
 			</main>
 			<Header />

@@ -4,6 +4,7 @@ import { useSignal, type Signal } from '@preact/signals';
 import { useRef } from 'preact/hooks';
 import type { Run } from '../../base/types.ts';
 import { natural } from '../../base/format.ts';
+import { mayWrite } from '../../state/access.ts';
 import * as s from '../../state/index.ts';
 import { changeTag, keyProblem } from '../../state/tagging.ts';
 import { useFocus } from '../base/focus.ts';
@@ -78,9 +79,9 @@ async function change(r: Run, key: string, value: string | null, refused: Signal
 export function Tags({ r }: { r: Run }) {
 	const draft = useSignal<Draft | null>(null);
 	const refused = useSignal<Refusal | null>(null);
-	const mayWrite = s.session.value?.mayWrite === true;
+	const may = mayWrite(r.experiment);
 	const tags = Object.entries(s.tagsOf(r)).filter(([k]) => !s.isReserved(k)).sort((a, b) => natural(a[0], b[0]));
-	if (!tags.length && !mayWrite) return null;
+	if (!tags.length && !may) return null;
 	const begin = (was: string | null, value = '') => () =>
 		(draft.value = { was, key: was ?? '', value, wrong: '' });
 	const save = () => {
@@ -95,10 +96,10 @@ export function Tags({ r }: { r: Run }) {
 	const form = () => <TagForm draft={draft.value!} set={(d) => (draft.value = d)} save={save}
 		cancel={() => (draft.value = null)} />;
 	const acts = (k: string, v: string) =>
-		(mayWrite ? { change: begin(k, v), remove: () => void change(r, k, null, refused) } : {});
+		(may ? { change: begin(k, v), remove: () => void change(r, k, null, refused) } : {});
 	return (
 		<section class="box tags">
-			<h2>Tags {mayWrite && draft.value?.was !== null && (
+			<h2>Tags {may && draft.value?.was !== null && (
 				<button type="button" class="quiet" aria-label="Add a tag"
 					onClick={begin(null)}>Add</button>
 			)}</h2>

@@ -2,6 +2,7 @@
 // Saved views of the experiment: open, share by link; users with write access save, rename, delete and set the default.
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
+import { mayWrite } from '../../state/access.ts';
 import * as s from '../../state/index.ts';
 import { deleteView, isChanged, preferView, renameView, replaceView, saveView } from '../../state/saved/saved.ts';
 import { loadSaved, savedNow, savedViews, type Saved } from '../../state/saved/saved.ts';
@@ -42,7 +43,7 @@ function Line(o: LineOptions) {
 	const naming = useSignal(false);
 	const sharing = useSignal(false);
 	const here = s.view.value.saved === v.id;
-	const mayWrite = s.session.value?.mayWrite === true;
+	const may = mayWrite(s.experiment.value);
 	if (naming.value)
 		return <li><NameForm was={v.name} close={() => (naming.value = false)}
 			save={(name) => renameView(v, name)} /></li>;
@@ -50,14 +51,14 @@ function Line(o: LineOptions) {
 		<li class="savedline">
 			<a href={`?v=${v.id}`} aria-current={here ? 'page' : undefined}
 				onClick={followed(() => s.openSaved(v))}>{v.name}</a>
-			{!mayWrite && v.preferred && <span class="dim">★</span>}
-			{here && isChanged(v) && mayWrite && <button type="button"
+			{!may && v.preferred && <span class="dim">★</span>}
+			{here && isChanged(v) && may && <button type="button"
 				title="The saved view becomes what is on the screen"
 				onClick={() => o.act(() => replaceView(v))}>Update</button>}
 			{mayShare.value && <button type="button" class="quiet" aria-expanded={sharing.value}
 				aria-label={`Share ${v.name}`}
 				onClick={() => (sharing.value = !sharing.value)}>Share</button>}
-			{mayWrite && <Acts {...o} rename={() => (naming.value = true)} />}
+			{may && <Acts {...o} rename={() => (naming.value = true)} />}
 			{sharing.value && <ShareForm kind="view" target={[v.id]} />}
 		</li>
 	);
@@ -98,7 +99,7 @@ export function SavedViews({ close }: { close: () => void }) {
 	const plain = { ...emptyView, experiment: s.experiment.value, saved: PLAIN };
 	return (
 		<Panel label="Saved views" close={close}>
-			{s.session.value?.mayWrite && <SaveForm act={act} />}
+			{mayWrite(s.experiment.value) && <SaveForm act={act} />}
 			{said.value && <p class="problem" role="alert">{said.value}</p>}
 			{undo.value && <p class="dim" role="status">{undo.value.name} is deleted. <button
 				type="button" onClick={() => act(undo.value!.again)}>Undo</button></p>}
