@@ -119,6 +119,23 @@ def bodies(store, fields, limit):
                 yield f"{name}: {shape}", text
 
 
+def queries(store):
+    """GraphQL's costliest selections and filters within its bounds."""
+    def project(fields):
+        return {"query": '{ project(name: "e") { %s } }' % fields}
+
+    node = "edges { node { config summaryMetrics historyKeys tags files { edges { node { url } } } outputArtifacts { edges { node { id } } } } }"
+    yield "lists many times", project(" ".join(f"r{i}: runCount" for i in range(4900)))
+    yield "pages", project("".join(f"r{i}: runs(first: 1000) {{ {node} }} " for i in range(200)))
+    yield "members of runs", project("runs(first: 1000) { edges { node { %s } } }" % " ".join(f"c{i}: config k{i}: historyKeys" for i in range(2000)))
+    yield "history", project('run(name: "%s") { %s }' % (store.runs[0], " ".join(f"h{i}: history(samples: 100000)" for i in range(4900))))
+    for what, value in (("repeats", {"$regex": "((a{1,255}){1,255}){1,255}"}), ("references", {"$regex": "(a*)(a*)(a*)(a*)\\4\\3\\2b"}),
+                        ("long", {"$regex": "(a|b|" * 20000 + "c" + ")" * 20000}), ("list", {"$in": [str(i) for i in range(30000)]})):
+        for key in ("display_name", "tags.x", "config.x"):
+            asked = project("runs(first: 1, filters: $f) { edges { node { id } } }")
+            yield f"{key}: {what}", {"query": "query Q($f: String) " + asked["query"], "variables": {"f": json.dumps({"$or": [{key: value}] * 20})}}
+
+
 def targets(store, fields):
     plain = [(name, store.values[name]) for name, _, asked in fields if asked and isinstance(store.values.get(name), str)]
     yield "many arguments", "&".join(f"a{i}=1" for i in range(TARGET // 7))
@@ -151,6 +168,8 @@ def requests(store, only):
         if limit:
             for shape, body in bodies(store, fields, limit):
                 yield f"{handler}, {shape}", method, path, body, held
+        for shape, body in queries(store) if handler == "wandb_graphql" else ():
+            yield f"{handler}, {shape}", method, path, json.dumps(body).encode(), held
 
 
 class Threads:

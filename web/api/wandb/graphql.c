@@ -108,16 +108,21 @@ struct graphql {
 	json_t *variables; /* with the defaults of the operation */
 	json_t *kept;	   /* a list that owns arguments and variables */
 	const char *why;   /* what is wrong with the request; NULL: nothing */
-	size_t fields;
+	size_t fields, work;
 	struct graphql_field *roots, *at; /* at: the root field that runs */
 	struct js js;
 	struct buf errors;
-	void *own;
+	void *own, *cache;
 };
 
 static struct graphql *graphql_of(struct call *c)
 {
 	return c->own;
+}
+
+void **graphql_cache(struct call *c)
+{
+	return &graphql_of(c)->cache;
 }
 
 void **graphql_own(struct call *c)
@@ -484,11 +489,18 @@ static void write_json(struct js *j, json_t *value)
 static json_t *make_member(struct call *c, json_t *object, const struct graphql_field *f)
 {
 	const char *type = json_string_value(json_object_get(object, "__typename"));
-	const struct graphql_member *m = graphql_of(c)->schema->members;
+	struct graphql *g = graphql_of(c);
+	const struct graphql_member *m = g->schema->members;
 
-	for (; type && m->type; m++)
-		if (!strcmp(m->name, f->name) && !strcmp(m->type, type))
-			return m->make(c, object, f);
+	while (m->type && !(type && !strcmp(m->name, f->name) && !strcmp(m->type, type)))
+		m++;
+	g->work += m->type && m->list ? GRAPHQL_LIST_WORK : 1;
+	if (g->work > GRAPHQL_WORK_MAX)
+		return call_fail(c, CALL_bad_request, "query",
+				 "query: it reads too much: ask for fewer lists and members, or smaller pages"),
+		       NULL;
+	if (m->type)
+		return m->make(c, object, f);
 	if (c->api->counters)
 		atomic_fetch_add(&c->api->counters->graphql_unknown, 1);
 	return NULL;
@@ -561,6 +573,7 @@ static enum call_next run_root(struct call *c)
 	struct graphql *g = graphql_of(c);
 	const struct graphql_root *r;
 
+	g->cache = NULL;
 	if (!g->at)
 		return end_graphql(c);
 	r = find_root_field(g, g->at->name);

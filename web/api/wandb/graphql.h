@@ -7,8 +7,9 @@
 
 #include "web/api/api.h"
 
-/* Bounds, checked before anything is answered. */
+/* Bounds, checked before anything is answered; of the work, while it is. */
 enum { GRAPHQL_TEXT_MAX = 256 << 10, GRAPHQL_DEPTH_MAX = 32, GRAPHQL_FIELDS_MAX = 5000, GRAPHQL_ROOTS_MAX = 50 };
+enum { GRAPHQL_WORK_MAX = 3000, GRAPHQL_LIST_WORK = 150 }; /* a member is 1 */
 
 /* A field of the selection. */
 struct graphql_field {
@@ -30,6 +31,7 @@ struct graphql_root {
 struct graphql_member {
 	const char *type, *name;
 	json_t *(*make)(struct call *c, json_t *object, const struct graphql_field *f);
+	bool list; /* reads a list, so that a request may have few of them */
 };
 
 struct graphql_schema {
@@ -48,6 +50,9 @@ enum call_next graphql_refuse(struct call *c, const char *fmt, ...) __attribute_
 
 /* Private to the root field that runs, as call.own is to handlers. */
 void **graphql_own(struct call *c);
+
+/* Private to members, as a cache of what they read; empty when the next root field runs. */
+void **graphql_cache(struct call *c);
 
 /* True if the field selects a member of that name. */
 bool graphql_asks(const struct graphql_field *f, const char *name);

@@ -3,19 +3,21 @@
  * project is read as a whole. */
 #include "web/api/wandb/wandb.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
 #include <regex.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { RUNS_MAX = 50000 };
+enum { RUNS_MAX = 50000, COMPARED_MAX = 10000000 };
 
 /* A filter while it is evaluated. */
 struct run_filter {
 	struct call *c;
 	const struct query_run *run;
 	const char *why; /* what is not here; NULL: nothing */
+	size_t compared; /* with values of lists */
 };
 
 /* A name without "config." or "summary_metrics." before it; NULL: it has none of them. */
@@ -91,26 +93,37 @@ static bool is_equal(json_t *value, json_t *want)
 	return json_equal(value, want);
 }
 
-static bool is_in(json_t *value, json_t *list)
+static bool is_in_list(struct run_filter *w, json_t *value, json_t *list)
 {
 	json_t *item;
 	size_t i;
 
+	w->compared += json_array_size(list);
+	if (w->compared > COMPARED_MAX) {
+		w->why = "a list of this length for all runs";
+		return false;
+	}
 	json_array_foreach(list, i, item)
 		if (is_equal(value, item))
 			return true;
 	return false;
 }
 
-static bool is_like_regex(json_t *value, json_t *pattern)
+/* Patterns with counts and references are refused: they may take all memory or time. */
+static bool is_like_regex(struct run_filter *w, json_t *value, json_t *pattern)
 {
+	const char *text = json_string_value(pattern), *at = text;
 	regex_t r;
 	bool found;
 
-	if (!json_is_string(value) || !json_is_string(pattern) ||
-	    regcomp(&r, json_string_value(pattern), REG_EXTENDED | REG_NOSUB))
+	while (at && (at = strchr(at, '\\')) && at[1] && !isdigit((unsigned char)at[1]))
+		at += 2;
+	if (!text || (at && at[1]) || strchr(text, '{') || strlen(text) > 500 ||
+	    regcomp(&r, text, REG_EXTENDED | REG_NOSUB)) {
+		w->why = "a $regex that is invalid, too long, or with {n} or \\1";
 		return false;
-	found = !regexec(&r, json_string_value(value), 0, NULL, 0);
+	}
+	found = json_is_string(value) && !regexec(&r, json_string_value(value), 0, NULL, 0);
 	regfree(&r);
 	return found;
 }
@@ -128,11 +141,11 @@ static bool holds_operator(struct run_filter *w, json_t *value, const char *op, 
 	if (!strcmp(op, "$eq") || !strcmp(op, "$ne"))
 		return is_equal(value, want) == (op[1] == 'e');
 	if (!strcmp(op, "$in") || !strcmp(op, "$nin"))
-		return is_in(value, want) == (op[1] == 'i');
+		return is_in_list(w, value, want) == (op[1] == 'i');
 	if (!strcmp(op, "$exists"))
 		return (value && !json_is_null(value)) == json_is_true(want);
 	if (!strcmp(op, "$regex"))
-		return is_like_regex(value, want);
+		return is_like_regex(w, value, want);
 	w->why = op;
 	return false;
 }

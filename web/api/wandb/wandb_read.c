@@ -6,10 +6,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The run of an object, with its texts; false after failing the call. */
+/* The run of an object, with its texts, read once for all its members; false after failing the call. */
 static bool run_of(struct call *c, json_t *object, struct wandb_run *ret)
 {
-	return wandb_find(c, NULL, NULL, json_string_value(json_object_get(object, "id")), ret) && ret->found;
+	const char *id = json_string_value(json_object_get(object, "id"));
+	struct wandb_run *last = *graphql_cache(c);
+
+	if (!last || strcmp(last->id, id)) {
+		last = arena_alloc(c->arena, sizeof(*last));
+		if (!wandb_find(c, NULL, NULL, id, last) || !last->found)
+			return false;
+		*graphql_cache(c) = last;
+	}
+	*ret = *last;
+	return true;
 }
 
 static json_t *text_json(json_t *value)
