@@ -41,3 +41,7 @@ TESTS += tests/store/lists.py
 # Points of ended runs as objects.
 EXTRA_DIST += tests/store/archive.py
 TESTS += tests/store/archive.py
+
+# Rules of retention on disk and in an object store, with kills: 20 s.
+EXTRA_DIST += tests/store/retention.py
+CHECK_EXTRA += tests/store/retention.py

@@ -430,8 +430,7 @@ int artifact_leave(struct store *s, const char *path, struct err *err)
 	int rc = disk ? read_leaving(&l, err) : 0;
 
 	while (!rc && l.some.count) {
-		for (size_t i = 0; i < l.some.count && !rc; i++)
-			rc = disk_leave(disk, &l.some.items[i], err);
+		rc = disk_leave(disk, &l.some, err);
 		if (!rc)
 			rc = ingest_submit(l.s, &op, NULL, NULL, err);
 		if (!rc)

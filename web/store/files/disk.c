@@ -176,10 +176,27 @@ static int lock_disk(int root, int how)
 	return fd;
 }
 
-/* Removes the file, and folders that are empty then. Under the lock. Returns 0 or an errno. */
-static int remove_leaving(int root, const struct artifact_item *file)
+/* Removes the folder of a path and those above it, as far as they are empty. */
+static void remove_empty_above(int root, const char *file)
 {
 	char path[PATH_MAX];
+	const char *name;
+	int folder, rc = 0;
+
+	snprintf(path, sizeof(path), "%s", file);
+	for (char *slash = strrchr(path, '/'); slash && !rc; slash = strrchr(path, '/')) {
+		*slash = '\0';
+		folder = beneath_parent(root, path, false, &name);
+		rc = folder < 0 ? -1 : unlinkat(folder, name, AT_REMOVEDIR);
+		if (folder >= 0)
+			close(folder);
+	}
+}
+
+/* Removes the file. last: of those in its folder, which is then synced, or removed if it is empty. Returns 0 or an
+ * errno. */
+static int remove_leaving(int root, const struct artifact_item *file, bool last)
+{
 	const char *name;
 	int folder = beneath_parent(root, file->path, false, &name), rc = 0;
 	struct stat st;
@@ -190,29 +207,36 @@ static int remove_leaving(int root, const struct artifact_item *file)
 		rc = errno;
 	if (folder < 0)
 		return rc;
-	fsync(folder);
-	close(folder);
-	snprintf(path, sizeof(path), "%s", file->path);
-	for (char *slash = strrchr(path, '/'); slash && !rc; slash = strrchr(path, '/')) {
-		*slash = '\0';
-		folder = beneath_parent(root, path, false, &name);
-		if (folder < 0)
-			break;
-		rc = unlinkat(folder, name, AT_REMOVEDIR);
-		close(folder);
+	if (last) {
+		fsync(folder);
+		remove_empty_above(root, file->path);
 	}
-	return rc > 0 ? rc : 0;
+	close(folder);
+	return rc;
 }
 
-int disk_leave(struct disk *k, const struct artifact_item *file, struct err *err)
+static bool same_folder(const char *a, const char *b)
 {
-	int root = open_disk_root(k, false), lock = root < 0 ? -1 : lock_disk(root, LOCK_EX), rc;
+	size_t n = (size_t)(strrchr(a, '/') - a) + 1;
+
+	return !strncmp(a, b, n) && !strchr(b + n, '/');
+}
+
+int disk_leave(struct disk *k, const struct artifact_files *files, struct err *err)
+{
+	int root = open_disk_root(k, false), lock = root < 0 ? -1 : lock_disk(root, LOCK_EX), rc = 0;
 
 	if (lock < 0)
-		return root < 0 ? 0 : err_set_errno(err, errno, "cannot remove %.200s", file->path);
-	rc = remove_leaving(root, file);
+		return root < 0 ? 0 : err_set_errno(err, errno, "cannot remove files below %s", k->root);
+	for (size_t i = 0; i < files->count && !rc; i++) {
+		const struct artifact_item *f = &files->items[i];
+
+		rc = remove_leaving(root, f, i + 1 == files->count || !same_folder(f->path, f[1].path));
+		if (rc)
+			rc = err_set_errno(err, rc, "cannot remove %.200s", f->path);
+	}
 	close(lock);
-	return rc ? err_set_errno(err, rc, "cannot remove %.200s", file->path) : 0;
+	return rc;
 }
 
 void disk_remove_empty(struct disk *k, const char *path)

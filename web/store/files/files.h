@@ -73,7 +73,7 @@ const char *disk_root(const struct disk *k);
 int disk_find(struct disk *k, const char *path, struct artifact_file *ret, struct err *err); /* without its digest */
 void disk_entries(struct disk *k, const char *path, struct entries *list);
 int disk_files(struct disk *k, const char *path, struct arena *a, struct artifact_files *io, struct err *err);
-int disk_leave(struct disk *k, const struct artifact_item *file, struct err *err); /* unless it was replaced */
+int disk_leave(struct disk *k, const struct artifact_files *files, struct err *err); /* unless they were replaced */
 void disk_remove_empty(struct disk *k, const char *path);			   /* folders without files */
 
 /* Uploads: see artifact_begin. */
