@@ -137,7 +137,24 @@ def fill(server, place):
             whose[path] = len(data)
     for run in deleted:
         ok(server, "DELETE", f"/api/v1/runs/{run}")
-    return goes, trash, stays, aged
+    return goes, trash, stays, aged, add_versions(server, numbers, goes, stays, aged)
+
+
+def add_versions(server, numbers, goes, stays, aged):
+    """Versions of a W&B artifact in a run whose files go: one that nothing needs, the latest, and one that a kept run uses."""
+    experiment, run = next(p for p in goes if p.split("/")[0] == numbers["plain"]).split("/")[:2]
+    kept = next(p for p in stays if f"{experiment}/{run}" not in p and p.endswith("/artifacts/0 é.bin")).split("/")[1]
+    rows = []
+    for version in range(3):
+        for name in (f"v{version}/a.bin", f"v{version}.wandb_manifest.json"):
+            path = f"wandb-artifacts/weights/{name}"
+            lib.equal(server.request("PUT", f"/api/v1/runs/{run}/artifacts/{path}", b"w" * 100)[0], 200, f"PUT {path}")
+            (stays if version else goes)[f"{experiment}/{run}/artifacts/{path}"] = 100
+            aged.append(f"{experiment}/{run}/artifacts/{path}")
+        rows.append(f"(9{version}, {experiment}, 'weights', {version}, 'model', 'd{version}', '', '{run}', 1, {THEN_NS // 10**6}, '{{}}')")
+    return ["INSERT INTO wandb_artifact (id, experiment_id, collection, version, type, digest, client, run, state, created_ms, said) VALUES " + ", ".join(rows),
+            f"INSERT INTO wandb_alias (experiment_id, collection, alias, version) VALUES ({experiment}, 'weights', 'latest', 1)",
+            f"INSERT INTO wandb_use (run, artifact_id) VALUES ('{kept}', 92)"]
 
 
 def make_old(place, aged):
@@ -202,9 +219,11 @@ def audited(server):
 
 def rules(place):
     server = serve(place, "--retention-every", "0")
-    goes, trash, stays, aged = fill(server, place)
+    goes, trash, stays, aged, versions = fill(server, place)
     server.stop()
     make_old(place, aged)
+    for sql in versions:
+        change(place.logdir, sql)
     server = serve(place, "--retention-every", "0")
     lib.equal(ok(server, "GET", "/api/v1/retention/preview")["artifacts"], 0, "no rule, nothing goes")
     ok(server, "PUT", "/api/v1/retention", {"artifact_days": 30, "keep_best": 3, "trash_days": 20})
@@ -231,6 +250,7 @@ def rules(place):
     differ = sorted(p for p in {*there, *stays} if there.get(p) != stays.get(p))
     lib.check(not differ, f"what is there is what stays: {len(differ)} differ: {differ[:3]}")
     lib.equal(lib.number(place.logdir, "SELECT count(*) FROM leaving"), 0, "rows of files that leave")
+    lib.equal(lib.number(place.logdir, "SELECT version FROM wandb_artifact WHERE state = 2"), 0, "the version of W&B's artifact that went")
     if isinstance(place, Objects):
         lib.check(set(place.sizes()) == set(place.rows().values()), "the bucket has the objects of rows")
     freed = before - sum(place.files().values())
