@@ -512,6 +512,10 @@ ON CONFLICT (name) DO UPDATE SET hash = ?2, scope = 0, created_ms = ?3, expires_
 	subject = NULL, parent = ?5, person = ?6, grants = '';
 -- name: share_put
 INSERT INTO token (name, hash, scope, created_ms, expires_ms, grants, share, experiment_id) VALUES (?1, ?2, 1, ?3, ?4, ?5, ?6, ?7);
+-- name: share_valid
+SELECT count(*) FROM token WHERE share <> '' AND revoked_ms IS NULL AND expires_ms > ?1;
+-- name: share_forget
+DELETE FROM token WHERE share <> '' AND (expires_ms <= ?1 OR revoked_ms <= ?1);
 -- name: share_list
 SELECT t.name, t.share, t.experiment_id, coalesce(e.name, '') AS experiment, t.created_ms, t.expires_ms, t.revoked_ms, t.used_ms
 FROM token t LEFT JOIN experiment e ON e.id = t.experiment_id WHERE t.share <> '' ORDER BY t.created_ms DESC, t.name;

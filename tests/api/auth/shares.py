@@ -124,6 +124,40 @@ def only(v, kind, own, hidden):
     lib.equal((session["scope"], session["share"]["kind"]), ("read", kind), f"{kind}: the session says what it is")
 
 
+def processes(server, own):
+    """A link made and revoked in one process opens and ends in another."""
+    other = lib.Server(server.logdir)
+    link = share(server, "run", own.run)
+    v = Visitor(other, link["secret"])
+    lib.equal(v("GET", f"/api/v1/runs/{own.run}")[0], 200, "in another process")
+    began = time.monotonic()
+    ok(server, "DELETE", f"/api/v1/shares/{link['id']}")
+    while v("GET", f"/api/v1/runs/{own.run}")[0] == 200 and time.monotonic() - began < 5:
+        time.sleep(0.05)
+    lib.check(time.monotonic() - began < 2, f"it ends there after {time.monotonic() - began:.1f} s")
+    lib.equal(other.stop(), 0, "exit code of the other process")
+
+
+def crowd(server, own):
+    """A thousand links are enough; ended ones go after 90 days."""
+    if lib.IN_DATABASE:
+        return
+    import sqlite3
+    db = sqlite3.connect(os.path.join(server.logdir, "dptrack.db"), timeout=10)
+    now = int(time.time() * 1000)
+    with db:
+        db.executemany("INSERT INTO token (name, hash, scope, created_ms, expires_ms, share, experiment_id) VALUES (?, ?, 1, 0, ?, 'run x', 0)",
+                       [(f"share/{i}", f"{i:064d}", now + 10**7 if i < 1000 else now - 91 * 86400_000) for i in range(1200)])
+    lib.check("1000 links" in share(server, "run", own.run, code=409)["error"]["message"], "one link more")
+    with db:
+        db.execute("UPDATE token SET revoked_ms = ? WHERE expires_ms > ? AND hash LIKE '0000%'", (now, now))
+    share(server, "run", own.run)
+    lib.equal(db.execute("SELECT count(*) FROM token WHERE hash LIKE '0000%'").fetchone()[0], 1000, "those that ended long ago are gone")
+    with db:
+        db.execute("DELETE FROM token WHERE hash LIKE '0000%'")
+    db.close()
+
+
 def life(server, own):
     """The end, revocation, the own session of a person, what is stored and logged."""
     first = share(server, "run", own.run)
@@ -226,6 +260,9 @@ def main():
         matrix(server, links, own, hidden, foreign)
         makers(server, own, foreign)
         life(server, own)
+        if lib.IN_DATABASE:
+            processes(server, own)
+        crowd(server, own)
         targets(server, own, hidden)
     lib.finish("shares")
 

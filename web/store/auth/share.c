@@ -14,6 +14,9 @@
 #include "web/store/write/change.h"
 
 #define ROW_PREFIX "share/"
+#define ENDED_MS (INT64_C(90) * 24 * 3600 * 1000) /* links that ended before then are forgotten */
+/* Each request compares its token with all rows. */
+enum { SHARES_MAX = 1000 };
 
 static const char *const kind_names[] = { "run", "comparison", "view", "report" };
 
@@ -139,7 +142,7 @@ static int put_share(struct state *st, struct change *c, struct err *err)
 	const struct share_new *n = c->op.more;
 	const struct share *s = &n->share;
 	struct arena *a = c->in.arena;
-	int64_t id = 0;
+	int64_t id = 0, valid = 0;
 	int rc = db_int(state_db(st), &id, DB_experiment_by_name, err, "t", s->experiment);
 
 	if (rc > 0)
@@ -149,6 +152,12 @@ static int put_share(struct state *st, struct change *c, struct err *err)
 	if (rc == ERR_NOENT)
 		return change_refuse(c, ERR_NOENT, "there is no experiment '%.100s'", s->experiment);
 	if (rc <= 0)
+		return rc;
+	rc = db_int(state_db(st), &valid, DB_share_valid, err, "i", s->created_ms);
+	if (rc > 0 && valid >= SHARES_MAX)
+		return change_refuse(c, ERR_EXISTS, "%d links are valid already: revoke some", SHARES_MAX);
+	rc = rc < 0 ? rc : db_run(state_db(st), DB_share_forget, err, "i", s->created_ms - ENDED_MS);
+	if (rc)
 		return rc;
 	describe_share(c, s);
 	rc = db_run(state_db(st), DB_share_put, err, "ttiitti", arena_printf(a, ROW_PREFIX "%s", s->id), n->hash,

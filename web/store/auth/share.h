@@ -31,7 +31,8 @@ bool share_kind_read(const char *word, enum share_kind *ret);
 /* Reads kind, target, person and name from struct token_try's share, into the arena. */
 void share_parse(struct share *ret, struct arena *a, const char *text);
 
-/* The links of the experiments of which the caller is an admin, newest first, ended ones too. */
+/* The links of the experiments of which the caller is an admin, newest first, with those that ended in the last 90
+ * days. */
 int share_list(struct store *s, struct arena *a, struct share **ret, size_t *ret_count, struct err *err);
 
 /* The link with this secret, by its hash. Reads the whole store. ERR_NOENT without a text: none. */
