@@ -81,7 +81,8 @@ def encrypted(folder, cert, key):
     events(server)
     lib.equal(tool("ls", "--logdir", runs).returncode, 0, "a command on the folder, through the server")
     lib.equal(tool("ls", "--url", server.url).returncode, 1, "a certificate from an unknown authority")
-    lib.equal(tool("ls", "--url", server.url, env={"DPTRACK_CA": cert}).returncode, 0, "DPTRACK_CA")
+    for name in ("DPTRACK_CA", "SSL_CERT_FILE"):
+        lib.equal(tool("ls", "--url", server.url, env={name: cert}).returncode, 0, name)
     token = tool("token", "add", "t", "--scope", "read", "--logdir", runs).stdout.strip()
     status, headers, _ = server.request("POST", "/login", f"token={token}".encode())
     lib.check(status == 303 and "Secure" in headers["Set-Cookie"], f"the session's cookie: {headers['Set-Cookie']}")

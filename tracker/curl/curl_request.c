@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #define REDIRECTS 5L
 #define RECEIVE_BYTES (512L << 10)
@@ -115,9 +116,30 @@ bool curl_add_header(const struct curlso *so, struct curl_slist **list, const ch
 	return grown != NULL;
 }
 
+/* Returns SSL_CERT_FILE, else the first of the files that distributions have; NULL: libcurl's own choice. */
+static const char *find_authorities(void)
+{
+	static const char *const files[] = {
+		"/etc/ssl/certs/ca-certificates.crt", /* Debian, Alpine, Arch */
+		"/etc/pki/tls/certs/ca-bundle.crt",   /* Red Hat */
+		"/etc/ssl/ca-bundle.pem",	      /* SUSE */
+		"/etc/ssl/cert.pem",		      /* Alpine without its package ca-certificates */
+	};
+	const char *named = getenv("SSL_CERT_FILE");
+
+	if (named && *named)
+		return named;
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+		if (!access(files[i], R_OK))
+			return files[i];
+	return NULL;
+}
+
 /* Sets TLS, proxy, redirects, timeouts and buffers. */
 static void set_limits(const struct curlso *so, void *e, const struct curl_request *r)
 {
+	const char *ca = r->ca ? r->ca : find_authorities();
+
 	so->easy_setopt(e, CURLSO_PROTOCOLS, (long)CURLSO_HTTP_AND_HTTPS);
 	so->easy_setopt(e, CURLSO_REDIR_PROTOCOLS, (long)CURLSO_HTTP_AND_HTTPS);
 	so->easy_setopt(e, CURLSO_FOLLOWLOCATION, (long)r->follows);
@@ -130,8 +152,8 @@ static void set_limits(const struct curlso *so, void *e, const struct curl_reque
 	so->easy_setopt(e, CURLSO_LOW_SPEED_TIME, r->stall_s < 1 ? 1L : (long)r->stall_s);
 	so->easy_setopt(e, CURLSO_SSL_VERIFYPEER, r->trusting ? 0L : 1L);
 	so->easy_setopt(e, CURLSO_SSL_VERIFYHOST, r->trusting ? 0L : 2L);
-	if (r->ca)
-		so->easy_setopt(e, CURLSO_CAINFO, r->ca);
+	if (ca)
+		so->easy_setopt(e, CURLSO_CAINFO, ca);
 	if (r->direct)
 		so->easy_setopt(e, CURLSO_PROXY, "");
 	if (r->bulk) {
