@@ -39,10 +39,15 @@ def read(path):
         return f.read()
 
 
+def names(folder):
+    """The paths of all files, below the folder."""
+    return [os.path.relpath(os.path.join(place, name), folder) for place, _, inside in os.walk(folder) for name in inside]
+
+
 def differences(first, second):
     """Lines about the files that are not the same in both folders."""
     lines = []
-    for name in sorted({*os.listdir(first), *os.listdir(second)}):
+    for name in sorted({*names(first), *names(second)}):
         paths = [os.path.join(folder, name) for folder in (first, second)]
         if not all(map(os.path.exists, paths)):
             lines.append(f"{name}: only in {first if os.path.exists(paths[0]) else second}")
@@ -64,7 +69,13 @@ def check_itself():
         for name, text in (("first", "x"), ("second", "x"), ("third", "y")):
             os.mkdir(f"{folder}/{name}")
             write_wheel(f"{folder}/{name}/a.whl", text)
+            os.mkdir(f"{folder}/{name}/simple")
+            with open(f"{folder}/{name}/simple/index.html", "w", encoding="ascii") as f:
+                f.write("" if name == "second" else "x")
+        assert differences(f"{folder}/first", f"{folder}/second") == ["simple/index.html: differs"]
+        os.truncate(f"{folder}/first/simple/index.html", 0)
         assert differences(f"{folder}/first", f"{folder}/second") == []
+        os.truncate(f"{folder}/third/simple/index.html", 0)
         assert differences(f"{folder}/first", f"{folder}/third") == ["a.whl: differs: b.py"]
         os.remove(f"{folder}/second/a.whl")
         assert differences(f"{folder}/first", f"{folder}/second") == [f"a.whl: only in {folder}/first"]
@@ -75,7 +86,7 @@ def main(folders):
     if not folders:
         return check_itself()
     lines = differences(*folders)
-    print("\n".join(lines) or f"{len(os.listdir(folders[0]))} files have the same bytes")
+    print("\n".join(lines) or f"{len(names(folders[0]))} files have the same bytes")
     sys.exit(1 if lines else 0)
 
 

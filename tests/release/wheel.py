@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The wheels with small programs in place of the real ones: the same bytes each time, RECORD and metadata agree with the
-content, and the commands of an installed wheel become the program with all arguments and its exit code."""
+content, the commands of an installed wheel become the program with all arguments and its exit code, and pip takes them from the
+index of a release."""
 import base64
 import csv
 import email
+import glob
 import hashlib
 import io
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -18,6 +21,7 @@ SRC = os.path.abspath(os.environ.get("srcdir", "."))
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(SRC, "web", "deploy", "release"))
 import programs
+import release
 import wheel_file
 import wheels
 
@@ -132,6 +136,24 @@ def check_client_wheel(folder):
     assert not [name for name in names if name.endswith((".so", ".a")) or "/bin/" in name or ".libs/" in name], names
 
 
+def check_index(folder, pip):
+    """pip finds the wheels in the index, and refuses one that is not that of the release."""
+    place, version = folder + "/place", wheels.project.version()
+    shutil.copytree(folder + "/first", place)
+    shutil.copy(f"{folder}/dptrack-{version}-py3-none-any.whl", place)
+    release.write_index(place)
+    quiet = [pip, "download", "-q", "--no-deps", "--disable-pip-version-check", "-d", folder + "/fetched"]
+    for words in (["--index-url", f"file://{place}/simple", "dptrack"], ["--index-url", f"file://{place}/simple", "dptrack-trainer"],
+                  ["--no-index", "--find-links", place, "--require-hashes", "-r", place + "/hashes.txt"]):
+        output([*quiet, *words], 0)
+        assert len(os.listdir(folder + "/fetched")) == 1, os.listdir(folder + "/fetched")
+        shutil.rmtree(folder + "/fetched")
+    with open(glob.glob(place + "/dptrack-*-linux_x86_64.whl")[0], "ab") as f:
+        f.write(b" ")
+    output([*quiet, "--index-url", f"file://{place}/simple", "dptrack"], 1)
+    output([*quiet, "--no-index", "--find-links", place, "--require-hashes", "-r", place + "/hashes.txt"], 1)
+
+
 def check_installed(paths, folder):
     venv = folder + "/venv"
     made = subprocess.run([sys.executable, "-m", "venv", venv], capture_output=True, text=True, check=False)
@@ -157,6 +179,7 @@ def check_installed(paths, folder):
     assert output([venv + "/bin/dptrain", "plan"], 7).endswith(f"plan {packages}/nvidia")
     assert output([venv + "/bin/dptrain", "plan"], 7, DPTRAIN_CUDA_LIBS="/mine").endswith("plan /mine")
     check_client(paths[0], venv)
+    check_index(folder, venv + "/bin/pip")
 
 
 def check_client(wheel, venv):

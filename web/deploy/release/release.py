@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes a release: release.py BUILD. BUILD/release/dptrack-VERSION has the source, wheels, Debian packages, the image,
-CHANGELOG.md, a bill of materials and SHA256SUMS. Two releases of one commit have the same bytes."""
+"""Makes a release: release.py BUILD. BUILD/release/dptrack-VERSION has the source, wheels with an index of them, Debian packages, the
+image, CHANGELOG.md, a bill of materials and SHA256SUMS. Two releases of one commit have the same bytes."""
 import glob
 import json
 import os
@@ -49,6 +49,26 @@ def gather(build, folder):
     shutil.copyfile(os.path.join(project.TOP, "NEWS.md"), folder + "/CHANGELOG.md")
 
 
+def write_page(path, links):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w", encoding="ascii") as f:
+        f.write("<!DOCTYPE html>\n" + "".join(f'<a href="{address}">{name}</a>\n' for address, name in links))
+
+
+def write_index(folder):
+    """simple/: the wheels for `pip --index-url` (PEP 503); hashes.txt: for `pip --require-hashes`."""
+    names = sorted(os.path.basename(path) for path in glob.glob(folder + "/*.whl"))
+    hashes = {name: sbom.digest(f"{folder}/{name}") for name in names}
+    projects = {name.partition("-")[0].replace("_", "-") for name in names}
+    write_page(folder + "/simple/index.html", [(f"{one}/", one) for one in sorted(projects)])
+    for one in projects:
+        own = [name for name in names if name.startswith(one.replace("-", "_") + "-")]
+        write_page(f"{folder}/simple/{one}/index.html", [(f"../../{name}#sha256={hashes[name]}", name) for name in own])
+    with open(folder + "/hashes.txt", "w", encoding="ascii") as f:
+        own = [name for name in names if name.startswith("dptrack-")]
+        f.write(f"dptrack=={project.version()}" + "".join(f" --hash=sha256:{hashes[name]}" for name in own) + "\n")
+
+
 def make_release(build):
     os.environ["SOURCE_DATE_EPOCH"] = str(project.epoch())  # one time for all parts of this release
     name = f"dptrack-{project.version()}"
@@ -60,13 +80,15 @@ def make_release(build):
     image = make_image(build)
     make_source(build, os.path.join(folder, name))
     gather(build, folder)
+    write_index(folder)
     with open(os.path.join(build, "release", "bundled.json"), encoding="ascii") as f:
         bundled = json.load(f)
-    files = glob.glob(folder + "/*")
-    with open(f"{folder}/{name}.cdx.json", "w", encoding="utf-8") as f:
+    files = [path for path in glob.glob(folder + "/*") if os.path.isfile(path)]
+    bill = f"{folder}/{name}.cdx.json"
+    with open(bill, "w", encoding="utf-8") as f:
         json.dump(sbom.bill(files, bundled, image), f, indent=1, sort_keys=True)
     with open(folder + "/SHA256SUMS.part", "w", encoding="ascii") as f:
-        f.writelines(f"{sbom.digest(path)}  {os.path.basename(path)}\n" for path in sorted(glob.glob(folder + "/[!S]*")))
+        f.writelines(f"{sbom.digest(path)}  {os.path.relpath(path, folder)}\n" for path in sorted([*files, bill, *glob.glob(folder + "/simple/**/*.html", recursive=True)]))
     os.rename(folder + "/SHA256SUMS.part", folder + "/SHA256SUMS")
     print(f"release: {folder}; two of one commit have the same SHA256SUMS: {sbom.digest(folder + '/SHA256SUMS')[:16]}")
 
