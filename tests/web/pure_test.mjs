@@ -986,3 +986,27 @@ test('CSV: a text that a spreadsheet would evaluate gets a quote, a number none 
 	const want = ["'=1+1", "'@SUM(1)", "'-2+3", "'\t=1", '"\'=a,""b"""', "'-", ...given.slice(6)];
 	assert.deepEqual(given.map(p.csvCell), want);
 });
+
+test('two edits of one text: both where they touch no line of each other, else none', () => {
+	let seed = 1;
+	const draw = (n) => (seed = seed * 48271 % 2147483647) % n;
+	for (let round = 0; round < 2000; round++) {
+		const lines = Array.from({ length: 6 }, (_, i) => `${i}`); // no line is there twice: the merge is unique
+		const edit = (author) => {
+			const at = draw(6);
+			const many = draw(3);
+			return { at, many, lines: Array.from({ length: draw(3) }, (_, i) => `${author}${i}`) };
+		};
+		const [a, b] = [edit('a'), edit('b')];
+		const with1 = (e) => lines.toSpliced(e.at, e.many, ...e.lines).join('\n');
+		const [first, second] = a.at <= b.at ? [a, b] : [b, a];
+		const got = p.merged(lines.join('\n'), with1(a), with1(b));
+		if (first.at + first.many < second.at) {
+			const both = lines.toSpliced(second.at, second.many, ...second.lines)
+				.toSpliced(first.at, first.many, ...first.lines);
+			assert.equal(got, both.join('\n'));
+		} else if (got !== null) {
+			for (const e of [a, b]) assert.ok(e.lines.every((line) => got.split('\n').includes(line)), got);
+		}
+	}
+});

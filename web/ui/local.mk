@@ -12,7 +12,7 @@ ui_files = \
 	web/ui/src/base/registry.ts web/ui/src/base/repeats.ts web/ui/src/base/report.ts web/ui/src/base/series.ts \
 	web/ui/src/base/side.ts web/ui/src/base/trace.ts web/ui/src/base/tree.ts \
 	web/ui/src/base/types.ts web/ui/src/base/url.ts web/ui/src/base/words.ts \
-	web/ui/src/base/text/ansi.ts web/ui/src/base/text/markdown.ts web/ui/src/base/text/texttable.ts \
+	web/ui/src/base/text/ansi.ts web/ui/src/base/text/markdown.ts web/ui/src/base/text/merge.ts web/ui/src/base/text/texttable.ts \
 	web/ui/src/base/why/forest.ts web/ui/src/base/why/importance.ts web/ui/src/base/why/neighbour.ts \
 	web/ui/src/base/why/pareto.ts web/ui/src/base/why/relation.ts web/ui/src/base/why/pivot.ts web/ui/src/base/why/smooth.ts \
 	web/ui/src/charts/heat.ts web/ui/src/charts/parallel.ts web/ui/src/charts/place.ts \
@@ -24,7 +24,7 @@ ui_files = \
 	web/ui/src/charts/line/marks.ts web/ui/src/charts/line/names.ts web/ui/src/charts/line/near.ts web/ui/src/charts/line/pane.ts \
 	web/ui/src/charts/line/picture.ts web/ui/src/charts/line/read.ts web/ui/src/charts/line/tip.ts \
 	web/ui/src/charts/line/tiptext.ts \
-	web/ui/src/state/access.ts web/ui/src/state/axis.ts web/ui/src/state/follow.ts \
+	web/ui/src/state/access.ts web/ui/src/state/axis.ts web/ui/src/state/draft.ts web/ui/src/state/follow.ts \
 	web/ui/src/state/saved/alerts.ts web/ui/src/state/saved/experiments.ts web/ui/src/state/saved/bulk.ts web/ui/src/state/saved/registry.ts \
 	web/ui/src/state/saved/reports.ts web/ui/src/state/saved/saved.ts web/ui/src/state/saved/settings.ts web/ui/src/state/server/api.ts \
 	web/ui/src/state/groups.ts web/ui/src/state/index.ts web/ui/src/state/insight.ts web/ui/src/state/live.ts \
@@ -34,7 +34,7 @@ ui_files = \
 	web/ui/src/state/records.ts web/ui/src/state/view.ts \
 	web/ui/src/views/index.ts \
 	web/ui/src/views/alerts/alerts.tsx \
-	web/ui/src/views/base/asking.ts web/ui/src/views/base/bits.tsx web/ui/src/views/base/chooser.tsx web/ui/src/views/base/copytext.tsx web/ui/src/views/base/datatable.tsx \
+	web/ui/src/views/base/asking.ts web/ui/src/views/base/bits.tsx web/ui/src/views/base/chooser.tsx web/ui/src/views/base/conflict.tsx web/ui/src/views/base/copytext.tsx web/ui/src/views/base/datatable.tsx \
 	web/ui/src/views/base/fieldvalues.ts web/ui/src/views/base/focus.ts web/ui/src/views/base/afterwards.ts web/ui/src/views/base/share.tsx web/ui/src/views/base/keepfocus.ts web/ui/src/views/base/frame.ts web/ui/src/views/base/jump.tsx \
 	web/ui/src/views/base/later.part.css web/ui/src/views/base/later.ts web/ui/src/views/base/lazy.tsx web/ui/src/views/base/list.tsx \
 	web/ui/src/views/base/markdown.tsx web/ui/src/views/base/nameform.tsx \

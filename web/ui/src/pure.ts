@@ -2,6 +2,7 @@
 // The modules that need no browser, bundled for the tests.
 export * from './base/types.ts';
 export * from './base/text/ansi.ts';
+export * from './base/text/merge.ts';
 export * from './base/diff.ts';
 export * from './base/format.ts';
 export * from './base/formula.ts';

@@ -39,6 +39,8 @@ export interface Run {
 	tags: Record<string, string>;
 	metrics: Record<string, Metric>;
 	notes: string;
+	/** Of a run that was read alone. */
+	notes_etag: string;
 	/** Why it ended, as its program said, or ''. */
 	reason: string;
 	alerts: Alert[];

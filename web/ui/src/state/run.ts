@@ -85,8 +85,10 @@ export async function getRankKeys(id: string): Promise<string[]> {
 	return [...new Set(keys)].sort(byName);
 }
 
-export async function changeRun(id: string, change: { notes?: string; name?: string }): Promise<Run> {
-	return runOf(await request('runs/' + encodeURIComponent(id), change, 'PATCH'));
+/** seen: the notes_etag of the notes that it replaces. */
+export async function changeRun(id: string, change: { notes?: string; editing?: string; name?: string },
+	seen?: string): Promise<Run> {
+	return runOf(await request('runs/' + encodeURIComponent(id), change, 'PATCH', seen));
 }
 
 /** Restores a deleted run in the list. */

@@ -34,6 +34,7 @@ export interface ReportHead {
 
 export interface Report extends ReportHead {
 	text: string;
+	etag: string;
 	/** Stored versions of the text, oldest first. */
 	editions: { edition: number; time: number }[];
 }
@@ -85,7 +86,7 @@ function headOf(r: Json): ReportHead {
 
 function reportOf(r: Json): Report {
 	const editions = r.editions as { edition: number; time: number }[];
-	return { ...headOf(r), text: String(r.text), editions };
+	return { ...headOf(r), text: String(r.text), etag: String(r.etag), editions };
 }
 
 export async function loadReports(experiment: string | null): Promise<void> {
@@ -107,8 +108,10 @@ export async function makeReport(experiment: string, name: string, text: string)
 	return reportOf(await request('reports', { experiment, name, text }));
 }
 
-export async function changeReport(id: string, change: { name?: string; text?: string }): Promise<Report> {
-	return reportOf(await request('reports/' + id, change, 'PATCH'));
+/** seen: the ETag of the report whose text it replaces. */
+export async function changeReport(id: string, change: { name?: string; text?: string; editing?: string },
+	seen?: string): Promise<Report> {
+	return reportOf(await request('reports/' + id, change, 'PATCH', seen));
 }
 
 /** Deletes a report; returns the function that restores its newest text. */

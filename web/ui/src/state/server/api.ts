@@ -7,7 +7,9 @@ import { lineOf } from '../../base/series.ts';
 import type { Alert, BucketColumns, Experiment, LineColumns, Metric, Run, Series, Status } from '../../base/types.ts';
 
 export class ApiError extends Error {
-	constructor(message: string, readonly status: number, readonly field: string | null) {
+	/** stored: what the server has, when If-Match named something else. */
+	constructor(message: string, readonly status: number, readonly field: string | null,
+		readonly stored: Json | null = null) {
 		super(message);
 	}
 }
@@ -17,12 +19,13 @@ export type Json = Record<string, unknown>;
 /** The server no longer accepts the session of this page. */
 export const signedOut = signal(false);
 
+/** The reply, with its ETag as the member etag. seen: the ETag of what a change replaces. */
 export async function request(path: string, body?: unknown,
-	method = body === undefined ? 'GET' : 'POST'): Promise<Json> {
+	method = body === undefined ? 'GET' : 'POST', seen = ''): Promise<Json> {
 	let reply: Response;
 	try {
 		reply = await fetch('api/v1/' + path, body === undefined ? { method } : {
-			method, headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body),
+			method, headers: { 'Content-Type': 'application/json', ...seen && { 'If-Match': seen } }, body: JSON.stringify(body),
 		});
 	} catch {
 		throw new ApiError('The server does not answer. Is dptrack serve still running?', 0, null);
@@ -38,9 +41,10 @@ export async function request(path: string, body?: unknown,
 		const e = (json?.error ?? json) as { message?: string; field?: string } | null;
 		signedOut.value ||= reply.status === 401;
 		throw new ApiError(reply.status === 401 ? 'You are signed out.'
-							: e?.message ?? `The server replied ${reply.status}`,
-				   reply.status, e?.field ?? null);
+			: e?.message ?? `The server replied ${reply.status}`, reply.status, e?.field ?? null,
+			(json?.stored ?? null) as Json | null);
 	}
+	json.etag ??= reply.headers.get('ETag');
 	return json;
 }
 
@@ -91,6 +95,7 @@ export function runOf(r: Json): Run {
 		status: (r.status ?? 'finished') as Status, start_time: numOrNull(r.start_time),
 		end_time: numOrNull(r.end_time),
 		params: textMap(r.params), tags: textMap(r.tags), metrics, notes: String(r.notes ?? ''),
+		notes_etag: String(r.notes_etag ?? ''),
 		reason: String(r.status_reason ?? ''), alerts: ((r.alerts ?? []) as Json[]).map(alertOf),
 		last_step: typeof r.last_step === 'number' && r.last_step >= 0 ? r.last_step : null,
 		deleted: r.deleted === true, deleted_time: numOrNull(r.deleted_time),

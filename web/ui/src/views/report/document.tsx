@@ -5,6 +5,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import { when } from '../../base/format.ts';
 import { readReport, withFrozen } from '../../base/report.ts';
 import { mayWrite } from '../../state/access.ts';
+import { readDraft } from '../../state/draft.ts';
 import * as s from '../../state/index.ts';
 import { changeReport, freeze, frozenData, getReport, type Report } from '../../state/saved/reports.ts';
 import { shared } from '../../state/shares.ts';
@@ -20,7 +21,7 @@ import { PanelFigure, titleOf } from './panel.tsx';
 interface DocumentOptions {
 	r: Report;
 	/** Saves a new text; null if read-only or an older version. */
-	put: ((text: string) => Promise<void>) | null;
+	put: ((text: string, seen?: string) => Promise<void>) | null;
 	fail: (e: Error) => void;
 }
 
@@ -72,7 +73,9 @@ function Tools({ r, put, fail, editing, naming, article, restore }: ToolOptions)
 					edition: s.view.value.edition }} /></>}
 			<Share kind="report" target={[r.id]} />
 			{restore && <button type="button" onClick={restore}>Restore this version</button>}
-			{put && <button type="button" onClick={() => (editing.value = true)}>Edit</button>}
+			{put && <button type="button" disabled={editing.value}
+				onClick={() => (editing.value = true)}>
+				{readDraft('report-' + r.id) ? 'Continue draft' : 'Edit'}</button>}
 			{put && <button type="button" onClick={() => (naming.value = true)}>Rename</button>}
 			{put && live.length > 0 && <button type="button" title="Keep what every panel shows now"
 				onClick={() => freeze(r, live).then(put).catch(fail)}>Freeze all</button>}
@@ -89,7 +92,7 @@ function Whole({ r, may, took, fail }: { r: Report; may: boolean; took: (r: Repo
 	const naming = useSignal(false);
 	const article = useRef<HTMLElement>(null);
 	const old = r.edition !== r.editions.at(-1)?.edition;
-	const write = async (text: string) => took(await changeReport(r.id, { text }));
+	const write = async (text: string, seen = r.etag) => took(await changeReport(r.id, { text }, seen));
 	const put = may && !old ? write : null;
 	const restore = may && old
 		? () => void write(r.text).then(() => s.go({ edition: null })).catch(fail) : null;
@@ -99,10 +102,11 @@ function Whole({ r, may, took, fail }: { r: Report; may: boolean; took: (r: Repo
 				article={() => article.current} />
 			{naming.value && <NameForm was={r.name} close={() => (naming.value = false)}
 				save={async (name) => took(await changeReport(r.id, { name }))} />}
-			{editing.value && put && <Editor text={r.text} close={() => (editing.value = false)}
+			{editing.value && put && <Editor r={r} close={() => (editing.value = false)}
+				reload={() => void getReport(r.id, null).then(took, fail)}
 				preview={(text) => <Parts r={{ ...r, text }} put={null} fail={fail} />}
-				save={async (text) => {
-					await put(text);
+				save={async (text, seen) => {
+					await put(text, seen);
 					editing.value = false;
 				}} />}
 			{!editing.value && <article ref={article} class="reporttext" data-edition={r.edition}>

@@ -6,17 +6,23 @@ import type { ComponentChildren } from 'preact';
 import { useRef } from 'preact/hooks';
 import { bodyOf, panelBlock, withBody } from '../../base/report.ts';
 import { isExpression } from '../../base/filter/filter.ts';
+import { keepDraft, readDraft } from '../../state/draft.ts';
 import * as s from '../../state/index.ts';
+import type { Report } from '../../state/saved/reports.ts';
+import type { ApiError } from '../../state/server/api.ts';
+import { Conflict } from '../base/conflict.tsx';
 
 const ROWS = 30;
 /** The preview follows the text after this pause. */
 const PAUSE_MS = 300;
 
 interface Options {
-	text: string;
-	/** Throws if the server refuses. */
-	save: (text: string) => Promise<void>;
+	r: Report;
+	/** seen: ETag of the report that it replaces. Throws if the server refuses. */
+	save: (text: string, seen: string) => Promise<void>;
 	close: () => void;
+	/** Shows what is stored. */
+	reload: () => void;
 	/** Renders a text. */
 	preview: (text: string) => ComponentChildren;
 }
@@ -53,13 +59,19 @@ function AddPanel({ add }: { add: (block: string) => void }) {
 	);
 }
 
-export function Editor({ text, save, close, preview }: Options) {
-	const body = useSignal(bodyOf(text));
+/** What is typed is a draft until it is saved. */
+export function Editor({ r, save, close, reload, preview }: Options) {
+	const { text } = r;
+	const draft = readDraft('report-' + r.id);
+	const body = useSignal(draft?.text ?? bodyOf(text));
 	const seen = useSignal(body.value);
 	const wrong = useSignal('');
+	const theirs = useSignal<{ text: string; etag: string } | null>(null);
+	const etag = draft?.etag ?? r.etag;
 	const box = useRef<HTMLTextAreaElement>(null);
 	useSignalEffect(() => {
 		const now = body.value;
+		keepDraft('report-' + r.id, now === bodyOf(text) ? null : { text: now, etag });
 		const later = setTimeout(() => (seen.value = now), PAUSE_MS);
 		return () => clearTimeout(later);
 	});
@@ -68,7 +80,17 @@ export function Editor({ text, save, close, preview }: Options) {
 		const before = body.value.slice(0, at).replace(/\n*$/, '\n\n');
 		body.value = before.trimStart() + block + '\n' + body.value.slice(at).replace(/^\n*/, '\n');
 	};
-	const begin = () => save(withBody(text, body.value)).catch((e: Error) => (wrong.value = e.message));
+	const put = (words: string, over = etag) => save(withBody(theirs.value?.text ?? text, words), over).then(
+		() => keepDraft('report-' + r.id, null),
+		(e: ApiError) => {
+			theirs.value = e.stored && { text: String(e.stored.text), etag: String(e.stored.etag) };
+			wrong.value = e.stored ? '' : e.message;
+		});
+	const begin = () => put(body.value);
+	const leave = () => {
+		keepDraft('report-' + r.id, null);
+		close();
+	};
 	return (
 		<div class="box reporteditor" onKeyDown={(e) => {
 			if (e.key !== 's' || !(e.ctrlKey || e.metaKey)) return;
@@ -82,8 +104,14 @@ export function Editor({ text, save, close, preview }: Options) {
 				<section class="reporttext" aria-label="Preview" tabIndex={0}>
 					{preview(withBody(text, seen.value))}</section>
 			</div>
-			<p class="options"><button type="button" onClick={() => void begin()}>Save</button>
-				<button type="button" onClick={close}>Cancel</button>
+			{theirs.value && <Conflict what="this report" base={bodyOf(text)} mine={body.value}
+				theirs={bodyOf(theirs.value.text)} save={(words) => void put(words, theirs.value!.etag)}
+				drop={() => {
+					leave();
+					reload();
+				}} />}
+			<p class="options"><button type="button" class="primary" onClick={() => void begin()}>Save</button>
+				<button type="button" onClick={leave}>Cancel</button>
 				<span class="dim">
 					Markdown. A panel takes metrics, runs or filter, x (step, elapsed, epoch,
 					clock), range (of x), xscale and scale (log), limits (of y), full (yes: the full

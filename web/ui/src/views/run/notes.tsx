@@ -4,8 +4,11 @@ import { signal, useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import type { Run } from '../../base/types.ts';
 import { mayWrite } from '../../state/access.ts';
+import { keepDraft, readDraft, wordOfEditing } from '../../state/draft.ts';
 import * as s from '../../state/index.ts';
 import { artifactAddress, changeRun } from '../../state/run.ts';
+import type { ApiError } from '../../state/server/api.ts';
+import { Conflict } from '../base/conflict.tsx';
 import { useFocus } from '../base/focus.ts';
 import { lazy } from '../base/lazy.tsx';
 
@@ -25,44 +28,38 @@ function imageOf(r: Run, src: string): string | null {
 	return /^[a-z]+:|^[/#]/i.test(src) ? null : artifactAddress(r.id, src);
 }
 
-const draftOf = (r: Run) => 'dptrack-draft-' + r.id;
-
-/** The unsaved text of a run's notes, kept in the browser; null: none. */
-function readDraft(r: Run): string | null {
-	try {
-		return localStorage.getItem(draftOf(r));
-	} catch {
-		return null;
-	}
+/** What somebody else stored while these notes were edited. */
+interface Theirs {
+	text: string;
+	etag: string;
 }
 
-function keepDraft(r: Run, text: string | null): void {
-	try {
-		if (text === null || text === r.notes) localStorage.removeItem(draftOf(r));
-		else localStorage.setItem(draftOf(r), text);
-	} catch {
-		// without storage it is lost when the page is left
-	}
-}
-
-/** Saves the text of a run's notes every second while it changes; a text that could not be saved remains as a draft. */
+/** Saves the text of a run's notes every second while it changes; a text that could not be saved remains as a draft, and one of
+ * somebody else is not replaced. */
 function useSaving(r: Run, changed: (r: Run) => void) {
-	const text = useSignal(readDraft(r) ?? r.notes);
+	const draft = readDraft(r.id);
+	const text = useSignal(draft?.text ?? r.notes);
 	const stored = useSignal(r.notes);
 	const wrong = useSignal('');
+	const theirs = useSignal<Theirs | null>(null);
+	const seen = useRef(draft?.etag ?? r.notes_etag);
+	const editing = useRef(wordOfEditing());
 	const timer = useRef(0);
 	const queue = useRef(Promise.resolve());
 	const write = async () => {
 		const now = text.value;
-		if (now === stored.value) return;
+		if (now === stored.value || theirs.value) return;
 		try {
-			const saved = await changeRun(r.id, { notes: now });
+			const saved = await changeRun(r.id, { notes: now, editing: editing.current }, seen.current);
 			stored.value = now;
+			seen.current = saved.notes_etag;
 			wrong.value = '';
-			if (text.value === now) keepDraft(r, null);
+			if (text.value === now) keepDraft(r.id, null);
 			if (s.opened.value?.id === saved.id) changed(saved);
 		} catch (e) {
-			wrong.value = (e as Error).message;
+			const has = (e as ApiError).stored;
+			if (has) theirs.value = { text: String(has.notes), etag: String(has.notes_etag) };
+			else wrong.value = (e as Error).message;
 		}
 	};
 	// one after the other, so that the last text is stored last
@@ -72,23 +69,33 @@ function useSaving(r: Run, changed: (r: Run) => void) {
 		return (queue.current = queue.current.then(write));
 	};
 	const type = (words: string) => {
-		keepDraft(r, (text.value = words));
+		text.value = words;
+		keepDraft(r.id, words === stored.value ? null : { text: words, etag: seen.current });
 		timer.current ||= window.setTimeout(() => void save(), SAVE_MS);
+	};
+	/** Goes on after a conflict with this text in place of theirs. */
+	const settle = (words: string) => {
+		const t = theirs.value!;
+		seen.current = t.etag;
+		stored.value = t.text;
+		theirs.value = null;
+		type(words);
+		return save();
 	};
 	useEffect(() => {
 		void save(); // a draft of before
 		return () => void save();
 	}, []);
-	return { text, stored, wrong, type, save };
+	return { text, stored, wrong, theirs, type, save, settle };
 }
 
 function Editor({ r, changed, close }: { r: Run; changed: (r: Run) => void; close: () => void }) {
 	const box = useRef<HTMLDivElement>(null);
 	const before = useRef(r.notes);
-	const { text, stored, wrong, type, save } = useSaving(r, changed);
+	const { text, stored, wrong, theirs, type, save, settle } = useSaving(r, changed);
 	useFocus(box, ['textarea']);
 	useEffect(() => box.current!.scrollIntoView({ block: 'nearest' }), []);
-	const end = () => save().then(() => wrong.value || close());
+	const end = () => save().then(() => wrong.value || theirs.value || close());
 	const says = text.value !== stored.value ? 'Saving …' : text.value !== before.current ? 'Saved'
 		: 'Saved while you type.';
 	const rows = Math.min(ROWS_MAX, Math.max(ROWS_MIN, text.value.split('\n').length + 1));
@@ -104,8 +111,11 @@ function Editor({ r, changed, close }: { r: Run; changed: (r: Run) => void; clos
 					type(before.current);
 					void end();
 				}}>Undo changes</button>}
-				{!wrong.value && <span class="dim" role="status">{says}</span>}</span>
+				{!wrong.value && !theirs.value && <span class="dim" role="status">{says}</span>}</span>
 			{wrong.value && <span class="problem" role="alert">{wrong.value}</span>}
+			{theirs.value && <Conflict what="these notes" base={before.current} mine={text.value}
+				theirs={theirs.value.text} save={(words) => void settle(words)}
+				drop={() => void settle(theirs.value!.text)} />}
 		</div>
 	);
 }
@@ -117,7 +127,7 @@ export function Notes({ r, done }: { r: Run; done: (r: Run) => void }) {
 	const may = mayWrite(r.experiment);
 	const editing = may && edited.value === r.id;
 	useEffect(() => () => void (edited.value = null), []);
-	const draft = !editing && may && readDraft(r) !== null;
+	const draft = !editing && may && readDraft(r.id) !== null;
 	return (
 		<section class="box notes">
 			<h2>Notes {may && !editing && <button type="button" class="quiet"
