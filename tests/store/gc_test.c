@@ -143,7 +143,7 @@ static void fill(struct helper *h)
 static const char *const tables_of_runs[] = {
 	"alert",       "alert_fired", "archive",     "arrival",	      "code",	     "console",
 	"environment", "file",	      "idempotency", "log",	      "media",	     "metric",
-	"note",	       "param",	      "part",	     "problem",	      "run_dataset", "run_dataset_tag",
+	"note",	       "note_text",   "param",	      "part",	     "problem",	      "run_dataset", "run_dataset_tag",
 	"run_model",   "run_text",    "segment",     "segment_param", "series",	     "tag",
 	"told",	       "writer"
 };

@@ -991,7 +991,7 @@ test('two edits of one text: both where they touch no line of each other, else n
 	let seed = 1;
 	const draw = (n) => (seed = seed * 48271 % 2147483647) % n;
 	for (let round = 0; round < 2000; round++) {
-		const lines = Array.from({ length: 6 }, (_, i) => `${i}`); // no line is there twice: the merge is unique
+		const lines = Array.from({ length: 6 }, (_, i) => `${i}`); // all differ
 		const edit = (author) => {
 			const at = draw(6);
 			const many = draw(3);

@@ -36,10 +36,10 @@ ui_files = \
 	web/ui/src/views/alerts/alerts.tsx \
 	web/ui/src/views/base/asking.ts web/ui/src/views/base/bits.tsx web/ui/src/views/base/chooser.tsx web/ui/src/views/base/conflict.tsx web/ui/src/views/base/copytext.tsx web/ui/src/views/base/datatable.tsx \
 	web/ui/src/views/base/fieldvalues.ts web/ui/src/views/base/focus.ts web/ui/src/views/base/afterwards.ts web/ui/src/views/base/share.tsx web/ui/src/views/base/keepfocus.ts web/ui/src/views/base/frame.ts web/ui/src/views/base/jump.tsx \
-	web/ui/src/views/base/later.part.css web/ui/src/views/base/later.ts web/ui/src/views/base/lazy.tsx web/ui/src/views/base/list.tsx \
+	web/ui/src/views/base/later.part.css web/ui/src/views/base/later.ts web/ui/src/views/base/lazy.tsx web/ui/src/views/base/lists/list.tsx \
 	web/ui/src/views/base/markdown.tsx web/ui/src/views/base/nameform.tsx \
 	web/ui/src/views/base/phases.tsx web/ui/src/views/base/save.ts web/ui/src/views/base/says.ts \
-	web/ui/src/views/base/icon.tsx web/ui/src/views/base/menu.tsx web/ui/src/views/base/styles.ts web/ui/src/views/base/tabs.tsx web/ui/src/views/base/theme.ts web/ui/src/views/base/undo.tsx web/ui/src/views/base/versions.tsx \
+	web/ui/src/views/base/icon.tsx web/ui/src/views/base/menu.tsx web/ui/src/views/base/styles.ts web/ui/src/views/base/lists/tabs.tsx web/ui/src/views/base/theme.ts web/ui/src/views/base/lists/undo.tsx web/ui/src/views/base/lists/versions.tsx \
 	web/ui/src/views/charts/addtoreport.tsx web/ui/src/views/charts/card.tsx web/ui/src/views/charts/grid.tsx web/ui/src/views/charts/grouping.tsx \
 	web/ui/src/views/charts/lines.ts web/ui/src/views/charts/panels.tsx web/ui/src/views/charts/tools.tsx web/ui/src/views/charts/values.tsx \
 	web/ui/src/views/compare/compare.tsx web/ui/src/views/compare/facts.tsx web/ui/src/views/compare/noruns.tsx \

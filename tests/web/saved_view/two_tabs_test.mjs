@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two people edit one note or one report: the second is told, sees both texts and chooses; nothing that was typed is lost
-// by leaving the page.
+// Two people edit one note or one report: the second is told, sees both texts and chooses; nothing that was typed is
+// lost by leaving the page.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { says, until } from '../browser.mjs';

@@ -137,6 +137,7 @@ static void describe_share(struct change *c, const struct share *s)
 				       s->target_count == 1 ? s->target[0] : "");
 }
 
+/* Stores a link of which the caller may be the author, unless there are too many. */
 static int put_share(struct state *st, struct change *c, struct err *err)
 {
 	const struct share_new *n = c->op.more;

@@ -194,7 +194,7 @@ static int read_units(struct planner *p, struct db *d, struct err *err)
 	return rc;
 }
 
-static int read_versions(struct planner *p, struct db *d, struct err *err)
+static int read_kept_versions(struct planner *p, struct db *d, struct err *err)
 {
 	struct db_rows *q;
 	int rc = db_start(d, &q, DB_retention_versions, err, "");
@@ -224,7 +224,7 @@ static int read_plan_rows(struct planner *p, struct err *err)
 	rc = add_registered(d, p->kept, err);
 	rc = rc ? rc : read_experiments(p, d, err);
 	rc = rc ? rc : read_units(p, d, err);
-	rc = rc ? rc : read_versions(p, d, err);
+	rc = rc ? rc : read_kept_versions(p, d, err);
 	readers_give(p->s, d);
 	return rc;
 }

@@ -20,7 +20,7 @@ const later: Partial<Record<View['page'], ReturnType<typeof lazy<object>>>> = {
 	trash: lazy(() => import('./views/experiments/trash.tsx').then((m) => m.TrashPage)),
 	settings: lazy(() => import('./views/settings/settings.tsx').then((m) => m.SettingsPage)),
 };
-const Undo = lazy(() => import('./views/base/undo.tsx').then((m) => m.Undo));
+const Undo = lazy(() => import('./views/base/lists/undo.tsx').then((m) => m.Undo));
 const RunPage = lazy(() => import('./views/run/run.tsx').then((m) => m.RunPage));
 
 /** The most serious problem with the server. */

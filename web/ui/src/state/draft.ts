@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What somebody typed and the server does not have, kept in the browser.
+// What was typed and is not stored by the server, kept in the browser.
+import type { ApiError } from './server/api.ts';
 
 /** A text, and the entity tag of the stored one that its author saw. */
 export interface Draft {
@@ -26,6 +27,9 @@ export function keepDraft(of: string, draft: Draft | null): void {
 		// without storage it is lost when the page is left
 	}
 }
+
+/** What the server has, if it refused a change because its author had not seen that. */
+export const storedBy = (e: Error) => (e as ApiError).stored ?? null;
 
 /** The word under which the texts of one editor are one edition. */
 export const wordOfEditing = () => Math.random().toString(36).slice(2);

@@ -11,7 +11,7 @@ export * from './series.ts';
 export { isReserved, tagKeys, tagsOf } from './tags.ts';
 export * from './rolled_back.ts';
 export * from './sidebar.ts';
-export {endSession, getRuns, signedOut} from './server/api.ts';
+export { endSession, getRuns, signedOut } from './server/api.ts';
 export { askPanel, askPanelGroups, askRanks } from './points.ts';
 export { groupCurves, groupOrder, middleAt, middleOf, runGroups, wantGroups } from './groups.ts';
 export { start } from './live.ts';

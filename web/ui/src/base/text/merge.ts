@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two edits of one text, by lines.
 
-/** The lines of base that an edit replaces, from the first to behind the last that differs, and what replaces them. */
+/** The lines of base that an edit replaces, from the first to the last that differs, and what replaces them. */
 function changed(base: string[], text: string[]): { from: number; to: number; lines: string[] } {
 	let from = 0;
 	let end = 0;
@@ -15,7 +15,8 @@ function changed(base: string[], text: string[]): { from: number; to: number; li
 export function merged(base: string, one: string, other: string): string | null {
 	const lines = base.split('\n');
 	const [a, b] = [one, other].map((text) => changed(lines, text.split('\n')))
-		.sort((x, y) => x.from - y.from || x.to - y.to) as [ReturnType<typeof changed>, ReturnType<typeof changed>];
+		.sort((x, y) => x.from - y.from || x.to - y.to) as [ReturnType<typeof changed>, ReturnType<typeof
+			changed>];
 	if (a.to >= b.from) return null;
 	return [...lines.slice(0, a.from), ...a.lines, ...lines.slice(a.to, b.from), ...b.lines, ...lines.slice(b.to)]
 		.join('\n');

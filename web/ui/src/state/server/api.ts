@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Requests of /api/v1, decoded into the types of base/types.ts. This module has what the first screen needs; run.ts and
 // tagging.ts have the rest. Addresses are relative to the page, so that it works below any proxy prefix.
-import {signal} from '@preact/signals';
+import { signal } from '@preact/signals';
 import { FORMULA } from '../../base/panel.ts';
 import { lineOf } from '../../base/series.ts';
 import type { Alert, BucketColumns, Experiment, LineColumns, Metric, Run, Series, Status } from '../../base/types.ts';
@@ -25,7 +25,8 @@ export async function request(path: string, body?: unknown,
 	let reply: Response;
 	try {
 		reply = await fetch('api/v1/' + path, body === undefined ? { method } : {
-			method, headers: { 'Content-Type': 'application/json', ...seen && { 'If-Match': seen } }, body: JSON.stringify(body),
+			method, headers: { 'Content-Type': 'application/json', ...seen && { 'If-Match': seen } },
+				body: JSON.stringify(body),
 		});
 	} catch {
 		throw new ApiError('The server does not answer. Is dptrack serve still running?', 0, null);
@@ -104,16 +105,11 @@ export function runOf(r: Json): Run {
 
 export function experimentsOf(r: Json): Experiment[] {
 	return (r.experiments as Json[]).map((e) => ({
-						     id : String(e.id),
-						     name : String(e.name),
-						     run_count : num(e.run_count),
-						     running_count : Number(e.running_count ?? 0),
-						     failed_count : Number(e.failed_count ?? 0),
-						     description : String(e.description ?? ''),
-						     archived : e.archived === true,
-						     last_time : numOrNull(e.changed_time ?? e.created_time),
-						     may : String(e.may),
-					     }));
+		id: String(e.id), name: String(e.name), run_count: num(e.run_count),
+		running_count: Number(e.running_count ?? 0), failed_count: Number(e.failed_count ?? 0),
+		description: String(e.description ?? ''), archived: e.archived === true,
+		last_time: numOrNull(e.changed_time ?? e.created_time), may: String(e.may),
+	}));
 }
 
 function keysIn(runs: readonly Run[]): Map<string, number> {

@@ -11,7 +11,7 @@ import * as s from '../../state/index.ts';
 import { followed } from '../base/bits.tsx';
 import { Icon } from '../base/icon.tsx';
 import { Header } from '../header/header.tsx';
-import { List, useAct, type Column } from '../base/list.tsx';
+import { List, useAct, type Column } from '../base/lists/list.tsx';
 
 const KINDS: [RuleKind | 'below', string][] = [['metric', 'A metric rises above'], ['below', 'A metric falls below'],
 	['nan', 'A metric is NaN or infinite'], ['failed', 'A run fails or is killed'],

@@ -18,8 +18,9 @@ export function Conflict({ what, base, mine, theirs, save, drop }: ConflictOptio
 	const both = merged(base, mine, theirs);
 	return (
 		<div class="conflict" role="alert">
-			<p class="problem">Somebody else changed {what} while you typed. Nothing is lost: your text is above,
-				theirs is here.</p>
+			<p class="problem">{what} changed while you typed. Nothing is lost: your text is above, the
+				stored one is
+				here.</p>
 			<pre>{theirs || '(empty)'}</pre>
 			<span class="options">
 				{both !== null && <button type="button" class="primary" onClick={() => save(both)}>

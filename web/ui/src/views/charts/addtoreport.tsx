@@ -5,9 +5,9 @@ import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { panelBlock, withPanel } from '../../base/report.ts';
 import { isExpression } from '../../base/filter/filter.ts';
+import { storedBy } from '../../state/draft.ts';
 import * as s from '../../state/index.ts';
 import { changeReport, getReport, loadReports, makeReport, reports, type Report } from '../../state/saved/reports.ts';
-import type { ApiError } from '../../state/server/api.ts';
 import { CopyLink } from '../base/copytext.tsx';
 import { followed, Panel } from '../base/bits.tsx';
 
@@ -35,10 +35,10 @@ export function AddToReport({ metric, of, close }: { metric: string; of: string;
 	useEffect(() => void loadReports(experiment), [experiment]);
 	const take = (work: Promise<{ id: string; name: string }>) =>
 		work.then((r) => (done.value = r), (e: Error) => (wrong.value = e.message));
-	// again if somebody saved the report meanwhile
+	// again if another author saved the report meanwhile
 	const put = (id: string): Promise<Report> => getReport(id, null).then((r) =>
 		changeReport(id, { text: withPanel(r.text, wordsOf(metric, of)) }, r.etag)
-			.catch((e: Error) => (e as ApiError).stored ? put(id) : Promise.reject(e)));
+			.catch((e: Error) => storedBy(e) ? put(id) : Promise.reject(e)));
 	const add = (id: string) => take(put(id));
 	const make = () => take(makeReport(experiment, name.value.trim(), panelBlock(wordsOf(metric, of)) + '\n'));
 	if (done.value) {

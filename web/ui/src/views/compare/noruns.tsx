@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Empty states: the ways to log the first run, which the page waits for; a filter without matches. And what programs set
-// to reach this server.
+// Empty states: the ways to log the first run, which the page waits for; a filter without matches. And what programs
+// set to reach this server.
 import { useSignal } from '@preact/signals';
 import * as s from '../../state/index.ts';
 import { Empty } from '../base/bits.tsx';

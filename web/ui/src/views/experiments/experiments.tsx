@@ -16,7 +16,7 @@ import { firstWords } from '../base/says.ts';
 import { Menu } from '../base/menu.tsx';
 import { FirstRun } from '../compare/noruns.tsx';
 import { BestCell } from './best.tsx';
-import { Find, List, useAct, type Column } from '../base/list.tsx';
+import { Find, List, useAct, type Column } from '../base/lists/list.tsx';
 
 /** Pixels of indent per level. */
 const INDENT = 18;
@@ -61,7 +61,8 @@ function NameCell({ e, b, naming, close }: { e: Experiment; b: Branch; naming: b
 			{naming ? <NameForm was={e.name} close={close} save={(name) => renameExperiment(e, name)} />
 				: <a href={s.addressOf({ ...emptyView, experiment: e.name })}
 					onClick={followed(() => s.openExperiment(e.name))} title={e.name}>{b.name}</a>}
-			{e.description && <div class="dim about" title={e.description}>{firstWords(e.description)}</div>}
+			{e.description && <div class="dim about"
+				title={e.description}>{firstWords(e.description)}</div>}
 		</>
 	);
 }
@@ -74,11 +75,13 @@ function ExperimentList({ list }: { list: readonly Experiment[] }) {
 		{ head: 'Name', cell: (b) => <div style={{ paddingLeft: b.depth * INDENT + 'px' }}>{b.experiment
 			? <NameCell e={b.experiment} b={b} naming={naming.value === b.path}
 				close={() => (naming.value = '')} />
-			: <><Fold b={b} /> {b.name}/ <span class="dim">{count(b.below, 'experiment')}</span></>}</div> },
+			: <><Fold b={b} /> {b.name}/ <span class="dim">{count(b.below,
+				'experiment')}</span></>}</div> },
 		{ head: 'Runs', cell: (b) => b.experiment?.run_count ?? b.runs, num: true },
 		{ head: 'Running', cell: (b) => <Count n={b.experiment?.running_count ?? b.running} kind="good" />,
 			num: true },
-		{ head: 'Failed', cell: (b) => <Count n={b.experiment?.failed_count ?? b.failed} kind="bad" />, num: true },
+		{ head: 'Failed', cell: (b) => <Count n={b.experiment?.failed_count ?? b.failed} kind="bad" />, num:
+			true },
 		{ head: 'Best', cell: (b) => b.experiment && <BestCell e={b.experiment} />, num: true },
 		{ head: 'Last change', cell: (b) => when(b.experiment ? b.experiment.last_time : b.last), num: true,
 			wide: true },
@@ -89,7 +92,8 @@ function ExperimentList({ list }: { list: readonly Experiment[] }) {
 			<List label="Experiments" rows={treeOf(found, words.value ? new Set() : folded.value)}
 				id={(b) => b.experiment?.id ?? b.path} columns={columns}
 				none={`No experiment contains “${words.value}”.`}
-				acts={({ experiment: e, path }) => e && e.id !== FIRST && mayWrite(e.name) && <Acts e={e}
+				acts={({ experiment: e, path }) => e && e.id !== FIRST && mayWrite(e.name) && <Acts
+					e={e}
 					rename={() => (naming.value = path)} act={act} />} />
 		</>
 	);

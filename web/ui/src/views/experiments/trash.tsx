@@ -6,7 +6,7 @@ import { changes } from '../../state/access.ts';
 import * as s from '../../state/index.ts';
 import { gone, loadTrash, restore, restoreAll, trash, type Gone } from '../../state/saved/experiments.ts';
 import { followed } from '../base/bits.tsx';
-import { List, useAct, type Column } from '../base/list.tsx';
+import { List, useAct, type Column } from '../base/lists/list.tsx';
 import { Header } from '../header/header.tsx';
 
 const COLUMNS: readonly Column<Gone>[] = [
@@ -26,7 +26,8 @@ function Deleted() {
 			<List label="Deleted things" rows={list} id={(g) => g.id} columns={COLUMNS}
 				texts={(g) => [g.name, g.experiment]} none="The trash is empty."
 				acts={(g) => changes(g.may) && <button type="button" class="quiet"
-					aria-label={`Restore ${g.name}`} onClick={() => act(() => restore(g.kind, g.id))}>
+					aria-label={`Restore ${g.name}`} onClick={() => act(() => restore(g.kind,
+						g.id))}>
 					Restore</button>} />
 			{runs.length > 1 && <p><button type="button" onClick={() => act(restoreAll)}>
 				Restore all {count(runs.length, 'run')}</button></p>}

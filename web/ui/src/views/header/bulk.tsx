@@ -12,7 +12,7 @@ import { SHARED_MAX } from '../../state/shares.ts';
 import { changeTag, keyProblem } from '../../state/tagging.ts';
 import { Opener, Panel } from '../base/bits.tsx';
 import { Icon } from '../base/icon.tsx';
-import { Ask } from '../base/list.tsx';
+import { Ask } from '../base/lists/list.tsx';
 import { Menu, type MenuItem } from '../base/menu.tsx';
 import { Share } from '../base/share.tsx';
 import { saveTable } from '../table/csv.ts';

@@ -6,10 +6,9 @@ import type { ComponentChildren } from 'preact';
 import { useRef } from 'preact/hooks';
 import { bodyOf, panelBlock, withBody } from '../../base/report.ts';
 import { isExpression } from '../../base/filter/filter.ts';
-import { keepDraft, readDraft } from '../../state/draft.ts';
+import { keepDraft, readDraft, storedBy } from '../../state/draft.ts';
 import * as s from '../../state/index.ts';
 import type { Report } from '../../state/saved/reports.ts';
-import type { ApiError } from '../../state/server/api.ts';
 import { Conflict } from '../base/conflict.tsx';
 
 const ROWS = 30;
@@ -82,9 +81,10 @@ export function Editor({ r, save, close, reload, preview }: Options) {
 	};
 	const put = (words: string, over = etag) => save(withBody(theirs.value?.text ?? text, words), over).then(
 		() => keepDraft('report-' + r.id, null),
-		(e: ApiError) => {
-			theirs.value = e.stored && { text: String(e.stored.text), etag: String(e.stored.etag) };
-			wrong.value = e.stored ? '' : e.message;
+		(e: Error) => {
+			const has = storedBy(e);
+			theirs.value = has && { text: String(has.text), etag: String(has.etag) };
+			wrong.value = has ? '' : e.message;
 		});
 	const begin = () => put(body.value);
 	const leave = () => {
@@ -104,13 +104,14 @@ export function Editor({ r, save, close, reload, preview }: Options) {
 				<section class="reporttext" aria-label="Preview" tabIndex={0}>
 					{preview(withBody(text, seen.value))}</section>
 			</div>
-			{theirs.value && <Conflict what="this report" base={bodyOf(text)} mine={body.value}
+			{theirs.value && <Conflict what="This report" base={bodyOf(text)} mine={body.value}
 				theirs={bodyOf(theirs.value.text)} save={(words) => void put(words, theirs.value!.etag)}
 				drop={() => {
 					leave();
 					reload();
 				}} />}
-			<p class="options"><button type="button" class="primary" onClick={() => void begin()}>Save</button>
+			<p class="options"><button type="button" class="primary" onClick={() => void
+				begin()}>Save</button>
 				<button type="button" onClick={leave}>Cancel</button>
 				<span class="dim">
 					Markdown. A panel takes metrics, runs or filter, x (step, elapsed, epoch,

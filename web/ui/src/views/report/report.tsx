@@ -75,7 +75,8 @@ function List({ experiment }: { experiment: string | null }) {
 					<th>Last change</th><th>By</th>
 					<th><span class="unseen">Changes</span></th></tr></thead>
 				<tbody>{list.map((r) => <Line key={r.id} r={r}
-					remove={mayWrite(r.experiment) ? () => void remove(r) : null} />)}</tbody></table></div>
+					remove={mayWrite(r.experiment) ? () => void remove(r) :
+						null} />)}</tbody></table></div>
 				: <Empty title="No reports yet"><p>A report is a text in Markdown with charts of runs
 					between: live ones, or frozen as they were.</p></Empty>}
 		</>

@@ -4,10 +4,9 @@ import { signal, useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import type { Run } from '../../base/types.ts';
 import { mayWrite } from '../../state/access.ts';
-import { keepDraft, readDraft, wordOfEditing } from '../../state/draft.ts';
+import { keepDraft, readDraft, storedBy, wordOfEditing } from '../../state/draft.ts';
 import * as s from '../../state/index.ts';
 import { artifactAddress, changeRun } from '../../state/run.ts';
-import type { ApiError } from '../../state/server/api.ts';
 import { Conflict } from '../base/conflict.tsx';
 import { useFocus } from '../base/focus.ts';
 import { lazy } from '../base/lazy.tsx';
@@ -28,14 +27,14 @@ function imageOf(r: Run, src: string): string | null {
 	return /^[a-z]+:|^[/#]/i.test(src) ? null : artifactAddress(r.id, src);
 }
 
-/** What somebody else stored while these notes were edited. */
+/** What another author stored while these notes were edited. */
 interface Theirs {
 	text: string;
 	etag: string;
 }
 
-/** Saves the text of a run's notes every second while it changes; a text that could not be saved remains as a draft, and one of
- * somebody else is not replaced. */
+/** Saves the text of a run's notes every second while it changes; a text that could not be saved remains as a draft,
+ * and one of another author is not replaced. */
 function useSaving(r: Run, changed: (r: Run) => void) {
 	const draft = readDraft(r.id);
 	const text = useSignal(draft?.text ?? r.notes);
@@ -57,7 +56,7 @@ function useSaving(r: Run, changed: (r: Run) => void) {
 			if (text.value === now) keepDraft(r.id, null);
 			if (s.opened.value?.id === saved.id) changed(saved);
 		} catch (e) {
-			const has = (e as ApiError).stored;
+			const has = storedBy(e as Error);
 			if (has) theirs.value = { text: String(has.notes), etag: String(has.notes_etag) };
 			else wrong.value = (e as Error).message;
 		}
@@ -73,7 +72,7 @@ function useSaving(r: Run, changed: (r: Run) => void) {
 		keepDraft(r.id, words === stored.value ? null : { text: words, etag: seen.current });
 		timer.current ||= window.setTimeout(() => void save(), SAVE_MS);
 	};
-	/** Goes on after a conflict with this text in place of theirs. */
+	/** Ends a conflict with this text in place of theirs. */
 	const settle = (words: string) => {
 		const t = theirs.value!;
 		seen.current = t.etag;
@@ -113,7 +112,7 @@ function Editor({ r, changed, close }: { r: Run; changed: (r: Run) => void; clos
 				}}>Undo changes</button>}
 				{!wrong.value && !theirs.value && <span class="dim" role="status">{says}</span>}</span>
 			{wrong.value && <span class="problem" role="alert">{wrong.value}</span>}
-			{theirs.value && <Conflict what="these notes" base={before.current} mine={text.value}
+			{theirs.value && <Conflict what="These notes" base={before.current} mine={text.value}
 				theirs={theirs.value.text} save={(words) => void settle(words)}
 				drop={() => void settle(theirs.value!.text)} />}
 		</div>

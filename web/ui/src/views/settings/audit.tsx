@@ -6,7 +6,7 @@ import { when } from '../../base/format.ts';
 import * as s from '../../state/index.ts';
 import { getAudit, type AuditEntry } from '../../state/saved/settings.ts';
 import { followed } from '../base/bits.tsx';
-import { List, useAct, type Column } from '../base/list.tsx';
+import { List, useAct, type Column } from '../base/lists/list.tsx';
 
 const OBJECTS = ['run', 'experiment', 'report', 'view', 'alert_rule', 'artifact', 'artifact_version', 'model',
 	'registered_model', 'model_version', 'token', 'session', 'share', 'retention'];
@@ -46,21 +46,26 @@ export function Audit() {
 	}, [author.value, object.value, experiment.value]);
 	return (
 		<>
-			<p class="dim">Entries are only added. <code>dptrack audit --check</code> proves that none was changed or
+			<p class="dim">Entries are only added. <code>dptrack audit --check</code> proves that none was
+				changed or
 				removed.</p>
 			<p class="options">
-				<input type="search" aria-label="Who" placeholder="Who (whole name)" value={author.value}
+				<input type="search" aria-label="Who" placeholder="Who (whole name)"
+					value={author.value}
 					onInput={(e) => (author.value = e.currentTarget.value)} />
-				<select aria-label="What" value={object.value} onChange={(e) => (object.value = e.currentTarget.value)}>
+				<select aria-label="What" value={object.value} onChange={(e) => (object.value =
+					e.currentTarget.value)}>
 					<option value="">Everything</option>
 					{OBJECTS.map((o) => <option key={o} value={o}>{words(o)}s</option>)}</select>
 				<select aria-label="Experiment" value={experiment.value}
 					onChange={(e) => (experiment.value = e.currentTarget.value)}>
 					<option value="">Every experiment</option>
-					{s.experiments.value?.map((e) => <option key={e.id} value={e.name}>{e.name}</option>)}</select>
+					{s.experiments.value?.map((e) => <option
+						key={e.id} value={e.name}>{e.name}</option>)}</select>
 			</p>
 			{said}
-			<List label="Entries" rows={list.value} id={(e) => String(e.seq)} columns={COLUMNS} none="No entries" />
+			<List label="Entries" rows={list.value} id={(e) =>
+				String(e.seq)} columns={COLUMNS} none="No entries" />
 			{next.value !== null && <p><button type="button" onClick={() => act(() => load(next.value))}>
 				Older entries</button></p>}
 		</>

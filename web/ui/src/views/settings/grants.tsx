@@ -30,7 +30,8 @@ export function grantsText(list: readonly Grant[]): string {
 	return list.filter((g) => g.name.trim()).map((g) => {
 		const name = g.name.trim();
 		const prefix = name.endsWith('*');
-		return (prefix ? name.slice(0, -1) : name).replace(/[\\,*=]/g, '\\$&') + (prefix ? '*=' : '=') + g.level;
+		return (prefix ? name.slice(0, -1) : name).replace(/[\\,*=]/g, '\\$&') + (prefix ? '*=' : '=') +
+			g.level;
 	}).join(',');
 }
 
@@ -60,15 +61,19 @@ export function GrantsForm({ list, scope }: { list: Signal<readonly Grant[]>; sc
 		(list.value = list.value.flatMap((o, i) => i !== at ? [o] : g ?? []));
 	return (
 		<fieldset><legend>In these experiments; a star at the end: all that begin so</legend>
-			<datalist id="granted">{s.experiments.value?.map((e) => <option key={e.id} value={e.name} />)}</datalist>
+			<datalist id="granted">{s.experiments.value?.map((e) => <option
+				key={e.id} value={e.name} />)}</datalist>
 			{list.value.map((g, i) => (
 				<div class="grant" key={i}>
-					<input aria-label={`Experiment ${i + 1}`} placeholder="name, or beginning*" list="granted"
-						value={g.name} onInput={(e) => set(i, { ...g, name: e.currentTarget.value })} />
+					<input aria-label={`Experiment ${i + 1}`} placeholder="name, or beginning*"
+						list="granted"
+						value={g.name} onInput={(e) => set(i, { ...g, name:
+							e.currentTarget.value })} />
 					<select aria-label={`May do in experiment ${i + 1}`} value={g.level}
 						onChange={(e) => set(i, { ...g, level: e.currentTarget.value })}>
 						{LEVELS.map(([id, word]) => <option key={id} value={id}
-							disabled={id === 'write+create' ? scope === 'read' || !g.name.endsWith('*')
+							disabled={id === 'write+create' ? scope === 'read' ||
+								!g.name.endsWith('*')
 								: rank(id) > rank(scope)}>{word}</option>)}
 					</select>
 					{list.value.length > 1 && <button type="button" class="quiet"

@@ -7,7 +7,7 @@ import { mayRule } from '../../state/access.ts';
 import * as s from '../../state/index.ts';
 import { getRetention, previewRetention, putRetention } from '../../state/saved/settings.ts';
 import type { Preview, Retention as Rules, Rule } from '../../state/saved/settings.ts';
-import { AskButton, List, useAct, type Column } from '../base/list.tsx';
+import { AskButton, List, useAct, type Column } from '../base/lists/list.tsx';
 
 const GIB = 2 ** 30;
 
@@ -15,7 +15,8 @@ const GIB = 2 ** 30;
 function ruleText(r: Rule): string {
 	const kept = ` but of the best ${count(r.keep_best, 'run')}`;
 	return [
-		r.artifact_days !== null && `files older than ${count(r.artifact_days, 'day')}${r.keep_best ? kept : ''}`,
+		r.artifact_days !== null &&
+			`files older than ${count(r.artifact_days, 'day')}${r.keep_best ? kept : ''}`,
 		r.quota_bytes !== null && `the oldest files above ${bytes(r.quota_bytes)}`,
 		r.trash_days !== null && `what is in the trash for ${count(r.trash_days, 'day')}`,
 	].filter(Boolean).join('; ') || 'nothing';
@@ -26,8 +27,10 @@ function Freed({ p, space }: { p: Preview; space: string }) {
 	const list = p.experiments.filter((e) => e.artifacts + e.runs + e.models > 0);
 	return (
 		<>
-			<p role="status"><b>{bytes(p.total_bytes)}</b> would be deleted now: {count(p.artifacts, 'file')} of runs,
-				and {count(p.runs, 'run')} and {count(p.models, 'model')} of the trash.{space === 'reused'
+			<p role="status"><b>{bytes(p.total_bytes)}</b> would be deleted now: {count(p.artifacts,
+				'file')} of runs,
+				and {count(p.runs, 'run')} and {count(p.models, 'model')} of the trash.{space ===
+					'reused'
 					&& ' The database uses the space again.'}</p>
 			<List label="Deletions" rows={list} id={(e) => e.id} columns={[
 				{ head: 'Experiment', cell: (e) => e.experiment },
@@ -57,10 +60,12 @@ function RuleForm({ experiment, rule, space, done }: FormOptions) {
 		found.value = null;
 	};
 	const field = (label: string, key: keyof Rule, unit: string, of = 1) => (
-		<label>{label} <span><input type="number" min="0" step="any" placeholder={key === 'keep_best' ? '0' : 'never'}
+		<label>{label} <span><input type="number" min="0" step="any" placeholder={key === 'keep_best' ? '0' :
+			'never'}
 			value={now.value[key] === null ? '' : now.value[key]! / of} onInput={(e) => {
 				const v = e.currentTarget.value.trim();
-				set({ [key]: v === '' ? key === 'keep_best' ? 0 : null : Math.round(Number(v) * of * 1e6) / 1e6 });
+				set({ [key]: v === '' ? key === 'keep_best' ? 0 : null : Math.round(Number(v) * of *
+					1e6) / 1e6 });
 			}} /> {unit}</span></label>
 	);
 	const dryRun = async () => {
@@ -76,11 +81,13 @@ function RuleForm({ experiment, rule, space, done }: FormOptions) {
 			{field('but keep those of the best', 'keep_best', 'runs')}
 			{field('Delete the oldest files above', 'quota_bytes', 'GiB', GIB)}
 			{field('Empty the trash after', 'trash_days', 'days')}
-			<p class="dim">Runs with the tag <code>keep</code>, running ones and those of registered models keep their
+			<p class="dim">Runs with the tag <code>keep</code>, running ones and those of registered
+				models keep their
 				files. Points, params and notes of runs stay.</p>
 			{found.value && <Freed p={found.value} space={space} />}
 			{said}
-			<p class="options"><button type="submit" class="primary">{found.value ? 'Save the rule' : 'Dry run'}</button>
+			<p class="options"><button type="submit" class="primary">{found.value ? 'Save the rule' :
+				'Dry run'}</button>
 				<button type="button" onClick={() => done(null)}>Cancel</button></p>
 		</form>
 	);
@@ -112,16 +119,19 @@ export function Retention() {
 		&& !r?.experiments.some((o) => o.experiment === e.name)) ?? [];
 	return (
 		<>
-			<p class="dim">The server deletes by these rules once an hour, each deletion is in the audit log.</p>
+			<p class="dim">The server deletes by these rules once an hour, each deletion is in the audit
+				log.</p>
 			{editing.value && r && <RuleForm key={editing.value.experiment} space={r.space} done={take}
 				experiment={editing.value.experiment} rule={editing.value.rule} />}
 			{said}
 			<List label="Rules" rows={lines} id={(l) => l.experiment ?? ''} columns={COLUMNS}
-				acts={(l) => <><button type="button" class="quiet" aria-label={`Change ${l.experiment ?? 'all'}`}
+				acts={(l) => <><button type="button" class="quiet"
+					aria-label={`Change ${l.experiment ?? 'all'}`}
 					onClick={() => (editing.value = l)}>Change</button>
 					{l.experiment !== null && <AskButton label="Remove" word="Remove"
 						title={`Remove the rules of ${l.experiment}?`}
-						act={() => act(async () => take(await putRetention(l.experiment, null)))}>
+						act={() => act(async () => take(await putRetention(l.experiment,
+							null)))}>
 						<p>The rules for all count there.</p></AskButton>}</>} />
 			{r && others.length > 0 && <p><select aria-label="Rules for an experiment" value=""
 				onChange={(e) => (editing.value = { experiment: e.currentTarget.value, rule: r.all })}>

@@ -9,7 +9,7 @@ import { getTokens } from '../../state/saved/settings.ts';
 import { asking } from '../base/asking.ts';
 import { useAsked } from '../base/bits.tsx';
 import { addStyles } from '../base/styles.ts';
-import { Tabs } from '../base/tabs.tsx';
+import { Tabs } from '../base/lists/tabs.tsx';
 import { chooseTheme, themeChoice, type ThemeChoice } from '../base/theme.ts';
 import { Card, variables } from '../compare/noruns.tsx';
 import { Header } from '../header/header.tsx';
@@ -35,8 +35,10 @@ export function General() {
 			<p><button type="button" onClick={() => (asking.value = true)}>Keyboard shortcuts <kbd>?</kbd>
 				</button></p>
 			<h2>You</h2>
-			{!session?.scope ? <p>This server needs no token: everybody who reaches it may do everything. The
-				first token closes it: <code>dptrack token add NAME --scope admin</code> on its machine.</p>
+			{!session?.scope ? <p>This server needs no token: everybody who reaches it may do everything.
+				The
+				first token closes it: <code>dptrack token add NAME --scope admin</code> on its
+					machine.</p>
 				: <><p>{session.person ? <>You are <b>{session.person}</b>. You may do this:</>
 					: 'You use the token that the server was started with. You may do this:'}</p>
 					<MayDo list={grantsOf(session.experiments ?? null, session.scope)} /></>}
@@ -67,8 +69,10 @@ function tabs(): Tab[] {
 	const all = mayRule(null);
 	const rules = s.experiments.value?.some((e) => mayRule(e.name)) ?? false;
 	const list: [boolean, ...Tab][] = [
-		[true, '', 'General', General], [true, 'connect', 'Connect', Connect], [all, 'persons', 'Persons', Persons],
-		[all, 'tokens', 'Tokens', Tokens], [all, 'grants', 'Grants', Grants], [all, 'providers', 'Sign-in', Providers],
+		[true, '', 'General', General], [true, 'connect', 'Connect', Connect], [all, 'persons', 'Persons',
+			Persons],
+		[all, 'tokens', 'Tokens', Tokens], [all, 'grants', 'Grants', Grants], [all, 'providers', 'Sign-in',
+			Providers],
 		[all || rules, 'links', 'Share links', Links], [all || rules, 'retention', 'Retention', Retention],
 		[all, 'audit', 'Audit log', Audit],
 	];

@@ -7,7 +7,7 @@ import * as s from '../../state/index.ts';
 import { getTokens, makeToken, revokeToken, type Token } from '../../state/saved/settings.ts';
 import { useLoaded } from '../base/bits.tsx';
 import { useFocus } from '../base/focus.ts';
-import { AskButton, List, useAct, type Column } from '../base/list.tsx';
+import { AskButton, List, useAct, type Column } from '../base/lists/list.tsx';
 import { Card, variables } from '../compare/noruns.tsx';
 import { grantsOf, grantsText, GrantsForm, levelWord, MayDo, whereText, type Grant } from './grants.tsx';
 
@@ -30,14 +30,16 @@ export function TokenList({ list, revoke }: { list: readonly Token[] | null; rev
 		texts={(t) => [t.name, t.person, t.experiments ?? '', t.state]} none="No tokens yet"
 		acts={revoke && ((t) => t.state === 'valid' && <AskButton label="Revoke" word="Revoke"
 			title={`Revoke ${t.name}?`} act={() => revoke(t)}>
-			<p>Programs and sessions that use it are refused at once. It cannot be undone.</p></AskButton>)} />;
+			<p>Programs and sessions that use it are refused at once. It cannot be
+				undone.</p></AskButton>)} />;
 }
 
 /** The text of a new token, which is not stored. */
 function Made({ t, close }: { t: Token; close: () => void }) {
 	const box = useRef<HTMLDivElement>(null);
 	useFocus(box, ['button']);
-	const token = { title: `Token ${t.name}`, about: 'Copy it now: it is not shown again.', text: t.token!, token: '' };
+	const token = { title: `Token ${t.name}`, about: 'Copy it now: it is not shown again.', text: t.token!, token:
+		'' };
 	return (
 		<div class="made" ref={box} tabIndex={-1}>
 			<Card way={token} />
@@ -58,7 +60,8 @@ function MakeForm({ persons, made, close }: { persons: string[]; made: (t: Token
 	const begin = async () => {
 		const experiments = some.value ? grantsText(grants.value) : null;
 		if (experiments === '') throw new Error('Name an experiment, or choose all experiments.');
-		made(await makeToken({ name: name.value.trim(), person: person.value.trim(), scope: scope.value, experiments,
+		made(await makeToken({ name: name.value.trim(), person: person.value.trim(), scope: scope.value,
+			experiments,
 			expires_time: days.value ? Date.now() + days.value * DAY_MS : null }));
 	};
 	return (
@@ -72,15 +75,19 @@ function MakeForm({ persons, made, close }: { persons: string[]; made: (t: Token
 			<label>Person <input value={person.value} placeholder="As the name" list="persons"
 				onInput={(e) => (person.value = e.currentTarget.value)} /></label>
 			<datalist id="persons">{persons.map((p) => <option key={p} value={p} />)}</datalist>
-			<label>May at most <select value={scope.value} onChange={(e) => (scope.value = e.currentTarget.value)}>
-				{['read', 'write', 'admin'].map((l) => <option key={l} value={l}>{levelWord(l)}</option>)}
+			<label>May at most <select value={scope.value} onChange={(e) => (scope.value =
+				e.currentTarget.value)}>
+				{['read', 'write', 'admin'].map((l) => <option
+					key={l} value={l}>{levelWord(l)}</option>)}
 			</select></label>
 			<label>Where <select value={some.value ? 'some' : 'all'}
 				onChange={(e) => (some.value = e.currentTarget.value === 'some')}>
 				<option value="all">In all experiments</option>
-				<option value="some">In some experiments; the others are hidden</option></select></label>
+				<option value="some">In some experiments; the others are
+					hidden</option></select></label>
 			{some.value && <GrantsForm list={grants} scope={scope.value} />}
-			<label>Ends <select value={days.value} onChange={(e) => (days.value = Number(e.currentTarget.value))}>
+			<label>Ends <select value={days.value}
+				onChange={(e) => (days.value = Number(e.currentTarget.value))}>
 				{ENDS.map(([n, word]) => <option key={n} value={n}>{word}</option>)}</select></label>
 			{said}
 			<p class="options"><button type="submit" class="primary">Make token</button>
@@ -93,7 +100,8 @@ function MakeForm({ persons, made, close }: { persons: string[]; made: (t: Token
 function useTokens() {
 	const rev = useSignal(0);
 	const { value, wrong } = useLoaded(() => getTokens(true), [rev.value]);
-	return { list: value, wrong: wrong && <p class="problem" role="alert">{wrong}</p>, again: () => void rev.value++ };
+	return { list: value, wrong: wrong && <p class="problem" role="alert">{wrong}</p>,
+		again: () => void rev.value++ };
 }
 
 export function Tokens() {
@@ -108,10 +116,12 @@ export function Tokens() {
 	};
 	return (
 		<>
-			<p class="dim">A token lets a program, or a browser, use this server. What is not granted does not exist for
-				it.</p>
+			<p class="dim">A token lets a program, or a browser, use this server. What is not granted does
+				not
+				exist for it.</p>
 			{made.value ? <Made t={made.value} close={() => (made.value = null)} />
-				: making.value ? <MakeForm persons={personsOf(list ?? []).map((p) => p.name)} made={take}
+				: making.value ? <MakeForm persons={personsOf(list ?? []).map((p) =>
+					p.name)} made={take}
 					close={() => (making.value = false)} />
 				: s.session.value?.scope ? <p><button type="button" class="primary"
 					onClick={() => (making.value = true)}>New token</button></p>
@@ -155,9 +165,12 @@ export function Persons() {
 					{ head: 'Since', cell: (p) => when(p.tokens[0]!.created_time), num: true },
 				]}
 				acts={(p) => <AskButton label="Lock out" word="Lock out" title={`Lock out ${p.name}?`}
-					act={() => act(() => lockOut(p).finally(again))}><p>This revokes {count(p.tokens.length, 'token')}:
-					programs and sessions are refused at once. Who signs in by a provider can come back only after{' '}
-					<code>dptrack token add</code> of the same name.</p></AskButton>} />
+					act={() => act(() => lockOut(p).finally(again))}>
+					<p>This revokes {count(p.tokens.length, 'token')}: programs and sessions are
+						refused
+						at once. Who signs in by a provider can come back only
+						after <code>dptrack token add</code> of the same
+							name.</p></AskButton>} />
 		</>
 	);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Links to the tabs of a page; the arrow keys move between them.
-import * as s from '../../state/index.ts';
-import { followed } from './bits.tsx';
+import * as s from '../../../state/index.ts';
+import { followed } from '../bits.tsx';
 
 interface Options {
 	label: string;

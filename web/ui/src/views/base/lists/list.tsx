@@ -3,10 +3,10 @@
 // each at the end of its row; on phones each row is a card. And a question before what cannot be undone.
 import { useSignal, type Signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
-import { count } from '../../base/format.ts';
-import { matchesWords } from '../../base/url.ts';
-import { Opener, Panel } from './bits.tsx';
-import './later.ts';
+import { count } from '../../../base/format.ts';
+import { matchesWords } from '../../../base/url.ts';
+import { Opener, Panel } from '../bits.tsx';
+import '../later.ts';
 
 /** Initial number of rows, and number of rows from which they can be searched. */
 const FIRST_ROWS = 100;

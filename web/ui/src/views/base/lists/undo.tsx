@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Offers to undo the last removal; loaded after the first screen.
-import * as s from '../../state/index.ts';
+import * as s from '../../../state/index.ts';
 
 export function Undo() {
 	const done = s.done.value;
