@@ -373,8 +373,7 @@ int apply_expect_keys(struct state *st, const struct ingest_kv *kv, size_t n, st
 /* MLflow's clients store the note of a run in this tag; tag and note are kept equal. */
 #define NOTE_TAG "mlflow.note.content"
 
-/* Sets the notes; what they replace becomes an edition, unless it was written under the same word. */
-static int put_note(struct state *st, const struct state_run *r, const char *text, const char *editing, struct err *err)
+int apply_note(struct state *st, const struct state_run *r, const char *text, const char *editing, struct err *err)
 {
 	int rc;
 
@@ -397,7 +396,7 @@ int apply_tags(struct state *st, struct state_run *r, const struct ingest_kv *kv
 		if (!rc)
 			rc = db_run(state_db(st), DB_tag_put, err, "iit", r->id, key, kv[i].value);
 		if (!rc && !strcmp(kv[i].key, NOTE_TAG))
-			rc = put_note(st, r, kv[i].value, NULL, err);
+			rc = apply_note(st, r, kv[i].value, NULL, err);
 	}
 	if (n)
 		state_mark(st, r, true);
@@ -414,7 +413,7 @@ static int patch_note(struct state *st, struct state_run *r, const struct ingest
 {
 	const char *text = s->notes;
 	int64_t key;
-	int rc = put_note(st, r, text, s->editing, err);
+	int rc = apply_note(st, r, text, s->editing, err);
 
 	if (!rc)
 		rc = state_key(st, NOTE_TAG, &key, err);
@@ -465,6 +464,6 @@ int apply_untag(struct state *st, struct state_run *r, const char *key, struct e
 	state_mark(st, r, true);
 	rc = db_run(state_db(st), DB_tag_delete, err, "ii", r->id, there);
 	if (!rc && !strcmp(key, NOTE_TAG))
-		rc = put_note(st, r, "", NULL, err);
+		rc = apply_note(st, r, "", NULL, err);
 	return rc ? rc : 1;
 }

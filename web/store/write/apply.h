@@ -37,6 +37,10 @@ void apply_draw_id(char to[33]); /* 32 random hex digits */
 int apply_expect_keys(struct state *st, const struct ingest_kv *kv, size_t n, struct err *err);
 int apply_tags(struct state *st, struct state_run *r, const struct ingest_kv *kv, size_t n, struct err *err);
 
+/* Sets the notes, but not the tag of them. What they replace becomes an edition, unless it was written under the same
+ * word; NULL: no word. */
+int apply_note(struct state *st, const struct state_run *r, const char *text, const char *editing, struct err *err);
+
 /* Sets name, status, end_ms and notes, where op has them. */
 int apply_patch(struct state *st, struct state_run *r, const struct ingest_op *op, struct err *err);
 

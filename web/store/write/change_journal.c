@@ -254,6 +254,8 @@ static int put_status(struct state *st, struct state_run *r, const struct state_
 	return rc || it->kind != EVENT_STATUS ? rc : put_status_reason(st, r, it, err);
 }
 
+#define EDITING "journal" /* the notes that a program writes are one edition */
+
 /* Appends the text of a foreign file to the note. */
 static int put_journal_text(struct state *st, struct state_run *r, const struct intake_item *it, struct err *err)
 {
@@ -274,7 +276,7 @@ static int put_journal_text(struct state *st, struct state_run *r, const struct 
 	if (rc >= 0)
 		rc = 0;
 	if (!rc && !buf_failed(&note) && note.len <= LIMIT_note_bytes)
-		rc = db_run(d, DB_note_put, err, "it", r->id, note.data);
+		rc = apply_note(st, r, note.data, EDITING, err);
 	buf_done(&note);
 	return rc;
 }
@@ -327,7 +329,7 @@ static int put_journal_item(struct state *st, struct state_run *r, struct state_
 		rc = state_key(st, it->key, &key, err);
 		return rc ? rc : db_run(state_db(st), DB_environment_put, err, "iit", r->id, key, it->text);
 	case EVENT_NOTE:
-		return db_run(state_db(st), DB_note_put, err, "it", r->id, it->text);
+		return apply_note(st, r, it->text, EDITING, err);
 	case EVENT_TEXT:
 		return put_journal_text(st, r, it, err);
 	case EVENT_CONSOLE:

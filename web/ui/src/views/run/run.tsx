@@ -187,7 +187,7 @@ function TabBody({ r, tab }: { r: RunDetail; tab: string }) {
 	case 'console': return <><FrontCharts r={r} /><div class="parts"><Nothing text="No console was recorded." />
 		<Console r={r} key={'c' + r.id} /></div></>;
 	case 'files': return <div class="parts"><Nothing text="No files were logged." />
-		<Versions of="run" name={r.id} />
+		{!shared.value && <Versions of="run" name={r.id} />}
 		<Artifacts r={r} key={`${r.id} ${r.artifacts.length}`} /><Files r={r} key={'files ' + r.id} />
 		<Code r={r} /></div>;
 	case 'compare': return <CompareWith r={r} key={r.id} />;
