@@ -167,7 +167,7 @@ def sessions(server, ask, callers):
     for what, headers, level in callers:
         status, _, body = ask("GET", "/api/v1/session", None, headers)
         scope = ("none", "read", "write", "admin")[level]
-        said = {"signed_in": "Cookie" in headers, "scope": scope} | ({"person": scope} if what != "the owner" else {})  # tokens are named like their scope
+        said = {"signed_in": "Cookie" in headers, "scope": scope, "all": scope} | ({"person": scope} if what != "the owner" else {})  # tokens are named like their scope
         if what == "the owner" and lib.IN_DATABASE:
             said["person"] = json.loads(body)["person"]
         lib.equal((status, json.loads(body) if level else None), (200, said) if level else (401, None), f"what {what} may do")

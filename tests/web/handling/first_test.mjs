@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// First states: an empty store shows three ways to log, whose text is copied and whose Python works; the first run
+// First states: an empty store shows four ways to log, whose text is copied and whose Python works; the first run
 // appears without a reload; the sign-in form looks like the page and explains its errors.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -14,11 +14,11 @@ const here = stage();
 const dptrack = (...words) => execFileSync(path.join(builddir, 'dptrack'), [...words, '--logdir', here.logdir],
 	{ stdio: ['ignore', 'pipe', 'ignore'], encoding: 'utf8' });
 
-test('an empty store shows three ways to log, and the first run as soon as it starts', async (t) => {
+test('an empty store shows four ways to log, and the first run as soon as it starts', async (t) => {
 	const page = await here.open(t);
 	await page.waitForSelector('.way', WAIT);
 	assert.deepEqual(await page.$$eval('.way h2', (l) => l.map((e) => e.textContent)),
-		['Python', 'MLflow\'s client', 'dptrain']);
+		['Python', 'MLflow\'s client', 'W&B\'s client', 'dptrain']);
 	await says(page, '.waiting', /^Waiting for the first run/);
 	const address = here.server.url.replace(/\/$/, '');
 	for (const text of await page.$$eval('.way pre', (l) => l.map((e) => e.textContent)))

@@ -28,18 +28,18 @@ test('two tabs edit one note: the second is told and keeps both, mine or theirs'
 	await here.ask('PATCH', 'runs/' + id, { notes: 'first\n\nlast' });
 	const [a, b] = [await editNotes(t, id), await editNotes(t, id)];
 	await a.fill('.notes textarea', 'first of A\n\nlast');
-	await until(async () => await noteOf(id) === 'first of A\n\nlast');
+	await until(() => noteOf(id), (text) => text === 'first of A\n\nlast');
 	await b.fill('.notes textarea', 'first\n\nlast of B');
 	await says(b, '.conflict pre', /first of A/);
 	assert.equal(await noteOf(id), 'first of A\n\nlast', 'nothing was replaced');
 	await b.click('.conflict button:text-is("Keep both changes")');
-	await until(async () => await noteOf(id) === 'first of A\n\nlast of B');
+	await until(() => noteOf(id), (text) => text === 'first of A\n\nlast of B');
 
 	await a.fill('.notes textarea', 'A again');
 	await says(a, '.conflict pre', /last of B/);
 	assert.equal(await a.locator('.conflict button:text-is("Keep both changes")').count(), 0, 'the same lines');
 	await a.click('.conflict button:text-is("Save mine instead")');
-	await until(async () => await noteOf(id) === 'A again');
+	await until(() => noteOf(id), (text) => text === 'A again');
 	const kept = await texts(`runs/${id}/notes`, 'notes');
 	assert.ok(kept.includes('first of A\n\nlast of B'), `what was replaced is an edition: ${JSON.stringify(kept)}`);
 

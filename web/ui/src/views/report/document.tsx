@@ -5,7 +5,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import { when } from '../../base/format.ts';
 import { readReport, withFrozen } from '../../base/report.ts';
 import { mayWrite } from '../../state/access.ts';
-import { readDraft } from '../../state/draft.ts';
+import { keepDraft, readDraft } from '../../state/draft.ts';
 import * as s from '../../state/index.ts';
 import { changeReport, freeze, frozenData, getReport, type Report } from '../../state/saved/reports.ts';
 import { shared } from '../../state/shares.ts';
@@ -95,7 +95,7 @@ function Whole({ r, may, took, fail }: { r: Report; may: boolean; took: (r: Repo
 	const write = async (text: string, seen = r.etag) => took(await changeReport(r.id, { text }, seen));
 	const put = may && !old ? write : null;
 	const restore = may && old
-		? () => void write(r.text).then(() => s.go({ edition: null })).catch(fail) : null;
+		? () => void write(r.text, '').then(() => s.go({ edition: null })).catch(fail) : null;
 	return (
 		<>
 			<Tools r={r} put={put} fail={fail} editing={editing} naming={naming} restore={restore}
@@ -106,8 +106,10 @@ function Whole({ r, may, took, fail }: { r: Report; may: boolean; took: (r: Repo
 				reload={() => void getReport(r.id, null).then(took, fail)}
 				preview={(text) => <Parts r={{ ...r, text }} put={null} fail={fail} />}
 				save={async (text, seen) => {
-					await put(text, seen);
+					const saved = await changeReport(r.id, { text }, seen);
+					keepDraft('report-' + r.id, null);
 					editing.value = false;
+					took(saved);
 				}} />}
 			{!editing.value && <article ref={article} class="reporttext" data-edition={r.edition}>
 				<h1>{r.name}</h1>

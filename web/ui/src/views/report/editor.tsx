@@ -8,7 +8,7 @@ import { bodyOf, panelBlock, withBody } from '../../base/report.ts';
 import { isExpression } from '../../base/filter/filter.ts';
 import { keepDraft, readDraft, storedBy } from '../../state/draft.ts';
 import * as s from '../../state/index.ts';
-import type { Report } from '../../state/saved/reports.ts';
+import { getReport, type Report } from '../../state/saved/reports.ts';
 import { Conflict } from '../base/conflict.tsx';
 
 const ROWS = 30;
@@ -17,7 +17,7 @@ const PAUSE_MS = 300;
 
 interface Options {
 	r: Report;
-	/** seen: ETag of the report that it replaces. Throws if the server refuses. */
+	/** Saves the text, drops the draft. seen: ETag of the report that it replaces. Throws if the server refuses. */
 	save: (text: string, seen: string) => Promise<void>;
 	close: () => void;
 	/** Shows what is stored. */
@@ -79,12 +79,10 @@ export function Editor({ r, save, close, reload, preview }: Options) {
 		const before = body.value.slice(0, at).replace(/\n*$/, '\n\n');
 		body.value = before.trimStart() + block + '\n' + body.value.slice(at).replace(/^\n*/, '\n');
 	};
-	const put = (words: string, over = etag) => save(withBody(theirs.value?.text ?? text, words), over).then(
-		() => keepDraft('report-' + r.id, null),
-		(e: Error) => {
-			const has = storedBy(e);
-			theirs.value = has && { text: String(has.text), etag: String(has.etag) };
-			wrong.value = has ? '' : e.message;
+	const put = (words: string, over = etag) => save(withBody(theirs.value?.text ?? text, words), over).catch(
+		async (e: Error) => {
+			if (storedBy(e)) theirs.value = await getReport(r.id, null);
+			wrong.value = storedBy(e) ? '' : e.message;
 		});
 	const begin = () => put(body.value);
 	const leave = () => {
