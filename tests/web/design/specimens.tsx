@@ -182,7 +182,7 @@ const texts: Chapter = {
 	'markdown wide': () => <Markdown imageOf={() => null} text={'# Heading\nText with **weight**, `code` and '
 		+ '[a link](https://example.org).\n\n- one\n- two\n\n> quoted\n\n| a | b |\n|---|--:|\n| 1 | 2 |\n\n    code\n'} />,
 	'banner alarm': () => <p class="banner" style={{ position: 'static', transform: 'none' }}>The server does not answer.</p>,
-	'banner done': () => <p class="banner told" style={{ position: 'static', transform: 'none' }}>3 runs deleted
+	'banner done': () => <p class="banner undo" style={{ position: 'static', transform: 'none' }}>3 runs deleted
 		<button type="button">undo</button><button type="button" class="quiet">✕</button></p>,
 };
 

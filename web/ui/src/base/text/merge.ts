@@ -13,6 +13,7 @@ function changed(base: string[], text: string[]): { from: number; to: number; li
 
 /** The text with both edits of base; null if they touch the same lines, or neighbours. */
 export function merged(base: string, one: string, other: string): string | null {
+	if (one === base || other === base) return one === base ? other : one;
 	const lines = base.split('\n');
 	const [a, b] = [one, other].map((text) => changed(lines, text.split('\n')))
 		.sort((x, y) => x.from - y.from || x.to - y.to) as [ReturnType<typeof changed>, ReturnType<typeof
