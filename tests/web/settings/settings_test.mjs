@@ -12,6 +12,7 @@ import { stage } from '../stage.mjs';
 
 const WAIT = { timeout: 30000 };
 const ENTRIES = 150;
+const BYTES = 100000;
 const here = stage();
 const dptrack = (...words) => execFileSync(path.join(builddir, 'dptrack'), [...words, '--logdir', here.logdir],
 	{ stdio: ['ignore', 'pipe', 'ignore'], encoding: 'utf8' }).trim();
@@ -61,7 +62,7 @@ async function signIn(t, token, address) {
 	return page;
 }
 
-const rows = (page, label) => page.$$eval(`table[aria-label=${label} i] tbody tr`, (l) => l.map((r) => r.innerText
+const rows = (page, label) => page.$$eval(`table[aria-label="${label}" i] tbody tr`, (l) => l.map((r) => r.innerText
 	.replace(/\s+/g, ' ')));
 const listed = (page, label, test) => until(() => rows(page, label), test);
 
@@ -194,4 +195,41 @@ test('the audit log by author and object, in pages', async (t) => {
 	await listed(page, 'entries', (l) => l.length === ENTRIES);
 	await page.selectOption('[aria-label=What]', 'token');
 	await says(page, 'main', /No entries/);
+});
+
+test('what is deleted for ever says its bytes first: from the trash, and by a rule', async (t) => {
+	const gone = async (name) => {
+		const { json: { id } } = await ask(here.boss, 'POST', 'runs', { experiment: 'own', name });
+		const sent = await fetch(`${here.server.url}api/v1/runs/${id}/artifacts/big.bin`, { method: 'PUT',
+			headers: { Authorization: 'Bearer ' + here.boss }, body: Buffer.alloc(BYTES, name) });
+		assert.ok(sent.ok, `${sent.status}`);
+		await ask(here.boss, 'PATCH', 'runs/' + id, { status: 'finished' });
+		await ask(here.boss, 'DELETE', 'runs/' + id);
+		return id;
+	};
+	const [first, second] = [await gone('first'), await gone('second')];
+	const page = await signIn(t, here.boss, '?trash');
+	await page.click('tr:has-text("first") button:text-is("Delete for ever")', WAIT);
+	await says(page, '[role=dialog] [role=status]', / 97\.7 KiB of files go\./);
+	await clean(page);
+	await page.click('[role=dialog] button:text-is("Delete for ever")');
+	await listed(page, 'deleted things', (l) => l.length === 1 && /^second run of own/.test(l[0]));
+	assert.deepEqual((await Promise.all([first, second].map((id) => ask(here.boss, 'GET', 'runs/' + id))))
+		.map((r) => r.status), [410, 200]);
+	await page.goto(here.server.url + '?settings=retention');
+	await page.click('[aria-label="Change all"]', WAIT);
+	await page.fill('label:has-text("Empty the trash after") input', '0');
+	await page.click('button:text-is("Dry run")');
+	await says(page, 'form [role=status]', /^97\.7 KiB would be deleted now: 0 files of runs, and 1 run /);
+	const rule = async () => (await ask(here.boss, 'GET', 'retention')).json.all.trash_days;
+	assert.equal(await rule(), null, 'a dry run saves nothing');
+	await clean(page);
+	await page.click('button:text-is("Save the rule")');
+	await listed(page, 'rules', (l) => /what is in the trash for 0 days/.test(l[0]));
+	assert.equal(await rule(), 0);
+	await page.selectOption('[aria-label="Rules for an experiment"]', 'own');
+	await page.fill('label:has-text("but keep") input', '');
+	await page.fill('label:has-text("Delete files") input', '0');
+	await page.click('button:text-is("Dry run")');
+	await says(page, 'form [role=alert]', /would delete every artifact/);
 });

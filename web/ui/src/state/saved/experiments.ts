@@ -3,7 +3,7 @@
 import { batch, computed, signal } from '@preact/signals';
 import { bestOf, bestRun, defaultGoal, saidOf, type Goal } from '../../base/goal.ts';
 import type { Experiment, Run } from '../../base/types.ts';
-import { experimentsOf, getRuns, request, restoreRun } from '../server/api.ts';
+import { experimentsOf, getRuns, num, request, restoreRun } from '../server/api.ts';
 import { levelIn } from '../access.ts';
 import { done, experiments, go, loadExperiments, reloadRuns, report, settleUndo, view } from '../index.ts';
 import { takeBack } from './bulk.ts';
@@ -116,4 +116,19 @@ export async function restoreAll(): Promise<void> {
 	} finally {
 		await loadTrash();
 	}
+}
+
+/** Removes them for good; dry: only counts. Resolves to the bytes of their files. */
+export async function purge(list: readonly Gone[], dry: boolean): Promise<number> {
+	const runs = list.filter((g) => g.kind === 'run').map((g) => g.id);
+	const wishes = [...runs.length ? [{ runs }] : [],
+		...list.filter((g) => g.kind === 'experiment').map((g) => ({ experiment: g.name }))];
+	let files = 0;
+	try {
+		for (const w of wishes) files += num((await request('purge', { ...w, dry_run: dry })).artifact_bytes);
+	} finally {
+		if (!dry) await loadTrash();
+	}
+	if (!dry) list.forEach((g) => settleUndo(g.id));
+	return files;
 }

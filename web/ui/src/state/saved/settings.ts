@@ -15,42 +15,22 @@ export interface Token {
 	token?: string;
 }
 
-export interface Provider {
-	name: string;
-	label: string;
-	issuer: string;
-	client_id: string;
-	redirect_uri: string;
-	scopes: string;
-	groups_claim: string;
+export interface Provider extends Record<'name' | 'label' | 'issuer' | 'client_id' | 'redirect_uri', string> {
 	/** What a group may do. */
 	grants: Record<string, string>;
 }
 
-export interface Share {
-	id: string;
-	kind: string;
-	name: string;
-	experiment: string;
-	person: string;
-	state: Token['state'];
-	created_time: number;
-	expires_time: number | null;
+export interface Share extends Record<'id' | 'kind' | 'name' | 'experiment' | 'person', string>,
+	Pick<Token, 'state' | 'created_time' | 'expires_time'> {
+	/** When it was opened last. */
 	used_time: number | null;
 }
 
-export interface AuditEntry {
+/** via: how the author is known. */
+export interface AuditEntry extends Record<'via' | 'author' | 'action' | 'object' | 'id' | 'name' | 'experiment'
+	| 'detail', string> {
 	seq: number;
 	time: number;
-	/** How the author is known. */
-	via: string;
-	author: string;
-	action: string;
-	object: string;
-	id: string;
-	name: string;
-	experiment: string;
-	detail: string;
 }
 
 /** What is deleted by itself; null: nothing for this reason. */
@@ -73,15 +53,11 @@ export interface Retention {
 	space: 'returned' | 'reused';
 }
 
+type Sums = Record<'artifacts' | 'artifact_bytes' | 'runs' | 'models' | 'trash_bytes', number>;
+
 /** What a rule would delete. */
-export interface Preview {
-	artifacts: number;
-	artifact_bytes: number;
-	runs: number;
-	models: number;
-	total_bytes: number;
-	experiments: (Omit<Preview, 'experiments'> & { experiment: string; id: string; goal: string | null;
-		trash_bytes: number; kept_runs: number })[];
+export interface Preview extends Sums {
+	experiments: (Sums & { experiment: string; id: string; goal: string | null; kept_runs: number })[];
 }
 
 const ask = async <T>(path: string, body?: unknown, method?: string): Promise<T> =>

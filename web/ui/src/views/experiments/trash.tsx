@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Deleted experiments and runs, which can be restored; administrators remove them for good.
 import { useEffect } from 'preact/hooks';
-import { count, when } from '../../base/format.ts';
+import { bytes, count, when } from '../../base/format.ts';
 import { changes } from '../../state/access.ts';
 import * as s from '../../state/index.ts';
-import { gone, loadTrash, restore, restoreAll, trash, type Gone } from '../../state/saved/experiments.ts';
-import { followed } from '../base/bits.tsx';
-import { List, useAct, type Column } from '../base/lists/list.tsx';
+import { gone, loadTrash, purge, restore, restoreAll, trash, type Gone } from '../../state/saved/experiments.ts';
+import { followed, useLoaded } from '../base/bits.tsx';
+import { AskButton, List, useAct, type Column } from '../base/lists/list.tsx';
 import { Header } from '../header/header.tsx';
 
 const COLUMNS: readonly Column<Gone>[] = [
@@ -17,20 +17,36 @@ const COLUMNS: readonly Column<Gone>[] = [
 	{ head: 'Deleted', cell: (g) => when(g.deleted), num: true },
 ];
 
+/** The bytes of their files, by a dry run. */
+function Frees({ list }: { list: readonly Gone[] }) {
+	const { value, wrong } = useLoaded(() => purge(list, true), []);
+	return <p role="status">{wrong || (value === null ? '…' :
+		`Points, params and ${bytes(value)} of files go. It cannot be undone.`)}</p>;
+}
+
 function Deleted() {
 	const { act, said } = useAct();
 	const list = gone.value;
+	const own = list?.filter((g) => g.may === 'admin') ?? [];
 	const runs = list?.filter((g) => g.kind === 'run' && changes(g.may)) ?? [];
 	return (
 		<>
 			<List label="Deleted things" rows={list} id={(g) => g.id} columns={COLUMNS}
 				texts={(g) => [g.name, g.experiment]} none="The trash is empty."
-				acts={(g) => changes(g.may) && <button type="button" class="quiet"
+				acts={(g) => changes(g.may) && <><button type="button" class="quiet"
 					aria-label={`Restore ${g.name}`} onClick={() => act(() => restore(g.kind,
 						g.id))}>
-					Restore</button>} />
-			{runs.length > 1 && <p><button type="button" onClick={() => act(restoreAll)}>
-				Restore all {count(runs.length, 'run')}</button></p>}
+					Restore</button>
+					{g.may === 'admin' && <AskButton label="Delete for ever" word="Delete for ever"
+						title={`Delete ${g.name} for ever?`} act={() => act(() => purge([g],
+							false))}>
+						<Frees list={[g]} /></AskButton>}</>} />
+			<p class="options">{runs.length > 1 && <button type="button" onClick={() => act(restoreAll)}>
+				Restore all {count(runs.length, 'run')}</button>}
+				{own.length > 1 && <AskButton label="Empty the trash" word="Delete for ever"
+					title={`Delete all ${own.length} for ever?`} act={() => act(() => purge(own,
+						false))}>
+					<Frees list={own} /></AskButton>}</p>
 			{said}
 			{trash.value?.more && <p class="dim">There are more; these are the newest.</p>}
 		</>

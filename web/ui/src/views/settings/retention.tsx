@@ -27,8 +27,8 @@ function Freed({ p, space }: { p: Preview; space: string }) {
 	const list = p.experiments.filter((e) => e.artifacts + e.runs + e.models > 0);
 	return (
 		<>
-			<p role="status"><b>{bytes(p.total_bytes)}</b> would be deleted now: {count(p.artifacts,
-				'file')} of runs,
+			<p role="status"><b>{bytes(p.artifact_bytes + p.trash_bytes)}</b> would be deleted
+				now: {count(p.artifacts, 'file')} of runs,
 				and {count(p.runs, 'run')} and {count(p.models, 'model')} of the trash.{space ===
 					'reused'
 					&& ' The database uses the space again.'}</p>
@@ -64,8 +64,8 @@ function RuleForm({ experiment, rule, space, done }: FormOptions) {
 			'never'}
 			value={now.value[key] === null ? '' : now.value[key]! / of} onInput={(e) => {
 				const v = e.currentTarget.value.trim();
-				set({ [key]: v === '' ? key === 'keep_best' ? 0 : null : Math.round(Number(v) * of *
-					1e6) / 1e6 });
+				set({ [key]: v === '' ? key === 'keep_best' ? 0 : null
+					: of > 1 ? Math.round(Number(v) * of) : Number(v) });
 			}} /> {unit}</span></label>
 	);
 	const dryRun = async () => {
