@@ -283,18 +283,24 @@ static int put_leaving(struct db *d, const struct artifact_item *file, struct er
 	return db_run(d, DB_leaving_put, err, "tii", file->path, file->bytes, file->time_ns);
 }
 
+struct artifact_files artifact_files_copy(struct arena *a, const struct artifact_files *from)
+{
+	struct artifact_files to = { .count = from ? from->count : 0 };
+
+	to.items = arena_array(a, to.count, sizeof(*to.items));
+	for (size_t i = 0; i < to.count; i++) {
+		to.items[i] = from->items[i];
+		to.items[i].path = arena_strdup(a, from->items[i].path);
+	}
+	return to;
+}
+
 static void copy_file_list(struct change *c, const struct ingest_op *op)
 {
-	const struct artifact_files *from = op->more;
 	struct artifact_files *to = arena_alloc(c->in.arena, sizeof(*to));
 
 	change_copy(c, op);
-	to->count = from ? from->count : 0;
-	to->items = arena_array(c->in.arena, to->count, sizeof(*to->items));
-	for (size_t i = 0; i < to->count; i++) {
-		to->items[i] = from->items[i];
-		to->items[i].path = arena_strdup(c->in.arena, from->items[i].path);
-	}
+	*to = artifact_files_copy(c->in.arena, op->more);
 	c->op.more = to;
 }
 

@@ -95,6 +95,9 @@ struct artifact_files {
 	size_t count;
 };
 
+/* A copy in the arena; of NULL: none. */
+struct artifact_files artifact_files_copy(struct arena *a, const struct artifact_files *from);
+
 /* Adds the file at path, or all files below it, to the list. ERR_IO, also for another filesystem below it. */
 int artifact_files(struct store *s, const char *path, struct arena *a, struct artifact_files *io, struct err *err);
 

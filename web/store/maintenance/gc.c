@@ -472,10 +472,7 @@ static int remove_models(struct store_gc *g, struct err *err)
 /* The time before which a thing of the experiment must have been deleted. */
 static int64_t trash_before_ms(const struct store_gc *g, int64_t experiment)
 {
-	const struct retention_rules *rules = &g->rules;
-	size_t at = list_find(rules->items, rules->count, sizeof(*rules->items), experiment);
-	const struct retention_rule *r =
-		at < rules->count && rules->items[at].experiment == experiment ? &rules->items[at].rule : &rules->all;
+	const struct retention_rule *own = retention_own_rule(&g->rules, experiment), *r = own ? own : &g->rules.all;
 	int64_t by_rule_ms =
 		r->trash_ms == RETENTION_OFF || g->o->what == GC_TRASH ? INT64_MIN : clock_wall_ms() - r->trash_ms;
 

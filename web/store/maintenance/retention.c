@@ -28,6 +28,13 @@ int retention_check(const struct retention_rule *r, struct err *err)
 	return err_field(err, "artifact_days");
 }
 
+const struct retention_rule *retention_own_rule(const struct retention_rules *r, int64_t experiment)
+{
+	size_t at = list_find(r->items, r->count, sizeof(*r->items), experiment);
+
+	return at < r->count && r->items[at].experiment == experiment ? &r->items[at].rule : NULL;
+}
+
 static struct retention_rule read_rule(struct db_rows *q)
 {
 	return (struct retention_rule){ db_time(q, COL_retention_list_artifact_ms),
@@ -138,11 +145,7 @@ static void copy_purge_step(struct change *c, const struct ingest_op *op)
 	to->uuid = change_dup(a, from->uuid);
 	to->experiment = change_dup(a, from->experiment);
 	to->why = change_dup(a, from->why);
-	to->files.items = arena_array(a, from->files.count, sizeof(*to->files.items));
-	for (size_t i = 0; i < from->files.count; i++) {
-		to->files.items[i] = from->files.items[i];
-		to->files.items[i].path = arena_strdup(a, from->files.items[i].path);
-	}
+	to->files = artifact_files_copy(a, &from->files);
 	c->op = (struct ingest_op){ .kind = op->kind, .more = to };
 }
 

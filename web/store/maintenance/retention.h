@@ -37,6 +37,9 @@ struct retention_rules {
 	size_t count;
 };
 
+/* The rule of the experiment's own; NULL: that for all counts there. */
+const struct retention_rule *retention_own_rule(const struct retention_rules *r, int64_t experiment);
+
 /* A restricted caller gets the rules of experiments that it administers, and those for all. */
 int retention_rules(struct store *s, struct arena *a, struct retention_rules *ret, struct err *err);
 

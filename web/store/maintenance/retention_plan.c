@@ -134,14 +134,13 @@ static int read_experiments(struct planner *p, struct db *d, struct err *err)
 
 	while (rc >= 0 && (rc = db_next(d, q, err)) > 0) {
 		int64_t id = db_i64(q, COL_experiment_names_id);
-		size_t at = list_find(rules->items, rules->count, sizeof(*rules->items), id);
-		bool own = at < rules->count && rules->items[at].experiment == id;
+		const struct retention_rule *own = retention_own_rule(rules, id);
 
 		list_push(p->arena, &to->experiments, &to->experiment_count,
 			  (struct retention_experiment){ .id = id,
 							 .name = db_text(p->arena, q, COL_experiment_names_name),
-							 .rule = own ? rules->items[at].rule : rules->all,
-							 .own = own });
+							 .rule = own ? *own : rules->all,
+							 .own = own != NULL });
 	}
 	for (size_t i = 0; i < to->experiment_count && !rc; i++)
 		if (is_wanted(p, &to->experiments[i]) && to->experiments[i].rule.keep_best)
@@ -324,11 +323,14 @@ static int64_t doom_for_quota(struct planner *p, struct retention_file *f)
 static void apply_quota(struct planner *p, const struct retention_experiment *of, int64_t quota)
 {
 	struct retention_plan *to = p->to;
-	struct retention_file **list = mem_array(to->file_count + 1, sizeof(struct retention_file *));
+	struct retention_file **list;
 	int64_t bytes = 0;
 	size_t n = 0;
 
-	for (size_t i = 0; i < to->file_count && quota != RETENTION_OFF; i++)
+	if (quota == RETENTION_OFF)
+		return;
+	list = mem_array(to->file_count + 1, sizeof(struct retention_file *));
+	for (size_t i = 0; i < to->file_count; i++)
 		if (counts_for(p, &to->files[i], of)) {
 			bytes += to->files[i].of.bytes;
 			if (!to->files[i].stays)
