@@ -107,15 +107,15 @@ def seen(server, path, body, etag, editing=None):
 
 
 def nothing_lost(server, path, name, tag_of):
-    """Two authors of one text: the second is told and gets what the first wrote; who asks nothing writes, and the text before is an
-    edition; what one author writes in one go is one. tag_of returns the entity tag of what is stored."""
+    """Two authors of one text: the second is refused and gets what the first wrote; an author without If-Match writes, and the text
+    before is an edition; what one author writes under one word is one. tag_of returns the entity tag of what is stored."""
     write = lambda text, etag, editing=None: seen(server, path, {name: text}, etag, editing)
     read = lambda edition="": ask(server, "GET", path + ("/notes" if name == "notes" else "") + (f"?edition={edition}" if edition else ""))
     count = lambda: [e["edition"] for e in read()["editions"]]
     first = tag_of()
     lib.equal(write("by A", first)[0], 200, "the author saw what is stored")
     status, reply, _ = write("by B", first)
-    lib.equal((status, reply["error"]["field"], reply["stored"][name]), (409, "If-Match", "by A"), "the second author is told")
+    lib.equal((status, reply["error"]["field"], reply["stored"][name]), (409, "If-Match", "by A"), "the second author is refused")
     lib.equal(write("by B", '"0", ' + tag_of())[0], 200, "one of several tags")
     lib.equal(write("by C", "*")[0], 200, "any text")
     before = count()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kills while W&B's own package records: of the server, of one of two servers on one PostgreSQL behind HAProxy, and of
+"""Kills during a recording by W&B's own package: of the server, of one of two servers on one PostgreSQL behind HAProxy, and of
 the client. No acknowledged line is lost, none is there twice; after `wandb sync` of a killed client's folder every line
 that its file has is there once. 6 kills; 60 with DPT_TEST_FULL=1."""
 import sys

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs, views, reports, alert rules and model versions say who made them and who changed them last: three tokens and nobody, against what
-they did here, and against the audit log. What was made before the first token has no author."""
+"""Runs, views, reports, alert rules and model versions say who made them and who changed them last: three tokens and a caller
+without one, compared with what they did here and with the audit log. What was made before the first token has no author."""
 import sys
 sys.dont_write_bytecode = True
 import os

@@ -116,12 +116,8 @@ static enum call_next reply_notes(struct call *c, const char *run, int64_t editi
 	js_open(&j, '{');
 	run_json_notes(&j, text);
 	js_key_open(&j, "editions", '[');
-	for (size_t i = 0; i < notes.count; i++) {
-		js_open(&j, '{');
-		js_key_int(&j, "edition", notes.items[i].number);
-		run_json_time(&j, "time", notes.items[i].written_ms);
-		js_close(&j, '}');
-	}
+	for (size_t i = 0; i < notes.count; i++)
+		run_json_edition(&j, notes.items[i].number, notes.items[i].written_ms);
 	js_close(&j, ']');
 	return js_reply(c, &j);
 }

@@ -81,6 +81,9 @@ void run_json_files(struct call *c, struct js *j, const char *path, const struct
  * experiment. Returns false after failing the call. */
 bool artifacts_may_move(struct call *c, const char *run);
 
+/* Writes an edition of a text as an item of a list. */
+void run_json_edition(struct js *j, int64_t number, int64_t written_ms);
+
 /* Writes the members notes and notes_etag. */
 void run_json_notes(struct js *j, const char *notes);
 

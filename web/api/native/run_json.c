@@ -323,6 +323,14 @@ void run_json_write(struct call *c, struct js *j, const struct query_run *run, e
 	js_close(j, '}');
 }
 
+void run_json_edition(struct js *j, int64_t number, int64_t written_ms)
+{
+	js_open(j, '{');
+	js_key_int(j, "edition", number);
+	run_json_time(j, "time", written_ms);
+	js_close(j, '}');
+}
+
 void run_json_notes(struct js *j, const char *notes)
 {
 	char tag[ETAG_BYTES];

@@ -66,12 +66,8 @@ static void write_kept_text(struct js *j, const struct kept_kind *shelf, const s
 	audit_write_authors(j, item->by);
 	if (whole) {
 		js_key_open(j, "editions", '[');
-		for (i = 0; i < k->edition_count; i++) {
-			js_open(j, '{');
-			js_key_int(j, "edition", k->editions[i].number);
-			run_json_time(j, "time", k->editions[i].written_ms);
-			js_close(j, '}');
-		}
+		for (i = 0; i < k->edition_count; i++)
+			run_json_edition(j, k->editions[i].number, k->editions[i].written_ms);
 		js_close(j, ']');
 	}
 	js_close(j, '}');
