@@ -80,7 +80,8 @@ static char *quote_nonfinite_words(const char *text, size_t size)
 
 	for (; at < end; at += n) {
 		for (i = 0, n = 0; !inside && !n && i < 3; i++)
-			if ((size_t)(end - at) >= strlen(words[i]) && !memcmp(at, words[i], strlen(words[i])))
+			if (*at == words[i][0] && (size_t)(end - at) >= strlen(words[i]) &&
+			    !memcmp(at, words[i], strlen(words[i])))
 				n = strlen(words[i]);
 		any |= n > 0;
 		if (n) {
@@ -116,7 +117,8 @@ json_t *json_lenient(const char *text, size_t n, size_t flags, json_error_t *e)
 	json_t *root = json_loadb(from, n, flags, why);
 	char *quoted = NULL;
 
-	if (!root && json_error_code(why) == json_error_invalid_syntax)
+	if (!root && json_error_code(why) == json_error_invalid_syntax &&
+	    (memmem(from, n, "NaN", 3) || memmem(from, n, "Infinity", 8)))
 		quoted = quote_nonfinite_words(from, n);
 	if (quoted)
 		root = json_loads(quoted, flags, why);

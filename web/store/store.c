@@ -114,7 +114,8 @@ static int init_store_parts(struct store *s, const struct store_opts *o, struct 
 	s->permitted = permitted_cache_new();
 	s->outlines = outlines_new(outline_chunk_bytes(o));
 	s->archives = archives_new(&archives);
-	pthread_mutex_init(&s->checked_lock, NULL);
+	s->last_check = mem_zalloc(sizeof(*s->last_check));
+	pthread_mutex_init(&s->last_check->lock, NULL);
 	if (snprintf(s->logdir, sizeof(s->logdir), "%s", o->logdir ? o->logdir : "") >= (int)sizeof(s->logdir) ||
 	    snprintf(s->artifacts, sizeof(s->artifacts), "%s", o->artifacts ? o->artifacts : "") >=
 		    (int)sizeof(s->artifacts))
@@ -296,7 +297,9 @@ void store_close(struct store *s)
 	archiver_stop(s->archiver);
 	background_job_free(s->background);
 	background_job_free(s->work);
-	arena_free(s->checked_arena);
+	if (s->last_check)
+		arena_free(s->last_check->arena);
+	free(s->last_check);
 	artifacts_free(s->files);
 	columns_free(s->columns);
 	keysets_free(s->keysets);

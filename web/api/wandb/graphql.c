@@ -330,7 +330,7 @@ static void parse_selection(struct call *c, struct graphql *g, struct graphql_fi
 		return;
 	while (!g->why && !is_mark(&g->lex, '}')) {
 		if (++g->fields > GRAPHQL_FIELDS_MAX) {
-			fail_parse(g, "it has more than 5000 fields");
+			fail_parse(g, "it has more than 2000 fields");
 		} else if (is_mark(&g->lex, '.')) {
 			next_token(&g->lex);
 			parse_spread(c, g, list, depth);

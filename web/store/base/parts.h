@@ -18,6 +18,13 @@ struct restriction {
 	char text[];	       /* of the grants; =ID: reads the experiment with this id (store_restrict) */
 };
 
+/* The last background check that ended. */
+struct last_check {
+	pthread_mutex_t lock;
+	const struct check_report *report; /* NULL: none yet */
+	struct arena *arena;		   /* of the report */
+};
+
 struct store {
 	struct restriction *restriction; /* NULL: the whole store */
 	char path[PATH_MAX];
@@ -27,9 +34,7 @@ struct store {
 	char logdir[PATH_MAX], artifacts[PATH_MAX]; /* "": none */
 	int lock_fd;
 	struct background_job *work, *background;
-	pthread_mutex_t checked_lock;	    /* guards the last background check */
-	const struct check_report *checked; /* NULL: none yet */
-	struct arena *checked_arena;	    /* arena of `checked` */
+	struct last_check *last_check;
 	struct columns *columns;
 	struct keysets *keysets;
 	struct outlines *outlines;

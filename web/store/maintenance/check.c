@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -493,6 +494,7 @@ int check_file(const char *db_path, struct arena *a, struct check_report *ret, s
 static void run_check(void *arg)
 {
 	struct store *s = arg;
+	struct last_check *l = s->last_check;
 	struct arena *a = arena_new(), *old;
 	struct err err = ERR_INIT;
 	struct check_report *r = arena_alloc(a, sizeof(*r));
@@ -501,11 +503,11 @@ static void run_check(void *arg)
 		arena_free(a);
 		return;
 	}
-	pthread_mutex_lock(&s->checked_lock);
-	old = s->checked_arena;
-	s->checked_arena = a;
-	s->checked = r;
-	pthread_mutex_unlock(&s->checked_lock);
+	pthread_mutex_lock(&l->lock);
+	old = l->arena;
+	l->arena = a;
+	l->report = r;
+	pthread_mutex_unlock(&l->lock);
 	arena_free(old);
 }
 
@@ -516,17 +518,18 @@ int check_background(struct store *s, struct err *err)
 
 struct check_report check_last(struct store *s, struct arena *a)
 {
+	struct last_check *l = s->last_check;
 	struct check_report r = { 0 };
 	size_t i;
 
-	pthread_mutex_lock(&s->checked_lock);
-	if (s->checked)
-		r = *s->checked;
+	pthread_mutex_lock(&l->lock);
+	if (l->report)
+		r = *l->report;
 	r.items = arena_array(a, r.count, sizeof(*r.items));
 	for (i = 0; i < r.count; i++) {
-		r.items[i] = s->checked->items[i];
-		r.items[i].text = arena_strdup(a, s->checked->items[i].text);
+		r.items[i] = l->report->items[i];
+		r.items[i].text = arena_strdup(a, r.items[i].text);
 	}
-	pthread_mutex_unlock(&s->checked_lock);
+	pthread_mutex_unlock(&l->lock);
 	return r;
 }
