@@ -12,6 +12,7 @@ libtrackbase_la_SOURCES = \
 	tracker/base/hash.h tracker/base/json_print.h tracker/base/little.h tracker/base/round.h \
 	tracker/base/library.c tracker/base/library.h \
 	tracker/base/log.c tracker/base/log.h \
+	tracker/base/md5.c tracker/base/md5.h \
 	tracker/base/nomem.c tracker/base/nomem.h \
 	tracker/base/run_folders.c tracker/base/run_folders.h \
 	tracker/base/sha256.c tracker/base/sha256.h \

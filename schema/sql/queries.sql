@@ -1277,10 +1277,13 @@ SELECT 1 FROM (SELECT object FROM artifact WHERE object IS NOT NULL UNION ALL SE
 INSERT INTO object (name, since_ms) VALUES (?1, ?2);
 -- name: object_named
 DELETE FROM object WHERE name = ?1 AND doomed = 0 RETURNING 1;
--- name: object_next
-SELECT name FROM object WHERE since_ms <= ?1 AND name > ?2 ORDER BY name LIMIT 1;
--- name: object_doom
-UPDATE object SET doomed = 1 WHERE name = ?1 RETURNING 1;
+-- name: objects_garbage
+SELECT count(*) FROM object WHERE since_ms <= ?1 OR doomed = 1;
+-- name: objects_doom
+UPDATE object SET doomed = 1
+WHERE name IN (SELECT name FROM object WHERE since_ms <= ?1 AND doomed = 0 ORDER BY since_ms LIMIT 1000);
+-- name: objects_doomed
+SELECT name FROM object WHERE doomed = 1 ORDER BY name LIMIT 1000;
 -- name: object_forget
 DELETE FROM object WHERE name = ?1;
 -- name: artifacts_place

@@ -2,12 +2,15 @@
 """objectserver.py with the S3 protocol: folder/BUCKET/KEY, every request's signature checked with the only secret it
 knows (AWS Signature Version 4, implemented here independently), listings in pages, objects written in one piece and in
 parts. `region` is the bucket's; `tokens` are the valid session tokens (None: none is required)."""
+import base64
+import contextlib
 import hashlib
 import hmac
 import os
 import re
 import threading
 import urllib.parse
+from html import unescape
 from xml.sax.saxutils import escape
 
 from objectserver import Handler, Server
@@ -24,6 +27,7 @@ class S3(Server):
         super().__init__(folder, **options)
         self.RequestHandlerClass = S3Handler
         self.region, self.page, self.tokens, self.refused = region, page, tokens, 0
+        self.refuses_many, self.locked, self.deletions = 0, set(), 0  # the status of requests that delete several objects (0: works); keys that stay; requests
         self.listings = []  # queries
         self.uploads, self.upload_keys = {}, {}  # parts by number, and the key, of unfinished uploads
         self.parts, self.parts_most, self.parts_meet_s = 0, 0, 0  # concurrent parts; seconds that a part waits for a second one
@@ -145,8 +149,12 @@ class S3Handler(Handler):
         self.answer(200, f'<?xml version="1.0"?><ListBucketResult xmlns="urn:x">{body}</ListBucketResult>'.encode())
 
     def list_uploads(self, query):
-        begun = [(self.server.upload_keys[u], u) for u in self.server.uploads if self.server.upload_keys[u].startswith(query["prefix"])]
-        body = "".join(f"<Upload><Key>{escape(k)}</Key><UploadId>{escape(u)}</UploadId></Upload>" for k, u in begun)
+        begun = sorted((self.server.upload_keys[u], u) for u in self.server.uploads if self.server.upload_keys[u].startswith(query["prefix"]))
+        begun = [b for b in begun if b > (query.get("key-marker", ""), query.get("upload-id-marker", ""))]
+        some = begun[:self.server.page]
+        body = "".join(f"<Upload><Key>{escape(k)}</Key><UploadId>{escape(u)}</UploadId></Upload>" for k, u in some)
+        if len(begun) > len(some):
+            body += f"<NextKeyMarker>{escape(some[-1][0])}</NextKeyMarker><NextUploadIdMarker>{escape(some[-1][1])}</NextUploadIdMarker><IsTruncated>true</IsTruncated>"
         self.answer(200, f'<ListMultipartUploadsResult xmlns="urn:x">{body}</ListMultipartUploadsResult>'.encode())
 
     def body(self):
@@ -192,16 +200,35 @@ class S3Handler(Handler):
             self.server.uploads[number], self.server.upload_keys[number] = {}, key
             self.answer(200, f"<R><UploadId>{number}</UploadId></R>".encode())
             return
+        if "delete" in query:
+            self.delete_listed(bucket, body)
+            return
         parts = self.server.uploads.pop(query["uploadId"])
         listed = re.findall(r"<PartNumber>(\d+)</PartNumber><ETag>&#34;(\w+)&#34;</ETag>", body.decode())
         assert [(str(n), hashlib.md5(p).hexdigest()) for n, p in sorted(parts.items())] == listed, body
         self.store(os.path.join(self.server.folder, bucket, key), b"".join(p for _, p in sorted(parts.items())))
         self.answer(200, b"<CompleteMultipartUploadResult></CompleteMultipartUploadResult>")
 
+    def delete_listed(self, bucket, body):
+        """Up to 1000 objects in a request, whose checksum S3 demands; `locked` ones stay."""
+        self.server.deletions += 1
+        keys = [unescape(k) for k in re.findall("<Object><Key>([^<]*)</Key></Object>", body.decode())]
+        if self.server.refuses_many:
+            self.error(self.server.refuses_many, "NotImplemented")
+            return
+        assert self.headers["Content-MD5"] == base64.b64encode(hashlib.md5(body).digest()).decode() and len(keys) <= 1000, len(keys)
+        for key in keys:
+            if key not in self.server.locked:
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(os.path.join(self.server.folder, bucket, key))
+        kept = "".join(f"<Error><Key>{escape(k)}</Key><Code>AccessDenied</Code><Message>no</Message></Error>" for k in keys if k in self.server.locked)
+        self.answer(200, f'<DeleteResult xmlns="urn:x">{kept}</DeleteResult>'.encode())
+
     def do_DELETE(self):
         if not self.admitted():
             return
         bucket, key, query = self.split()
+        self.server.deletions += 1
         if "uploadId" in query:
             self.server.uploads.pop(query["uploadId"], None)
         elif os.path.exists(os.path.join(self.server.folder, bucket, key)):

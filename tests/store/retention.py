@@ -309,5 +309,6 @@ for kind in ("disk", "objects"):
         purge(place)
         print(f"{kind}: {time.monotonic() - began:.1f} s")
         if bucket:
+            lib.check(FULL or bucket.server.deletions < 50, f"{0 if FULL else bucket.server.deletions} requests: objects are deleted many at a time")
             bucket.stop()
 lib.finish("retention")

@@ -81,10 +81,34 @@ def objects(root):
         "shared 0 a b/", "shared 0 list/", "shared 0 parts/", "object 70000 plain", "object 70000 ~*'()!@:,;$"]
     run(env, "delete", "shop", "plain")
     run(env, "delete", "shop", "plain")
+    delete_many(server, env)
     assert run(env, "get", "shop", "plain", code=1).startswith("-2 s3://shop/plain: not found: NoSuchKey")
     assert run(env, "list", "nobody", "", code=1).startswith("-2 s3://nobody/: not found: NoSuchBucket")
     server.stop()
     return big
+
+
+def delete_many(server, env):
+    """Several in one request, by servers that know it or not; uploads are looked for in pages, and the first key that stays is named."""
+    keys = [f"many/{i} é&<'>" for i in range(9)]
+    for status in (0, 400, 501):
+        server.refuses_many = status
+        for key in keys[1:]:
+            run(env, "put", "shop", key, data=b"1")
+        server.deletions = 0
+        run({**env, "OBJECT_TIMEOUT": "1"}, "delete", "shop", *keys)
+        assert run(env, "list", "shop", "many/") == b"" and server.deletions in ({0: [1], 400: [10], 501: range(11, 99)}[status]), (status, server.deletions)
+    server.refuses_many, server.locked = 0, {keys[4]}
+    run(env, "put", "shop", keys[4], data=b"1")
+    said = run(env, "delete", "shop", *keys[2:6], code=1)
+    assert said == f"-1 s3://…/{keys[4]}: the server did not delete it: AccessDenied\n", said
+    server.locked = set()
+    run(env, "delete", "shop", keys[4])
+    server.uploads.update({str(i): {} for i in range(8)})
+    server.upload_keys.update({str(i): f"many/{i}" for i in range(8)})
+    run(env, "abandon", "shop", "many/1", "many/6", "many/9", "many/3")
+    assert sorted(server.upload_keys[u] for u in server.uploads) == [f"many/{i}" for i in (0, 2, 4, 5, 7)], server.uploads
+    server.uploads.clear()
 
 
 def faults(root, big):

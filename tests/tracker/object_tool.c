@@ -3,7 +3,7 @@
  * stderr:
  *   sign ID SECRET REGION DATE           requests on stdin: METHOD, key, payload, n, n x (name, value) of the query, m,
  *                                        m x headers, one per line. Prints an Authorization header per request.
- *   head|get|delete BUCKET KEY [BEGIN N] size and ETag, or bytes
+ *   head|get BUCKET KEY [BEGIN N]        size and ETag, or bytes; delete|abandon BUCKET KEY…
  *   put|fresh BUCKET KEY                 stdin; upload BUCKET KEY PART_BYTES: in parts
  *   list BUCKET PREFIX [DELIMITER] */
 #include <stdio.h>
@@ -154,7 +154,9 @@ static int call(struct object_client *c, char *argv[], int argc, struct err *err
 	if (!strcmp(what, "get"))
 		return object_get(c, &get, &facts, err);
 	if (!strcmp(what, "delete"))
-		return object_delete(c, key, err);
+		return object_delete(c, (const char *const *)argv + 3, (size_t)argc - 3, err);
+	if (!strcmp(what, "abandon"))
+		return object_upload_abandon(c, "many/", (const char *const *)argv + 3, (size_t)argc - 3, err);
 	if (!strcmp(what, "list"))
 		return object_list(c, &(struct object_list){ key, argc > 4 ? argv[4] : NULL, print_entry, NULL }, err);
 	if (!strcmp(what, "upload"))

@@ -80,4 +80,7 @@ void answer_prepare(void);
 /* Returns ERR_CORRUPT if the text is not XML, ERR_UNSUPPORTED without expat, otherwise what `element` returned. */
 int answer_read(const char *xml, size_t n, const struct answer_reader *r, struct err *err);
 
+/* Makes the request, reads its answer and ends the call. */
+int client_read(struct object_client *c, struct object_call *call, const struct answer_reader *r, struct err *err);
+
 #endif

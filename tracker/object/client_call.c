@@ -260,3 +260,13 @@ void client_call_done(struct object_call *call)
 {
 	buf_done(&call->text);
 }
+
+int client_read(struct object_client *c, struct object_call *call, const struct answer_reader *to, struct err *err)
+{
+	int rc = client_call(c, call, err);
+
+	if (!rc)
+		rc = answer_read(call->text.data ? call->text.data : "", call->text.len, to, err);
+	client_call_done(call);
+	return rc;
+}

@@ -73,7 +73,10 @@ struct object_put {
 };
 
 int object_put(struct object_client *c, const struct object_put *p, struct err *err);
-int object_delete(struct object_client *c, const char *key, struct err *err); /* 0 if it does not exist */
+
+/* Deletes n objects, 1,000 in a request where the server can. Those that do not exist count as deleted. After an error
+ * any of them may be left. */
+int object_delete(struct object_client *c, const char *const *keys, size_t n, struct err *err);
 
 /* Entries in the order of their keys. With a delimiter, keys with a common prefix up to it are one entry. */
 struct object_entry {
@@ -110,8 +113,10 @@ int object_upload_numbered(struct object_upload *u, const struct object_part *p,
 int object_upload_end(struct object_upload *u, struct err *err);
 void object_upload_free(struct object_upload *u); /* aborts an upload that has not ended; NULL is fine */
 
-/* Aborts unfinished uploads of this key that other processes left, such as those of killed ones. */
-int object_upload_abandon(struct object_client *c, const char *key, struct err *err);
+/* Aborts unfinished uploads of these keys, which begin with the prefix, that other processes left, such as those of
+ * killed ones. */
+int object_upload_abandon(struct object_client *c, const char *prefix, const char *const *keys, size_t n,
+			  struct err *err);
 
 /* ---- for the caller's own transfers ---- */
 

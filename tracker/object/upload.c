@@ -38,15 +38,11 @@ static int begin_upload(struct object_upload *u, const char *type, struct err *e
 	struct object_call call = { .ask = { .method = "POST", .key = u->key, .query = &query, .n_query = 1 },
 				    .bytes = "",
 				    .type = type };
-	int rc = client_call(u->c, &call, err);
+	int rc = client_read(u->c, &call, &(struct answer_reader){ read_upload_id, u }, err);
 
-	if (!rc)
-		rc = answer_read(call.text.data ? call.text.data : "", call.text.len,
-				 &(struct answer_reader){ read_upload_id, u }, err);
 	if (!rc && !u->id[0])
 		rc = err_set(err, ERR_CORRUPT, "%s…/%.300s: the server returned no upload id", client_scheme(u->c),
 			     u->key);
-	client_call_done(&call);
 	u->open = !rc;
 	return rc;
 }
@@ -187,50 +183,81 @@ void object_upload_free(struct object_upload *u)
 	free(u);
 }
 
-/* The uploads of one key in a list of all whose keys begin with it. */
+/* Uploads of wanted keys in a list of all whose keys begin with a prefix, page by page. */
 struct unfinished_uploads {
-	const char *key;
-	bool same;	/* the current entry has that key */
-	struct buf one; /* its id */
-	struct buf ids; /* each with its NUL */
+	struct object_client *c;
+	const char *const *keys; /* wanted */
+	size_t n;
+	char key[4 * OBJECT_KEY_MAX], id[ID_BYTES]; /* of the current entry */
+	char next_key[4 * OBJECT_KEY_MAX], next_id[ID_BYTES];
+	bool more;
+	struct err *err;
 };
+
+/* Aborts the upload of the current entry if its key is wanted. */
+static int abandon_entry(const struct unfinished_uploads *l)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < l->n && !rc; i++)
+		if (!strcmp(l->keys[i], l->key))
+			rc = abort_upload(l->c, l->key, l->id, l->err);
+	return rc == ERR_NOENT ? 0 : rc; /* another process aborted it first */
+}
 
 static int read_unfinished(void *user, const char *path, const char *text)
 {
 	struct unfinished_uploads *l = user;
+	const char *below = strchr(path, '/');
 
-	if (!strcmp(path, "ListMultipartUploadsResult/Upload/Key")) {
-		l->same = !strcmp(text, l->key);
-	} else if (!strcmp(path, "ListMultipartUploadsResult/Upload/UploadId")) {
-		buf_reset(&l->one);
-		buf_adds(&l->one, text);
-	} else if (!strcmp(path, "ListMultipartUploadsResult/Upload")) {
-		if (l->same && l->one.len)
-			buf_add(&l->ids, l->one.data, l->one.len + 1);
-		buf_reset(&l->one);
-		l->same = false;
-	}
+	below = below ? below + 1 : "";
+	if (!strcmp(below, "Upload/Key"))
+		snprintf(l->key, sizeof(l->key), "%s", text);
+	else if (!strcmp(below, "Upload/UploadId"))
+		snprintf(l->id, sizeof(l->id), "%s", text);
+	else if (!strcmp(below, "NextKeyMarker"))
+		snprintf(l->next_key, sizeof(l->next_key), "%s", text);
+	else if (!strcmp(below, "NextUploadIdMarker"))
+		snprintf(l->next_id, sizeof(l->next_id), "%s", text);
+	else if (!strcmp(below, "IsTruncated"))
+		l->more = !strcmp(text, "true");
+	else if (!strcmp(below, "Upload"))
+		return abandon_entry(l);
 	return 0;
 }
 
-int object_upload_abandon(struct object_client *c, const char *key, struct err *err)
+/* Reads a page of the list. */
+static int abandon_page(struct unfinished_uploads *l, const char *prefix)
 {
-	struct uri_pair query[2] = { { "uploads", "" }, { "prefix", key } };
+	struct uri_pair query[4] = { { "uploads", "" }, { "prefix", prefix } };
 	struct object_call call = { .ask = { .method = "GET", .key = "", .query = query, .n_query = 2 } };
-	struct unfinished_uploads l = { .key = key };
-	int rc = client_call(c, &call, err);
+	char key[sizeof(l->next_key)], id[sizeof(l->next_id)];
+	int rc;
 
-	buf_init(&l.one, ID_BYTES);
-	buf_init(&l.ids, LIST_MAX);
-	if (!rc)
-		rc = answer_read(call.text.data ? call.text.data : "", call.text.len,
-				 &(struct answer_reader){ read_unfinished, &l }, err);
-	client_call_done(&call);
-	if (!rc && (buf_failed(&l.one) || buf_failed(&l.ids)))
-		rc = client_nomem(c, key, err);
-	for (size_t at = 0; !rc && at < l.ids.len; at += strlen(l.ids.data + at) + 1)
-		rc = abort_upload(c, key, l.ids.data + at, err);
-	buf_done(&l.one);
-	buf_done(&l.ids);
-	return rc == ERR_NOENT ? 0 : rc; /* another process aborted them first */
+	memcpy(key, l->next_key, sizeof(key));
+	memcpy(id, l->next_id, sizeof(id));
+	if (l->more) {
+		query[call.ask.n_query++] = (struct uri_pair){ "key-marker", key };
+		query[call.ask.n_query++] = (struct uri_pair){ "upload-id-marker", id };
+	}
+	l->more = false;
+	rc = client_read(l->c, &call, &(struct answer_reader){ read_unfinished, l }, l->err);
+	l->more = l->more && (strcmp(key, l->next_key) != 0 || strcmp(id, l->next_id) != 0);
+	return rc;
+}
+
+int object_upload_abandon(struct object_client *c, const char *prefix, const char *const *keys, size_t n,
+			  struct err *err)
+{
+	struct unfinished_uploads *l = calloc(1, sizeof(*l));
+	int rc = l ? 0 : client_nomem(c, prefix, err);
+
+	if (rc)
+		return rc;
+	*l = (struct unfinished_uploads){ .c = c, .keys = keys, .n = n, .err = err };
+	do
+		rc = abandon_page(l, prefix);
+	while (!rc && l->more);
+	free(l);
+	return rc;
 }

@@ -17,17 +17,9 @@ static int begin_object(struct state *st, struct change *c, struct err *err)
 	return db_run(state_db(st), DB_object_begin, err, "ti", c->op.name, clock_wall_ms());
 }
 
-static int doom_object(struct state *st, struct change *c, struct err *err)
+static int doom_objects(struct state *st, struct change *c, struct err *err)
 {
-	int64_t one;
-	int rc = db_int(state_db(st), &one, DB_object_doom, err, "t", c->op.name);
-
-	return rc ? (rc < 0 ? rc : 0) : change_refuse(c, ERR_NOENT, "a file uses the object");
-}
-
-static int forget_object(struct state *st, struct change *c, struct err *err)
-{
-	return db_run(state_db(st), DB_object_forget, err, "t", c->op.name);
+	return db_run(state_db(st), DB_objects_doom, err, "i", c->op.before_ms);
 }
 
 static int place_object(struct state *st, struct change *c, struct err *err)
@@ -42,8 +34,7 @@ static int record_folder(struct state *st, struct change *c, struct err *err)
 
 const struct change_ops artifact_change_folder = { .name = "artifacts_folder", .apply = record_folder };
 const struct change_ops object_change_begin = { .name = "object_begin", .never_waits = true, .apply = begin_object };
-const struct change_ops object_change_doom = { .name = "object_doom", .apply = doom_object };
-const struct change_ops object_change_forget = { .name = "object_forget", .apply = forget_object };
+const struct change_ops object_change_doom = { .name = "object_doom", .apply = doom_objects };
 const struct change_ops object_change_place = { .name = "artifacts_place", .apply = place_object };
 
 /* --- logged pictures ------------------------------------------------------------------------------------------ */
@@ -340,6 +331,16 @@ int artifact_drop(struct state *st, bool on_disk, const struct artifact_item *fi
 	return rc ? rc : 1;
 }
 
+static int forget_objects(struct state *st, struct change *c, struct err *err)
+{
+	const struct artifact_files *objects = c->op.more;
+	int rc = 0;
+
+	for (size_t i = 0; i < objects->count && !rc; i++)
+		rc = db_run(state_db(st), DB_object_forget, err, "t", objects->items[i].path);
+	return rc;
+}
+
 static int forget_left(struct state *st, struct change *c, struct err *err)
 {
 	const struct artifact_files *files = c->op.more;
@@ -363,3 +364,6 @@ const struct change_ops artifact_change_delete = { .name = "artifact_delete",
 const struct change_ops artifact_change_left = { .name = "artifact_left",
 						 .copy = copy_file_list,
 						 .apply = forget_left };
+const struct change_ops object_change_forget = { .name = "object_forget",
+						 .copy = copy_file_list,
+						 .apply = forget_objects };

@@ -308,11 +308,11 @@ void orphan_blobs_stop(struct artifacts *a)
 
 /* --- objects that no file uses -------------------------------------------------------------------------------- */
 
-/* Removes objects that no file uses: unfinished uploads, deleted or replaced files. Each is marked
- * first, so that no upload can give it to a file, then deleted, then its row. */
+/* Removes objects that no file uses: unfinished uploads, deleted or replaced files. Some at a time are marked, so that
+ * no upload can give them to a file, then deleted, then their rows. */
 
-/* 1: the next object after *at; 0: none. */
-static int next_garbage_object(struct store *s, int64_t before_ms, char at[OBJECT_NAME_BYTES], struct err *err)
+/* Lists marked objects. */
+static int list_doomed(struct store *s, struct arena *a, struct artifact_files *ret, struct err *err)
 {
 	struct db_rows *q;
 	struct db *d;
@@ -320,54 +320,78 @@ static int next_garbage_object(struct store *s, int64_t before_ms, char at[OBJEC
 
 	if (rc)
 		return rc;
-	rc = db_start(d, &q, DB_object_next, err, "it", before_ms, at);
-	if (!rc && (rc = db_next(d, q, err)) > 0) {
-		snprintf(at, OBJECT_NAME_BYTES, "%s", db_str(q, COL_object_next_name));
-		db_stop(q);
-	}
+	rc = db_start(d, &q, DB_objects_doomed, err, "");
+	while (rc >= 0 && (rc = db_next(d, q, err)) > 0)
+		list_push(a, &ret->items, &ret->count,
+			  (struct artifact_item){ .path = db_text(a, q, COL_objects_doomed_name) });
 	readers_give(s, d);
 	return rc;
 }
 
-static int submit_object_change(struct store *s, const struct change_ops *kind, const char *name, struct err *err)
+/* Uploads are aborted first: none of them can end when its object is deleted already. */
+static int delete_doomed(struct objects *o, const struct artifact_files *list, struct arena *a, struct err *err)
 {
-	struct ingest_result res = { 0 };
+	const char **keys = arena_array(a, list->count, sizeof(*keys));
+	char key[OBJECT_KEY_MAX + 1];
+	int rc;
 
-	return ingest_submit(s, &(struct ingest_op){ .kind = kind, .name = name }, NULL, &res, err);
+	for (size_t i = 0; i < list->count; i++) {
+		objects_key(o, list->items[i].path, key);
+		keys[i] = arena_strdup(a, key);
+	}
+	objects_key(o, "", key);
+	rc = object_upload_abandon(o->client, key, keys, list->count, err);
+	return rc ? rc : object_delete(o->client, keys, list->count, err);
 }
 
-static int remove_garbage_object(struct objects *o, const char *name, struct err *err)
+/* Removes some; *io_objects counts them. 1: there may be more. */
+static int sweep_some(struct objects *o, int64_t before_ms, uint64_t *io_objects, struct err *err)
 {
-	char key[OBJECT_KEY_MAX + 1];
-	int rc = submit_object_change(o->store, &object_change_doom, name, err);
+	struct artifact_files list = { 0 };
+	struct ingest_op op = { .kind = &object_change_doom, .before_ms = before_ms };
+	struct arena *a = arena_new();
+	int rc = ingest_submit(o->store, &op, NULL, NULL, err);
 
-	if (rc == ERR_NOENT)
-		return 0;
-	objects_key(o, name, key);
-	if (!rc)
-		rc = object_delete(o->client, key, err);
-	if (!rc)
-		rc = object_upload_abandon(o->client, key, err);
-	return rc ? rc : submit_object_change(o->store, &object_change_forget, name, err);
+	rc = rc ? rc : list_doomed(o->store, a, &list, err);
+	if (!rc && list.count)
+		rc = delete_doomed(o, &list, a, err);
+	op = (struct ingest_op){ .kind = &object_change_forget, .more = &list };
+	if (!rc && list.count)
+		rc = ingest_submit(o->store, &op, NULL, NULL, err);
+	*io_objects += rc ? 0 : list.count;
+	arena_free(a);
+	return rc ? rc : list.count > 0;
+}
+
+static int count_garbage(struct store *s, int64_t before_ms, uint64_t *ret, struct err *err)
+{
+	int64_t n = 0;
+	struct db *d;
+	int rc = readers_take(s, &d, err);
+
+	if (rc)
+		return rc;
+	rc = db_int(d, &n, DB_objects_garbage, err, "i", before_ms);
+	readers_give(s, d);
+	*ret = (uint64_t)n;
+	return rc < 0 ? rc : 0;
 }
 
 int artifact_sweep(struct store *s, int64_t before_ms, bool dry, uint64_t *ret_objects, struct err *err)
 {
 	struct objects *o = artifacts_objects(s->files);
-	char name[OBJECT_NAME_BYTES] = "";
 	int rc = o ? objects_ready(o, err) : 0;
 
 	*ret_objects = 0;
 	if (rc || !o)
 		return rc;
-	while ((rc = next_garbage_object(s, before_ms, name, err)) > 0) {
-		if (background_job_canceled(s->work))
-			return err_set(err, ERR_CANCELED, "the store is closing: the next gc continues");
-		rc = dry ? 0 : remove_garbage_object(o, name, err);
-		if (rc)
-			break;
-		++*ret_objects;
-	}
+	if (dry)
+		return count_garbage(s, before_ms, ret_objects, err);
+	do
+		rc = background_job_canceled(s->work)
+			     ? err_set(err, ERR_CANCELED, "the store is closing: the next gc continues")
+			     : sweep_some(o, before_ms, ret_objects, err);
+	while (rc > 0);
 	return rc;
 }
 
