@@ -44,24 +44,34 @@ static int open_own_folder(int at_fd, const char *name)
 	return fd >= 0 || (errno != ENOSYS && errno != EPERM) ? fd : openat(at_fd, name, FOLDER_FLAGS);
 }
 
+/* Opens a folder to read its entries; *ret NULL: it is missing, because another thread removed it. Returns 0 or an errno.
+ */
+static int open_entries(int at_fd, const char *name, int depth, DIR **ret)
+{
+	int fd = depth < MAX_DEPTH ? open_own_folder(at_fd, name) : (errno = ELOOP, -1), rc;
+
+	*ret = fd < 0 ? NULL : fdopendir(fd);
+	rc = *ret || errno == ENOENT ? 0 : errno;
+	if (!*ret && fd >= 0)
+		close(fd);
+	return rc;
+}
+
 static int remove_tree(int at_fd, const char *name, enum remove_what what, struct files_sum *sum, int depth)
 {
-	int fd = depth < MAX_DEPTH ? open_own_folder(at_fd, name) : (errno = ELOOP, -1), rc = 0;
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *e;
+	DIR *d;
+	int rc = open_entries(at_fd, name, depth, &d);
 
-	if (!d) {
-		rc = errno;
-		if (fd >= 0)
-			close(fd);
+	if (!d)
 		return rc;
-	}
 	while (!rc && (e = readdir(d)))
 		if (strcmp(e->d_name, ".") && strcmp(e->d_name, ".."))
-			rc = remove_entry(fd, e->d_name, what, sum, depth + 1);
+			rc = remove_entry(dirfd(d), e->d_name, what, sum, depth + 1);
 	closedir(d);
-	return rc || what == REMOVE_NOTHING || !unlinkat(at_fd, name, AT_REMOVEDIR) || what == REMOVE_FOLDERS ? rc
-													      : errno;
+	if (rc || what == REMOVE_NOTHING || !unlinkat(at_fd, name, AT_REMOVEDIR) || what == REMOVE_FOLDERS)
+		return rc;
+	return errno == ENOENT ? 0 : errno;
 }
 
 static int remove_entry(int at_fd, const char *name, enum remove_what what, struct files_sum *sum, int depth)
@@ -100,8 +110,8 @@ static int list_entry(const struct files_listing *l, int at_fd, const char *path
 	const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
 	struct dirent *e;
 	struct stat sb;
-	int fd, rc = 0;
 	DIR *d;
+	int rc;
 
 	if (fstatat(at_fd, name, &sb, AT_SYMLINK_NOFOLLOW))
 		return errno == ENOENT ? 0 : errno;
@@ -110,17 +120,12 @@ static int list_entry(const struct files_listing *l, int at_fd, const char *path
 			  (struct artifact_item){ path, sb.st_size, file_changed_ns(&sb) });
 		return 0;
 	}
-	fd = depth < MAX_DEPTH ? open_own_folder(at_fd, name) : (errno = ELOOP, -1);
-	d = fd < 0 ? NULL : fdopendir(fd);
-	if (!d) {
-		rc = errno;
-		if (fd >= 0)
-			close(fd);
+	rc = open_entries(at_fd, name, depth, &d);
+	if (!d)
 		return rc;
-	}
 	while (!rc && (e = readdir(d)))
 		if (strcmp(e->d_name, ".") && strcmp(e->d_name, ".."))
-			rc = list_entry(l, fd, arena_printf(l->arena, "%s/%s", path, e->d_name), depth + 1);
+			rc = list_entry(l, dirfd(d), arena_printf(l->arena, "%s/%s", path, e->d_name), depth + 1);
 	closedir(d);
 	return rc;
 }
