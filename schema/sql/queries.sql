@@ -1271,6 +1271,8 @@ WHERE path > ?1 || '/' AND path < ?1 || '0' AND object IS NOT NULL;
 SELECT 1 FROM artifact WHERE object IS NOT NULL AND (path > ?1 || '/' AND path < ?1 || '0') LIMIT 1;
 -- name: artifact_is_file
 SELECT 1 FROM artifact WHERE object IS NOT NULL AND path = ?1;
+-- name: artifact_owner_gone
+SELECT 1 FROM gone WHERE uuid = ?1 UNION ALL SELECT 1 FROM model WHERE uuid = ?1 AND deleted_ms = 0 LIMIT 1;
 -- name: artifact_any_object
 SELECT 1 FROM (SELECT object FROM artifact WHERE object IS NOT NULL UNION ALL SELECT object FROM archive) o LIMIT 1;
 -- name: object_begin

@@ -420,11 +420,36 @@ static void deleted_files_leave(void **state)
 	assert_int_equal(helper_number(h, "SELECT count(*) FROM leaving"), 0);
 }
 
+/* An upload that ends when its run was removed leaves no file and no row. */
+static void upload_ends_after_its_run(void **state)
+{
+	static const char path[] = "1/" HELPER_RUN "/artifacts/late";
+	const struct artifact_digest row = { .path = path, .sha256 = "", .object = "0123456789abcdef0123456789abcdef" };
+	struct artifact_upload *u;
+	struct artifact_file file;
+	struct helper *h = *state;
+	struct err err = ERR_INIT;
+
+	open_with_folders(h);
+	fill(h);
+	assert_int_equal(artifact_begin(&u, store_artifacts(h->s), path, NULL, &err), 0);
+	assert_int_equal(artifact_write(u, "12345", 5, &err), 0);
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_delete, .run = HELPER_RUN }).code, 0);
+	gc(h, (struct store_gc_opts){ 0 });
+	assert_int_equal(artifact_commit(u, &file, &err), ERR_GONE);
+	artifact_end(u);
+	assert_false(is_there(h->folder, "dptrack.artifacts/1/" HELPER_RUN));
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = &object_change_begin, .name = row.object }).code, 0);
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = &artifact_change_put, .more = &row }).code, ERR_GONE);
+	assert_int_equal(helper_number(h, "SELECT count(*) FROM object"), 1); /* for the next sweep */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(removed_for_good, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(deleted_files_leave, helper_setup, helper_teardown),
+		cmocka_unit_test_setup_teardown(upload_ends_after_its_run, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(journals_deleted_on_request, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(changes_report_removals, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(interrupted, helper_setup, helper_teardown),

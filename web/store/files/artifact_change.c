@@ -253,6 +253,9 @@ static int put_artifact(struct state *st, struct change *c, struct err *err)
 
 	if (rc <= 0)
 		return rc;
+	rc = artifact_owner_gone(db, d->path, err);
+	if (rc)
+		return rc < 0 ? rc : change_refuse(c, ERR_GONE, ARTIFACT_GONE, d->path);
 	rc = d->object ? path_is_taken(db, d->path, err) : 0;
 	if (rc > 0)
 		return change_refuse(c, ERR_EXISTS, "%.200s is already a folder, or a part of the path is a file",

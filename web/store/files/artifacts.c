@@ -96,6 +96,7 @@ bool artifact_path_ok(const char *path)
 #define BYTES_MAX (UINT64_C(1) << 40)
 
 struct artifacts {
+	struct store *store;
 	struct objects *objects; /* NULL: files are in disk */
 	struct disk *disk;
 	uint64_t max_bytes;
@@ -178,6 +179,7 @@ int artifacts_new(struct artifacts **ret, struct store *s, const struct artifact
 	char folder[PATH_MAX];
 	int rc;
 
+	a->store = s;
 	a->max_bytes = opts->max_bytes ? opts->max_bytes : BYTES_MAX;
 	rc = objects_place(&a->objects, s, opts, err);
 	if (!rc && !a->objects)
@@ -395,6 +397,12 @@ int artifact_files(struct store *s, const char *path, struct arena *a, struct ar
 				 : disk_files(s->files->disk, path, a, io, err);
 }
 
+int artifact_remove(struct store *s, const char *path, bool dry, struct files_sum *io, struct err *err)
+{
+	return s->files->objects ? objects_sum(s->files->objects, path, io, err)
+				 : disk_remove(s->files->disk, path, dry, io, err);
+}
+
 /* Files that leave, at or below path. */
 struct leaving {
 	struct store *s;
@@ -479,7 +487,8 @@ int artifact_write(struct artifact_upload *u, const void *bytes, size_t n, struc
 
 int artifact_commit(struct artifact_upload *u, struct artifact_file *ret, struct err *err)
 {
-	return u->object ? object_sending_commit(u->object, ret, err) : disk_receiving_commit(u->file, ret, err);
+	return u->object ? object_sending_commit(u->object, ret, err)
+			 : disk_receiving_commit(u->file, u->a->store, ret, err);
 }
 
 void artifact_end(struct artifact_upload *u)

@@ -156,10 +156,8 @@ struct artifact_digest {
  * becomes media of the run. 0: it is not. */
 size_t artifact_picture_room(const char *path);
 
-/* For gc: removes objects that no row names since before_ms; and counts what rows name below a path. Both do nothing
- * for a folder. */
+/* For gc: removes objects that no row names since before_ms. Does nothing for a folder. */
 int artifact_sweep(struct store *s, int64_t before_ms, bool dry, uint64_t *ret_objects, struct err *err);
-int artifact_sum(struct store *s, const char *path, uint64_t *io_files, uint64_t *io_bytes, struct err *err);
 
 #define CHANGE(name) extern const struct change_ops name;
 #include "web/store/files/changes.def"

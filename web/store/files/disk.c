@@ -17,6 +17,8 @@
 #include "tracker/base/text.h"
 #include "tracker/mem/mem.h"
 #include "web/store/base/beneath.h"
+#include "web/store/base/parts.h"
+#include "web/store/db/db.h"
 #include "web/store/files/files.h"
 
 #define FOLDER_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
@@ -253,6 +255,28 @@ void disk_remove_empty(struct disk *k, const char *path)
 		close(lock);
 }
 
+int disk_remove(struct disk *k, const char *path, bool dry, struct files_sum *io, struct err *err)
+{
+	int root = open_disk_root(k, false), folder, rc, lock;
+	const char *name;
+
+	if (root < 0)
+		return 0;
+	if (!dry)
+		close(lock_disk(
+			root, LOCK_EX)); /* uploads that saw the owner are in place now, and later ones do not see it */
+	folder = beneath_parent(root, path, false, &name);
+	rc = folder < 0 ? 0 : files_remove(folder, name, dry, io);
+	if (folder >= 0)
+		close(folder);
+	lock = dry ? -1 : lock_disk(root, LOCK_EX);
+	if (lock >= 0) {
+		remove_empty_above(root, path);
+		close(lock);
+	}
+	return rc ? err_set_errno(err, rc, "cannot remove the files of %.200s", path) : 0;
+}
+
 /* --- uploads ------------------------------------------------------------------------------------------------ */
 
 /* 1: another process swept the file between its creation and its lock. */
@@ -312,14 +336,29 @@ int disk_receiving_write(struct disk_receiving *u, const void *bytes, size_t n, 
 	return 0;
 }
 
+static int check_owner(struct store *s, const char *path, struct err *err)
+{
+	struct db *d;
+	int rc = readers_take(s, &d, err);
+
+	if (rc)
+		return rc;
+	rc = artifact_owner_gone(d, path, err);
+	readers_give(s, d);
+	return rc > 0 ? err_set(err, ERR_GONE, ARTIFACT_GONE, path) : rc;
+}
+
 /* Moves the file to its path, under the lock. */
-static int put_in_place(struct disk_receiving *u, struct err *err)
+static int put_in_place(struct disk_receiving *u, struct store *s, struct err *err)
 {
 	const char *name = "";
-	int root = open_disk_root(u->disk, true), rc = 0, lock = root < 0 ? -1 : lock_disk(root, LOCK_SH);
-	int folder = lock < 0 ? -1 : beneath_parent(root, u->path, true, &name);
+	int root = open_disk_root(u->disk, true), lock = root < 0 ? -1 : lock_disk(root, LOCK_SH);
+	int rc = lock < 0 ? 0 : check_owner(s, u->path, err);
+	int folder = lock < 0 || rc ? -1 : beneath_parent(root, u->path, true, &name);
 
-	if (folder < 0 && lock >= 0 && (errno == ENOTDIR || errno == ELOOP))
+	if (rc)
+		; /* the owner is gone */
+	else if (folder < 0 && lock >= 0 && (errno == ENOTDIR || errno == ELOOP))
 		rc = err_set(err, ERR_EXISTS, "%.200s: a part of the path is already a file", u->path);
 	else if (folder < 0)
 		rc = err_set_errno(err, errno, "%.200s", u->path);
@@ -340,7 +379,7 @@ static int put_in_place(struct disk_receiving *u, struct err *err)
 	return rc;
 }
 
-int disk_receiving_commit(struct disk_receiving *u, struct artifact_file *ret, struct err *err)
+int disk_receiving_commit(struct disk_receiving *u, struct store *s, struct artifact_file *ret, struct err *err)
 {
 	struct artifact_file f = { .fd = -1, .bytes = u->bytes };
 	struct stat st;
@@ -350,7 +389,7 @@ int disk_receiving_commit(struct disk_receiving *u, struct artifact_file *ret, s
 		return err_set_errno(err, errno, "cannot write the artifact %.200s", u->path);
 	f.time_ns = file_changed_ns(&st);
 	sha256_end(&u->sha, f.sha256);
-	rc = put_in_place(u, err);
+	rc = put_in_place(u, s, err);
 	if (!rc)
 		*ret = f;
 	return rc;

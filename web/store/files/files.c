@@ -19,6 +19,7 @@
 #include "tracker/mem/mem.h"
 #include "web/store/base/beneath.h"
 #include "web/store/base/map.h"
+#include "web/store/db/db.h"
 
 #define FOLDER_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 #define MAX_DEPTH 64
@@ -29,6 +30,18 @@ int64_t artifact_experiment(const char *path)
 	size_t n = strspn(path, "0123456789");
 
 	return n && n <= 18 && (path[n] == '/' || !path[n]) && (n == 1 || *path != '0') ? strtoll(path, NULL, 10) : -1;
+}
+
+int artifact_owner_gone(struct db *d, const char *path, struct err *err)
+{
+	const char *id = strchr(path, '/');
+	char uuid[64];
+	int64_t one;
+
+	id = id ? id + 1 : path;
+	id += strncmp(id, "models/", 7) ? 0 : 7;
+	snprintf(uuid, sizeof(uuid), "%.*s", (int)strcspn(id, "/"), id);
+	return db_int(d, &one, DB_artifact_owner_gone, err, "t", uuid);
 }
 
 enum remove_what { REMOVE_ALL, REMOVE_NOTHING, REMOVE_FOLDERS };
@@ -44,8 +57,7 @@ static int open_own_folder(int at_fd, const char *name)
 	return fd >= 0 || (errno != ENOSYS && errno != EPERM) ? fd : openat(at_fd, name, FOLDER_FLAGS);
 }
 
-/* Opens a folder to read its entries; *ret NULL: it is missing, because another thread removed it. Returns 0 or an errno.
- */
+/* Opens a folder to read its entries; *ret NULL: another thread has removed it. Returns 0 or an errno. */
 static int open_entries(int at_fd, const char *name, int depth, DIR **ret)
 {
 	int fd = depth < MAX_DEPTH ? open_own_folder(at_fd, name) : (errno = ELOOP, -1), rc;

@@ -13,6 +13,12 @@
 /* The experiment that a path of an artifact belongs to, by its first name; -1: none. */
 int64_t artifact_experiment(const char *path);
 
+struct db;
+
+/* 1: the run or model that this would be a file of was removed for good, or is being removed; 0, or negative. */
+#define ARTIFACT_GONE "'%.200s': its run or model was removed for good"
+int artifact_owner_gone(struct db *d, const char *path, struct err *err);
+
 static inline int64_t file_changed_ns(const struct stat *st)
 {
 	return (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
@@ -51,6 +57,10 @@ int files_draw_name(char ret[33], struct err *err);
 
 int files_sync_parent(const char *path, struct err *err); /* makes the folder entry of path durable */
 
+/* Removes all files of a run or model (EXPERIMENT/RUN) that artifact_owner_gone knows, and adds them to *io; dry only
+ * counts. Of objects it only counts: the rows are removed with the run's, then artifact_sweep removes the objects. */
+int artifact_remove(struct store *s, const char *path, bool dry, struct files_sum *io, struct err *err);
+
 struct state;
 
 /* In a change: removes the row of a file, the image that it became, and records that a file on disk leaves. Not if an
@@ -75,11 +85,12 @@ void disk_entries(struct disk *k, const char *path, struct entries *list);
 int disk_files(struct disk *k, const char *path, struct arena *a, struct artifact_files *io, struct err *err);
 int disk_leave(struct disk *k, const struct artifact_files *files, struct err *err); /* unless they were replaced */
 void disk_remove_empty(struct disk *k, const char *path);			   /* folders without files */
+int disk_remove(struct disk *k, const char *path, bool dry, struct files_sum *io, struct err *err);
 
 /* Uploads: see artifact_begin. */
 int disk_receiving_begin(struct disk_receiving **ret, struct disk *k, const char *path, struct err *err);
 int disk_receiving_write(struct disk_receiving *u, const void *bytes, size_t n, struct err *err);
-int disk_receiving_commit(struct disk_receiving *u, struct artifact_file *ret, struct err *err);
+int disk_receiving_commit(struct disk_receiving *u, struct store *s, struct artifact_file *ret, struct err *err);
 void disk_receiving_end(struct disk_receiving *u); /* NULL is fine */
 
 #endif

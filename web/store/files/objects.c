@@ -8,6 +8,7 @@
 
 #include "web/store/base/parts.h"
 #include "web/store/db/db.h"
+#include "web/store/files/files.h"
 
 #define THREADS 8
 #define TIMEOUT_S 4.0 /* longest wait without any byte, of a request and of a server that stops */
@@ -147,6 +148,25 @@ int objects_find(struct objects *o, const char *path, struct artifact_file *ret,
 	readers_give(o->store, d);
 	if (!rc)
 		*ret = f;
+	return rc;
+}
+
+int objects_sum(struct objects *o, const char *path, struct files_sum *io, struct err *err)
+{
+	struct db_rows *q;
+	struct db *d;
+	int rc = readers_take(o->store, &d, err);
+
+	if (rc)
+		return rc;
+	rc = db_start(d, &q, DB_artifact_sum, err, "t", path);
+	if (!rc && (rc = db_next(d, q, err)) > 0) {
+		io->files += (uint64_t)db_i64(q, COL_artifact_sum_files);
+		io->bytes += (uint64_t)db_i64(q, COL_artifact_sum_bytes);
+		db_stop(q);
+		rc = 0;
+	}
+	readers_give(o->store, d);
 	return rc;
 }
 

@@ -19,6 +19,7 @@
 #define OBJECTS_HELD ((size_t)256 << 20) /* memory of all transfers */
 
 struct entries;
+struct files_sum;
 
 struct objects {
 	struct store *store;
@@ -55,6 +56,7 @@ bool objects_hold(struct objects *o, size_t bytes);
 void objects_give(struct objects *o, size_t bytes);
 
 int objects_find(struct objects *o, const char *path, struct artifact_file *ret, struct err *err);
+int objects_sum(struct objects *o, const char *path, struct files_sum *io, struct err *err);
 int objects_entries(struct objects *o, const char *path, struct entries *list, struct err *err);
 
 /* --- uploads: see artifact_begin -------------------------------------------------------------------------- */

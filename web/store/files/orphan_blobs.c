@@ -394,22 +394,3 @@ int artifact_sweep(struct store *s, int64_t before_ms, bool dry, uint64_t *ret_o
 	while (rc > 0);
 	return rc;
 }
-
-int artifact_sum(struct store *s, const char *path, uint64_t *io_files, uint64_t *io_bytes, struct err *err)
-{
-	struct db_rows *q;
-	struct db *d;
-	int rc = artifacts_objects(s->files) ? readers_take(s, &d, err) : 0;
-
-	if (rc || !artifacts_objects(s->files))
-		return rc;
-	rc = db_start(d, &q, DB_artifact_sum, err, "t", path);
-	if (!rc && (rc = db_next(d, q, err)) > 0) {
-		*io_files += (uint64_t)db_i64(q, COL_artifact_sum_files);
-		*io_bytes += (uint64_t)db_i64(q, COL_artifact_sum_bytes);
-		db_stop(q);
-		rc = 0;
-	}
-	readers_give(s, d);
-	return rc;
-}

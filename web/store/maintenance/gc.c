@@ -22,7 +22,7 @@ struct store_gc {
 	struct store *s;
 	const struct store_gc_opts *o;
 	int64_t before_ms;
-	int logdir_fd, artifacts_fd; /* -1: none */
+	int logdir_fd; /* -1: none */
 	struct store_gc_result sum;
 	struct lease lease;
 	struct map *registered; /* ids that versions of registered models name */
@@ -168,33 +168,15 @@ static int remove_journals(struct store_gc *g, const struct gc_run *r, struct er
 	return failed ? err_set_errno(err, failed, "cannot remove journals of run %s", r->uuid) : rc;
 }
 
-/* Counts objects that rows name; the objects are removed later by the sweep. */
-static int count_objects(struct store_gc *g, const char *path, struct err *err)
-{
-	return artifact_sum(g->s, path, &g->sum.artifacts, &g->sum.artifact_bytes, err);
-}
-
-static int remove_artifacts(struct store_gc *g, const struct gc_run *r, struct err *err)
+/* Removes the files of a run or model that is gone. */
+static int remove_artifacts(struct store_gc *g, const char *path, struct err *err)
 {
 	struct files_sum sum = { 0 };
-	char experiment[24], path[64];
-	int fd, rc;
+	int rc = artifact_remove(g->s, path, g->o->dry_run, &sum, err);
 
-	snprintf(experiment, sizeof(experiment), "%lld", (long long)r->experiment_id);
-	snprintf(path, sizeof(path), "%s/%s", experiment, r->uuid);
-	rc = count_objects(g, path, err);
-	if (rc || g->artifacts_fd < 0)
-		return rc;
-	fd = openat(g->artifacts_fd, experiment, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0)
-		return 0;
-	rc = files_remove(fd, r->uuid, g->o->dry_run, &sum);
-	close(fd);
 	g->sum.artifacts += sum.files;
 	g->sum.artifact_bytes += sum.bytes;
-	if (!g->o->dry_run)
-		unlinkat(g->artifacts_fd, experiment, AT_REMOVEDIR);
-	return rc ? err_set_errno(err, rc, "cannot remove artifacts of run %s", r->uuid) : 0;
+	return rc;
 }
 
 static int purge_run_rows(struct store_gc *g, const struct gc_run *r, bool once, struct err *err)
@@ -220,12 +202,14 @@ static int purge_run_rows(struct store_gc *g, const struct gc_run *r, bool once,
 static int remove_run(struct store_gc *g, const struct gc_run *r, bool gone, struct err *err)
 {
 	int rc = gone || g->o->dry_run ? 0 : purge_run_rows(g, r, true, err);
+	char path[64];
 
+	snprintf(path, sizeof(path), "%lld/%s", (long long)r->experiment_id, r->uuid);
 	/* The run was restored in the meantime. */
 	if (rc == ERR_EXISTS)
 		return 0;
 	if (!rc)
-		rc = remove_artifacts(g, r, err);
+		rc = remove_artifacts(g, path, err);
 	if (!rc && g->o->journals && g->logdir_fd >= 0)
 		rc = remove_journals(g, r, err);
 	if (!rc && !g->o->dry_run)
@@ -370,43 +354,18 @@ static int submit_purge(struct store_gc *g, const struct ingest_op *what, struct
 static int remove_model(struct store_gc *g, int64_t experiment, const struct ingest_op *op, struct err *err)
 {
 	struct ingest_result res = { .more = true };
-	struct files_sum sum = { 0 };
-	const char *uuid = op->name;
 	char folder[128];
-	int fd, rc = g->o->dry_run ? 0 : submit_purge(g, op, &res, err);
+	int rc = g->o->dry_run ? 0 : submit_purge(g, op, &res, err);
 
 	/* Its experiment was restored in the meantime. */
 	if (rc == ERR_EXISTS)
 		return 0;
-	snprintf(folder, sizeof(folder), "%lld/models/%s", (long long)experiment, uuid);
-	rc = rc ? rc : count_objects(g, folder, err);
-	snprintf(folder, sizeof(folder), "%lld/models", (long long)experiment);
-	fd = rc || g->artifacts_fd < 0 ? -1
-		: openat(g->artifacts_fd, folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd >= 0) {
-		rc = files_remove(fd, uuid, g->o->dry_run, &sum);
-		close(fd);
-		rc = rc ? err_set_errno(err, rc, "cannot remove artifacts of model %s", uuid) : 0;
-		g->sum.artifacts += sum.files;
-		g->sum.artifact_bytes += sum.bytes;
-	}
+	snprintf(folder, sizeof(folder), "%lld/models/%s", (long long)experiment, op->name);
+	rc = rc ? rc : remove_artifacts(g, folder, err);
 	while (!rc && !g->o->dry_run && res.more)
 		rc = submit_purge(g, op, &res, err);
 	g->sum.models += !rc;
 	return rc;
-}
-
-/* Removes empty artifact folders; other content is not the store's. */
-static void remove_empty_folders(struct store_gc *g, int64_t experiment)
-{
-	char folder[64];
-
-	if (g->artifacts_fd < 0 || g->o->dry_run)
-		return;
-	snprintf(folder, sizeof(folder), "%lld/models", (long long)experiment);
-	unlinkat(g->artifacts_fd, folder, AT_REMOVEDIR);
-	snprintf(folder, sizeof(folder), "%lld", (long long)experiment);
-	unlinkat(g->artifacts_fd, folder, AT_REMOVEDIR);
 }
 
 static int remove_experiment(struct store_gc *g, int64_t id, int64_t before_ms, struct err *err)
@@ -422,8 +381,6 @@ static int remove_experiment(struct store_gc *g, int64_t id, int64_t before_ms, 
 	if (rc == ERR_EXISTS)
 		return 0;
 	g->sum.experiments += !rc;
-	if (!rc)
-		remove_empty_folders(g, id);
 	return rc;
 }
 
@@ -611,11 +568,6 @@ static int shrink_database(struct store_gc *g, struct err *err)
 	return rc;
 }
 
-static int open_gc_folder(const char *path)
-{
-	return *path ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-}
-
 /* Removes the trash, whole or of one experiment. */
 static int remove_trash(struct store_gc *g, struct err *err)
 {
@@ -665,8 +617,7 @@ int store_gc(struct store *s, const struct store_gc_opts *o, struct store_gc_res
 	struct store_gc g = { .s = store_whole(s),
 			      .o = o,
 			      .before_ms = clock_wall_ms() - o->older_than_ms,
-			      .logdir_fd = open_gc_folder(s->logdir),
-			      .artifacts_fd = open_gc_folder(s->artifacts),
+			      .logdir_fd = *s->logdir ? open(s->logdir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1,
 			      .registered = map_new(1),
 			      .experiment = -1,
 			      .sum.reused = db_is_address(s->path) };
@@ -678,8 +629,6 @@ int store_gc(struct store *s, const struct store_gc_opts *o, struct store_gc_res
 	lease_give(&g.lease);
 	if (g.logdir_fd >= 0)
 		close(g.logdir_fd);
-	if (g.artifacts_fd >= 0)
-		close(g.artifacts_fd);
 	map_free(g.registered);
 	arena_free(a);
 	*ret = g.sum;
