@@ -22,11 +22,13 @@
 #include "trainer/ops/conv/conv.h"
 #include "trainer/ops/embed/embed.h"
 #include "trainer/ops/gelu/gelu.h"
+#include "trainer/ops/glu/glu.h"
 #include "trainer/ops/layernorm/layernorm.h"
 #include "trainer/ops/linear/linear.h"
 #include "trainer/ops/lmhead/lmhead.h"
 #include "trainer/ops/maxpool/maxpool.h"
 #include "trainer/ops/relu/relu.h"
+#include "trainer/ops/rope/rope.h"
 #include "trainer/ops/xent/xent.h"
 
 #define STEP 1e-5
@@ -149,8 +151,9 @@ static struct tensor *token_input(struct graph *g, const char *name)
 static struct tensor *layernorm(struct graph *g, struct tensor *x, struct tensor *delta, const char *name,
 				struct tensor **ret_sum)
 {
-	struct layernorm_tensors t = { param(g, graph_printf(g, "%s.weight", name), SHAPE(WIDTH)),
-				       param(g, graph_printf(g, "%s.bias", name), SHAPE(WIDTH)) };
+	struct layernorm_tensors t = { .gamma = param(g, graph_printf(g, "%s.weight", name), SHAPE(WIDTH)),
+				       .beta = param(g, graph_printf(g, "%s.bias", name), SHAPE(WIDTH)),
+				       .eps = LAYERNORM_EPS };
 
 	return layernorm_add(g, x, delta, &t, ret_sum);
 }
@@ -169,7 +172,7 @@ static void net_words(struct graph *g, bool tied, double p)
 	struct tensor *tokens = token_input(g, "tokens"), *targets = token_input(g, "targets");
 	struct tensor *wte = param(g, "wte.weight", SHAPE(CLASSES, WIDTH)), *x, *y;
 
-	x = embed_add(g, tokens, wte, param(g, "wpe.weight", SHAPE(SEQ + 1, WIDTH)));
+	x = embed_add(g, tokens, wte, param(g, "wpe.weight", SHAPE(SEQ + 1, WIDTH)), 1);
 	x = dropout_add(g, x, p, SEQ * WIDTH, "drop");
 	y = layernorm(g, x, NULL, "ln_1", NULL);
 	y = attention_add(g, low(g, y, "qkv", 3 * WIDTH, true), &attr, "attn");
@@ -190,14 +193,56 @@ static void net_dropout(struct graph *g)
 	net_words(g, false, 0.3);
 }
 
+static struct tensor *rms(struct graph *g, struct tensor *x, const char *name, int64_t n)
+{
+	struct layernorm_tensors t = { .gamma = param(g, graph_printf(g, "%s.weight", name), SHAPE(n)),
+				       .eps = 0.1,
+				       .shift = 0.3 };
+
+	return layernorm_add(g, x, NULL, &t, NULL);
+}
+
+#define HEAD 4
+
+/* Two blocks of a decoder: with three products and norms of heads, and with all in one product. */
+static void net_decoder(struct graph *g)
+{
+	struct attention_attr attr = { .heads = 2, .seq = SEQ };
+	struct rope_attr rope = { .heads = 2,
+				  .shared = 1,
+				  .d = HEAD,
+				  .seq = SEQ,
+				  .rotary = HEAD,
+				  .query_scale = 0.5,
+				  .factor = 1.1,
+				  .frequency = { 1, 0.1 } };
+	struct tensor *tokens = token_input(g, "tokens"), *targets = token_input(g, "targets");
+	struct tensor *wte = param(g, "wte.weight", SHAPE(CLASSES, WIDTH)), *qkv[3] = { NULL }, *x, *y;
+
+	x = embed_add(g, tokens, wte, NULL, 0.7);
+	y = rms(g, x, "in", WIDTH);
+	qkv[0] = rms(g, low(g, y, "q", 2 * HEAD, true), "q_norm", HEAD);
+	qkv[1] = rms(g, low(g, y, "k", HEAD, false), "k_norm", HEAD);
+	qkv[2] = low(g, y, "v", HEAD, false);
+	y = low(g, attention_add(g, rope_add(g, qkv, &rope, "rope"), &attr, "attn"), "o", WIDTH, false);
+	y = glu_add(g, low(g, y, "gate", 5, false), low(g, y, "up", 5, false), GLU_SILU);
+	x = add_add(g, x, low(g, y, "down1", WIDTH, false));
+	rope.rotary = 2;
+	qkv[0] = low(g, x, "qkv", 4 * HEAD, false);
+	qkv[1] = qkv[2] = NULL;
+	y = attention_add(g, rope_add(g, qkv, &rope, "rope2"), &attr, "attn2");
+	y = low(g, glu_add(g, low(g, y, "gate_up", 10, false), NULL, GLU_GELU), "down", WIDTH, false);
+	lmhead_add(g, rms(g, y, "out", WIDTH), wte, targets, false);
+}
+
 struct net {
 	const char *name;
 	void (*build)(struct graph *g);
 };
 
 static const struct net nets[] = {
-	{ "relu", net_relu },	{ "identity", net_identity }, { "gelu", net_gelu },
-	{ "plain", net_plain }, { "tied", net_tied },	      { "dropout", net_dropout },
+	{ "relu", net_relu }, { "identity", net_identity }, { "gelu", net_gelu },	{ "plain", net_plain },
+	{ "tied", net_tied }, { "dropout", net_dropout },   { "decoder", net_decoder },
 };
 
 #define NETS ((int)(sizeof(nets) / sizeof(nets[0])))

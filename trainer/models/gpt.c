@@ -54,7 +54,7 @@ static struct tensor *add_gpt_norm(const struct gpt_builder *b, struct tensor **
 				   const char *name)
 {
 	struct init one = { .kind = INIT_ONE }, zero = { .kind = INIT_ZERO };
-	struct layernorm_tensors t;
+	struct layernorm_tensors t = { .eps = LAYERNORM_EPS };
 
 	if (graph_failed(b->g))
 		return NULL;
@@ -132,7 +132,7 @@ static int build_gpt(const struct model *m, struct graph *g, const struct model_
 	struct tensor *wte = add_gpt_param(&b, "transformer.wte.weight", SHAPE(c->vocab, c->width), normal);
 	struct tensor *wpe = add_gpt_param(&b, "transformer.wpe.weight", SHAPE(c->context, c->width), normal);
 	struct tensor *where = decode ? add_gpt_input(g, "positions", DTYPE_F32, SHAPE(batch, c->width)) : wpe;
-	struct tensor *x = add_gpt_dropout(&b, embed_add(g, tokens, wte, where), "transformer.drop"), *delta = NULL,
+	struct tensor *x = add_gpt_dropout(&b, embed_add(g, tokens, wte, where, 1), "transformer.drop"), *delta = NULL,
 		      *head = wte;
 
 	b.first = decode ? add_gpt_input(g, "first", DTYPE_I32, SHAPE(1)) : NULL;

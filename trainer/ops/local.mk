@@ -67,6 +67,10 @@ libtrainer_la_SOURCES += trainer/ops/gelu/gelu.h trainer/ops/gelu/gelu.c
 op_cpu += trainer/ops/gelu/gelu_cpu.c
 op_cuda += trainer/ops/gelu/gelu_cuda.cu
 
+libtrainer_la_SOURCES += trainer/ops/glu/glu.h trainer/ops/glu/glu.c
+op_cpu += trainer/ops/glu/glu_cpu.c
+op_cuda += trainer/ops/glu/glu_cuda.cu
+
 libtrainer_la_SOURCES += trainer/ops/step_guard/step_guard.h trainer/ops/step_guard/step_guard_math.h trainer/ops/step_guard/step_guard.c
 op_cpu += trainer/ops/step_guard/step_guard_cpu.c
 op_cuda += trainer/ops/step_guard/step_guard_cuda.cu
@@ -99,6 +103,10 @@ op_cuda += trainer/ops/pack/pack_cuda.cu
 libtrainer_la_SOURCES += trainer/ops/relu/relu.h trainer/ops/relu/relu.c
 op_cpu += trainer/ops/relu/relu_cpu.c
 op_cuda += trainer/ops/relu/relu_cuda.cu
+
+libtrainer_la_SOURCES += trainer/ops/rope/rope.h trainer/ops/rope/rope.c
+op_cpu += trainer/ops/rope/rope_cpu.c
+op_cuda += trainer/ops/rope/rope_cuda.cu
 
 libtrainer_la_SOURCES += trainer/ops/partial_sums/partial_sums.h trainer/ops/partial_sums/partial_sums_host.h trainer/ops/partial_sums/partial_sums.c
 op_cpu += trainer/ops/partial_sums/partial_sums_cpu.c

@@ -3,25 +3,34 @@
 #include "tests/ops/cases/cases.h"
 #include "trainer/ops/embed/embed.h"
 
-enum { N, T, V, P, C, MORE, KIND };
+enum { N, T, V, P, C, MORE, KIND, SCALE }; /* P 0: no positions; SCALE: in percent, 0: 1 */
 
 enum { SPREAD, EQUAL, SKEWED };
+
+static struct embed_attr make_embed_attr(const struct op_case *c)
+{
+	const int64_t *s = c->size;
+
+	return (struct embed_attr){ s[V], s[P], s[SCALE] ? (double)s[SCALE] / 100 : 1 };
+}
 
 static struct node *build_embed_case(struct graph *g, const struct op_case *c)
 {
 	const int64_t *s = c->size;
+	struct embed_attr attr = make_embed_attr(c);
+	struct tensor *wpe = s[P] ? case_input(g, "wpe", DTYPE_F32, SHAPE(s[P], s[C])) : NULL;
 
 	return graph_node(g, &(struct node_spec){ .op = &op_embed,
 						  NODE_OUT(NULL),
+						  NODE_ATTR(attr),
 						  NODE_IN(case_input(g, "tokens", DTYPE_I32, SHAPE(s[N], s[T])),
-							  case_input(g, "wte", DTYPE_F32, SHAPE(s[V], s[C])),
-							  case_input(g, "wpe", DTYPE_F32, SHAPE(s[P], s[C]))) });
+							  case_input(g, "wte", DTYPE_F32, SHAPE(s[V], s[C])), wpe) });
 }
 
 static struct node *build_embed_grad_case(struct graph *g, const struct op_case *c)
 {
 	const int64_t *s = c->size;
-	struct embed_grad_attr attr = { s[V], s[P] };
+	struct embed_attr attr = make_embed_attr(c);
 	struct tensor *more = s[MORE] ? case_input(g, "more", DTYPE_F32, SHAPE(s[V], s[C])) : NULL;
 
 	return graph_node(g,
@@ -60,6 +69,8 @@ static void fill_embed_case(const struct op_case *c, struct case_values *v)
 		  .size = { 9, 131, 600, 140, 24, 0, SKEWED } },                                                       \
 		{ "few tokens, often, odd", .build = (b), .fill = fill_embed_case,                                     \
 		  .size = { 31, 43, 70, 43, 5, 1, SKEWED } },                                                          \
+		{ "no positions, scaled", .build = (b), .fill = fill_embed_case,                                       \
+		  .size = { 3, 67, 11, 0, 16, 1, SPREAD, 2450 } },                                                     \
 		{ "wider than a block", .build = (b), .fill = fill_embed_case, .size = { 1, 3, 3, 3, 2056 } },         \
 	{                                                                                                              \
 		NULL                                                                                                   \

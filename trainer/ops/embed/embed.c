@@ -6,16 +6,19 @@
 
 #include "trainer/ops/ops.h"
 
-struct tensor *embed_add(struct graph *g, struct tensor *tokens, struct tensor *wte, struct tensor *wpe)
+struct tensor *embed_add(struct graph *g, struct tensor *tokens, struct tensor *wte, struct tensor *wpe, double scale)
 {
+	struct embed_attr attr;
 	struct node *n;
 
 	if (graph_failed(g))
 		return NULL;
+	attr = (struct embed_attr){ wte->shape.dim[0], wpe ? wpe->shape.dim[0] : 0, scale };
 	n = graph_node(g, &(struct node_spec){ .op = &op_embed,
 					       .name = graph_stem(g, wte->name),
 					       NODE_IN(tokens, wte, wpe),
-					       NODE_OUT(NULL) });
+					       NODE_OUT(NULL),
+					       NODE_ATTR(attr) });
 	return n ? n->out[0] : NULL;
 }
 
@@ -29,8 +32,9 @@ static int embed_shape(struct graph *g, struct node *n)
 	const struct tensor *tokens = n->in[0], *wte = n->in[1], *wpe = n->in[2];
 
 	if (graph_expect(g, n,
-			 is_2d_table(tokens) && tokens->dtype == DTYPE_I32 && is_2d_table(wte) && is_2d_table(wpe) &&
-				 wte->shape.dim[1] == wpe->shape.dim[1] && wpe->shape.dim[0] >= tokens->shape.dim[1],
+			 is_2d_table(tokens) && tokens->dtype == DTYPE_I32 && is_2d_table(wte) &&
+				 (!wpe || (is_2d_table(wpe) && wte->shape.dim[1] == wpe->shape.dim[1] &&
+					   wpe->shape.dim[0] >= tokens->shape.dim[1])),
 			 "expected tokens i32 [N,T], wte [V,C] and wpe [P,C] with P >= T"))
 		return g->err.code;
 	return graph_out(g, n, 0, TENSOR_TYPE(wte->dtype, SHAPE(shape_count(&tokens->shape), wte->shape.dim[1])), "");
@@ -39,19 +43,21 @@ static int embed_shape(struct graph *g, struct node *n)
 static int embed_grad_shape(struct graph *g, struct node *n)
 {
 	const struct tensor *dx = n->in[0], *tokens = n->in[1], *more = n->in[2];
-	const struct embed_grad_attr *a = n->attr;
+	const struct embed_attr *a = n->attr;
 	struct shape wte;
 
 	if (graph_expect(g, n,
 			 is_2d_table(dx) && is_2d_table(tokens) && tokens->dtype == DTYPE_I32 &&
 				 dx->shape.dim[0] == shape_count(&tokens->shape) &&
-				 a->positions >= tokens->shape.dim[1],
+				 (!a->positions || a->positions >= tokens->shape.dim[1]),
 			 "expected dx [N*T,C] and tokens i32 [N,T] with T <= positions"))
 		return g->err.code;
 	wte = SHAPE(a->vocab, dx->shape.dim[1]);
 	if (graph_expect(g, n, !more || shape_equal(&more->shape, &wte), "`more` does not have the shape of wte") ||
 	    graph_out(g, n, 0, TENSOR_TYPE(dx->dtype, wte), ".wte"))
 		return g->err.code;
+	if (!a->positions)
+		return 0;
 	return graph_out(g, n, 1, TENSOR_TYPE(dx->dtype, SHAPE(a->positions, dx->shape.dim[1])), ".wpe");
 }
 
@@ -59,15 +65,15 @@ static int embed_grad_shape(struct graph *g, struct node *n)
 static int embed_backward(struct graph *g, struct node *n)
 {
 	struct tensor *wte = n->in[1], *wpe = n->in[2], *dx = graph_grad_get(g, n->out[0]), *more = wte->grad;
-	struct embed_grad_attr attr = { wte->shape.dim[0], wpe->shape.dim[0] };
+	struct embed_attr attr = *(const struct embed_attr *)n->attr;
 	struct tensor *dwte, *dwpe;
 
-	if (!dx || !(wte->wants_grad || wpe->wants_grad))
+	if (!dx || !(wte->wants_grad || (wpe && wpe->wants_grad)))
 		return 0;
 	if (more && graph_rename(g, more, graph_printf(g, "%s.grad.tied", wte->name)) != 0)
 		return g->err.code;
 	dwte = graph_param_grad(g, wte);
-	dwpe = graph_param_grad(g, wpe);
+	dwpe = wpe ? graph_param_grad(g, wpe) : NULL;
 	graph_node(g, &(struct node_spec){ .op = &op_embed_grad,
 					   .name = graph_printf(g, "%s.dw", n->name),
 					   NODE_IN(dx, n->in[0], more),
@@ -77,7 +83,8 @@ static int embed_backward(struct graph *g, struct node *n)
 		return g->err.code;
 	wte->grad = NULL;
 	graph_grad_add(g, wte, dwte);
-	graph_grad_add(g, wpe, dwpe);
+	if (wpe)
+		graph_grad_add(g, wpe, dwpe);
 	return g->err.code;
 }
 
@@ -127,9 +134,11 @@ static double embed_grad_touched(const struct node *n)
 
 static void embed_grad_dump(const struct node *n, struct buf *out)
 {
-	const struct embed_grad_attr *a = n->attr;
+	const struct embed_attr *a = n->attr;
 
 	buf_addf(out, " vocab=%lld positions=%lld", (long long)a->vocab, (long long)a->positions);
+	if (a->scale != 1)
+		buf_addf(out, " scale=%g", a->scale);
 }
 
 const struct op op_embed = {
@@ -159,12 +168,13 @@ static void run_embed_ref(void *state, const struct kernel_args *args)
 	const struct node *n = state;
 	int64_t rows = n->out[0]->shape.dim[0], c = n->out[0]->shape.dim[1], t = n->in[0]->shape.dim[1];
 	const int32_t *tokens = args->in[0];
+	const struct embed_attr *a = n->attr;
 	const double *wte = args->in[1], *wpe = args->in[2];
 	double *x = args->out[0];
 
 	for (int64_t r = 0; r < rows; r++)
 		for (int64_t i = 0; i < c; i++)
-			x[r * c + i] = wte[tokens[r] * c + i] + wpe[r % t * c + i];
+			x[r * c + i] = a->scale * wte[tokens[r] * c + i] + (wpe ? wpe[r % t * c + i] : 0);
 }
 
 static void run_embed_grad_ref(void *state, const struct kernel_args *args)
@@ -173,16 +183,19 @@ static void run_embed_grad_ref(void *state, const struct kernel_args *args)
 	int64_t rows = n->in[0]->shape.dim[0], c = n->in[0]->shape.dim[1], t = n->in[1]->shape.dim[1];
 	const double *dx = args->in[0];
 	const int32_t *tokens = args->in[1];
+	const struct embed_attr *a = n->attr;
 	double *dwte = args->out[0], *dwpe = args->out[1];
 
 	if (!args->in[2])
 		memset(dwte, 0, tensor_bytes(n->out[0]));
 	else if (args->in[2] != args->out[0])
 		memcpy(dwte, args->in[2], tensor_bytes(n->out[0]));
-	memset(dwpe, 0, tensor_bytes(n->out[1]));
+	if (dwpe)
+		memset(dwpe, 0, tensor_bytes(n->out[1]));
 	for (int64_t r = 0; r < rows; r++) {
-		ref_axpy(dwte + tokens[r] * c, 1, dx + r * c, c);
-		ref_axpy(dwpe + r % t * c, 1, dx + r * c, c);
+		ref_axpy(dwte + tokens[r] * c, a->scale, dx + r * c, c);
+		if (dwpe)
+			ref_axpy(dwpe + r % t * c, 1, dx + r * c, c);
 	}
 }
 

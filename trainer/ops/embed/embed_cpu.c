@@ -10,6 +10,7 @@
 
 struct embed_state {
 	int64_t rows, c, t, vocab, positions;
+	float scale;
 	int parts;
 	bool bf16, low_table;
 	/* set per run */
@@ -21,9 +22,11 @@ struct embed_state {
 	float *dwte, *dwpe;
 };
 
+/* The state of both ops; low: the operand whose type may be bf16. */
 static int new_embed_state(const struct kernel_env *env, struct tensor *low, struct node *n, void **ret_state,
 			   struct err *err)
 {
+	const struct embed_attr *a = n->attr;
 	struct embed_state *s;
 	int rc = low->dtype == DTYPE_BF16 ? 0 : cpu_want(n, low, DTYPE_F32, err);
 
@@ -33,6 +36,9 @@ static int new_embed_state(const struct kernel_env *env, struct tensor *low, str
 	s->bf16 = low->dtype == DTYPE_BF16;
 	s->rows = low->shape.dim[0];
 	s->c = low->shape.dim[1];
+	s->vocab = a->vocab;
+	s->positions = a->positions;
+	s->scale = (float)a->scale;
 	s->parts = cpu_parts(env, s->rows * s->c);
 	*ret_state = s;
 	return 0;
@@ -44,7 +50,7 @@ static int prepare_embed_cpu(const struct kernel_env *env, struct node *n, void 
 	int rc = low_table ? 0 : cpu_want(n, n->in[1], DTYPE_F32, err);
 	struct embed_state *s;
 
-	if (!rc)
+	if (!rc && n->in[2])
 		rc = cpu_want(n, n->in[2], DTYPE_F32, err);
 	if (!rc)
 		rc = new_embed_state(env, n->out[0], n, ret_state, err);
@@ -62,17 +68,18 @@ static void add_embed_rows(void *arg, int part, int parts)
 	struct cpu_range r = cpu_split(s->rows, 1, part, parts);
 
 	for (int64_t row = r.begin; row < r.end; row++) {
-		const float *b = s->wpe + row % s->t * s->c;
+		const float *b = s->wpe ? s->wpe + row % s->t * s->c : NULL;
 
 		for (int64_t i = 0; i < s->c; i++) {
 			int64_t at = s->tokens[row] * s->c + i;
 			float a = s->low_table ? bf16_to_float(((const uint16_t *)s->wte)[at])
 					       : ((const float *)s->wte)[at];
 
+			a = a * s->scale + (b ? b[i] : 0);
 			if (s->bf16)
-				((uint16_t *)s->x)[row * s->c + i] = bf16_from_float(a + b[i]);
+				((uint16_t *)s->x)[row * s->c + i] = bf16_from_float(a);
 			else
-				((float *)s->x)[row * s->c + i] = a + b[i];
+				((float *)s->x)[row * s->c + i] = a;
 		}
 	}
 }
@@ -90,11 +97,10 @@ static void run_embed_cpu(void *state, const struct kernel_args *args)
 
 static int prepare_embed_grad_cpu(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
-	const struct embed_grad_attr *a = n->attr;
 	struct embed_state *s;
 	int rc = cpu_want(n, n->out[0], DTYPE_F32, err);
 
-	if (!rc)
+	if (!rc && n->out[1])
 		rc = cpu_want(n, n->out[1], DTYPE_F32, err);
 	if (!rc)
 		rc = new_embed_state(env, n->in[0], n, ret_state, err);
@@ -102,8 +108,6 @@ static int prepare_embed_grad_cpu(const struct kernel_env *env, struct node *n, 
 		return rc;
 	s = *ret_state;
 	s->t = n->in[1]->shape.dim[1];
-	s->vocab = a->vocab;
-	s->positions = a->positions;
 	return 0;
 }
 
@@ -128,14 +132,15 @@ static void add_embed_grad_columns(void *arg, int part, int parts)
 	for (int64_t row = 0; row < s->positions && c.begin < c.end; row++)
 		memset(s->dwpe + row * s->c + c.begin, 0, (size_t)(c.end - c.begin) * sizeof(float));
 	for (int64_t row = 0; row < s->rows; row++) {
-		float *wte = s->dwte + s->tokens[row] * s->c, *wpe = s->dwpe + row % s->t * s->c;
+		float *wte = s->dwte + s->tokens[row] * s->c, *wpe = s->dwpe ? s->dwpe + row % s->t * s->c : NULL;
 
 		for (int64_t i = c.begin; i < c.end; i++) {
 			float d = s->bf16 ? bf16_to_float(((const uint16_t *)s->dx)[row * s->c + i])
 					  : ((const float *)s->dx)[row * s->c + i];
 
-			wte[i] += d;
-			wpe[i] += d;
+			wte[i] += d * s->scale;
+			if (wpe)
+				wpe[i] += d;
 		}
 	}
 }

@@ -18,22 +18,29 @@ constexpr int rows_ahead = 8; /* rows that a thread reads at once; divides part_
 template <typename T, typename E> struct embed_lookup {
 	static constexpr int width = vector_width<T> < vector_width<E> ? vector_width<T> : vector_width<E>;
 	const int32_t *tokens;
-	const E *wte, *wpe;
+	const E *wte, *wpe; /* wpe: may be NULL */
 	T *x;
 	int64_t c, positions;
+	acc_t<T> scale;
 
 	template <int W> __device__ void at(int64_t i) const
 	{
 		const int64_t row = i / c, at = i % c;
-		acc_t<T> v[W], p[W];
+		acc_t<T> v[W], p[W] = {};
 
 		load(v, wte + tokens[row] * c + at);
-		load(p, wpe + row % positions * c + at);
+		if (wpe)
+			load(p, wpe + row % positions * c + at);
 		for (int k = 0; k < W; k++)
-			v[k] += p[k];
+			v[k] = v[k] * scale + p[k];
 		store(x + i, v);
 	}
 };
+
+double read_embed_scale(const struct node *n)
+{
+	return static_cast<const struct embed_attr *>(n->attr)->scale;
+}
 
 template <typename T, typename E> void launch_embed(const struct node *n, const struct kernel_args *a)
 {
@@ -41,14 +48,14 @@ template <typename T, typename E> void launch_embed(const struct node *n, const 
 
 	cuda_each(n, a,
 		  embed_lookup<T, E>{ cuda_in<int32_t>(a, 0), cuda_in<E>(a, 1), cuda_in<E>(a, 2), cuda_out<T>(a, 0), c,
-				      n->in[0]->shape.dim[1] },
+				      n->in[0]->shape.dim[1], (acc_t<T>)read_embed_scale(n) },
 		  { cuda_count(n->out[0]), c });
 }
 
 int prepare_embed_cuda(const struct kernel_env *, struct node *n, void **ret_state, struct err *err)
 {
 	*ret_state = n;
-	return n->in[1]->dtype == n->in[2]->dtype
+	return !n->in[2] || n->in[1]->dtype == n->in[2]->dtype
 		       ? 0
 		       : err_set(err, ERR_UNSUPPORTED, "cuda: %s: wte and wpe must have one type", n->name);
 }
@@ -162,6 +169,7 @@ template <typename T> struct token_grads {
 	acc_t<T> *dwte;
 	acc_t<T> *joins; /* [parts][c]: a part's share of a run that starts in an earlier part */
 	int rows, c;
+	acc_t<T> scale;
 
 	/* Returns true if position i continues the run of the previous one. */
 	__device__ bool follows(int i) const
@@ -204,7 +212,7 @@ template <int W, typename T> struct run_sum {
 		if (!joins)
 			load(past, to);
 		for (int w = 0; w < W; w++)
-			sum[w] += past[w];
+			sum[w] = sum[w] * a.scale + past[w];
 		store(to, sum);
 	}
 };
@@ -339,15 +347,17 @@ template <typename T> void launch_embed_grad(const struct node *n, const struct 
 	if (rows) {
 		const place *order = order_by_token(a, (int)rows, n->out[0]->shape.dim[0]);
 		M *joins = reinterpret_cast<M *>(static_cast<char *>(a->workspace) + 2 * count_list_bytes(rows));
-		const token_grads<T> f = { cuda_in<T>(a, 0), order, cuda_out<M>(a, 0), joins, (int)rows, (int)c };
+		const token_grads<T> f = { cuda_in<T>(a, 0), order, cuda_out<M>(a, 0), joins, (int)rows, (int)c,
+					   (M)read_embed_scale(n) };
 
 		if (c % vector_width<T> == 0 && cuda_aligned(n, a))
 			launch_token_sums<vector_width<T>>(a, f);
 		else
 			launch_token_sums<1>(a, f);
 	}
-	cuda_each(n, a, add_positions<T>{ cuda_in<T>(a, 0), cuda_out<M>(a, 1), rows, c, positions },
-		  { cuda_count(n->out[1]), c });
+	if (n->out[1])
+		cuda_each(n, a, add_positions<T>{ cuda_in<T>(a, 0), cuda_out<M>(a, 1), rows, c, positions },
+			  { cuda_count(n->out[1]), c });
 }
 
 void run_embed_grad_cuda(void *state, const struct kernel_args *a)

@@ -10,6 +10,7 @@
 struct tensor *layernorm_add(struct graph *g, struct tensor *x, struct tensor *delta, const struct layernorm_tensors *t,
 			     struct tensor **ret_sum)
 {
+	struct layernorm_attr attr = { t->eps, t->shift, !t->beta };
 	struct node *n;
 
 	if (graph_failed(g))
@@ -17,7 +18,8 @@ struct tensor *layernorm_add(struct graph *g, struct tensor *x, struct tensor *d
 	n = graph_node(g, &(struct node_spec){ .op = &op_layernorm,
 					       .name = graph_stem(g, t->gamma->name),
 					       NODE_IN(x, delta, t->gamma, t->beta),
-					       NODE_OUT(NULL, NULL, NULL) });
+					       NODE_OUT(NULL, NULL, NULL),
+					       NODE_ATTR(attr) });
 	if (!n)
 		return NULL;
 	if (ret_sum)
@@ -39,61 +41,64 @@ void layernorm_part(struct graph *g, struct node *n, struct tensor *s)
 	n->in[1] = NULL;
 }
 
-static bool is_vector_of_length(const struct tensor *t, int64_t count)
+static bool is_gain_of(const struct tensor *gamma, const struct tensor *x)
 {
-	return t->shape.ndim == 1 && t->shape.dim[0] == count;
+	return x->shape.ndim == 2 && gamma->shape.ndim == 1 && x->shape.dim[1] > 0 && gamma->shape.dim[0] > 0 &&
+	       x->shape.dim[1] % gamma->shape.dim[0] == 0;
 }
 
 static int layernorm_shape(struct graph *g, struct node *n)
 {
-	const struct tensor *x = n->in[0], *delta = n->in[1];
-	int64_t c = x->shape.ndim == 2 ? x->shape.dim[1] : 0;
+	const struct tensor *x = n->in[0], *delta = n->in[1], *gamma = n->in[2], *beta = n->in[3];
+	const struct layernorm_attr *a = n->attr;
 
 	if (graph_expect(g, n,
-			 c > 0 && (!delta || shape_equal(&delta->shape, &x->shape)) &&
-				 is_vector_of_length(n->in[2], c) && is_vector_of_length(n->in[3], c),
-			 "expected x [R,C], delta [R,C], gamma [C] and beta [C]") ||
+			 (!delta || shape_equal(&delta->shape, &x->shape)) && is_gain_of(gamma, x) && a->rms == !beta &&
+				 (!beta || shape_equal(&beta->shape, &gamma->shape)),
+			 "expected x [R,C], delta [R,C], and gamma and beta whose length divides C") ||
 	    graph_out(g, n, 0, TENSOR_TYPE(x->dtype, x->shape), "") ||
-	    graph_out(g, n, 1, TENSOR_TYPE(x->dtype, SHAPE(x->shape.dim[0], 2)), ".stat"))
+	    graph_out(g, n, 1, TENSOR_TYPE(x->dtype, SHAPE(layernorm_rows(x, gamma), 2)), ".stat"))
 		return g->err.code;
 	return delta ? graph_out(g, n, 2, TENSOR_TYPE(x->dtype, x->shape), ".sum") : 0;
 }
 
 static int layernorm_grad_shape(struct graph *g, struct node *n)
 {
-	const struct tensor *dy = n->in[0], *s = n->in[1], *stats = n->in[2], *skip = n->in[4];
-	int64_t c = s->shape.ndim == 2 ? s->shape.dim[1] : 0;
+	const struct tensor *dy = n->in[0], *s = n->in[1], *stats = n->in[2], *gamma = n->in[3], *skip = n->in[4];
+	const struct layernorm_attr *a = n->attr;
 
 	if (graph_expect(g, n,
-			 c > 0 && shape_equal(&dy->shape, &s->shape) && stats->shape.ndim == 2 &&
-				 stats->shape.dim[0] == s->shape.dim[0] && stats->shape.dim[1] == 2 &&
-				 is_vector_of_length(n->in[3], c) && (!skip || shape_equal(&skip->shape, &s->shape)) &&
-				 !n->out[1] == !n->out[2],
+			 is_gain_of(gamma, s) && shape_equal(&dy->shape, &s->shape) && stats->shape.ndim == 2 &&
+				 stats->shape.dim[0] == layernorm_rows(s, gamma) && stats->shape.dim[1] == 2 &&
+				 (!skip || shape_equal(&skip->shape, &s->shape)) &&
+				 (a->rms ? !n->out[2] : !n->out[1] == !n->out[2]),
 			 "expected dy [R,C], s [R,C], stats [R,2], gamma [C] and skip [R,C]") ||
 	    graph_out(g, n, 0, TENSOR_TYPE(dy->dtype, s->shape), "") ||
-	    (n->out[1] && graph_out(g, n, 1, TENSOR_TYPE(dy->dtype, SHAPE(c)), "")))
+	    (n->out[1] && graph_out(g, n, 1, TENSOR_TYPE(dy->dtype, gamma->shape), "")))
 		return g->err.code;
-	return n->out[2] ? graph_out(g, n, 2, TENSOR_TYPE(dy->dtype, SHAPE(c)), "") : 0;
+	return n->out[2] ? graph_out(g, n, 2, TENSOR_TYPE(dy->dtype, gamma->shape), "") : 0;
 }
 
 /* Adds the gradient of s: through the norm, plus what bypasses it. */
 static struct node *add_layernorm_grad(struct graph *g, struct node *n, struct tensor *s, struct tensor *dy)
 {
 	struct tensor *gamma = n->in[2], *beta = n->in[3], *dgamma = NULL, *dbeta = NULL;
+	struct layernorm_attr attr = *(const struct layernorm_attr *)n->attr;
 	struct node *back;
 
-	if (gamma->wants_grad || beta->wants_grad) {
+	if (gamma->wants_grad || (beta && beta->wants_grad)) {
 		dgamma = graph_param_grad(g, gamma);
-		dbeta = graph_param_grad(g, beta);
+		dbeta = beta ? graph_param_grad(g, beta) : NULL;
 	}
 	back = graph_node(g, &(struct node_spec){ .op = &op_layernorm_grad,
 						  .name = graph_printf(g, "%s.dx", n->name),
 						  NODE_IN(dy, s, n->out[1], gamma, graph_grad_get(g, s)),
-						  NODE_OUT(NULL, dgamma, dbeta) });
-	if (back && dgamma) {
+						  NODE_OUT(NULL, dgamma, dbeta),
+						  NODE_ATTR(attr) });
+	if (back && dgamma)
 		graph_grad_add(g, gamma, dgamma);
+	if (back && dbeta)
 		graph_grad_add(g, beta, dbeta);
-	}
 	return back;
 }
 
@@ -138,6 +143,14 @@ static int layernorm_grad_inplace(const struct node *n, int out)
 	return out == 0 ? 0 : -1;
 }
 
+static void layernorm_dump(const struct node *n, struct buf *out)
+{
+	const struct layernorm_attr *a = n->attr;
+
+	if (a->rms)
+		buf_addf(out, " rms eps=%g shift=%g", a->eps, a->shift);
+}
+
 const struct op op_layernorm = {
 	.name = "layernorm",
 	.id = OP_layernorm,
@@ -146,6 +159,7 @@ const struct op op_layernorm = {
 	.grad = layernorm_backward,
 	.dtype = layernorm_dtype,
 	.inplace = layernorm_inplace,
+	.dump = layernorm_dump,
 };
 
 const struct op op_layernorm_grad = {
@@ -154,28 +168,30 @@ const struct op op_layernorm_grad = {
 	.shape = layernorm_grad_shape,
 	.dtype = layernorm_grad_dtype,
 	.inplace = layernorm_grad_inplace,
+	.dump = layernorm_dump,
 };
 
 /* ---- ref ----
  * Layer normalisation, row by row. */
 
 /* Mean and rstd of a row, in two passes. */
-static void compute_row_mean_rstd(const double *s, int64_t c, double stats[2])
+static void compute_row_mean_rstd(const struct layernorm_attr *a, const double *s, int64_t c, double stats[2])
 {
 	double sum = 0, squares = 0;
 
-	for (int64_t i = 0; i < c; i++)
+	for (int64_t i = 0; !a->rms && i < c; i++)
 		sum += s[i];
 	stats[0] = sum / (double)c;
 	for (int64_t i = 0; i < c; i++)
 		squares += (s[i] - stats[0]) * (s[i] - stats[0]);
-	stats[1] = 1 / sqrt(squares / (double)c + LAYERNORM_EPS);
+	stats[1] = 1 / sqrt(squares / (double)c + a->eps);
 }
 
 static void run_layernorm_ref(void *state, const struct kernel_args *args)
 {
 	const struct node *n = state;
-	int64_t rows = n->in[0]->shape.dim[0], c = n->in[0]->shape.dim[1];
+	const struct layernorm_attr *a = n->attr;
+	int64_t rows = layernorm_rows(n->in[0], n->in[2]), c = n->in[2]->shape.dim[0];
 	const double *x = args->in[0], *delta = args->in[1], *gamma = args->in[2], *beta = args->in[3];
 	double *y = args->out[0], *stats = args->out[1], *sum = args->out[2];
 
@@ -184,17 +200,19 @@ static void run_layernorm_ref(void *state, const struct kernel_args *args)
 
 		for (int64_t i = 0; delta && i < c; i++)
 			sum[r * c + i] = x[r * c + i] + delta[r * c + i];
-		compute_row_mean_rstd(s, c, stats + 2 * r);
+		compute_row_mean_rstd(a, s, c, stats + 2 * r);
 		for (int64_t i = 0; i < c; i++)
-			y[r * c + i] = (s[i] - stats[2 * r]) * stats[2 * r + 1] * gamma[i] + beta[i];
+			y[r * c + i] =
+				(s[i] - stats[2 * r]) * stats[2 * r + 1] * (gamma[i] + a->shift) + (beta ? beta[i] : 0);
 	}
 }
 
-/* With h the normalised row and d = dy gamma: ds = rstd (d - mean(d) - h mean(d h)). */
+/* With h the normalised row and d = dy gamma: ds = rstd (d - mean(d) - h mean(d h)), of RMS norm without mean(d). */
 static void run_layernorm_grad_ref(void *state, const struct kernel_args *args)
 {
 	const struct node *n = state;
-	int64_t rows = n->in[1]->shape.dim[0], c = n->in[1]->shape.dim[1];
+	const struct layernorm_attr *a = n->attr;
+	int64_t rows = layernorm_rows(n->in[1], n->in[3]), c = n->in[3]->shape.dim[0];
 	const double *dy = args->in[0], *s = args->in[1], *stats = args->in[2], *gamma = args->in[3];
 	const double *skip = args->in[4];
 	double *ds = args->out[0], *dgamma = args->out[1], *dbeta = args->out[2];
@@ -207,19 +225,20 @@ static void run_layernorm_grad_ref(void *state, const struct kernel_args *args)
 		double mean_d = 0, mean_dh = 0;
 
 		for (int64_t i = 0; i < c; i++) {
-			double h = (s[i] - stats[0]) * stats[1], d = dy[i] * gamma[i];
+			double h = (s[i] - stats[0]) * stats[1], d = dy[i] * (gamma[i] + a->shift);
 
-			mean_d += d / (double)c;
+			mean_d += a->rms ? 0 : d / (double)c;
 			mean_dh += d * h / (double)c;
-			if (dgamma) {
+			if (dgamma)
 				dgamma[i] += dy[i] * h;
+			if (dbeta)
 				dbeta[i] += dy[i];
-			}
 		}
 		for (int64_t i = 0; i < c; i++) {
 			double h = (s[i] - stats[0]) * stats[1];
 
-			ds[i] = stats[1] * (dy[i] * gamma[i] - mean_d - h * mean_dh) + (skip ? skip[i] : 0);
+			ds[i] = stats[1] * (dy[i] * (gamma[i] + a->shift) - mean_d - h * mean_dh) +
+				(skip ? skip[i] : 0);
 		}
 	}
 }

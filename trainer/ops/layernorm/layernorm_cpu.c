@@ -7,12 +7,15 @@
 #include "tracker/mem/mem.h"
 #include "trainer/backends/cpu/vec.h"
 #include "trainer/ops/layernorm/layernorm.h"
+#include "trainer/ops/ops.h"
 
 #define FOLD 32 /* rows, or vectors, summed in f32 before they are added to a longer sum */
 
 struct layernorm_state {
 	cpu_part_fn *loop;
 	int64_t rows, c;
+	float eps, shift;
+	bool rms;
 	int parts;
 	bool bf16;
 	/* set per run */
@@ -30,6 +33,8 @@ struct layernorm_state {
 static int new_layernorm_state(const struct kernel_env *env, struct node *n, int scratch_rows,
 			       struct layernorm_state **ret, struct err *err)
 {
+	const struct tensor *gamma = n->in[n->op->id == OP_layernorm ? 2 : 3];
+	const struct layernorm_attr *a = n->attr;
 	struct layernorm_state *s;
 	bool bf16;
 	int rc = cpu_one_type(n, (struct cpu_operands){ 2, 1 }, &bf16, err);
@@ -38,8 +43,11 @@ static int new_layernorm_state(const struct kernel_env *env, struct node *n, int
 		return rc;
 	s = mem_zalloc(sizeof(*s));
 	s->bf16 = bf16;
-	s->rows = n->in[0]->shape.dim[0];
-	s->c = n->in[0]->shape.dim[1];
+	s->rows = layernorm_rows(n->in[0], gamma);
+	s->c = gamma->shape.dim[0];
+	s->eps = (float)a->eps;
+	s->shift = (float)a->shift;
+	s->rms = a->rms;
 	s->parts = cpu_parts(env, s->rows * s->c * 4);
 	n->workspace_bytes = (size_t)s->parts * (size_t)(scratch_rows * s->c) * sizeof(float);
 	*ret = s;
@@ -108,7 +116,8 @@ static void run_layernorm_grad_cpu(void *state, const struct kernel_args *args)
 			dbeta += (double)s.scratch[(4 * part + 3) * s.c + i];
 		}
 		s.dgamma[i] = (float)dgamma;
-		s.dbeta[i] = (float)dbeta;
+		if (s.dbeta)
+			s.dbeta[i] = (float)dbeta;
 	}
 }
 
@@ -173,19 +182,21 @@ VEC_INLINE double V(sum_row_squares)(const struct layernorm_state *s, const floa
 
 VEC_INLINE void V(layernorm_row)(const struct layernorm_state *s, int64_t row, float *v, const bool bf)
 {
-	double mean = V(add_row_sum)(s, row * s->c, v, bf) / (double)s->c;
+	double sum = V(add_row_sum)(s, row * s->c, v, bf), mean = s->rms ? 0 : sum / (double)s->c;
 	double off = mean - (double)(float)mean;
 	double var = V(sum_row_squares)(s, v, (float)mean) / (double)s->c - off * off;
-	float rstd = (float)(1 / sqrt(var + LAYERNORM_EPS));
+	float rstd = (float)(1 / sqrt(var + (double)s->eps));
 
 	s->stats[2 * row] = (float)mean;
 	s->stats[2 * row + 1] = rstd;
 	for (int64_t i = 0; i < s->c; i += LANES) {
 		int64_t left = s->c - i;
 		vf h = (vload_any(v, i, left, false) - (float)mean) * rstd;
+		vf y = h * (vload_any(s->gamma, i, left, false) + s->shift);
 
-		vstore_any(s->y, row * s->c + i,
-			   h * vload_any(s->gamma, i, left, false) + vload_any(s->beta, i, left, false), left, bf);
+		if (s->beta)
+			y += vload_any(s->beta, i, left, false);
+		vstore_any(s->y, row * s->c + i, y, left, bf);
 	}
 }
 
@@ -210,12 +221,12 @@ VEC_INLINE struct V(row_pair) V(sum_row_grads)(const struct layernorm_state *s, 
 
 		for (int64_t i = i0; i < s->c && i < i0 + FOLD * LANES; i += LANES) {
 			int64_t left = s->c - i, at = row * s->c + i;
-			vf d = vload_any(s->dy, at, left, bf) * vload_any(s->gamma, i, left, false);
+			vf d = vload_any(s->dy, at, left, bf) * (vload_any(s->gamma, i, left, false) + s->shift);
 
 			a += d;
 			b += d * ((vload_any(s->x, at, left, bf) - mean) * rstd);
 		}
-		sum.a += (double)vsum(a);
+		sum.a += s->rms ? 0 : (double)vsum(a);
 		sum.b += (double)vsum(b);
 	}
 	return sum;
@@ -231,7 +242,7 @@ VEC_INLINE void V(compute_grad_row)(const struct layernorm_state *s, int64_t row
 	for (int64_t i = 0; i < s->c; i += LANES) {
 		int64_t left = s->c - i, at = row * s->c + i;
 		vf dy = vload_any(s->dy, at, left, bf), h = (vload_any(s->x, at, left, bf) - mean) * rstd;
-		vf ds = rstd * (dy * vload_any(s->gamma, i, left, false) - mean_d - h * mean_dh);
+		vf ds = rstd * (dy * (vload_any(s->gamma, i, left, false) + s->shift) - mean_d - h * mean_dh);
 
 		if (s->skip)
 			ds += vload_any(s->skip, at, left, bf);

@@ -17,11 +17,12 @@ constexpr int kept_elements = 32; /* most elements per lane */
 
 template <typename T> struct layernorm_operands {
 	const T *x, *delta; /* delta, sum: may be NULL */
-	const acc_t<T> *gamma, *beta;
+	const acc_t<T> *gamma, *beta; /* beta: may be NULL */
 	T *y, *sum;
 	acc_t<T> *stats;
 	int64_t rows;
 	int c;
+	struct layernorm_attr attr;
 };
 
 /* A thread's elements of x + delta: W of every lanes * W. kept: in registers. */
@@ -92,19 +93,20 @@ template <int W, bool kept, typename T> __global__ void layernorm_forward_kernel
 		for (int k = 0; k < W; k++)
 			total += v[k];
 	});
-	mean = part.sum(total) / (A)f.c;
+	mean = f.attr.rms ? 0 : part.sum(total) / (A)f.c;
 	part.over([&](int, const A(&v)[W]) {
 		for (int k = 0; k < W; k++)
 			squares += (v[k] - mean) * (v[k] - mean);
 	});
-	rstd = 1 / sqrt(part.sum(squares) / (A)f.c + (A)LAYERNORM_EPS);
+	rstd = 1 / sqrt(part.sum(squares) / (A)f.c + (A)f.attr.eps);
 	part.over([&](int i, const A(&v)[W]) {
-		A y[W], gamma[W], beta[W];
+		A y[W], gamma[W], beta[W] = {};
 
 		load(gamma, f.gamma + i);
-		load(beta, f.beta + i);
+		if (f.beta)
+			load(beta, f.beta + i);
 		for (int k = 0; k < W; k++)
-			y[k] = (v[k] - mean) * rstd * gamma[k] + beta[k];
+			y[k] = (v[k] - mean) * rstd * (gamma[k] + (A)f.attr.shift) + beta[k];
 		if (f.sum)
 			store(f.sum + at + i, v);
 		store(f.y + at + i, y);
@@ -127,14 +129,15 @@ template <int W, typename T> void launch_layernorm(const struct kernel_args *a, 
 void run_layernorm_cuda(void *state, const struct kernel_args *a)
 {
 	const struct node *n = cuda_node(state);
-	const int64_t rows = n->in[0]->shape.dim[0], c = n->in[0]->shape.dim[1];
+	const int64_t rows = layernorm_rows(n->in[0], n->in[2]), c = n->in[2]->shape.dim[0];
 
 	if (!rows)
 		return;
 	BY_TYPE(n->in[0]->dtype, T,
 		const layernorm_operands<T> f = { cuda_in<T>(a, 0), cuda_in<T>(a, 1), cuda_in<acc_t<T>>(a, 2),
 						  cuda_in<acc_t<T>>(a, 3), cuda_out<T>(a, 0), cuda_out<T>(a, 2),
-						  cuda_out<acc_t<T>>(a, 1), rows, (int)c };
+						  cuda_out<acc_t<T>>(a, 1), rows, (int)c,
+						  *static_cast<const struct layernorm_attr *>(n->attr) };
 
 		if (c % vector_width<T> == 0 && cuda_aligned(n, a)) launch_layernorm<vector_width<T>>(a, f);
 		else launch_layernorm<1>(a, f));
@@ -152,6 +155,7 @@ template <typename T> struct layernorm_grad_operands {
 	T *ds;
 	int64_t rows;
 	int c;
+	struct layernorm_attr attr;
 	int64_t rows_each; /* rows per part */
 	double *parts;	   /* [parts][2][c]: dgamma and dbeta per part; may be NULL */
 };
@@ -221,13 +225,13 @@ template <int W, typename T> struct rows_part {
 
 		for (int k = 0; k < rows_ahead; k++)
 			for (int w = 0; w < W; w++) {
-				d[k][w] *= gamma[w];
+				d[k][w] *= gamma[w] + (A)f.attr.shift;
 				sums[2 * k] += d[k][w];
 				sums[2 * k + 1] += d[k][w] * h[k][w];
 			}
 		block_sums(sums);
 		for (int k = 0; k < rows_ahead; k++) {
-			const A of_d = sums[2 * k] / (A)f.c, of_dh = sums[2 * k + 1] / (A)f.c;
+			const A of_d = f.attr.rms ? 0 : sums[2 * k] / (A)f.c, of_dh = sums[2 * k + 1] / (A)f.c;
 
 			if (!there[k])
 				continue;
@@ -288,12 +292,12 @@ template <int W, typename T> __global__ void layernorm_grad_row_kernel(layernorm
 		load(s, f.s + at + i);
 		load(gamma, f.gamma + i);
 		for (int k = 0; k < W; k++) {
-			d[k] *= gamma[k];
+			d[k] *= gamma[k] + (A)f.attr.shift;
 			sum_d += d[k];
 			sum_dh += d[k] * (s[k] - mean) * rstd;
 		}
 	}
-	sum_d = block_sum(sum_d) / (A)f.c;
+	sum_d = f.attr.rms ? 0 : block_sum(sum_d) / (A)f.c;
 	sum_dh = block_sum(sum_dh) / (A)f.c;
 	for (int i = (int)threadIdx.x * W; i < f.c; i += (int)blockDim.x * W) {
 		A d[W], s[W], gamma[W], past[W] = {};
@@ -304,7 +308,8 @@ template <int W, typename T> __global__ void layernorm_grad_row_kernel(layernorm
 		if (f.skip)
 			load(past, f.skip + at + i);
 		for (int k = 0; k < W; k++)
-			d[k] = rstd * (d[k] * gamma[k] - sum_d - (s[k] - mean) * rstd * sum_dh) + past[k];
+			d[k] = past[k] + rstd * (d[k] * (gamma[k] + (A)f.attr.shift) - sum_d -
+						 (s[k] - mean) * rstd * sum_dh);
 		store(f.ds + at + i, d);
 	}
 }
@@ -343,7 +348,8 @@ template <typename T> struct gain_sums {
 	__device__ void done(int64_t at, const double *sum) const
 	{
 		dgamma[at] = (acc)sum[0];
-		dbeta[at] = (acc)sum[1];
+		if (dbeta)
+			dbeta[at] = (acc)sum[1];
 	}
 };
 
@@ -379,7 +385,8 @@ template <typename A> struct part_sums {
 	__device__ void done(int64_t at, const double *sum) const
 	{
 		dgamma[at] = (A)sum[0];
-		dbeta[at] = (A)sum[1];
+		if (dbeta)
+			dbeta[at] = (A)sum[1];
 	}
 };
 
@@ -399,7 +406,7 @@ size_t count_part_bytes(int64_t rows, int64_t c)
 int prepare_layernorm_grad_cuda(const struct kernel_env *, struct node *n, void **ret_state, struct err *)
 {
 	const struct tensor *x = n->in[1];
-	const int64_t rows = x->shape.dim[0], c = x->shape.dim[1];
+	const int64_t rows = layernorm_rows(x, n->in[3]), c = n->in[3]->shape.dim[0];
 	const size_t of_rows = columns_workspace(x->dtype, rows, c, 2);
 	const size_t of_parts = columns_workspace(DTYPE_F64, count_layernorm_parts(rows), c, 2);
 
@@ -453,13 +460,15 @@ void launch_layernorm_grad(const struct kernel_args *a, const layernorm_grad_ope
 void run_layernorm_grad_cuda(void *state, const struct kernel_args *a)
 {
 	const struct node *n = cuda_node(state);
-	const int64_t rows = n->in[1]->shape.dim[0], c = n->in[1]->shape.dim[1];
+	const int64_t rows = layernorm_rows(n->in[1], n->in[3]), c = n->in[3]->shape.dim[0];
 	const bool wide = cuda_aligned(n, a);
 
 	BY_TYPE(n->in[1]->dtype, T,
 		const layernorm_grad_operands<T> f = { cuda_in<T>(a, 0), cuda_in<T>(a, 1), cuda_in<T>(a, 4),
 						       cuda_in<acc_t<T>>(a, 2), cuda_in<acc_t<T>>(a, 3),
-						       cuda_out<T>(a, 0), rows, (int)c, 0, nullptr };
+						       cuda_out<T>(a, 0), rows, (int)c,
+						       *static_cast<const struct layernorm_attr *>(n->attr), 0,
+						       nullptr };
 
 		if (wide && c % vector_width<T> == 0) launch_layernorm_grad<vector_width<T>>(a, f, wide);
 		else launch_layernorm_grad<1>(a, f, wide));
