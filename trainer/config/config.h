@@ -69,6 +69,8 @@ enum flag_id {
 #define FLAG_TYPE_CHOICE int
 #define FLAG_TYPE_SET unsigned
 
+struct decoder_config;
+
 struct run_config {
 	struct arena *arena;
 	enum config_command command;
@@ -93,6 +95,8 @@ struct run_config {
 		const char *tokenizer;	 /* "bytes", or the SHA-256 of a BPE's files */
 		int64_t classes;
 	} trained;
+	/* Of --init-from (trainer/models/decoder.h), in arena; NULL: another model. */
+	const struct decoder_config *decoder;
 	const char *word;	/* operand after the command, which is not a flag (sweep, find); NULL: none */
 	int world, local_world; /* as given to config_resolve */
 	int cores;		/* config_cores at that time: a rank is bound to some of them later */

@@ -43,7 +43,7 @@ static int check_text_config(const struct model_config *c, struct err *err)
 		rc = check_range("the width", c->width, 1, MODEL_WIDTH_MAX, err);
 	if (!rc)
 		rc = check_range("the number of heads", c->heads, 1, c->width, err);
-	if (!rc && c->width % c->heads)
+	if (!rc && !c->decoder && c->width % c->heads)
 		rc = err_set(err, ERR_USAGE, "the width of %lld does not divide into %lld heads", (long long)c->width,
 			     (long long)c->heads);
 	if (!rc)

@@ -21,6 +21,7 @@ struct model_config {
 	bool zero_init_residual; /* the last batch-norm gain of each residual block starts at 0 */
 
 	/* Language models. */
+	const struct decoder_config *decoder; /* of trainer/models/decoder.h; NULL: a GPT-2 */
 	int64_t layers, heads, width;
 	int64_t context; /* number of learned positions */
 	int64_t seq_len; /* positions per sample, at most context */

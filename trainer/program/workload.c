@@ -381,6 +381,8 @@ static struct model_config make_model_config(const struct run_config *cfg, const
 		c.zero_init_residual = cfg->zero_init_residual;
 		return c;
 	}
+	if (cfg->decoder)
+		c.decoder = cfg->decoder;
 	c.layers = cfg->n_layer;
 	c.heads = cfg->n_head;
 	c.width = cfg->n_embd;

@@ -10,6 +10,7 @@
 
 #include "trainer/ops/cast/float16.h"
 #include "trainer/state/tensor_files.h"
+#include "trainer/weights/decoder_file.h"
 #include "trainer/weights/checkpoint.h"
 
 /* ---- drawn values ---- */
@@ -128,7 +129,7 @@ static int verify_found(const char *path, struct err *err)
 
 int initial_locate(struct run_config *cfg, struct err *err)
 {
-	static const char *const names[] = { CHECKPOINT_MODEL, "weights.safetensors" };
+	static const char *const names[] = { CHECKPOINT_MODEL, "model" SAFETENSORS_INDEX, "weights.safetensors" };
 	const char *found = NULL;
 	struct stat st;
 
@@ -203,31 +204,59 @@ static const char *name_gpt(const struct hf_config *c)
 	for (int i = 0; i < MODEL_COUNT; i++) {
 		const struct model_config *d = &models_table[i]->defaults;
 
-		if (models_table[i]->reads_tokens && d->layers == c->layers && d->heads == c->heads &&
+		if (models_table[i]->reads_tokens && !d->decoder && d->layers == c->layers && d->heads == c->heads &&
 		    d->width == c->width)
 			return models_table[i]->name;
 	}
 	return model_gpt2_124m.name;
 }
 
-/* Takes the model and the sizes of a GPT-2 from the config.json next to weights of other programs, which have no
- * metadata of ours. */
+/* Reads the config.json next to the weights: of a decoder into cfg->decoder, the sizes into *ret. Returns 1, 0 without
+ * such a file, or a negative code. */
+static int read_config_json(struct run_config *cfg, const char *path, struct hf_config *ret, struct err *err)
+{
+	const char *slash = strrchr(path, '/');
+	const struct decoder_config *d;
+	char *json = arena_printf(cfg->arena, "%.*sconfig.json", slash ? (int)(slash - path) + 1 : 0, path);
+	int rc = decoder_file_read(&cfg->decoder, json, cfg->arena, err);
+
+	if (rc < 0)
+		return rc;
+	if (!rc)
+		return hf_config_read(ret, path, err);
+	d = cfg->decoder;
+	*ret = (struct hf_config){ .layers = d->layers,
+				   .heads = d->heads,
+				   .width = d->width,
+				   .context = d->context,
+				   .vocab = d->vocab,
+				   .tied = d->tied };
+	return 1;
+}
+
+/* Takes the model and the sizes of a language model from the config.json next to weights of other programs, which have
+ * no metadata of ours. */
 static int settle_from_config_json(struct run_config *cfg, const char *path, struct err *err)
 {
 	char source[400], label[300];
 	struct hf_config c;
-	int rc = hf_config_read(&c, path, err);
+	int rc = read_config_json(cfg, path, &c, err);
 
 	if (rc <= 0)
 		return rc;
 	snprintf(source, sizeof(source), "the config.json of %.300s", path);
+	if (cfg->decoder && config_given(cfg, FLAG_model) && strcmp(cfg->model, model_decoder.name))
+		return err_set(err, ERR_USAGE, "--model %.60s contradicts %s, which describes a %s: omit it",
+			       cfg->model, source, cfg->decoder->class->architecture);
 	const struct {
 		enum flag_id id;
 		int64_t value;
 	} sizes[] = { { FLAG_n_layer, c.layers }, { FLAG_n_head, c.heads }, { FLAG_n_embd, c.width },
 		      { FLAG_block_size, c.context }, { FLAG_vocab_size, c.vocab } };
 
-	rc = config_given(cfg, FLAG_model) ? 0 : config_put(cfg, FLAG_model, source, name_gpt(&c), err);
+	rc = config_given(cfg, FLAG_model)
+		     ? 0
+		     : config_put(cfg, FLAG_model, source, cfg->decoder ? model_decoder.name : name_gpt(&c), err);
 	for (size_t i = 0; !rc && i < sizeof(sizes) / sizeof(sizes[0]); i++)
 		if (sizes[i].value > 0)
 			rc = config_settle(cfg, sizes[i].id, sizes[i].value, source, err);
@@ -272,7 +301,7 @@ int initial_settle(struct run_config *cfg, struct err *err)
 	rc = t.rc;
 	if (!rc && cfg->test_only)
 		note_trained(&t);
-	if (!rc && !safetensors_meta(s, "model"))
+	if (!rc && (!safetensors_meta(s, "model") || !strcmp(safetensors_meta(s, "model"), model_decoder.name)))
 		rc = settle_from_config_json(cfg, t.path, err);
 	if (!rc && cfg->origin[FLAG_model] == ORIGIN_DEFAULT)
 		rc = err_set(err, ERR_USAGE, "%.300s has no model name in its metadata: add --model NAME", t.path);

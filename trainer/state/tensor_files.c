@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "tracker/base/file.h"
+#include "trainer/models/decoder.h"
 
 const struct graph *files_graph(const struct tensors *s)
 {
@@ -147,6 +148,12 @@ bool files_gpt(const struct workload *workload, struct hf_config *ret)
 				   .tied = c->tied,
 				   .dropout = c->dropout,
 				   .separator = workload->data->separator };
+	if (c->decoder && !c->decoder->json)
+		return false;
+	if (c->decoder) {
+		ret->text = c->decoder->json;
+		ret->text_bytes = c->decoder->json_bytes;
+	}
 	return workload_reads_words(workload);
 }
 
@@ -159,6 +166,10 @@ static int save_values(const struct files_weights *w, const char *path, bool ave
 	if (averages) {
 		access.get = get_average;
 		access.get_part = get_part_of_average;
+	}
+	if (w->workload->config.decoder && w->workload->config.decoder->json) {
+		o.as = (enum dtype)w->workload->config.decoder->dtype;
+		o.converts = true;
 	}
 	files_meta(w->workload, w->cfg, averages, &meta);
 	o.meta = meta.entry;

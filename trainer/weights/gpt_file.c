@@ -84,6 +84,8 @@ int hf_config_write(const struct hf_config *c, const char *weights, struct err *
 
 	if (rc)
 		return rc;
+	if (c->text)
+		return access(path, F_OK) ? file_replace(path, c->text, c->text_bytes, err) : 0;
 	old = load_json_file(path, &why);
 	foreign = !is_gpt2(old) && access(path, F_OK) == 0;
 	json_decref(old);

@@ -12,10 +12,13 @@ struct hf_config {
 	bool tied;
 	double dropout;
 	int64_t separator; /* token between texts, which begins and ends them; -1: none. Not read back */
+	const char *text;  /* the whole file, of a model that is no GPT-2, borrowed; NULL: made from the above. Not read
+			    * back */
+	size_t text_bytes;
 };
 
 /* Writes config.json into the folder of the file `weights`, atomically. It replaces an existing file only if that
- * describes a GPT-2: others belong to another model. */
+ * describes a GPT-2: others belong to another model. `text` is written where there is no file. */
 int hf_config_write(const struct hf_config *c, const char *weights, struct err *err);
 
 /* Reads config.json in the folder of `weights`: returns 1 if it describes a GPT-2, 0 if there is no such file.

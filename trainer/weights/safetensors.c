@@ -4,10 +4,11 @@
 
 #include <jansson.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include <jansson.h>
 #include "tracker/base/file.h"
 #include "tracker/mem/mem.h"
 
@@ -20,6 +21,8 @@ struct safetensors {
 	struct st_tensor *tensors; /* by position in the file */
 	struct st_tensor **by_name;
 	size_t n_tensors;
+	struct safetensors **shard; /* of an index: what holds the tensors, which are copied from them */
+	size_t n_shards;
 };
 
 static const struct {
@@ -154,6 +157,13 @@ static int compare_tensor_names(const void *a, const void *b)
 	return strcmp((*x)->name, (*y)->name);
 }
 
+static void sort_by_name(struct safetensors *s)
+{
+	for (size_t i = 0; i < s->n_tensors; i++)
+		s->by_name[i] = &s->tensors[i];
+	qsort(s->by_name, s->n_tensors, sizeof(struct st_tensor *), compare_tensor_names);
+}
+
 static int check_overlaps(const struct safetensors *s, struct err *err)
 {
 	for (size_t i = 1; i < s->n_tensors; i++) {
@@ -191,9 +201,7 @@ static int parse_entries(struct safetensors *s, size_t data_at, struct err *err)
 			return rc;
 	}
 	qsort(s->tensors, s->n_tensors, sizeof(*s->tensors), by_position);
-	for (size_t i = 0; i < s->n_tensors; i++)
-		s->by_name[i] = &s->tensors[i];
-	qsort(s->by_name, s->n_tensors, sizeof(struct st_tensor *), compare_tensor_names);
+	sort_by_name(s);
 	return check_overlaps(s, err);
 }
 
@@ -255,10 +263,93 @@ int safetensors_open_memory(struct safetensors **ret, const char *name, const vo
 	return 0;
 }
 
+/* Returns the shard of that name, which it opens the first time; NULL: err is filled. */
+static struct safetensors *find_shard(struct safetensors *s, const char *name, struct err *err)
+{
+	const char *slash = strrchr(s->path, '/');
+	struct printable_text text;
+	char path[4200];
+
+	if (strchr(name, '/') || name[0] == '.' || !*name) {
+		err_set(err, ERR_USAGE, "%.300s: weight_map: \"%s\" is not a plain file name", s->path,
+			printable_name(name, &text));
+		return NULL;
+	}
+	snprintf(path, sizeof(path), "%.*s%.255s", slash ? (int)(slash - s->path) + 1 : 0, s->path, name);
+	for (size_t i = 0; i < s->n_shards; i++)
+		if (!strcmp(s->shard[i]->path, path))
+			return s->shard[i];
+	if (access(path, F_OK)) {
+		err_set(err, ERR_USAGE, "%.300s: is missing: %.300s names it: download it too", path, s->path);
+		return NULL;
+	}
+	s->shard = mem_realloc(s->shard, (s->n_shards + 1) * sizeof(struct safetensors *));
+	if (safetensors_open(&s->shard[s->n_shards], path, err))
+		return NULL;
+	return s->shard[s->n_shards++];
+}
+
+/* Takes every tensor of weight_map from its shard. */
+static int gather_shards(struct safetensors *s, struct err *err)
+{
+	const json_t *map = json_object_get(s->root, "weight_map");
+	struct printable_text text;
+	const char *name;
+	json_t *file;
+
+	if (!json_is_object(map))
+		return err_set(err, ERR_USAGE, "%.300s: has no weight_map", s->path);
+	s->tensors = mem_array(json_object_size(map) + 1, sizeof(*s->tensors));
+	s->by_name = mem_array(json_object_size(map) + 1, sizeof(*s->by_name));
+	json_object_foreach((json_t *)map, name, file) {
+		struct safetensors *shard = find_shard(s, json_is_string(file) ? json_string_value(file) : "", err);
+		const struct st_tensor *t = shard ? safetensors_find(shard, name) : NULL;
+
+		if (!shard)
+			return ERR_USAGE;
+		if (!t)
+			return err_set(err, ERR_USAGE, "%.300s: tensor '%s' is missing, which %.300s expects there",
+				       shard->path, printable_name(name, &text), s->path);
+		s->tensors[s->n_tensors++] = *t;
+	}
+	sort_by_name(s);
+	return 0;
+}
+
+/* Opens an index with its shards. */
+static int open_index(struct safetensors **ret, const char *path, struct err *err)
+{
+	struct safetensors *s = mem_zalloc(sizeof(*s));
+	json_error_t je = { .line = 0 };
+	struct printable_text text;
+	struct buf bytes;
+	int rc;
+
+	s->path = mem_strdup(path);
+	buf_init(&bytes, SAFETENSORS_HEADER_MAX);
+	rc = file_load(&bytes, path, err);
+	if (!rc) {
+		s->root = json_loadb(bytes.data ? bytes.data : "", bytes.len, JSON_REJECT_DUPLICATES, &je);
+		rc = s->root ? gather_shards(s, err)
+			     : err_set(err, ERR_USAGE, "%.300s:%d: %s", path, je.line, printable_name(je.text, &text));
+	}
+	buf_done(&bytes);
+	if (rc)
+		safetensors_close(s);
+	else
+		*ret = s;
+	return rc;
+}
+
 int safetensors_open(struct safetensors **ret, const char *path, struct err *err)
 {
+	const size_t n = strlen(path), tail = strlen(SAFETENSORS_INDEX);
 	struct file_map file = { 0 };
-	int rc = file_map_open(&file, path, err);
+	int rc;
+
+	if (n > tail && !strcmp(path + n - tail, SAFETENSORS_INDEX))
+		return open_index(ret, path, err);
+	rc = file_map_open(&file, path, err);
 
 	if (!rc && !file.n)
 		rc = err_set(err, ERR_USAGE, "%.300s: is empty", path);
@@ -275,6 +366,9 @@ void safetensors_close(struct safetensors *s)
 {
 	if (!s)
 		return;
+	for (size_t i = 0; i < s->n_shards; i++)
+		safetensors_close(s->shard[i]);
+	free(s->shard);
 	file_map_close(&s->file);
 	json_decref(s->root);
 	free(s->tensors);

@@ -35,8 +35,11 @@ struct st_meta {
 
 struct safetensors;
 
-/* Maps the file. ERR_USAGE if it is missing, damaged or of another format (for PyTorch's zip and pickle files the
- * message says how to convert them). */
+#define SAFETENSORS_INDEX ".safetensors.index.json"
+
+/* Maps the file or, by a path that ends in SAFETENSORS_INDEX, all files that this index of shards names. ERR_USAGE if
+ * it is missing, damaged or of another format (for PyTorch's zip and pickle files the message says how to convert
+ * them). */
 int safetensors_open(struct safetensors **ret, const char *path, struct err *err);
 /* The same for bytes in memory (borrowed until close), with `name` for messages: for tests and fuzzing. */
 int safetensors_open_memory(struct safetensors **ret, const char *name, const void *bytes, size_t n, struct err *err);

@@ -6,6 +6,7 @@
 
 #define PREFIX "transformer."
 #define TABLE PREFIX "wte.weight"
+#define DECODER_TABLE "model.embed_tokens.weight"
 #define HEAD "lm_head.weight"
 #define TILE 32
 
@@ -78,15 +79,18 @@ bool layout_repeats_table(const struct safetensors *s)
 {
 	const struct st_tensor *head = safetensors_find(s, HEAD), *table = layout_find(s, TABLE);
 
+	if (!table)
+		table = safetensors_find(s, DECODER_TABLE);
+
 	return head && table && head->bytes == table->bytes && head->dtype == table->dtype &&
 	       !memcmp(head->data, table->data, head->bytes);
 }
 
 bool layout_ignorable(const struct graph *g, const struct safetensors *s, const char *file_name)
 {
-	bool words = graph_find(g, TABLE) != NULL;
+	bool words = graph_find(g, TABLE) || graph_find(g, DECODER_TABLE);
 
-	if (name_ends_with(file_name, "num_batches_tracked"))
+	if (name_ends_with(file_name, "num_batches_tracked") || name_ends_with(file_name, ".rotary_emb.inv_freq"))
 		return true;
 	if (words && !strcmp(file_name, HEAD))
 		return layout_repeats_table(s);

@@ -17,7 +17,8 @@ bool layout_same_shape(const struct tensor *t, const struct st_tensor *f);
 const struct st_tensor *layout_find(const struct safetensors *s, const char *name); /* in the file; NULL when absent */
 struct tensor *layout_owner(const struct graph *g, const char *file_name);	    /* in the graph; NULL */
 
-/* Returns true for a name that is not a weight: "*.num_batches_tracked"; for language models the buffers
+/* Returns true for a name that is not a weight: "*.num_batches_tracked" and "*.rotary_emb.inv_freq"; for
+ * language models the buffers
  * "*.attn.bias" and "*.attn.masked_bias", and a classifier that repeats the embedding that it is tied to. */
 bool layout_ignorable(const struct graph *g, const struct safetensors *s, const char *file_name);
 

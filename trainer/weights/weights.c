@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trainer/ops/cast/float16.h"
 #include "trainer/weights/weight_layout.h"
 
 #define NAMES_SHOWN_BYTES 300
@@ -213,8 +214,27 @@ out:
 struct weights_saving {
 	const struct tensor **tensors;
 	const struct weights_access *access;
+	const struct weights_save_opts *o;
 	char *ours, *theirs;
 };
+
+/* The type that t has in the file. */
+static enum dtype stored_type(const struct weights_save_opts *o, const struct tensor *t)
+{
+	return o->converts ? o->as : t->dtype;
+}
+
+/* Converts n elements of t to the type that the file shall have. Returns what to write. */
+static const void *convert_part(const struct weights_saving *s, const struct tensor *t, const void *from, size_t n)
+{
+	const enum dtype as = stored_type(s->o, t);
+
+	if (as == t->dtype)
+		return from;
+	for (size_t i = 0; i < n; i++)
+		float_put(s->theirs, as, (int64_t)i, float_get(from, t->dtype, (int64_t)i));
+	return s->theirs;
+}
 
 static bool is_in_parts(const struct weights_access *a, const struct tensor *t)
 {
@@ -240,34 +260,40 @@ static int fetch_tensor_part(void *user, struct st_part *part, struct err *err)
 {
 	struct weights_saving *s = user;
 	const struct tensor *t = s->tensors[part->tensor];
-	const size_t each = dtype_bytes(t->dtype), bytes = tensor_bytes(t) - part->at;
-	struct weights_part_of range = { .begin = (int64_t)(part->at / each), .data = s->ours };
+	const size_t stored = dtype_bytes(stored_type(s->o, t)), most = PART_BYTES / dtype_bytes(t->dtype);
+	const bool in_parts = is_in_parts(s->access, t);
+	struct weights_part_of range = { .begin = (int64_t)(part->at / stored), .data = s->ours };
+	size_t n = (size_t)(shape_count(&t->shape) - range.begin);
+	int rc;
 
-	part->bytes = bytes;
-	if (!is_in_parts(s->access, t))
-		return fetch_tensor(user, part->tensor, &part->data, err);
-	part->bytes = bytes < PART_BYTES ? bytes : PART_BYTES;
+	n = in_parts && n > most ? most : n;
+	range.end = range.begin + (int64_t)n;
 	part->data = s->ours;
-	range.end = range.begin + (int64_t)(part->bytes / each);
-	return s->access->get_part(s->access->user, t, &range, err);
+	rc = in_parts ? s->access->get_part(s->access->user, t, &range, err)
+		      : fetch_tensor(user, part->tensor, &part->data, err);
+	part->bytes = n * stored;
+	if (!rc)
+		part->data = convert_part(s, t, part->data, n);
+	return rc;
 }
 
 /* Describes the tensors to store; returns their number. */
-static size_t describe_saved_tensors(const struct graph *g, enum weights_part part, const struct tensor **tensors,
-				     struct st_tensor *described)
+static size_t describe_saved_tensors(const struct graph *g, const struct weights_save_opts *o,
+				     const struct tensor **tensors, struct st_tensor *described)
 {
+	static const enum st_dtype types[] = {
+		[DTYPE_F64] = ST_F64, [DTYPE_F32] = ST_F32, [DTYPE_BF16] = ST_BF16, [DTYPE_F16] = ST_F16
+	};
 	size_t n = 0;
 
 	for (int i = 0; i < g->n_tensors; i++) {
 		const struct tensor *t = g->tensors[i];
 
-		if (!is_tensor_of_part(t, part))
+		if (!is_tensor_of_part(t, o->part))
 			continue;
 		tensors[n] = t;
-		described[n] = (struct st_tensor){ .name = t->name,
-						   .dtype = t->dtype == DTYPE_F64 ? ST_F64 :
-							    t->dtype == DTYPE_F16 ? ST_F16 : ST_F32,
-						   .ndim = t->shape.ndim };
+		described[n] =
+			(struct st_tensor){ .name = t->name, .dtype = types[stored_type(o, t)], .ndim = t->shape.ndim };
 		for (int d = 0; d < t->shape.ndim; d++)
 			described[n].dim[d] = layout_dim(t, d);
 		n++;
@@ -294,7 +320,7 @@ static size_t largest_piece(const struct graph *g, enum weights_part part, const
 int weights_save(const struct graph *g, const struct weights_save_opts *o, const struct weights_access *a,
 		 struct err *err)
 {
-	struct weights_saving s = { .access = a };
+	struct weights_saving s = { .access = a, .o = o };
 	struct st_tensor *described = calloc((size_t)g->n_tensors + 1, sizeof(*described));
 	size_t n_bytes, n = 0;
 	int rc;
@@ -302,11 +328,11 @@ int weights_save(const struct graph *g, const struct weights_save_opts *o, const
 	n_bytes = largest_piece(g, o->part, a);
 	s.tensors = calloc((size_t)g->n_tensors + 1, sizeof(*s.tensors));
 	s.ours = malloc(n_bytes);
-	s.theirs = malloc(n_bytes);
+	s.theirs = malloc(2 * n_bytes); /* f32 may become f64 */
 	if (!described || !s.tensors || !s.ours || !s.theirs) {
 		rc = err_set(err, ERR_NOMEM, "out of memory: a tensor of %.300s of %zu bytes", o->path, n_bytes);
 	} else {
-		n = describe_saved_tensors(g, o->part, s.tensors, described);
+		n = describe_saved_tensors(g, o, s.tensors, described);
 		rc = safetensors_write(&(struct st_write_opts){ .path = o->path,
 								.tensors = described,
 								.n_tensors = n,

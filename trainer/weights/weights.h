@@ -46,13 +46,15 @@ int weights_load(const struct graph *g, const struct weights_load_opts *o, const
 /* Makes the same checks without loading. */
 int weights_check(const struct graph *g, const struct weights_load_opts *o, struct err *err);
 
-/* Writes every tensor of the part in its own type, in the graph's order. */
+/* Writes every tensor of the part, in its own type unless `converts`, in the graph's order. */
 struct weights_save_opts {
 	const char *path;
 	enum weights_part part;
 	const struct st_meta *meta;
 	size_t n_meta;
 	struct st_sum *ret_sum; /* of the file; may be NULL */
+	enum dtype as;		/* with converts: the type of every tensor in the file */
+	bool converts;
 };
 
 int weights_save(const struct graph *g, const struct weights_save_opts *o, const struct weights_access *a,

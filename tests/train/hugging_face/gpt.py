@@ -1,18 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""transformers 5.23.0 (with torch 2.13.0, from PyPI, in build/venv/transformers) loads the folder of a run and of a
+"""transformers loads the folder of a run and of a
 checkpoint of dptrain, and the weights and config.json written elsewhere, without a missing, unexpected or mismatched
 key, and computes the same logits. dptrain loads what it writes from a small random config, with and without the names'
 prefix, and computes the same. Skipped where it cannot be installed."""
 import os
-import subprocess
 import sys
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from helper import BUILD, Folder, check, distance, dptrain, finish, norm, read_run, safetensors, skip  # noqa: E402
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from helper import Folder, check, distance, dptrain, finish, norm, read_run, safetensors  # noqa: E402
+from transformers_venv import install, python  # noqa: E402
 
-VENV = os.path.join(BUILD, "venv", "transformers")
-PYTHON = os.path.join(VENV, "bin", "python")
 SIZES = ["--n-layer", 2, "--n-head", 3, "--n-embd", 24, "--block-size", 20, "--vocab-size", 61]
 MODEL = ["--model", "gpt2-124m", *SIZES]
 
@@ -45,24 +43,6 @@ for name, dtype in (("f32", torch.float32), ("f64", torch.float64)):
         out[name] = m.eval()(tokens).logits.double().contiguous()
 save_file(out, sys.argv[3])
 '''
-
-
-def install():
-    if os.path.exists(PYTHON) and not subprocess.run([PYTHON, "-c", "import torch, transformers, safetensors"], capture_output=True).returncode:
-        return
-    made = subprocess.run([sys.executable, "-m", "venv", VENV], capture_output=True, text=True)
-    if made.returncode:
-        skip("no virtual environment: " + (made.stderr or made.stdout).strip().split("\n")[-1])
-    got = subprocess.run([os.path.join(VENV, "bin", "pip"), "install", "-q", "--timeout", "20", "--retries", "1",
-                          "torch==2.13.0", "transformers==5.23.0", "safetensors"], capture_output=True, text=True)
-    if got.returncode:
-        skip("transformers 5.23.0 cannot be installed: " + got.stderr.strip().split("\n")[-1])
-
-
-def python(script, *args):
-    env = {**os.environ, "HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
-    p = subprocess.run([PYTHON, "-c", script, *args], capture_output=True, text=True, timeout=300, env=env)
-    return check(p.returncode == 0, "transformers: %s" % p.stderr[-2000:])
 
 
 def ours(weights, batch, backend, out):
