@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Decoders from folders of Hugging Face by every strategy: losses, gradient norms and final weights on two ranks are those
+of one rank in f64; with --deterministic the bits do not depend on ranks; a run that is killed
+and continued has the bits of an undisturbed one; the planned memory is what is alive at once. The folders are made here,
+with random weights. In full (DPT_TEST_FULL=1): every strategy on two and three ranks, the fake CUDA device, and
+the memory that the process uses."""
+import array
+import json
+import os
+import random
+import re
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, ".."), os.path.join(HERE, "..", "strategies"), os.path.join(HERE, "..", "..", "gpu")]
+import device  # noqa: E402
+import same  # noqa: E402
+from helper import Folder, check, digest, dptrain, fast, finish, read_run, write_safetensors  # noqa: E402
+
+SIZES = {"vocab_size": 260, "hidden_size": 24, "intermediate_size": 40, "num_hidden_layers": 3, "num_attention_heads": 4,
+         "num_key_value_heads": 2, "head_dim": 8, "max_position_embeddings": 64, "dtype": "float64"}
+LARGE = {**SIZES, "vocab_size": 8192, "hidden_size": 512, "intermediate_size": 1536, "num_hidden_layers": 6, "head_dim": 128,
+         "max_position_embeddings": 512, "dtype": "float32"}
+FOLDERS = {  # class, its own keys, further norms of a block
+    "qwen3": ("Qwen3ForCausalLM", {"tie_word_embeddings": False}, []),
+    "gemma3": ("Gemma3ForCausalLM", {"query_pre_attn_scalar": 12, "sliding_window": 512, "sliding_window_pattern": 2},
+               ["pre_feedforward_layernorm", "post_feedforward_layernorm"]),
+}
+WAYS = {
+    "ddp": {"strategy": "ddp", "world": 2, "passes": 2},
+    "fsdp": {"strategy": "fsdp 3", "world": 2, "recompute": "selective"},
+    "pdp": {"strategy": "pdp", "world": 2, "recompute": "full", "offload": "activation param optim"},
+}
+ALL_WAYS = {"%s, %d" % (s, w): {"strategy": s, "world": w} for s in same.WAYS["strategy"] for w in (2, 3) if s != "pdp" or w == 2}
+
+
+def make_folder(path, name, sizes):
+    """A folder as it is downloaded: config.json and model.safetensors."""
+    architecture, keys, norms = FOLDERS[name]
+    width, inner, d = (sizes[k] for k in ("hidden_size", "intermediate_size", "head_dim"))
+    tied, draw, tensors = keys.get("tie_word_embeddings", True), random.Random(3), []
+
+    def add(tensor, *shape):
+        n = shape[0] * (shape[1] if len(shape) > 1 else 1)
+        values = [draw.uniform(-0.2, 0.2) + (len(shape) == 1) for _ in range(min(n, 4096))]
+        data = (array.array("f", values).tobytes() * (n // len(values) + 1))[:4 * n]
+        tensors.append((tensor + ".weight", "F32", shape, data))
+
+    add("model.embed_tokens", sizes["vocab_size"], width)
+    for i in range(sizes["num_hidden_layers"]):
+        block = "model.layers.%d." % i
+        for n in ["input_layernorm", "post_attention_layernorm", *norms]:
+            add(block + n, width)
+        for n, heads in (("q", sizes["num_attention_heads"]), ("k", sizes["num_key_value_heads"]), ("v", sizes["num_key_value_heads"])):
+            add(block + "self_attn.%s_proj" % n, heads * d, width)
+        for n in "qk":
+            add(block + "self_attn.%s_norm" % n, d)
+        add(block + "self_attn.o_proj", width, sizes["num_attention_heads"] * d)
+        for n, shape in (("gate", (inner, width)), ("up", (inner, width)), ("down", (width, inner))):
+            add(block + "mlp.%s_proj" % n, *shape)
+    add("model.norm", width)
+    if not tied:
+        add("lm_head", sizes["vocab_size"], width)
+    os.mkdir(path)
+    with open(os.path.join(path, "config.json"), "w", encoding="ascii") as f:
+        json.dump({"architectures": [architecture], **sizes, **keys}, f)
+    write_safetensors(os.path.join(path, "model.safetensors"), tensors)
+    return path
+
+
+def strategies(name, folder, words):
+    """Every way has the results of one rank."""
+    same.MODELS[name] = ["--init-from", folder, "--seq-len", 16]
+    base = {**{k: v[0] for k, v in same.AXES.items()}, "model": name, "opt": "adamw", "clip": 0.3, "ema": True}
+    flags = same.maths_flags(base, {"gpt": words})
+    alone = same.run(flags)
+    for title, way in ({**WAYS, **ALL_WAYS} if device.FULL else WAYS).items():
+        wrong = same.first_difference(same.run(flags + same.way_flags({**base, **way})), alone)
+        check(not wrong, "%s, %s: %s" % (name, title, wrong))
+    if device.REAL or (device.FULL and os.path.exists(os.path.join(device.FAKE, "dptrain_cuda.so"))):
+        wrong = same.first_difference(same.run([*(f if f != "ref" else "cuda" for f in flags), "--precision", "fp64"], device.ENV), alone)
+        check(not wrong, "%s, cuda: %s" % (name, wrong))
+
+
+def bits(name, folder, words):
+    """One digest of losses, gradient norms, weights and moments for every number of ranks, also after a death."""
+    flags = ["--init-from", folder, "--data-path", words, "--seq-len", 16, "--opt", "adamw", "--lr", 1e-3, "--global-batch-size", 12,
+             "-b", 2, "--deterministic", "--max-steps", 6, "--save-steps", 3, "--run-name", "r", "--report-to", "none", "--workers", 0, *fast()]
+    alone = None
+    two = ["--nproc-per-node", 2]
+    for title, way in (("1 rank", []), ("2 ranks", two), ("3 ranks, fsdp", ["--nproc-per-node", 3, "--strategy", "fsdp"]),
+                       ("killed", [*two, "--resume", "auto"])):
+        with Folder() as runs:
+            if title == "killed":
+                p = dptrain(*flags, *way, "--runs-dir", runs, env={"DPTRAIN_TEST_DIE": "1:5", "DPTRAIN_TEST_SLOW_RANK": "0:25"})
+                check(p.returncode in (1, -9), "%s: rank 1 dies at step 5: exit %d: %s" % (name, p.returncode, p.stderr))
+            p = dptrain(*flags, *way, "--runs-dir", runs)
+            check(title != "killed" or "continuing after step 3" in p.stderr, "%s: continues: %s" % (name, p.stderr))
+            if check(p.returncode == 0, "%s, %s: exit %d: %s" % (name, title, p.returncode, p.stderr)):
+                got = digest(runs)
+                alone = alone or got
+                check(got == alone, "%s, %s: other bits than on 1 rank" % (name, title))
+
+
+def memory(name, folder):
+    flags = ["--init-from", folder, "--synthetic", "--seq-len", 256, "--opt", "adamw", "-b", 8, *fast()]
+    p = dptrain("plan", *flags, "--dump=summary")
+    found = re.search(r"([0-9.]+) MiB planned, lower bound ([0-9.]+) MiB", p.stdout)
+    if check(found, "plan of %s: %s" % (name, p.stderr)):
+        planned, bound = map(float, found.groups())
+        check(planned <= 1.05 * bound, "%s: planned %.1f MiB, %.1f MiB are alive at once" % (name, planned, bound))
+    if not device.FULL:
+        return
+    with Folder() as runs:
+        p = dptrain(*flags, "--max-steps", 2, "--runs-dir", runs, "--report-to", "none", timeout=600)
+        if check(p.returncode == 0, "%s, large: exit %d: %s" % (name, p.returncode, p.stderr)):
+            series = read_run(runs)["series"]
+            planned, used = (max(series[("memory/%s_bytes" % k, 0)].values()) for k in ("planned", "used"))
+            print("%s: planned %.1f MiB, used %.1f MiB" % (name, planned / 2**20, used / 2**20))
+            check(planned > 500 << 20 and abs(used - planned) <= 0.05 * planned, "%s: planned %d bytes, used %d" % (name, planned, used))
+
+
+def main():
+    with Folder() as tmp:
+        words = os.path.join(tmp, "words")
+        os.mkdir(words)
+        same.make_words(words)
+        for name in FOLDERS:
+            folder = make_folder(os.path.join(tmp, name), name, SIZES)
+            strategies(name, folder, words)
+            bits(name, folder, words)
+            memory(name, make_folder(os.path.join(tmp, name + "-large"), name, LARGE))
+    finish("decoders by every strategy")
+
+
+main()
