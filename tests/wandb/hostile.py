@@ -3,9 +3,11 @@
 """Hostile requests to W&B's routes: GraphQL beyond its bounds, upload addresses with another file, size, method, run or
 time, of a deleted run and of a revoked token; scopes of root fields; repeated requests of the stream; what is left out
 is named, and secrets are hidden."""
+import hmac
 import json
 import os
 import sys
+import time
 import urllib.parse
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "api"))
@@ -83,6 +85,12 @@ def addresses():
                               ("a short MAC", (path, dict(query, k=query["k"][0][:10]))), ("a path upwards", (path.replace("a/b.txt", "a/%2e%2e/c"), query))):
             lib.check(put(server, *changed) in (400, 403), f"{what} is refused")
         lib.equal(put(server, path, query, method="GET"), 403, "another method")
+        key = lib.text(server.logdir, "SELECT value FROM meta WHERE name = 'address_key'")
+        for seconds, status, said in ((3600, 200, b""), (-2, 403, b"this address has expired")):  # signed here
+            until = str(int(time.time()) + seconds)
+            mac = hmac.new(key.encode(), "\n".join(["PUT", run, "a/b.txt", query["n"][0], until, "0"]).encode(), "sha256").hexdigest()
+            got = server.request("PUT", f"{path}?" + urllib.parse.urlencode(dict(query, e=until, k=mac), doseq=True), b"bytes")
+            lib.check(got[0] == status and said in got[2], f"an address that ends {seconds} s from now: {got}")
         lib.equal(put(server, path, query), 200, "the address itself")
         lib.equal(server.request("GET", f"/api/v1/runs/{run}/artifacts/a/b.txt")[2], b"bytes", "the file")
         server.request("DELETE", f"/api/v1/runs/{run}")
