@@ -1,10 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Artifacts with W&B's own package (versions by content, aliases, use, download), and wandb.Api() reading back what a
-script logged."""
+script logged; the same below a path of a proxy, with the files in an object store."""
+import http.client
+import http.server
+import os
 import sys
+import tempfile
+import threading
 sys.dont_write_bytecode = True
 import install
 lib = install.lib
+sys.path.insert(0, os.path.join(lib.SOURCE, "tests", "data"))
+import s3server  # noqa: E402
+from objectserver import Quiet  # noqa: E402
 
 MAKES = """
 import wandb
@@ -77,17 +85,60 @@ assert sorted(api.run("dptrack/art/maker").tags) == ["blue", "red"]
 """
 
 
-def read(version):
+class Below(http.server.ThreadingHTTPServer):
+    """A proxy that has the server at /track/."""
+    daemon_threads = True
+
+    def __init__(self, server):
+        super().__init__(("127.0.0.1", 0), BelowHandler)
+        self.host, self.port, self.url = server.host, server.port, f"http://127.0.0.1:{self.server_address[1]}/track"
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+
+    def handle_error(self, request, client_address):
+        """A script that ends resets its connections."""
+
+
+class BelowHandler(Quiet):
+    def forward(self):
+        lib.check(self.path.startswith("/track/"), f"{self.command} {self.path} is not below the path of the proxy")
+        c = http.client.HTTPConnection(self.server.host, self.server.port, timeout=60)
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        c.request(self.command, self.path[6:], body, dict(self.headers) | {"X-Forwarded-Host": self.headers["Host"], "X-Forwarded-Prefix": "/track"})
+        reply = c.getresponse()
+        data = reply.read()
+        own = ("transfer-encoding", "connection", "content-length", "date", "server")
+        self.answer(reply.status, data, **{k: v for k, v in reply.getheaders() if k.lower() not in own})
+
+    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = forward
+
+
+def read(version, server, front=None):
+    install.script(front or server, MAKES + USES, version)
+    maker = install.run_of(server, "art", "maker")
+    status, _, data = server.request("GET", f"/api/v1/runs/{maker['id']}/artifacts/wandb-artifacts/set/v1/data.txt")
+    lib.equal((status, data), (200, b"second"), "a file of an artifact")
+    install.script(front or server, READS, version)
+
+
+def direct(version):
     with lib.fresh() as server:
-        install.script(server, MAKES + USES, version)
-        maker = install.run_of(server, "art", "maker")
-        status, _, data = server.request("GET", f"/api/v1/runs/{maker['id']}/artifacts/wandb-artifacts/set/v1/data.txt")
-        lib.equal((status, data), (200, b"second"), "a file of an artifact")
-        install.script(server, READS, version)
+        read(version, server)
+
+
+def in_objects(version):
+    with tempfile.TemporaryDirectory() as folder:
+        bucket = os.path.join(folder, "shop", "team")
+        os.makedirs(bucket)
+        logdir = os.path.join(folder, "runs")
+        server = lib.Server(logdir, "--artifacts", "s3://shop/team", env=s3server.S3(folder).environment())
+        read(version, server, Below(server))
+        server.stop()
+        lib.check(len(os.listdir(bucket)) >= 5 and not os.path.exists(logdir + "/dptrack.artifacts"), f"the files are objects: {os.listdir(bucket)}")
 
 
 def main():
-    install.together(lambda: read(install.NEWEST), lambda: read("0.22.0"))
+    install.together(lambda: direct(install.NEWEST), lambda: direct("0.22.0"), lambda: in_objects("0.28.2"))
     lib.finish("reading")
 
 
