@@ -7,6 +7,10 @@ api_tests = tests/api/hostile.py tests/api/openapi.py tests/api/transfer.py test
 EXTRA_DIST += $(api_tests) tests/api/lib.py
 TESTS += $(api_tests)
 
+# Grants through clients: half a minute.
+EXTRA_DIST += tests/api/auth/clients.py
+CHECK_EXTRA += tests/api/auth/clients.py
+
 # Each route with its worst largest body: two minutes.
 EXTRA_DIST += tests/api/limits/worst.py
 CHECK_EXTRA += tests/api/limits/worst.py
