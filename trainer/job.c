@@ -54,7 +54,9 @@ static int job_resized(void *user, int world, struct err *err)
 
 	if (rc)
 		return rc;
-	rc = config_resolve(cfg, &w, err);
+	rc = initial_begin(cfg, err);
+	if (!rc)
+		rc = config_resolve(cfg, &w, err);
 	if (!rc)
 		rc = resume_settle(cfg, err);
 	if (!rc)
@@ -207,6 +209,33 @@ int job_count_ranks(struct run_config *cfg, const struct rank_env *place, struct
 	return rc;
 }
 
+static void add_derived_flag(void *user, const struct config_item *item)
+{
+	static const enum flag_id ids[] = { FLAG_opt,
+					    FLAG_lr,
+					    FLAG_wd,
+					    FLAG_warmup_steps,
+					    FLAG_lr_warmup_epochs,
+					    FLAG_seq_len,
+					    FLAG_global_batch_size };
+
+	for (size_t i = 0; i < sizeof(ids) / sizeof(*ids); i++)
+		if (item->id == ids[i] && item->origin == ORIGIN_DERIVED)
+			buf_addf(user, " %s %s", item->name, item->value);
+}
+
+/* Says what fine-tuning a decoder sets without flags. */
+static void report_tuning(const struct run_config *cfg)
+{
+	struct buf text;
+
+	buf_init(&text, 1024);
+	config_each(cfg, add_derived_flag, &text);
+	if (text.len)
+		log_info("fine-tuning, what was not given:%s", text.data);
+	buf_done(&text);
+}
+
 int job_resolve(struct job *job, struct rank_env *place, struct node_group **nodes, struct err *err)
 {
 	struct run_config *cfg = job->cfg;
@@ -245,12 +274,18 @@ int job_resolve(struct job *job, struct rank_env *place, struct node_group **nod
 			return rc;
 		w.batch_from_samples = job->batch->n;
 	}
-	rc = config_resolve(cfg, &w, err);
+	rc = initial_begin(cfg, err);
+	if (!rc)
+		rc = config_resolve(cfg, &w, err);
 	if (!rc && *nodes && node_group_left(*nodes) < count)
 		return begin_with_fewer(job, *nodes, err);
 	if (!rc)
 		rc = resume_settle(cfg, err);
-	return rc ? rc : initial_settle(cfg, err);
+	if (!rc)
+		rc = initial_settle(cfg, err);
+	if (!rc && cfg->decoder && cfg->command == COMMAND_TRAIN && !cfg->test_only && place->rank == 0)
+		report_tuning(cfg);
+	return rc;
 }
 
 void job_refuse(const struct err *why)

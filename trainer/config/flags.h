@@ -109,7 +109,9 @@ int resolve_leaves(struct run_config *cfg, struct err *err);
 int resolve_pipeline(struct run_config *cfg, struct err *err);
 int resolve_devices(const struct run_config *cfg, struct err *err);
 
-/* resolve_recipe.c: precision, data, length, optimiser, weights and checkpoints. */
+/* resolve_recipe.c: what fine-tuning a decoder sets by default, precision, data, length, optimiser, weights and
+ * checkpoints. */
+int resolve_tuning(struct run_config *cfg, struct err *err);
 int resolve_precision(struct run_config *cfg, struct err *err);
 int resolve_data(struct run_config *cfg, struct err *err);
 int resolve_length(struct run_config *cfg, struct err *err);

@@ -151,6 +151,8 @@ int config_resolve(struct run_config *cfg, const struct config_world *w, struct 
 		rc = resolve_find(cfg, err);
 	if (!rc)
 		rc = resolve_precision(cfg, err);
+	if (!rc && cfg->decoder && command_has(cfg, FLAG_opt))
+		rc = resolve_tuning(cfg, err);
 	if (cfg->command == COMMAND_SAMPLE) /* one rank, no batches */
 		return rc ? rc : resolve_threads(cfg, err);
 	if (!rc)

@@ -3,6 +3,8 @@
 #include "tracker/base/round.h"
 #include "trainer/config/flags.h"
 
+#define TUNING_BATCH 32
+
 enum strategy_number {
 #define STRATEGY(name, ...) STRATEGY_##name,
 #include "trainer/strategies/strategies.def"
@@ -230,6 +232,13 @@ static void keep_global_batch(struct run_config *cfg, const struct run_config *b
 	mark_derived(cfg, FLAG_grad_accum_steps);
 }
 
+/* Fine-tuning a decoder: TUNING_BATCH samples a step, whatever the number of ranks. */
+static bool has_tuning_batch(const struct run_config *cfg)
+{
+	return cfg->decoder && !cfg->batch_from && !is_given(cfg, FLAG_batch_size) &&
+	       !is_given(cfg, FLAG_global_batch_size);
+}
+
 int resolve_batch(struct run_config *cfg, const struct config_world *w, struct err *err)
 {
 	const double most = flag_get(FLAG_global_batch_size)->greatest;
@@ -248,7 +257,11 @@ int resolve_batch(struct run_config *cfg, const struct config_world *w, struct e
 		cfg->global_batch_size = from_file;
 		mark_derived(cfg, FLAG_global_batch_size);
 	}
-	if (is_given(cfg, FLAG_global_batch_size) || from_file)
+	if (has_tuning_batch(cfg)) {
+		cfg->global_batch_size = TUNING_BATCH;
+		mark_derived(cfg, FLAG_global_batch_size);
+	}
+	if (is_given(cfg, FLAG_global_batch_size) || from_file || has_tuning_batch(cfg))
 		return split_global_batch(cfg, err);
 	if ((double)cfg->batch_size * (double)cfg->grad_accum_steps * cfg->world > most)
 		return err_set(err, ERR_USAGE, "%s %lld: the global batch exceeds %.0f samples",

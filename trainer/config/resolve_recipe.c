@@ -6,6 +6,8 @@
 #include "trainer/config/flags.h"
 #include "trainer/optimizers/optimizers.h"
 
+#define TUNING_LR 1e-5	   /* of adamw and adam with a decoder of --init-from; their --wd is then 0 */
+#define TUNING_WARMUP 0.03 /* part of the run */
 #define FIND_LR 10 /* the highest rate that `dptrain find lr` tries */
 
 /* Averages in fp16 would not move: a step changes them by less than the type resolves. */
@@ -133,6 +135,20 @@ static const struct optimizer_defaults {
 #undef OPTIMIZER
 };
 
+/* Defaults of fine-tuning: adamw, a short warm-up. */
+int resolve_tuning(struct run_config *cfg, struct err *err)
+{
+	int rc = is_given(cfg, FLAG_opt) ? 0 : config_put(cfg, FLAG_opt, "--init-from", "adamw", err);
+
+	if (!command_has(cfg, FLAG_warmup_steps) || config_finds(cfg, "lr") || is_given(cfg, FLAG_warmup_steps) ||
+	    is_given(cfg, FLAG_lr_warmup_epochs) || (!cfg->max_steps && !cfg->data_path))
+		return rc;
+	cfg->warmup_steps = (int64_t)(TUNING_WARMUP * (double)cfg->max_steps + 0.5);
+	cfg->lr_warmup_epochs = cfg->max_steps ? 0 : TUNING_WARMUP * (double)cfg->epochs;
+	mark_derived(cfg, cfg->max_steps ? FLAG_warmup_steps : FLAG_lr_warmup_epochs);
+	return rc;
+}
+
 static void set_optimizer_default(struct run_config *cfg, enum flag_id id, double *value, double fallback)
 {
 	if (config_given(cfg, id))
@@ -182,13 +198,14 @@ int resolve_optimiser(struct run_config *cfg, struct err *err)
 {
 	bool falls = cfg->lr_scheduler != CONFIG_LR_CONSTANT && cfg->lr_scheduler != CONFIG_LR_STEP;
 	const struct optimizer_defaults *d = &optimizers[cfg->opt];
+	const bool tunes = cfg->decoder && !strncmp(d->name, "adam", 4);
 	struct label l;
 	int rc = check_opt_flags(cfg, d, err);
 
 	if (rc)
 		return rc;
-	set_optimizer_default(cfg, FLAG_lr, &cfg->lr, config_finds(cfg, "lr") ? FIND_LR : d->lr);
-	set_optimizer_default(cfg, FLAG_wd, &cfg->wd, d->wd);
+	set_optimizer_default(cfg, FLAG_lr, &cfg->lr, config_finds(cfg, "lr") ? FIND_LR : tunes ? TUNING_LR : d->lr);
+	set_optimizer_default(cfg, FLAG_wd, &cfg->wd, tunes ? 0 : d->wd);
 	if (d->takes & BETAS) {
 		set_optimizer_default(cfg, FLAG_beta1, &cfg->beta1, d->beta1);
 		set_optimizer_default(cfg, FLAG_beta2, &cfg->beta2, d->beta2);

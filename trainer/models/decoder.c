@@ -247,19 +247,16 @@ static struct tensor *add_decoder_block(const struct decoder_builder *b, int lay
 }
 
 /* Refuses what this builder does not compute. */
-static int check_decoder(const struct model_config *c, const struct graph *g, struct err *err)
+static int check_decoder(const struct model_config *c, struct err *err)
 {
 	const struct decoder_config *d = c->decoder;
 
 	if (c->dropout > 0)
 		return err_set(err, ERR_USAGE, "--dropout: models of this class are trained without it: omit it");
-	if (c->decode && !g->training)
-		return err_set(err, ERR_UNSUPPORTED, "%s: cannot sample from models of this class yet",
-			       d->class->architecture);
 	if (d->score_cap > 0 || d->logit_cap > 0)
-		return err_set(err, ERR_UNSUPPORTED,
-			       "config.json: attn_logit_softcapping, final_logit_softcapping: soft caps are not "
-			       "computed");
+		return err_set(err, ERR_USAGE,
+			       "config.json: %s: soft caps are not computed: choose a model without them, as Gemma 3",
+			       d->score_cap > 0 ? "attn_logit_softcapping" : "final_logit_softcapping");
 	if (d->windowed && c->seq_len > d->window)
 		return err_set(err, ERR_USAGE,
 			       "config.json: sliding_window %lld is shorter than samples of %lld tokens: give "
@@ -284,7 +281,7 @@ static int build_decoder(const struct model *m, struct graph *g, const struct mo
 	struct decoder_builder b = { .g = g, .c = c, .d = c->decoder };
 	struct init normal = { .kind = INIT_NORMAL, .scale = INIT_STD };
 	struct tensor *tokens, *targets, *table, *head, *x, *delta = NULL;
-	int rc = check_decoder(c, g, err);
+	int rc = check_decoder(c, err);
 
 	if (rc)
 		return rc;

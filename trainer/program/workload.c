@@ -313,6 +313,11 @@ static int settle_token_flags(struct run_config *cfg, const struct workload *s, 
 
 	if (rc)
 		return rc;
+	if (cfg->decoder && cfg->vocab_size < data->vocab)
+		return err_set(err, ERR_USAGE,
+			       "config.json: vocab_size %lld: %.200s has tokens up to %lld: make them with the "
+			       "tokenizer of that model",
+			       (long long)cfg->vocab_size, data->path, (long long)data->vocab - 1);
 	if (cfg->vocab_size && cfg->vocab_size < data->vocab)
 		return err_set(err, ERR_USAGE, "--vocab-size %lld: expected at least the vocabulary of %.200s, %lld",
 			       (long long)cfg->vocab_size, data->path, (long long)data->vocab);
@@ -321,6 +326,11 @@ static int settle_token_flags(struct run_config *cfg, const struct workload *s, 
 	for (size_t i = 0; !rc && i < sizeof(sizes) / sizeof(*sizes); i++)
 		rc = config_settle(cfg, sizes[i].id, value_or_default(sizes[i].given, sizes[i].fallback),
 				   s->model->name, err);
+	if (!rc && cfg->decoder && cfg->seq_len > cfg->block_size)
+		return err_set(err, ERR_USAGE,
+			       "config.json: max_position_embeddings %lld is shorter than samples of %lld tokens: give "
+			       "--seq-len %lld or less",
+			       (long long)cfg->block_size, (long long)cfg->seq_len, (long long)cfg->block_size);
 	if (!rc && cfg->seq_len > cfg->block_size)
 		return err_set(
 			err, ERR_USAGE,

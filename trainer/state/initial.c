@@ -13,6 +13,8 @@
 #include "trainer/weights/decoder_file.h"
 #include "trainer/weights/checkpoint.h"
 
+#define TUNING_SEQ_LEN 2048 /* tokens of a sample, at most, if --seq-len does not say */
+
 /* ---- drawn values ---- */
 
 #define PIECE 4096 /* elements */
@@ -211,14 +213,40 @@ static const char *name_gpt(const struct hf_config *c)
 	return model_gpt2_124m.name;
 }
 
+/* Reads the config.json next to the weights into cfg->decoder, if it is that of a decoder. Returns 1 if it is, 0, or a
+ * negative code. */
+static int read_decoder_json(struct run_config *cfg, const char *path, struct err *err)
+{
+	const char *slash = strrchr(path, '/');
+	char *json = arena_printf(cfg->arena, "%.*sconfig.json", slash ? (int)(slash - path) + 1 : 0, path);
+
+	return cfg->decoder ? 1 : decoder_file_read(&cfg->decoder, json, cfg->arena, err);
+}
+
+int initial_begin(struct run_config *cfg, struct err *err)
+{
+	const struct decoder_config *d;
+	char text[32];
+	int64_t most;
+	int rc = initial_locate(cfg, err);
+
+	if (rc || !cfg->init_from)
+		return rc;
+	rc = read_decoder_json(cfg, cfg->init_from, err);
+	if (rc <= 0 || cfg->command == COMMAND_SAMPLE || cfg->batch_from || config_given(cfg, FLAG_seq_len))
+		return rc < 0 ? rc : 0;
+	d = cfg->decoder;
+	most = d->windowed && d->window < TUNING_SEQ_LEN ? d->window : TUNING_SEQ_LEN;
+	snprintf(text, sizeof(text), "%lld", (long long)(d->context < most ? d->context : most));
+	return config_put(cfg, FLAG_seq_len, "--init-from", text, err);
+}
+
 /* Reads the config.json next to the weights: of a decoder into cfg->decoder, the sizes into *ret. Returns 1, 0 without
  * such a file, or a negative code. */
 static int read_config_json(struct run_config *cfg, const char *path, struct hf_config *ret, struct err *err)
 {
-	const char *slash = strrchr(path, '/');
 	const struct decoder_config *d;
-	char *json = arena_printf(cfg->arena, "%.*sconfig.json", slash ? (int)(slash - path) + 1 : 0, path);
-	int rc = decoder_file_read(&cfg->decoder, json, cfg->arena, err);
+	int rc = read_decoder_json(cfg, path, err);
 
 	if (rc < 0)
 		return rc;

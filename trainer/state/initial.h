@@ -11,6 +11,10 @@
  * weights.safetensors (its name in runs of older versions), or that of the newest checkpoint of an interrupted run. */
 int initial_locate(struct run_config *cfg, struct err *err);
 
+/* Called before config_resolve: reads the decoder of --init-from, whose recipe differs, into cfg->decoder, and sets
+ * --seq-len if it was not given. */
+int initial_begin(struct run_config *cfg, struct err *err);
+
 /* Called before the ranks start: locates --init-from and sets flags that were not given (model, activation, sizes) from
  * the file's metadata. ERR_USAGE when neither the file nor the command line names the model. */
 int initial_settle(struct run_config *cfg, struct err *err);

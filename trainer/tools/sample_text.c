@@ -242,11 +242,16 @@ static int describe_gpt_model(struct sampling *s, struct err *err)
 	struct gpt_file f;
 	int rc;
 
-	rc = initial_locate(cfg, err);
+	rc = initial_begin(cfg, err);
 	if (rc)
 		return rc;
 	if (!cfg->init_from)
 		return err_set(err, ERR_USAGE, "dptrain sample: needs the weights of a GPT: add --init-from FILE");
+	if (cfg->decoder)
+		return err_set(err, ERR_USAGE,
+			       "--init-from %.300s: dptrain sample runs models of GPT-2 alone: load that folder in "
+			       "transformers",
+			       cfg->init_from);
 	rc = gpt_file_describe(&f, cfg->init_from, err);
 	if (rc)
 		return rc;

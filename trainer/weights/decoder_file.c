@@ -371,6 +371,12 @@ static double root_of_width(const struct decoder_config *c)
 	return (double)(float)v;
 }
 
+/* 0: none, which is also what null means. */
+static double read_cap(struct config_reader *r, const char *key, double fallback)
+{
+	return read_number(r, r->root, key, json_object_get(r->root, key) ? 0 : fallback);
+}
+
 /* Reads every key; a size of 1 stands for one that was refused. */
 static void read_decoder(struct config_reader *r, struct decoder_config *c)
 {
@@ -405,12 +411,8 @@ static void read_decoder(struct config_reader *r, struct decoder_config *c)
 	c->query_scale = has & DECODER_QUERY_SCALAR
 				 ? sqrt((double)c->head_dim / read_number(r, r->root, "query_pre_attn_scalar", 256))
 				 : 1;
-	if (has & DECODER_SOFT_CAPS || find_member(r->root, "final_logit_softcapping")) {
-		c->score_cap = read_number(r, r->root, "attn_logit_softcapping",
-					   json_object_get(r->root, "attn_logit_softcapping") ? 0 : 50);
-		c->logit_cap = read_number(r, r->root, "final_logit_softcapping",
-					   json_object_get(r->root, "final_logit_softcapping") ? 0 : 30);
-	}
+	c->score_cap = read_cap(r, "attn_logit_softcapping", has & DECODER_SOFT_CAPS ? 50 : 0);
+	c->logit_cap = read_cap(r, "final_logit_softcapping", has & DECODER_SOFT_CAPS ? 30 : 0);
 	read_act(r, c);
 	if (has & DECODER_SKIPS_ROPE)
 		read_turned(r, c);

@@ -140,7 +140,7 @@ def refusals(folder, batch, tmp):
                         ({"rope_parameters": {"rope_type": "dynamic", "factor": 2}}, ["rope_type", "dynamic"]),
                         ({"intermediate_size": 48}, ["mlp", "file [40,24], model [48,24]"]), ({"attention_dropout": 0.1}, ["attention_dropout"]),
                         ({"attention_bias": True}, ["missing", "bias"]), ({"vocab_size": 60}, ["file [61,24], model [60,24]"]),
-                        ({"max_position_embeddings": 8}, ["context of 8"])):
+                        ({"max_position_embeddings": 8}, ["max_position_embeddings 8", "--seq-len 8"])):
         refuses(change(folder, other, **keys), batch, *words)
     with open(os.path.join(other, "config.json"), "w", encoding="utf-8") as f:
         f.write("{")
