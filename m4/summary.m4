@@ -25,6 +25,7 @@ AC_DEFUN([AX_DPT_SUMMARY], [
   AX_DPT_LINE([Snappy         ], [snappy], [most Parquet files cannot be read], [libsnappy-dev])
   AX_DPT_LINE([Zstandard      ], [zstd], [texts and Parquet files that it compressed cannot be read], [libzstd-dev])
   AX_DPT_LINE([LZ4            ], [lz4], [Parquet and Arrow files that it compressed cannot be read], [liblz4-dev])
+  AX_DPT_LINE([tokenizers     ], [tokenizers], [texts are tokenised as bytes alone], [libpcre2-dev libutf8proc-dev])
   AX_DPT_LINE([HDF5           ], [hdf5], [arrays in HDF5 files cannot be read], [libhdf5-dev])
   AX_DPT_LINE([YAML           ], [yaml], [--config and sweeps read JSON alone], [libyaml-dev])
   AX_DPT_LINE([ucx transport  ], [ucx], [jobs on several machines need MPI], [libucx-dev])

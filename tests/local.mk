@@ -97,7 +97,7 @@ optimized_tests = $(filter-out $(repeated_tests),$(TESTS))
 thorough_tests = $(filter tests/release/% tests/team/% tests/data/recipes/% tests/web/tasks/% tests/web/handling/% tests/web/design/% \
 	tests/web/saved_view/% tests/tracker/object_%,$(TESTS) $(CHECK_EXTRA)) tests/tracker/tensorboard_reader.py tests/mlflow/client.py \
 	tests/wandb/basic.py tests/wandb/flows.py tests/wandb/reading.py \
-	tests/cli/agents_sdk.py tests/data/sets/peers.py tests/python/install.py tests/python/interpreters.py tests/python/pure.py tests/python/typed.py \
+	tests/cli/agents_sdk.py tests/data/sets/peers.py tests/data/texts/hostile_tokenizers.py tests/python/install.py tests/python/interpreters.py tests/python/pure.py tests/python/typed.py \
 	tests/docs/tutorial.py tests/docs/site.py tests/whole/deploy.py tests/study/smoke.py tests/lint/planted.py \
 	tests/web/reading.sh tests/web/told.sh tests/web/away.sh tests/api/limits/worst.py \
 	tests/gpu/ops.sh tests/gpu/whole.py tests/gpu/ranks.py tests/gpu/products.py tests/gpu/allocations.py tests/gpu/blame.py \

@@ -105,6 +105,8 @@ needs_build() {
 	need_header jpeglib.h libjpeg62-turbo-dev
 	need_header png.h libpng-dev
 	need_header webp/demux.h libwebp-dev
+	need_header pcre2.h libpcre2-dev
+	need_header utf8proc.h libutf8proc-dev
 	need_file /usr/include/*/tiffio.h libtiff-dev
 	need_header ucp/api/ucp.h libucx-dev
 	need_command curl curl

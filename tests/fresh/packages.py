@@ -20,6 +20,8 @@ OPTIONAL = {
     "png": ["libpng-dev"],
     "webp": ["libwebp-dev"],
     "tiff": ["libtiff-dev"],
+    "pcre2": ["libpcre2-dev"],
+    "utf8proc": ["libutf8proc-dev"],
     "cmocka": ["libcmocka-dev"],
     "python3": ["python3", "python3-minimal"],
     "node": ["nodejs", "curl"],

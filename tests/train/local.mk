@@ -27,7 +27,10 @@ tests_train_alloc_count_la_CFLAGS = $(AM_CFLAGS) -Wno-missing-prototypes
 tests_train_alloc_count_la_LDFLAGS = -module -avoid-version -rpath /nowhere
 
 # Language models: their sizes, text sampled from a trained one, and weights that transformers reads and writes.
-TESTS += tests/train/gpt_sizes.py tests/train/sample.py tests/train/hugging_face/ways.py tests/train/hugging_face/bad_folders.py
+TESTS += tests/train/gpt_sizes.py tests/train/hugging_face/ways.py tests/train/hugging_face/bad_folders.py
+if HAVE_TOKENIZERS
+TESTS += tests/train/sample.py
+endif
 CHECK_LONG += tests/train/hugging_face/gpt.py tests/train/hugging_face/decoders.py
 EXTRA_DIST += tests/train/gpt_sizes.py tests/train/sample.py tests/train/hugging_face/ways.py tests/train/hugging_face/bad_folders.py
 EXTRA_DIST += tests/train/hugging_face/folders.py tests/train/hugging_face/gpt.py tests/train/hugging_face/decoders.py tests/train/hugging_face/transformers_venv.py

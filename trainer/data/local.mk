@@ -12,10 +12,21 @@ libtrainer_la_SOURCES += trainer/data/pictures/pixels.c trainer/data/pictures/pi
 libtrainer_la_SOURCES += trainer/data/pictures/restart.c
 libtrainer_la_SOURCES += trainer/data/pictures/resize.c trainer/data/pictures/resize.h
 # Texts and tokens.
-libtrainer_la_SOURCES += trainer/data/tokenizer/bpe.c
-libtrainer_la_SOURCES += trainer/data/tokenizer/bpe.h trainer/data/tokenizer/foreign_tokens.c trainer/data/tokenizer/foreign_tokens.h
+libtrainer_la_SOURCES += trainer/data/tokenizer/foreign_tokens.c trainer/data/tokenizer/foreign_tokens.h
 libtrainer_la_SOURCES += trainer/data/tokenizer/token_file.c trainer/data/tokenizer/token_file.h
-libtrainer_la_SOURCES += trainer/data/tokenizer/tokenizer.c trainer/data/tokenizer/tokenizer.h trainer/data/tokenizer/unicode.def
+libtrainer_la_SOURCES += trainer/data/tokenizer/tokenizer.c trainer/data/tokenizer/tokenizer.h
+bpe_tokenizers = trainer/data/tokenizer/bpe.c trainer/data/tokenizer/bpe.h \
+	trainer/data/tokenizer/text_change.c trainer/data/tokenizer/text_change.h \
+	trainer/data/tokenizer/text_pattern.c trainer/data/tokenizer/text_pattern.h \
+	trainer/data/tokenizer/tokenizer_encode.c trainer/data/tokenizer/tokenizer_encode.h \
+	trainer/data/tokenizer/tokenizer_file.c trainer/data/tokenizer/vocabulary.c trainer/data/tokenizer/vocabulary.h
+if HAVE_TOKENIZERS
+libtrainer_la_SOURCES += $(bpe_tokenizers)
+libtrainer_la_CPPFLAGS += $(PCRE2_CFLAGS) $(UTF8PROC_CFLAGS)
+libtrainer_la_LIBADD += $(PCRE2_LIBS) $(UTF8PROC_LIBS)
+else
+EXTRA_DIST += $(bpe_tokenizers)
+endif
 # Stores of bytes, and containers of samples.
 libtrainer_la_SOURCES += trainer/data/store/cache.c trainer/data/store/cache.h
 libtrainer_la_SOURCES += trainer/data/store/cache_folder.c

@@ -22,16 +22,15 @@ struct sampling {
 	struct model_config model;
 	int32_t *text; /* every token so far */
 	int64_t n, cap;
+	int64_t prompt;	   /* first token that is shown: those that begin a text are not */
 	int64_t begin, at; /* text[begin] is at position 0; positions before `at` have been read */
 	char *positions;   /* the position table, in the run's type */
 	void *raw;	   /* logits of one row, in their type */
 	double *logits, *sorted;
 };
 
-static int append_tokens(void *user, const int32_t *tokens, size_t n, struct err *err)
+static int append_tokens(struct sampling *s, const int32_t *tokens, size_t n, struct err *err)
 {
-	struct sampling *s = user;
-
 	if (!array_reserve(&s->text, &s->cap, s->n + (int64_t)n))
 		return err_nomem(err, "a text");
 	memcpy(s->text + s->n, tokens, n * sizeof(*tokens));
@@ -162,12 +161,12 @@ static int32_t draw_token(struct sampling *s, int64_t number)
 	return (int32_t)best;
 }
 
-static int print_token(const struct sampling *s, int32_t token, struct err *err)
+static int print_token(const struct sampling *s, int32_t token, bool first, struct err *err)
 {
 	size_t n;
-	const char *bytes = tokenizer_bytes(s->tokenizer, token, &n);
+	const char *bytes = tokenizer_bytes(s->tokenizer, token, first, &n);
 
-	if (fwrite(bytes, 1, n, stdout) != n || fflush(stdout))
+	if ((bytes && fwrite(bytes, 1, n, stdout) != n) || fflush(stdout))
 		return err_set(err, ERR_IO, "cannot write to stdout");
 	return 0;
 }
@@ -177,8 +176,8 @@ static int generate_text(struct sampling *s, struct err *err)
 {
 	int rc = 0;
 
-	for (int64_t i = 0; !rc && i < s->n; i++)
-		rc = i || s->text[0] != tokenizer_separator(s->tokenizer) ? print_token(s, s->text[i], err) : 0;
+	for (int64_t i = s->prompt; !rc && i < s->n; i++)
+		rc = print_token(s, s->text[i], i == s->prompt, err);
 	for (int64_t i = 0; !rc && i < s->cfg->max_tokens; i++) {
 		int32_t token;
 
@@ -194,23 +193,39 @@ static int generate_text(struct sampling *s, struct err *err)
 			break;
 		rc = append_tokens(s, &token, 1, err);
 		if (!rc)
-			rc = print_token(s, token, err);
+			rc = print_token(s, token, s->n - 1 == s->prompt, err);
 	}
 	if (!rc && (putchar('\n') == EOF || fflush(stdout)))
 		rc = err_set(err, ERR_IO, "cannot write to stdout");
 	return rc;
 }
 
-/* Encodes the prompt; an empty one becomes the separator of texts, or a newline. */
+/* Encodes the prompt after the tokens that begin a text; without both, the separator of texts or a newline begins it.
+ */
 static int encode_prompt(struct sampling *s, struct err *err)
 {
 	int32_t separator = tokenizer_separator(s->tokenizer);
-	const struct tokenizer_sink sink = { append_tokens, s };
 	const char *prompt = s->cfg->prompt ? s->cfg->prompt : "";
+	struct token_encoder *encoder = token_encoder_new(s->tokenizer);
+	const int32_t *before = NULL;
+	struct buf tokens;
+	int n = tokenizer_before(s->tokenizer, &before), rc;
 
-	if (!*prompt && separator >= 0)
-		return append_tokens(s, &separator, 1, err);
-	return tokenizer_encode(s->tokenizer, *prompt ? prompt : "\n", *prompt ? strlen(prompt) : 1, &sink, err);
+	buf_init(&tokens, SIZE_MAX);
+	if (n)
+		buf_add(&tokens, before, (size_t)n * sizeof(*before));
+	if (!n && !*prompt && separator >= 0)
+		buf_add(&tokens, &separator, sizeof(separator));
+	s->prompt = (int64_t)(tokens.len / sizeof(int32_t));
+	if (!*prompt && !s->prompt)
+		prompt = "\n";
+	rc = token_encode(encoder, &(struct token_request){ .text = prompt, .n = strlen(prompt), .tokens = &tokens },
+			  err);
+	if (!rc)
+		rc = append_tokens(s, (const int32_t *)(const void *)tokens.data, tokens.len / sizeof(int32_t), err);
+	buf_done(&tokens);
+	token_encoder_free(encoder);
+	return rc;
 }
 
 static int open_tokenizer(struct sampling *s, const struct gpt_file *f, struct err *err)
@@ -221,7 +236,7 @@ static int open_tokenizer(struct sampling *s, const struct gpt_file *f, struct e
 	if (!spec && strcmp(f->tokenizer, "bytes"))
 		return err_set(err, ERR_USAGE,
 			       "%.200s: does not contain its tokenizer%s: add --tokenizer bytes or "
-			       "--tokenizer DIR (vocab.json, merges.txt)",
+			       "--tokenizer DIR (tokenizer.json, or vocab.json and merges.txt)",
 			       file, f->tokenizer[0] ? ", only a checksum" : "");
 	rc = tokenizer_open(&s->tokenizer, spec ? spec : "bytes", err);
 	if (rc)

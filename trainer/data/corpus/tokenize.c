@@ -20,11 +20,13 @@ struct encode;
 struct encode_opts {
 	const struct tokenizer *tokenizer; /* borrowed, as are the writers */
 	struct token_writer *to[SPLIT_COUNT];
+	const struct texts *texts;
 	int threads; /* 0: one per core */
 };
 
 struct encode_piece {
 	enum split split;
+	int file;	  /* of the texts */
 	const char *text; /* n bytes, copied */
 	size_t n;
 	bool begins, ends; /* first and last part of a document: adds the separator before it, its end after it */
@@ -37,6 +39,7 @@ struct encode_piece {
 
 struct encoder_piece {
 	enum split split;
+	int file;
 	bool begins, ends;
 	size_t n;	 /* bytes of text */
 	size_t n_tokens; /* set by encoding */
@@ -64,18 +67,10 @@ struct encode {
 	int n_threads;
 };
 
-static int append_job_tokens(void *user, const int32_t *tokens, size_t n, struct err *err)
+/* Encodes the pieces of a job; an error names the file of its piece. */
+static int run_encoder_job(const struct encode *e, struct token_encoder *encoder, struct encoder_job *j,
+			   struct err *err)
 {
-	struct buf *to = user;
-
-	(void)err;
-	buf_add(to, tokens, n * sizeof(*tokens));
-	return 0;
-}
-
-static int run_encoder_job(const struct encode *e, struct encoder_job *j, struct err *err)
-{
-	const struct tokenizer_sink sink = { append_job_tokens, &j->tokens };
 	struct encoder_piece *piece = (struct encoder_piece *)(void *)j->pieces.data;
 	size_t n = j->pieces.len / sizeof(*piece), at = 0, before;
 	int32_t separator = tokenizer_separator(e->o.tokenizer);
@@ -84,9 +79,15 @@ static int run_encoder_job(const struct encode *e, struct encoder_job *j, struct
 	for (size_t i = 0; !rc && i < n; at += piece[i++].n) {
 		before = j->tokens.len;
 		if (piece[i].begins && separator >= 0) /* in front of each text, as GPT-2 was trained */
-			rc = append_job_tokens(&j->tokens, &separator, 1, err);
-		if (!rc)
-			rc = tokenizer_encode(e->o.tokenizer, j->text.data + at, piece[i].n, &sink, err);
+			buf_add(&j->tokens, &separator, sizeof(separator));
+		rc = token_encode(encoder,
+				  &(struct token_request){ .text = j->text.data + at,
+							   .n = piece[i].n,
+							   .continues = !piece[i].begins,
+							   .tokens = &j->tokens },
+				  err);
+		if (rc)
+			rc = err_prefix(err, "%.300s", e->o.texts->file[piece[i].file].name);
 		piece[i].n_tokens = (j->tokens.len - before) / sizeof(int32_t);
 	}
 	return rc;
@@ -96,6 +97,7 @@ static int run_encoder_job(const struct encode *e, struct encoder_job *j, struct
 static void *run_encoder_thread(void *arg)
 {
 	struct encode *e = arg;
+	struct token_encoder *encoder = token_encoder_new(e->o.tokenizer);
 
 	pthread_mutex_lock(&e->lock);
 	while (!e->stop) {
@@ -108,12 +110,13 @@ static void *run_encoder_thread(void *arg)
 		e->next = (e->next + 1) % e->n;
 		e->waiting--;
 		pthread_mutex_unlock(&e->lock);
-		j->rc = run_encoder_job(e, j, &j->err);
+		j->rc = run_encoder_job(e, encoder, j, &j->err);
 		pthread_mutex_lock(&e->lock);
 		j->state = JOB_DONE;
 		pthread_cond_signal(&e->done);
 	}
 	pthread_mutex_unlock(&e->lock);
+	token_encoder_free(encoder);
 	return NULL;
 }
 
@@ -219,7 +222,7 @@ static int submit_encoder_job(struct encode *e, struct err *err)
 static int encode_add(struct encode *e, const struct encode_piece *p, struct err *err)
 {
 	struct encoder_job *j = &e->job[e->filling];
-	struct encoder_piece piece = { .split = p->split, .begins = p->begins, .ends = p->ends, .n = p->n };
+	struct encoder_piece piece = { p->split, p->file, p->begins, p->ends, .n = p->n };
 
 	buf_add(&j->text, p->text, p->n);
 	buf_add(&j->pieces, &piece, sizeof(piece));
@@ -247,6 +250,7 @@ struct tokenize_job {
 	struct token_writer *to[SPLIT_COUNT];
 	char path[SPLIT_COUNT][PATH_BYTES];
 	struct encode *encode;
+	int file;      /* of the texts */
 	bool in_val;   /* the file is for validation */
 	uint64_t read; /* bytes of text so far */
 	struct data_account left;
@@ -262,7 +266,8 @@ static int submit_piece(struct tokenize_job *j, size_t n, bool ends, struct err 
 	int rc = 0;
 
 	if (n || (ends && j->begun))
-		rc = encode_add(j->encode, &(struct encode_piece){ j->split, j->text.data, n, !j->begun, ends }, err);
+		rc = encode_add(j->encode,
+				&(struct encode_piece){ j->split, j->file, j->text.data, n, !j->begun, ends }, err);
 	j->begun |= n > 0;
 	buf_consume(&j->text, n);
 	return rc;
@@ -375,6 +380,7 @@ static int tokenize_file(struct tokenize_job *j, int i, struct err *err)
 	const struct tokenize_opts *o = j->o;
 	const struct documents_sink sink = { begin_document, append_document_text, end_document, j };
 
+	j->file = i;
 	j->in_val = o->texts->file[i].val;
 	return documents_walk(&(struct documents_opts){ .store = j->store,
 							.object = i,
@@ -423,7 +429,8 @@ static int open_tokenize_job(struct tokenize_job *j, struct err *err)
 	if (!rc)
 		rc = encode_new(&j->encode,
 				&(struct encode_opts){ .tokenizer = j->o->tokenizer,
-						       .to = { j->to[SPLIT_TRAIN], j->to[SPLIT_VAL] } },
+						       .to = { j->to[SPLIT_TRAIN], j->to[SPLIT_VAL] },
+						       .texts = j->o->texts },
 				err);
 	return rc;
 }

@@ -1,139 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bpe.c: splits a text into words by GPT-2's pattern, and merges the bytes of a word: merges in a hash table by pair,
- * the word as a linked list of tokens, its pairs in a heap. */
+/* bpe.c: merges the tokens of a word: merges in a hash table by pair, the word as a linked list of tokens, its pairs in
+ * a heap. */
 #include "trainer/data/tokenizer/bpe.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "tracker/base/crc32c.h"
 #include "tracker/mem/mem.h"
 
-enum char_kind { SIGN, LETTER, NUMBER, SPACE };
-
-static const struct {
-	int32_t first, last;
-	enum char_kind kind;
-} ranges[] = {
-#define RANGE(first, last, kind) { first, last, kind },
-#include "trainer/data/tokenizer/unicode.def"
-#undef RANGE
-};
-
-static enum char_kind classify_char(int32_t c)
-{
-	size_t low = 0, high = sizeof(ranges) / sizeof(ranges[0]);
-
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (c > ranges[middle].last)
-			low = middle + 1;
-		else if (c < ranges[middle].first)
-			high = middle;
-		else
-			return ranges[middle].kind;
-	}
-	return SIGN;
-}
-
-/* Number of continuation bytes after a first byte, -1: invalid. *ret_bits: the code point's bits in the first byte. */
-static int count_continuation_bytes(unsigned char b, int32_t *ret_bits)
-{
-	int n = b < 0x80 ? 0 : b >= 0xC2 && b < 0xE0 ? 1 : b >= 0xE0 && b < 0xF0 ? 2 : b >= 0xF0 && b < 0xF5 ? 3 : -1;
-
-	*ret_bits = n <= 0 ? b : b & (0x3F >> n);
-	return n;
-}
-
-size_t words_char(const char *text, size_t n, int32_t *ret_code)
-{
-	static const int32_t least[] = { 0, 0x80, 0x800, 0x10000 };
-	int32_t code;
-	int more = count_continuation_bytes((unsigned char)text[0], &code);
-
-	*ret_code = -1;
-	if (more < 0 || (size_t)more >= n)
-		return 1;
-	for (int i = 1; i <= more; i++) {
-		if (((unsigned char)text[i] & 0xC0) != 0x80)
-			return 1;
-		code = code << 6 | (text[i] & 0x3F);
-	}
-	if (code < least[more] || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000))
-		return 1;
-	*ret_code = code;
-	return (size_t)more + 1;
-}
-
-static enum char_kind classify_char_at(const char *text, size_t n, size_t *ret_bytes)
-{
-	int32_t code;
-
-	*ret_bytes = words_char(text, n, &code);
-	return code < 0 ? SIGN : classify_char(code);
-}
-
-static size_t match_contraction(const char *text, size_t n)
-{
-	static const char *const tails[] = { "s", "t", "re", "ve", "m", "ll", "d" };
-
-	for (size_t i = 0; text[0] == '\'' && i < sizeof(tails) / sizeof(tails[0]); i++) {
-		size_t k = strlen(tails[i]);
-
-		if (n > k && !memcmp(text + 1, tails[i], k))
-			return k + 1;
-	}
-	return 0;
-}
-
-/* Measures the characters of one kind from `at` on, in bytes. *ret_last: bytes of the last one. */
-static size_t measure_char_run(const char *text, size_t n, size_t at, enum char_kind kind, size_t *ret_last)
-{
-	size_t begin = at, bytes;
-
-	while (at < n && classify_char_at(text + at, n - at, &bytes) == kind) {
-		at += bytes;
-		*ret_last = bytes;
-	}
-	return at - begin;
-}
-
-size_t words_next(const char *text, size_t n)
-{
-	size_t lead = text[0] == ' ' && n > 1, bytes, last = 0, all = match_contraction(text, n);
-	enum char_kind kind;
-
-	if (all)
-		return all;
-	kind = classify_char_at(text + lead, n - lead, &bytes);
-	if (kind != SPACE)
-		return lead + measure_char_run(text, n, lead, kind, &last);
-	all = measure_char_run(text, n, 0, SPACE, &last);
-	/* The last of several spaces belongs to the next word. */
-	return all < n && all > last ? all - last : all;
-}
-
-static bool ends_in_space(const char *text, size_t n)
-{
-	size_t begin = n - 1, bytes;
-
-	while (begin > 0 && n - begin < 4 && ((unsigned char)text[begin] & 0xC0) == 0x80)
-		begin--;
-	return classify_char_at(text + begin, n - begin, &bytes) == SPACE && bytes == n - begin;
-}
-
-/* A word never contains a space after another kind of character, so the text in front of such a space is complete. */
-size_t words_cut(const char *text, size_t n)
-{
-	for (size_t at = n; at-- > 1;)
-		if ((text[at] == ' ' || text[at] == '\n') && !ends_in_space(text, at))
-			return at;
-	return 0;
-}
-
-#define CACHED_WORDS 65536 /* a power of two */
-#define CACHED_BYTES 24
+#define CACHED_SETS 32768 /* a power of two; each holds two words, the newer one first */
+#define CACHED_BYTES 30
 #define CACHED_TOKENS 8
 
 struct merge_entry {
@@ -144,24 +20,26 @@ struct merge_entry {
 struct merges {
 	struct merge_entry *slot;
 	size_t n_slots, used;
+	int32_t next_rank;
 };
 
-struct merge_node {		      /* token of a word; positions are those of first bytes */
-	int32_t token, before, after; /* positions; -1: none */
+struct merge_node {		      /* a token of a word; before and after are its first tokens' positions */
+	int32_t token, before, after; /* -1: none */
 };
 
 struct pair { /* the node at `place` and its successor as they were when pushed */
 	int32_t rank, place, left, right, to;
 };
 
-struct cached_word {
-	char bytes[CACHED_BYTES];
-	int32_t tokens[CACHED_TOKENS];
+struct cached_word {		   /* a cache line */
+	char bytes[CACHED_BYTES];  /* padded with zeros */
 	uint8_t n_bytes, n_tokens; /* n_bytes 0: empty */
+	int32_t tokens[CACHED_TOKENS];
 };
 
 struct merger {
 	const struct merges *merges;
+	struct merger_start start;
 	struct merge_node *nodes;
 	struct pair *heap;
 	int32_t *tokens;
@@ -183,7 +61,8 @@ static void grow_merges(struct merges *s, size_t n_slots)
 {
 	struct merges bigger = { .slot = mem_alloc(n_slots * sizeof(struct merge_entry)),
 				 .n_slots = n_slots,
-				 .used = s->used };
+				 .used = s->used,
+				 .next_rank = s->next_rank };
 
 	for (size_t i = 0; i < n_slots; i++)
 		bigger.slot[i].m.to = -1;
@@ -194,14 +73,11 @@ static void grow_merges(struct merges *s, size_t n_slots)
 	*s = bigger;
 }
 
-struct merges *merges_new(int32_t vocab)
+struct merges *merges_new(void)
 {
 	struct merges *s = mem_zalloc(sizeof(*s));
-	size_t n = 1024;
 
-	while (n < 2 * (size_t)vocab)
-		n *= 2;
-	grow_merges(s, n);
+	grow_merges(s, 1024);
 	return s;
 }
 
@@ -212,8 +88,8 @@ void merges_add(struct merges *s, const struct merge *m)
 	if (2 * s->used >= s->n_slots)
 		grow_merges(s, 2 * s->n_slots);
 	e = find_merge(s, m->left, m->right);
-	if (e->m.to < 0)
-		*e = (struct merge_entry){ *m, (int32_t)s->used++ };
+	s->used += e->m.to < 0;
+	*e = (struct merge_entry){ *m, s->next_rank++ };
 }
 
 void merges_free(struct merges *s)
@@ -224,17 +100,23 @@ void merges_free(struct merges *s)
 	free(s);
 }
 
-struct merger *merger_new(const struct merges *s)
+struct merger *merger_new(const struct merges *s, const struct merger_start *start)
 {
 	struct merger *m = mem_zalloc(sizeof(*m));
 
-	m->cached = mem_array(CACHED_WORDS, sizeof(*m->cached));
+	m->start = *start;
+	m->cached = aligned_alloc(sizeof(*m->cached), 2 * CACHED_SETS * sizeof(*m->cached));
+	if (!m->cached)
+		mem_exhausted(2 * CACHED_SETS * sizeof(*m->cached));
+	memset(m->cached, 0, 2 * CACHED_SETS * sizeof(*m->cached));
 	m->merges = s;
 	return m;
 }
 
 void merger_free(struct merger *m)
 {
+	if (!m)
+		return;
 	free(m->nodes);
 	free(m->heap);
 	free(m->tokens);
@@ -312,13 +194,13 @@ static void apply_merge(struct merger *m, const struct pair *p)
 		push_pair(m, n->before);
 }
 
-static size_t merge_word(struct merger *m, const int32_t of_byte[256], const char *bytes, size_t n)
+/* Merges the n tokens at m->tokens in place; returns how many are left. */
+static size_t merge_tokens(struct merger *m, size_t n)
 {
 	size_t count = 0;
 
 	for (size_t i = 0; i < n; i++)
-		m->nodes[i] = (struct merge_node){ of_byte[(unsigned char)bytes[i]], (int32_t)i - 1,
-						   i + 1 < n ? (int32_t)i + 1 : -1 };
+		m->nodes[i] = (struct merge_node){ m->tokens[i], (int32_t)i - 1, i + 1 < n ? (int32_t)i + 1 : -1 };
 	m->n_heap = 0;
 	for (size_t i = 0; i < n; i++)
 		push_pair(m, (int32_t)i);
@@ -332,21 +214,38 @@ static size_t merge_word(struct merger *m, const int32_t of_byte[256], const cha
 	return count;
 }
 
-const int32_t *merger_word(struct merger *m, const int32_t of_byte[256], const char *bytes, size_t n, size_t *ret_n)
+/* Returns the set of a word whose bytes are padded with zeros. */
+static struct cached_word *find_cached_set(struct merger *m, const struct cached_word *word)
 {
-	struct cached_word *k = n <= CACHED_BYTES ? &m->cached[crc32c(0, bytes, n) & (CACHED_WORDS - 1)] : NULL;
+	uint64_t part[4], hash = 0;
 
-	if (k && k->n_bytes == n && n && !memcmp(k->bytes, bytes, n)) {
-		*ret_n = k->n_tokens;
-		return k->tokens;
+	memcpy(part, word, sizeof(part));
+	for (int i = 0; i < 4; i++)
+		hash = (hash ^ part[i]) * UINT64_C(0x9E3779B97F4A7C15), hash ^= hash >> 29;
+	return &m->cached[2 * (hash & (CACHED_SETS - 1))];
+}
+
+const int32_t *merger_word(struct merger *m, const char *bytes, size_t n, size_t *ret_n)
+{
+	struct cached_word word = { .n_bytes = 0 }, *set = NULL;
+
+	if (n && n <= CACHED_BYTES) {
+		memcpy(word.bytes, bytes, n);
+		word.n_bytes = (uint8_t)n;
+		set = find_cached_set(m, &word);
 	}
+	for (int i = 0; set && i < 2; i++)
+		if (!memcmp(&word, &set[i], CACHED_BYTES + 1)) {
+			*ret_n = set[i].n_tokens;
+			return set[i].tokens;
+		}
 	reserve_merger(m, n);
-	*ret_n = merge_word(m, of_byte, bytes, n);
-	if (k && *ret_n <= CACHED_TOKENS) {
-		memcpy(k->bytes, bytes, n);
-		memcpy(k->tokens, m->tokens, *ret_n * sizeof(*m->tokens));
-		k->n_bytes = (uint8_t)n;
-		k->n_tokens = (uint8_t)*ret_n;
+	*ret_n = merge_tokens(m, m->start.fill(m->start.user, bytes, n, m->tokens));
+	if (set && *ret_n <= CACHED_TOKENS) {
+		word.n_tokens = (uint8_t)*ret_n;
+		memcpy(word.tokens, m->tokens, *ret_n * sizeof(*m->tokens));
+		set[1] = set[0];
+		set[0] = word;
 	}
 	return m->tokens;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bpe.h: the two steps of byte-level BPE. A text is split into words; then the bytes of a word are merged to tokens. Of
- * all adjacent pairs with a known merge, the one with the lowest rank is merged, the leftmost of equals, until none is
- * left. O(n log n) in the word's length. Private to tokenizer.c. */
+/* bpe.h: the merging step of BPE (Sennrich et al. 2016). Of all adjacent pairs of a word's tokens with a known merge,
+ * the one with the lowest rank is merged, the leftmost of equals, until none is left. O(n log n) in the word's length.
+ */
 #ifndef DPT_DATA_BPE_H
 #define DPT_DATA_BPE_H
 
@@ -14,31 +14,24 @@ struct merge {
 
 struct merges; /* by pair; rank is the order of adding */
 
-struct merges *merges_new(int32_t vocab);
-void merges_add(struct merges *s, const struct merge *m); /* a known pair keeps its rank */
+struct merges *merges_new(void);
+void merges_add(struct merges *s, const struct merge *m); /* replaces an earlier merge of the pair, with its rank */
 void merges_free(struct merges *s);			  /* NULL is fine */
+
+/* Writes the tokens that a word of n bytes begins with, at most n, to ret, and returns how many. */
+struct merger_start {
+	size_t (*fill)(void *user, const char *bytes, size_t n, int32_t *ret);
+	void *user;
+};
 
 struct merger; /* working memory of one thread, with a cache of recent words */
 
-struct merger *merger_new(const struct merges *s); /* s: borrowed until free */
-void merger_free(struct merger *m);
+struct merger *merger_new(const struct merges *s, const struct merger_start *start); /* s: borrowed until free */
+void merger_free(struct merger *m);						     /* NULL is fine */
 
 #define MERGER_WORD_MAX ((size_t)INT32_MAX / 4) /* bytes */
 
-/* Returns the tokens of a word of at most MERGER_WORD_MAX bytes, valid until the next call. of_byte: the token of each
- * byte. */
-const int32_t *merger_word(struct merger *m, const int32_t of_byte[256], const char *bytes, size_t n, size_t *ret_n);
-
-/* Bytes of the first word of a text (n > 0), as GPT-2's pattern splits:
- * 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+ */
-size_t words_next(const char *text, size_t n);
-
-/* Returns the last position where a text that continues can be cut so that both parts have the words of the whole;
- * 0: none. */
-size_t words_cut(const char *text, size_t n);
-
-/* Decodes one UTF-8 character at text (n > 0) and returns its length. *ret_code: the code point; an invalid byte
- * returns 1 and *ret_code -1. */
-size_t words_char(const char *text, size_t n, int32_t *ret_code);
+/* Returns the tokens of a word of at most MERGER_WORD_MAX bytes, valid until the next call. */
+const int32_t *merger_word(struct merger *m, const char *bytes, size_t n, size_t *ret_n);
 
 #endif

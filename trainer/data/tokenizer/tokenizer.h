@@ -1,40 +1,52 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tokenizer.h: text to tokens and back. "bytes": a token is a byte. Otherwise byte-level BPE like GPT-2's, from a
- * folder with vocab.json and merges.txt (Sennrich et al. 2016; Radford et al. 2019): the text is split into words by
- * GPT-2's pattern, and each word's bytes are merged pair by pair in the order of merges.txt. Invalid UTF-8 bytes
- * count as punctuation. Immutable once open, so thread-safe. */
+/* tokenizer.h: text to tokens and back. "bytes": a token is a byte. Otherwise BPE from a folder with tokenizer.json as
+ * Hugging Face's tokenizers write it, or with GPT-2's vocab.json and merges.txt: added tokens are found, the text is
+ * normalised and split into words, and the pieces of each word are merged (bpe.h). Invalid UTF-8 bytes become the
+ * tokens of bytes. Immutable once open, so thread-safe. */
 #ifndef DPT_DATA_TOKENIZER_H
 #define DPT_DATA_TOKENIZER_H
 
+#include "tracker/base/buf.h"
 #include "tracker/base/err.h"
 
 struct tokenizer;
 
-/* spec: "bytes" or a folder. ERR_USAGE names the file and line that is missing or damaged. */
+/* spec: "bytes" or a folder. ERR_USAGE names the file and the line or key that is missing, damaged or not supported. */
 int tokenizer_open(struct tokenizer **ret, const char *spec, struct err *err);
 void tokenizer_close(struct tokenizer *t); /* NULL is fine */
 
-const char *tokenizer_name(const struct tokenizer *t); /* "bytes", or the SHA-256 of the folder's two files, in hex */
-int64_t tokenizer_vocab(const struct tokenizer *t);
-int32_t tokenizer_separator(const struct tokenizer *t); /* separates texts ("<|endoftext|>"); -1: none */
+const char *tokenizer_name(const struct tokenizer *t); /* "bytes", or the SHA-256 of the folder's files, in hex */
+int64_t tokenizer_vocab(const struct tokenizer *t);    /* largest token + 1 */
 
-/* Passes the text's tokens to emit in order, in several calls. Stops with emit's result if it is not 0. */
-typedef int tokenizer_emit_fn(void *user, const int32_t *tokens, size_t n, struct err *err);
+/* The token between texts: <|endoftext|>, or else that of the beginning, or else of the end of a text. -1: none. */
+int32_t tokenizer_separator(const struct tokenizer *t);
 
-struct tokenizer_sink {
-	tokenizer_emit_fn *emit;
-	void *user;
+/* The tokens that the post-processor puts in front of a text. Returns their number. */
+int tokenizer_before(const struct tokenizer *t, const int32_t **ret);
+
+struct token_encoder; /* working memory of one thread, with a cache of recent words */
+
+struct token_encoder *token_encoder_new(const struct tokenizer *t); /* t: borrowed until free */
+void token_encoder_free(struct token_encoder *e);		    /* NULL is fine */
+
+struct token_request {
+	const char *text; /* n bytes */
+	size_t n;
+	bool continues;	    /* a text's later part (tokenizer_cut): nothing is put in front of it */
+	struct buf *tokens; /* appends the tokens as int32_t */
+	struct buf *ends;   /* appends for each token the end of its text, a uint32_t; NULL: not wanted */
 };
 
-/* Encodes n bytes of text. ERR_USAGE: a word is longer than 512 MiB; or what emit returned. */
-int tokenizer_encode(const struct tokenizer *t, const char *text, size_t n, const struct tokenizer_sink *to,
-		     struct err *err);
+/* Encodes a text, without the tokens around it. ERR_USAGE: a word is longer than 512 MiB, or takes too many steps, or
+ * the text grows too much. */
+int token_encode(struct token_encoder *e, const struct token_request *r, struct err *err);
 
 /* Returns the last position where a text that continues after its n known bytes can be cut so that the parts have
  * the tokens of the whole; 0: none. */
 size_t tokenizer_cut(const struct tokenizer *t, const char *text, size_t n);
 
-/* Returns the bytes of a token, not NUL-terminated, valid until close. NULL: no such token. */
-const char *tokenizer_bytes(const struct tokenizer *t, int32_t token, size_t *ret_n);
+/* Returns the bytes of a token, not NUL-terminated, valid until close. first: it begins the text, where a decoder
+ * may drop a space. NULL: no such token. */
+const char *tokenizer_bytes(const struct tokenizer *t, int32_t token, bool first, size_t *ret_n);
 
 #endif
