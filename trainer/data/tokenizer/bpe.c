@@ -6,11 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/base/little.h"
 #include "tracker/mem/mem.h"
 
 #define CACHED_SETS 32768 /* a power of two; each holds two words, the newer one first */
-#define CACHED_BYTES 30
-#define CACHED_TOKENS 8
+#define CACHED_BYTES 31
+#define CACHED_TOKENS 7
 
 struct merge_entry {
 	struct merge m; /* to is negative in an unused slot */
@@ -31,9 +32,9 @@ struct pair { /* the node at `place` and its successor as they were when pushed 
 	int32_t rank, place, left, right, to;
 };
 
-struct cached_word {		   /* a cache line */
-	char bytes[CACHED_BYTES];  /* padded with zeros */
-	uint8_t n_bytes, n_tokens; /* n_bytes 0: empty */
+struct cached_word {	 /* a cache line */
+	uint64_t key[4]; /* the bytes, padded with zeros; in the last byte their number, 0: empty */
+	int32_t n_tokens;
 	int32_t tokens[CACHED_TOKENS];
 };
 
@@ -214,38 +215,55 @@ static size_t merge_tokens(struct merger *m, size_t n)
 	return count;
 }
 
-/* Returns the set of a word whose bytes are padded with zeros. */
-static struct cached_word *find_cached_set(struct merger *m, const struct cached_word *word)
+/* Returns n < 8 bytes as a number. Loads that overlap, instead of a copy, spare a wait for the copied bytes. */
+static uint64_t load_few_bytes(const char *bytes, size_t n)
 {
-	uint64_t part[4], hash = 0;
+	const unsigned char *u = (const unsigned char *)bytes;
 
-	memcpy(part, word, sizeof(part));
-	for (int i = 0; i < 4; i++)
-		hash = (hash ^ part[i]) * UINT64_C(0x9E3779B97F4A7C15), hash ^= hash >> 29;
+	if (n < 4)
+		return n ? u[0] | (uint64_t)u[n / 2] << n / 2 * 8 | (uint64_t)u[n - 1] << (n - 1) * 8 : 0;
+	return little_get_u32(u) | (uint64_t)little_get_u32(u + n - 4) << (n - 4) * 8;
+}
+
+/* Fills the key of a word of at most CACHED_BYTES bytes and returns its set. */
+static struct cached_word *find_cached_set(struct merger *m, const char *bytes, size_t n, uint64_t key[4])
+{
+	uint64_t hash = 0;
+	size_t i = 0;
+
+	for (; i < n / 8; i++)
+		key[i] = little_get_u64((const unsigned char *)bytes + 8 * i);
+	key[i] = load_few_bytes(bytes + 8 * i, n % 8);
+	key[3] |= (uint64_t)n << 56;
+	for (i = 0; i < 4; i++)
+		hash = (hash ^ key[i]) * UINT64_C(0x9E3779B97F4A7C15), hash ^= hash >> 29;
 	return &m->cached[2 * (hash & (CACHED_SETS - 1))];
+}
+
+static bool is_cached_as(const struct cached_word *w, const uint64_t key[4])
+{
+	return !((w->key[0] ^ key[0]) | (w->key[1] ^ key[1]) | (w->key[2] ^ key[2]) | (w->key[3] ^ key[3]));
 }
 
 const int32_t *merger_word(struct merger *m, const char *bytes, size_t n, size_t *ret_n)
 {
-	struct cached_word word = { .n_bytes = 0 }, *set = NULL;
+	struct cached_word *set = NULL;
+	uint64_t key[4] = { 0 };
 
-	if (n && n <= CACHED_BYTES) {
-		memcpy(word.bytes, bytes, n);
-		word.n_bytes = (uint8_t)n;
-		set = find_cached_set(m, &word);
-	}
+	if (n && n <= CACHED_BYTES)
+		set = find_cached_set(m, bytes, n, key);
 	for (int i = 0; set && i < 2; i++)
-		if (!memcmp(&word, &set[i], CACHED_BYTES + 1)) {
-			*ret_n = set[i].n_tokens;
+		if (is_cached_as(&set[i], key)) {
+			*ret_n = (size_t)set[i].n_tokens;
 			return set[i].tokens;
 		}
 	reserve_merger(m, n);
 	*ret_n = merge_tokens(m, m->start.fill(m->start.user, bytes, n, m->tokens));
 	if (set && *ret_n <= CACHED_TOKENS) {
-		word.n_tokens = (uint8_t)*ret_n;
-		memcpy(word.tokens, m->tokens, *ret_n * sizeof(*m->tokens));
 		set[1] = set[0];
-		set[0] = word;
+		set[0].n_tokens = (int32_t)*ret_n;
+		memcpy(set[0].key, key, sizeof(key));
+		memcpy(set[0].tokens, m->tokens, *ret_n * sizeof(*m->tokens));
 	}
 	return m->tokens;
 }
