@@ -55,15 +55,16 @@ async function takeChanges(): Promise<void> {
 	const began = Date.now();
 	try {
 		const held = heldMetrics.value;
+		const of = experiment.value;
 		const metrics = held ? [...new Set([...held, ...wantedKeys()])] : undefined;
 		const { runs: found, keys } = await api.getRuns({
-			ids, filter: serverFilter.value, limit: 1000, keys: true, metrics,
+			ids, experiment: of ?? undefined, filter: serverFilter.value, limit: 1000, keys: true, metrics,
 		});
 		problem.value = null;
-		const fresh = found.filter((r) => r.experiment === experiment.value || experiment.value === null);
+		if (of !== experiment.value) return;
 		countNew(keys);
-		mergeRuns(ids, fresh);
-		await grow(fresh);
+		mergeRuns(ids, found);
+		await grow(found);
 	} catch (e) {
 		report(e);
 	} finally {
