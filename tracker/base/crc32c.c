@@ -79,7 +79,7 @@ static inline uint64_t load_u64(const unsigned char *p)
 	return v;
 }
 
-__attribute__((target("sse4.2"))) static uint32_t crc_three_lanes(uint32_t c, const unsigned char *p)
+__attribute__((target("sse4.2,crc32"))) static uint32_t crc_three_lanes(uint32_t c, const unsigned char *p)
 {
 	uint64_t lane[3] = { c, 0, 0 };
 
@@ -91,7 +91,7 @@ __attribute__((target("sse4.2"))) static uint32_t crc_three_lanes(uint32_t c, co
 	return shift_over_lane(shift_over_lane((uint32_t)lane[0]) ^ (uint32_t)lane[1]) ^ (uint32_t)lane[2];
 }
 
-__attribute__((target("sse4.2"))) static uint32_t crc_by_instruction(uint32_t c, const unsigned char *p, size_t n)
+__attribute__((target("sse4.2,crc32"))) static uint32_t crc_by_instruction(uint32_t c, const unsigned char *p, size_t n)
 {
 	uint64_t wide;
 
@@ -109,7 +109,11 @@ __attribute__((target("sse4.2"))) static uint32_t crc_by_instruction(uint32_t c,
 }
 
 #define FOLDED ((size_t)256) /* bytes folded at once */
-#define FOLDS __attribute__((target("sse4.2,avx512f,pclmul,vpclmulqdq")))
+#if defined(__clang__) && __clang_major__ >= 18 && __clang_major__ <= 20 /* these ask for the width by name */
+#define FOLDS __attribute__((target("sse4.2,crc32,avx512f,evex512,pclmul,vpclmulqdq")))
+#else
+#define FOLDS __attribute__((target("sse4.2,crc32,avx512f,pclmul,vpclmulqdq")))
+#endif
 
 static uint64_t fold_by[3][2]; /* multipliers to fold by FOLDED, 64 and 16 bytes, for the lower and upper 8 of 16 */
 static pthread_once_t fold_once = PTHREAD_ONCE_INIT;
