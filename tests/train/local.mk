@@ -29,11 +29,11 @@ tests_train_alloc_count_la_LDFLAGS = -module -avoid-version -rpath /nowhere
 # Language models: their sizes, text sampled from a trained one, and weights that transformers reads and writes.
 TESTS += tests/train/gpt_sizes.py tests/train/hugging_face/ways.py tests/train/hugging_face/bad_folders.py
 if HAVE_TOKENIZERS
-TESTS += tests/train/sample.py
+TESTS += tests/train/sample.py tests/train/hugging_face/own_tokenizer.py
 endif
 CHECK_LONG += tests/train/hugging_face/gpt.py tests/train/hugging_face/decoders.py
 EXTRA_DIST += tests/train/gpt_sizes.py tests/train/sample.py tests/train/hugging_face/ways.py tests/train/hugging_face/bad_folders.py
-EXTRA_DIST += tests/train/hugging_face/folders.py tests/train/hugging_face/gpt.py tests/train/hugging_face/decoders.py tests/train/hugging_face/transformers_venv.py
+EXTRA_DIST += tests/train/hugging_face/own_tokenizer.py tests/train/hugging_face/folders.py tests/train/hugging_face/gpt.py tests/train/hugging_face/decoders.py tests/train/hugging_face/transformers_venv.py
 
 include tests/train/levels/local.mk
 include tests/train/strategies/local.mk

@@ -69,6 +69,7 @@ struct decoder_config {
 	int dtype;				/* enum dtype of the weights in the folder */
 	const char *json;			/* config.json as it is; NULL: none */
 	size_t json_bytes;
+	const char *folder; /* it is in; NULL: none */
 };
 
 #endif

@@ -13,6 +13,7 @@
 #include "trainer/data/formats/synthetic.h"
 #include "trainer/data/tokenizer/tokenizer.h"
 #include "trainer/launch/machine.h"
+#include "trainer/models/decoder.h"
 #include "trainer/program/rank.h"
 
 #define REASONS_SAID 4 /* why something is left out, in a line */
@@ -282,6 +283,12 @@ static int check_tokenizer(const struct run_config *cfg, const struct dataset *d
 			       "%.200s: the tokens of %.200s were made with another tokenizer (%s) than those of "
 			       "training (%s): use that --tokenizer",
 			       cfg->trained.path, d->path, d->tokenizer, trained);
+	if (cfg->decoder && cfg->init_from && !cfg->tokenizer && !trained && !strcmp(d->tokenizer, "bytes"))
+		return err_set(
+			err, ERR_USAGE,
+			"%.200s: has no tokenizer.json to make tokens of %.200s with: copy the model's there, or give "
+			"--tokenizer",
+			cfg->decoder->folder, d->path);
 	if (!cfg->tokenizer || !d->tokenizer[0])
 		return 0;
 	rc = tokenizer_open(&t, cfg->tokenizer, err);

@@ -223,6 +223,17 @@ static int read_decoder_json(struct run_config *cfg, const char *path, struct er
 	return cfg->decoder ? 1 : decoder_file_read(&cfg->decoder, json, cfg->arena, err);
 }
 
+/* The tokenizer in the folder of a decoder makes tokens of texts, if --tokenizer does not say. */
+static int take_tokenizer(struct run_config *cfg, struct err *err)
+{
+	const char *folder = cfg->decoder->folder;
+
+	if (config_given(cfg, FLAG_tokenizer) || !cfg->data_path ||
+	    access(arena_printf(cfg->arena, "%s/tokenizer.json", folder), F_OK))
+		return 0;
+	return config_put(cfg, FLAG_tokenizer, "--init-from", folder, err);
+}
+
 int initial_begin(struct run_config *cfg, struct err *err)
 {
 	const struct decoder_config *d;
@@ -233,8 +244,11 @@ int initial_begin(struct run_config *cfg, struct err *err)
 	if (rc || !cfg->init_from)
 		return rc;
 	rc = read_decoder_json(cfg, cfg->init_from, err);
-	if (rc <= 0 || cfg->command == COMMAND_SAMPLE || cfg->batch_from || config_given(cfg, FLAG_seq_len))
-		return rc < 0 ? rc : 0;
+	if (rc <= 0)
+		return rc;
+	rc = take_tokenizer(cfg, err);
+	if (rc || cfg->command == COMMAND_SAMPLE || cfg->batch_from || config_given(cfg, FLAG_seq_len))
+		return rc;
 	d = cfg->decoder;
 	most = d->windowed && d->window < TUNING_SEQ_LEN ? d->window : TUNING_SEQ_LEN;
 	snprintf(text, sizeof(text), "%lld", (long long)(d->context < most ? d->context : most));

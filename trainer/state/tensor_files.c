@@ -153,6 +153,7 @@ bool files_gpt(const struct workload *workload, struct hf_config *ret)
 	if (c->decoder) {
 		ret->text = c->decoder->json;
 		ret->text_bytes = c->decoder->json_bytes;
+		ret->folder = c->decoder->folder;
 	}
 	return workload_reads_words(workload);
 }

@@ -460,6 +460,9 @@ static int read_root(struct config_reader *r, const struct decoder_config **ret,
 	json = arena_alloc(r->arena, text->len + 1);
 	memcpy(json, text->data, text->len);
 	*c = (struct decoder_config){ .class = class, .json = json, .json_bytes = text->len };
+	c->folder = strrchr(r->path, '/')
+			    ? arena_printf(r->arena, "%.*s", (int)(strrchr(r->path, '/') - r->path), r->path)
+			    : ".";
 	read_decoder(r, c);
 	*ret = c;
 	return r->rc ? r->rc : 1;

@@ -20,6 +20,7 @@
 
 #define PATH_BYTES 4200
 #define CONFIG_BYTES_MAX ((size_t)16 << 20)
+#define COMPANION_BYTES_MAX ((size_t)256 << 20)
 
 static int sibling_path(char *ret, const char *weights, const char *name, struct err *err)
 {
@@ -73,6 +74,35 @@ static json_t *load_json_file(const char *path, json_error_t *ret)
 	return root;
 }
 
+/* Copies what a tokenizer consists of, unless it is there. */
+static int copy_companions(const char *folder, const char *weights, struct err *err)
+{
+	static const char *const names[] = { "tokenizer.json",
+					     "tokenizer_config.json",
+					     "special_tokens_map.json",
+					     "added_tokens.json",
+					     "vocab.json",
+					     "merges.txt",
+					     "tokenizer.model",
+					     "chat_template.jinja",
+					     "generation_config.json" };
+	char from[PATH_BYTES], to[PATH_BYTES];
+	struct err unread = ERR_INIT;
+	struct buf text;
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < sizeof(names) / sizeof(names[0]); i++) {
+		rc = sibling_path(to, weights, names[i], err);
+		if (rc || !access(to, F_OK) || !file_join(from, sizeof(from), folder, names[i]))
+			continue;
+		buf_init(&text, COMPANION_BYTES_MAX);
+		if (!file_load(&text, from, &unread))
+			rc = file_replace(to, text.data, text.len, err);
+		buf_done(&text);
+	}
+	return rc;
+}
+
 int hf_config_write(const struct hf_config *c, const char *weights, struct err *err)
 {
 	char path[PATH_BYTES];
@@ -84,8 +114,10 @@ int hf_config_write(const struct hf_config *c, const char *weights, struct err *
 
 	if (rc)
 		return rc;
-	if (c->text)
-		return access(path, F_OK) ? file_replace(path, c->text, c->text_bytes, err) : 0;
+	if (c->text) {
+		rc = access(path, F_OK) ? file_replace(path, c->text, c->text_bytes, err) : 0;
+		return rc ? rc : copy_companions(c->folder, weights, err);
+	}
 	old = load_json_file(path, &why);
 	foreign = !is_gpt2(old) && access(path, F_OK) == 0;
 	json_decref(old);

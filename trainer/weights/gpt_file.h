@@ -15,10 +15,12 @@ struct hf_config {
 	const char *text;  /* the whole file, of a model that is no GPT-2, borrowed; NULL: made from the above. Not read
 			    * back */
 	size_t text_bytes;
+	const char *folder; /* with text: that of the model, whose tokenizer goes along, borrowed. Not read back */
 };
 
 /* Writes config.json into the folder of the file `weights`, atomically. It replaces an existing file only if that
- * describes a GPT-2: others belong to another model. `text` is written where there is no file. */
+ * describes a GPT-2: others belong to another model. `text` is written where there is no file, and the files of a
+ * tokenizer and generation_config.json in `folder` are copied to it; what cannot be read is left out. */
 int hf_config_write(const struct hf_config *c, const char *weights, struct err *err);
 
 /* Reads config.json in the folder of `weights`: returns 1 if it describes a GPT-2, 0 if there is no such file.

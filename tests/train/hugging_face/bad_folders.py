@@ -45,12 +45,12 @@ def shards(folder, words):
                            (named % "../x.safetensors", ["index.json", "not a plain file name"])):
         with open(os.path.join(folder, "model.safetensors.index.json"), "w", encoding="ascii") as f:
             f.write(text)
-        refused("index %s" % text, folder, expected, "--data-path", words)
+        refused("index %s" % text, folder, expected, "--data-path", words, "--tokenizer", "bytes")
 
 
 def defaults(folder, words, runs):
     """adamw, 1e-5 after a warm-up of 3 %, no decay, 32 samples a step of the model's context: printed, recorded, and computed."""
-    p = dptrain("--init-from", folder, "--data-path", words, *fast(), "--max-steps", 20, "--report-to", "none", "--runs-dir", runs)
+    p = dptrain("--init-from", folder, "--data-path", words, "--tokenizer", "bytes", *fast(), "--max-steps", 20, "--report-to", "none", "--runs-dir", runs)
     want = {"seq_len": "64", "global_batch_size": "32", "opt": "adamw", "lr": "1e-05", "wd": "0", "warmup_steps": "1"}
     said = " ".join("%s %s" % pair for pair in want.items())
     check(p.returncode == 0 and said in p.stderr, "defaults: exit %d: %s" % (p.returncode, p.stderr))
@@ -74,13 +74,14 @@ def main():
                 config = {**json.load(f), **keys}
             with open(os.path.join(folder, "config.json"), "w", encoding="ascii") as f:
                 json.dump({k: v for k, v in config.items() if v is not None}, f)
-            refused("%s %s" % (keys, flags), folder, expected, "--data-path", words, *flags)
+            refused("%s %s" % (keys, flags), folder, expected, "--data-path", words, "--tokenizer", "bytes", *flags)
         folder, batch = make_folder(os.path.join(tmp, "good"), "qwen3", SIZES), os.path.join(tmp, "batch.safetensors")
         write_safetensors(batch, [("tokens", "I64", (1, 3), array.array("q", [1, 300, 2]).tobytes())])
         p = dptrain("--init-from", folder, "--batch-from", batch, "--backend", "ref", "--max-steps", 1, "--report-to", "none")
         check(p.returncode == 2 and "300" in p.stderr.strip().split("\n")[-1], "a token of 300: exit %d: %s" % (p.returncode, p.stderr))
         p = dptrain("sample", "--init-from", folder, "--prompt", "a")
         check(p.returncode == 2 and "GPT-2 alone" in p.stderr and p.stderr.count("\n") == 1, "sample: exit %d: %s" % (p.returncode, p.stderr))
+        refused("no tokenizer", folder, ["has no tokenizer.json", words, "--tokenizer"], "--data-path", words)
         defaults(folder, words, os.path.join(tmp, "runs"))
         shards(folder, words)
     finish("folders that cannot be trained")

@@ -27,7 +27,7 @@ ALL_WAYS = {"%s, %d" % (s, w): {"strategy": s, "world": w} for s in same.WAYS["s
 
 def strategies(name, folder, words):
     """Every way has the results of one rank."""
-    same.MODELS[name] = ["--init-from", folder, "--seq-len", 16]
+    same.MODELS[name] = ["--init-from", folder, "--tokenizer", "bytes", "--seq-len", 16]
     base = {**{k: v[0] for k, v in same.AXES.items()}, "model": name, "opt": "adamw", "clip": 0.3, "ema": True}
     flags = same.maths_flags(base, {"gpt": words})
     alone = same.run(flags)
@@ -41,7 +41,7 @@ def strategies(name, folder, words):
 
 def bits(name, folder, words):
     """One digest of losses, gradient norms, weights and moments for every number of ranks, also after a death."""
-    flags = ["--init-from", folder, "--data-path", words, "--seq-len", 16, "--opt", "adamw", "--lr", 1e-3, "--global-batch-size", 12,
+    flags = ["--init-from", folder, "--tokenizer", "bytes", "--data-path", words, "--seq-len", 16, "--opt", "adamw", "--lr", 1e-3, "--global-batch-size", 12,
              "-b", 2, "--deterministic", "--max-steps", 6, "--save-steps", 3, "--run-name", "r", "--report-to", "none", "--workers", 0, *fast()]
     alone = None
     two = ["--nproc-per-node", 2]
