@@ -23,9 +23,10 @@ def client(build):
 
 
 def environment(build):
-    """The client's environment, without variables set for another server."""
+    """The client's environment, without variables set for another server, and without its telemetry, whose thread can fail a request
+    (KeyError: _MLFLOW_TELEMETRY_SESSION_ID)."""
     found = {k: v for k, v in os.environ.items() if not k.startswith("MLFLOW_")}
-    return dict(found, HOME=os.path.join(build, "venv"), GIT_PYTHON_REFRESH="quiet", PYTHONWARNINGS="ignore")
+    return dict(found, HOME=os.path.join(build, "venv"), GIT_PYTHON_REFRESH="quiet", PYTHONWARNINGS="ignore", MLFLOW_DISABLE_TELEMETRY="true")
 
 
 def flow(python, variables, url):
