@@ -12,10 +12,12 @@ echo "$backends"
 echo "$backends" | grep -q '^cpu '
 echo "$backends" | grep -q '^cuda .*not installed'
 # Without PCRE2 and utf8proc, too; bytes are always there.
-echo text >options_off.txt
-./dptrain tokenize --data-path options_off.txt --val-split 0 --out options_off.tokens
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+echo text >"$tmp/text.txt"
+./dptrain tokenize --data-path "$tmp/text.txt" --val-split 0 --out "$tmp/tokens"
 grep -q '^#define HAVE_TOKENIZERS 1' config.h ||
-	./dptrain tokenize --data-path options_off.txt --tokenizer . --out options_off.tokens 2>&1 | grep -q 'built without PCRE2 and utf8proc'
+	./dptrain tokenize --data-path "$tmp/text.txt" --tokenizer . --out "$tmp/tokens" 2>&1 | grep -q 'built without PCRE2 and utf8proc'
 # Without libcjose, one line says what is missing.
 grep -q '^#define HAVE_CJOSE 1' config.h ||
 	./dptrack serve --logdir options_off.runs --port 0 --oidc /dev/null 2>&1 | grep -q 'error: --oidc: this dptrack was built without libcjose'
