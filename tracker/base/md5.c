@@ -89,8 +89,7 @@ void md5_end(struct md5 *m, unsigned char ret[16])
 	unsigned char bits[8], pad[MD5_BLOCK] = { 0x80 };
 	uint64_t n = m->bytes;
 
-	for (int i = 0; i < 8; i++)
-		bits[i] = (unsigned char)(n * 8 >> 8 * i);
+	little_put_u64(bits, n * 8);
 	md5_add(m, pad, 1 + (MD5_BLOCK + 55 - n % MD5_BLOCK) % MD5_BLOCK);
 	md5_add(m, bits, 8);
 	for (int i = 0; i < 4; i++)

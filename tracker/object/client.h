@@ -83,4 +83,7 @@ int answer_read(const char *xml, size_t n, const struct answer_reader *r, struct
 /* Makes the request, reads its answer and ends the call. */
 int client_read(struct object_client *c, struct object_call *call, const struct answer_reader *r, struct err *err);
 
+/* Appends text of an XML element, with its markup escaped. */
+void client_add_xml(struct buf *to, const char *text);
+
 #endif

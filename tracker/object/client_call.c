@@ -270,3 +270,12 @@ int client_read(struct object_client *c, struct object_call *call, const struct 
 	client_call_done(call);
 	return rc;
 }
+
+void client_add_xml(struct buf *to, const char *text)
+{
+	for (; *text; text++)
+		if (strchr("&<>\"", *text))
+			buf_addf(to, "&#%d;", *text);
+		else
+			buf_addc(to, *text);
+}

@@ -82,11 +82,7 @@ static int delete_one(struct object_client *c, const char *key, struct err *err)
 static void add_delete_key(struct buf *to, const char *key)
 {
 	buf_adds(to, "<Object><Key>");
-	for (; *key; key++)
-		if (strchr("&<>", *key))
-			buf_addf(to, "&#%d;", *key);
-		else
-			buf_add(to, key, 1);
+	client_add_xml(to, key);
 	buf_adds(to, "</Key></Object>");
 }
 

@@ -67,16 +67,6 @@ int object_upload_begin(struct object_upload **ret, struct object_client *c, con
 	return 0;
 }
 
-/* Appends an ETag as XML text, with its quotes escaped. */
-static void add_xml_etag(struct buf *to, const char *tag)
-{
-	for (; *tag; tag++)
-		if (strchr("&<>\"", *tag))
-			buf_addf(to, "&#%d;", *tag);
-		else
-			buf_addc(to, *tag);
-}
-
 /* The caller holds the lock. */
 static bool reserve_etags(struct object_upload *u, int number)
 {
@@ -132,7 +122,7 @@ static void add_part_list(const struct object_upload *u, struct buf *to)
 	buf_adds(to, "<CompleteMultipartUpload>");
 	for (int i = 0; i < u->tags; i++) {
 		buf_addf(to, "<Part><PartNumber>%d</PartNumber><ETag>", i + 1);
-		add_xml_etag(to, u->tag[i]);
+		client_add_xml(to, u->tag[i]);
 		buf_adds(to, "</ETag></Part>");
 	}
 	buf_adds(to, "</CompleteMultipartUpload>");
