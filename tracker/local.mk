@@ -20,6 +20,7 @@ libtrackbase_la_SOURCES = \
 	tracker/base/text.c tracker/base/text.h \
 	tracker/base/thread.c tracker/base/thread.h \
 	tracker/base/utf8.c tracker/base/utf8.h \
+	tracker/base/x86.c tracker/base/x86.h \
 	tracker/curl/curl_request.c tracker/curl/curl_request.h tracker/curl/curlso.c tracker/curl/curlso.h \
 	tracker/system/cgroup.c tracker/system/cgroup.h
 libtrackbase_la_CFLAGS = $(AM_CFLAGS) $(CURL_CFLAGS)

@@ -80,7 +80,7 @@ libwebserver_la_SOURCES = \
 	web/server/listen.c \
 	web/server/tls.c \
 	web/server/local.c web/server/local.h \
-	web/server/reply.c \
+	web/server/override.h web/server/reply.c \
 	web/server/router.c
 nodist_libwebserver_la_SOURCES = web/assets/table.c
 libwebserver_la_CPPFLAGS = $(AM_CPPFLAGS) -DDPTRACK_DOCS_DIR='"$(pkgdatadir)/docs"' $(MHD_CFLAGS) $(GNUTLS_CFLAGS) $(ZLIB_CFLAGS) $(JANSSON_CFLAGS)

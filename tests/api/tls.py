@@ -131,7 +131,7 @@ def dates_and_ciphers(folder):
         server = lib.Server(os.path.join(folder, "dates"), "--tls-cert", cert, "--tls-key", key, *([] if want else ["--hsts"]))
         server.tls = ssl.create_default_context(cafile=cert)
         r = tool("ls", "--url", server.url, env={"DPTRACK_CA": cert})
-        lib.check(("renew" in r.stderr) == bool(want) and "DPTRACK_CA" not in r.stderr, f"ls, {name}: {r.stderr}")
+        lib.check(("renew" in r.stderr) == bool(want) and "DPTRACK_CA" not in r.stderr.partition("verification failed")[0], f"ls, {name}: {r.stderr}")
         if not want:
             lib.equal(handshake(server, ssl.TLSVersion.TLSv1_2, "ECDHE-RSA-AES128-GCM-SHA256"), "TLSv1.2", "forward secrecy")
             for weak in ("kRSA", "ECDHE-RSA-AES256-SHA384", "ECDHE-RSA-AES128-SHA"):

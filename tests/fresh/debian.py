@@ -14,12 +14,12 @@ import settings
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "dptrack-fresh")
-CODENAMES = {"12": "bookworm", "13": "trixie"}
+CODENAMES = {"11": "bullseye", "12": "bookworm", "13": "trixie"}
 WEEK_S = 7 * 24 * 3600
 USER = "newcomer"
 USER_PATH = "/usr/local/bin:/usr/bin:/bin"
 ROOT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-TOOLS = {"debootstrap": "debootstrap", "unshare": "util-linux", "pivot_root": "util-linux", "git": "git"}
+TOOLS = {"debootstrap": "debootstrap", "unshare": "util-linux", "pivot_root": "util-linux", "git": "git", "openssl": "openssl"}
 
 
 class Unavailable(Exception):

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# installed.sh PYTHON: tests installed programs, which are on PATH: the server answers, a script logs to its folder and
-# over HTTP, dptrain trains on Fashion-MNIST. No compiler is on this machine.
+# installed.sh PYTHON: tests installed programs, which are on PATH: the server answers, also with TLS, a script logs to its
+# folder and over HTTP, the table is exported, dptrain trains on Fashion-MNIST unless $ONLY is dptrack. No compiler is on this machine.
 set -e
 python=$1
 here=$(dirname "$(realpath "$0")")
@@ -12,11 +12,12 @@ fail() {
 	exit 1
 }
 
-serve() {
+servers=
+trap 'kill $servers' EXIT
+serve() { # folder, flags of dptrack serve; leaves $address
 	: >served # sed reads it perhaps before the server has opened it
-	dptrack serve --logdir runs --port 0 >>served 2>&1 &
-	server=$!
-	trap 'kill $server' EXIT
+	dptrack serve --logdir "$@" --port 0 >>served 2>&1 &
+	servers="$servers $!"
 	for i in $(seq 200); do
 		address=$(sed -n 's/^dptrack: serving \([^ ]*\).*/\1/p' served)
 		[ -z "$address" ] || break
@@ -24,7 +25,6 @@ serve() {
 	done
 	[ -n "$address" ] || { cat served; fail "dptrack serve"; }
 	$python -c "import urllib.request as u; assert b'<html' in u.urlopen('$address/').read(); assert u.urlopen('$address/health').status == 200"
-	$python "$here/documents.py" "$address" || fail "the documents at $address/docs"
 }
 
 log() { # experiment
@@ -44,31 +44,45 @@ train() {
 	grep 'step 20/' trained || { cat trained; fail "dptrain did no 20 steps"; }
 }
 
-finished() { # experiment
+finished() { # experiment, folder
 	for i in $(seq 100); do
-		! dptrack ls --logdir runs --experiment "$1" --csv | grep -q finished || return 0
+		! dptrack ls --logdir "$2" --experiment "$1" --csv | grep -q finished || return 0
 		sleep 0.1
 	done
 	cat served
 	fail "the server has no finished run of $1"
 }
 
+send() { # experiment
+	mkdir "$1"
+	(cd "$1" && DPTRACK_URL=$address log "$1")
+}
+
 ! command -v gcc cc node || fail "this machine has a compiler"
 version=$(dptrack --version | cut -d ' ' -f 2)
-[ "$(dptrain --version)" = "dptrain $version" ] || fail "dptrain --version: $(dptrain --version)"
-dptrain backends
-dptrain backends | grep -q '^cpu .*oneDNN' || fail "dptrain has no cpu backend"
-serve
+if [ "$ONLY" != dptrack ]; then
+	[ "$(dptrain --version)" = "dptrain $version" ] || fail "dptrain --version: $(dptrain --version)"
+	dptrain backends
+	dptrain backends | grep -q '^cpu .*oneDNN' || fail "dptrain has no cpu backend"
+fi
+serve runs
 now=$(date +%s%N)
 [ -z "$STARTED" ] || echo "from the start of the installation until the server answers: $(((now - STARTED) / 1000000)) ms"
 [ -z "$STARTED" ] || [ $((now - STARTED)) -le 15000000000 ] || fail "more than 15 s"
+[ "$ONLY" = dptrack ] || $python "$here/documents.py" "$address" || fail "the documents at $address/docs"
 log here
-finished here
-mkdir elsewhere
-(cd elsewhere && DPTRACK_URL=$address log sent)
-finished sent
-train
-finished fashion
-dptrack compare --logdir runs --experiment fashion
-dptrack show --logdir runs base | sed -n 1,20p
+finished here runs
+send sent
+finished sent runs
+dptrack export --logdir runs --experiment sent --series | grep '^[^ ]*,100,' || fail "the export has no step 100"
+if [ "$ONLY" != dptrack ]; then
+	train
+	finished fashion runs
+	dptrack compare --logdir runs --experiment fashion
+	dptrack show --logdir runs base | sed -n 1,20p
+fi
+export SSL_CERT_FILE="$here/server.pem"
+serve secure --tls-cert "$here/server.pem" --tls-key "$here/server.key"
+send secret
+finished secret secure
 echo "installed: ok"

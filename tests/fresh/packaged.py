@@ -7,10 +7,14 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 
 import debian
 import matrix
 import settings
+
+sys.path.append(os.path.join(debian.TOP, "tests"))
+import certificate
 
 PACKING = ["build-essential", "debhelper", "dh-python", "lintian", "python3-venv"]
 
@@ -50,20 +54,21 @@ def packages(args, log):
     return made(args.build, "deb") if here.get("VERSION_CODENAME") == debian.CODENAMES[args.release] else built_there(args, log)
 
 
-def test(args, log, what, folder):
+def test(args, log, what, folder, *words):
     if folder is None:
         return True
     root = debian.machine(args.release, args.name)
     place(root, folder, *(os.path.join(debian.HERE, name) for name in (what + ".sh", "installed.sh", "documents.py", "unit.py")))
-    failed = root.run(["sh", what + ".sh", what], log)
+    certificate.make(root.folder + root.home, "server")
+    failed = root.run(["sh", what + ".sh", what, *words], log)
     if not failed:
         debian.remove(root.folder)
     return failed
 
 
 def wheels(args, log):
-    """Returns True on a failure. pip installs both wheels without the network and without a compiler."""
-    return test(args, log, "wheels", made(args.build, "wheels"))
+    """Returns True on a failure. pip installs both wheels, on Debian 11 dptrack alone, without the network and without a compiler."""
+    return test(args, log, "wheels", made(args.build, "wheels"), *["dptrack"] * (args.release == "11"))
 
 
 def deb(args, log):

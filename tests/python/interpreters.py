@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The package under the oldest and the newest other Python from 3.9 on that this machine has, on PATH or from pyenv, in full
+"""The package under the oldest and the newest other Python from 3.8 on that this machine has, on PATH or from pyenv, in full
 (DPT_TEST_FULL=1) under each: what is recorded, and what an import brings. Debian 12 has 3.11, Debian 13 has 3.13."""
 import glob
 import os
@@ -11,7 +11,7 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import lib  # noqa: E402
 
-VERSIONS = range(9, 15)
+VERSIONS = range(8, 15)
 SCRIPTS = ('runs.py', 'lazy.py')
 
 

@@ -52,6 +52,9 @@ print(dptrack.compare('run0', dptrack.runs('e0')[0].id[:8]))
 
 
 def in_one_import(folder):
+    code = 'import sys; sys.path.insert(0, sys.argv[1]); import os; before = set(sys.modules); import dptrack; print(*sorted({*sys.modules} - before))'
+    loaded = subprocess.run([sys.executable, '-I', '-c', code, lib.PACKAGE], capture_output=True, text=True, check=True).stdout.split()
+    assert loaded == ['__future__', 'dptrack', 'dptrack._run'], 'import dptrack takes no time for other modules: %s' % loaded
     runs = folder + '/runs'
     os.makedirs(runs)
     code = 'import sys\nsys.path = [p for p in sys.path if "site-packages" not in p and "dist-packages" not in p]\nimport dptrack\n'

@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -102,6 +103,15 @@ def the_same_records(folder):
         assert place == pure_place, (place, pure_place)
     assert all(lines == said[0] for lines in said), said
     return '%d points, %d other records, %d writers' % (len(points), len(others), len(writers))
+
+
+def the_same_checksums(folder):
+    """Of lengths around those from which another algorithm is used, and of large media."""
+    sys.path.insert(0, lib.PACKAGE)
+    from dptrack.pure import records
+    for n in (*range(70), *range(2040, 2060), 4095, 4096, 8192, 16385, 65536, 300001):
+        data = os.urandom(n)
+        assert records.frame(data) == struct.pack('<QI', n, lib.journal.masked_crc(struct.pack('<Q', n))) + data + struct.pack('<I', lib.journal.masked_crc(data)), n
 
 
 def a_kill_loses_nothing(folder):
@@ -232,7 +242,7 @@ def a_full_disk_only_warns(folder):
 
 
 def pip_installs_it(folder):
-    """Without a compiler and without an installed library; serve says what it needs."""
+    """Without a compiler and without an installed library; serve says what it needs. A library that cannot be loaded is replaced, too."""
     venv = folder + '/venv'
     made = subprocess.run([sys.executable, '-m', 'venv', venv], capture_output=True, text=True)
     if made.returncode:
@@ -242,13 +252,19 @@ def pip_installs_it(folder):
                PATH=venv + '/bin:/usr/bin:/bin')
     done = subprocess.run([venv + '/bin/pip', 'install', '-q', lib.PACKAGE], capture_output=True, text=True, env=env, cwd=folder)
     assert done.returncode == 0, done.stderr
-    code = 'import dptrack, dptrack._library as l; run = dptrack.init(run_name="p", system=0); run.log({"x": 0.5}); run.finish(); print(type(l.load()).__module__)'
-    done = subprocess.run([venv + '/bin/python', '-c', code], capture_output=True, text=True, env=env, cwd=folder)
-    assert done.stdout == 'dptrack.pure\n', done
-    assert lib.only(folder + '/runs').series('x') == [(1, 0.5)]
+    code = 'import dptrack; run = dptrack.init(run_name="%s", system=0); run.log({"x": 0.5}); run.finish(); print(dptrack._run.library().__module__, dptrack.__file__)'
+    done = subprocess.run([venv + '/bin/python', '-c', code % 'p'], capture_output=True, text=True, env=env, cwd=folder)
+    module, _, path = done.stdout.rstrip().partition(' ')
+    assert (module, done.stderr) == ('dptrack.pure', ''), done
+    with open(os.path.join(os.path.dirname(path), 'libdptrack.so'), 'w') as f:
+        f.write('of another processor')
+    done = subprocess.run([venv + '/bin/python', '-c', code % 'q'], capture_output=True, text=True, env=env, cwd=folder)
+    assert done.stderr.count('\n') == 1 and 'libdptrack.so' in done.stderr and done.stderr.endswith('recorded by Python alone, without statistics of the machine\n'), done
+    for name in ('p', 'q'):
+        assert lib.only(folder + '/runs', name).series('x') == [(1, 0.5)]
     done = subprocess.run([venv + '/bin/python', '-m', 'dptrack', 'serve'], capture_output=True, text=True, env=dict(env, PATH=venv + '/bin'), cwd=folder)
     assert done.returncode and done.stderr.count('\n') == 1 and 'only the Python client is installed' in done.stderr, done
 
 
 if __name__ == '__main__':
-    lib.choose(its_tests, the_same_records, a_kill_loses_nothing, an_interrupt_doubles_nothing, a_server_gets_it, a_full_disk_only_warns, pip_installs_it)
+    lib.choose(its_tests, the_same_records, the_same_checksums, a_kill_loses_nothing, an_interrupt_doubles_nothing, a_server_gets_it, a_full_disk_only_warns, pip_installs_it)

@@ -31,7 +31,7 @@ def main():
         for path in files:
             with open(path, "wb") as f:
                 f.write(path.encode())
-        made = [json.dumps(sbom.bill(order, {os.path.basename(files[0]): ["zlib1g"]}, {"base-files": "12.4+deb12u5", "libc6": "2:2.36-9"}))
+        made = [json.dumps(sbom.bill(order, {os.path.basename(files[0]): [["zlib1g", "1:1.2.13.dfsg-1", "amd64"], ["zlib", "1:1.2.13.dfsg-1", "source"]]}, {"base-files": "12.4+deb12u5", "libc6": "2:2.36-9"}))
                 for order in (files, files[::-1])]
         assert made[0] == made[1], "the order of the files changes the bill"
         bill = json.loads(made[0])

@@ -9,7 +9,7 @@ import tempfile
 
 SRC = os.path.abspath(os.environ.get("srcdir", "."))
 SHELL = ["sh", "dirname", "realpath", "id", "ls", "sort", "tr"]
-WANTED = {"wheels": ["python3", "python3-venv", "dpkg-dev", "binutils", "libgnutls28-dev"],
+WANTED = {"wheels": ["python3", "python3-venv", "dpkg-dev", "binutils", "tcl"],
           "deb": ["python3", "debhelper", "dh-python", "lintian"],
           "image": ["python3", "umoci", "run make deb"]}
 WANTED["release"] = WANTED["wheels"] + WANTED["deb"]

@@ -36,10 +36,12 @@ class SmallTools:
         with open(path, "rb") as f:
             return f.read(), 0o755
 
+    searching = binary
+
 
 def small_root(folder):
     shared = ("man/man1/%s.1", "bash-completion/completions/%s", "fish/vendor_completions.d/%s.fish", "zsh/site-functions/_%s")
-    for path in (*("/usr/share/" + path % program for path in shared for program in ("dptrack", "dptrain")), "/usr/bin/dptrack", "/usr/bin/dptrain", programs.LIBDIR + "/libdptrack.so", programs.LIBDIR + "/dptrack/dptrain_cpu.so", "/curl"):
+    for path in (*("/usr/share/" + path % program for path in shared for program in ("dptrack", "dptrain")), "/usr/bin/dptrain", programs.LIBDIR + "/dptrack/dptrain_cpu.so", "/dptrack", "/.libs/libdptrack.so", "/libcurl.so.4"):
         os.makedirs(os.path.dirname(folder + path), exist_ok=True)
         with open(folder + path, "wb") as f:
             f.write(PROGRAM)
@@ -83,8 +85,8 @@ def check_absent_documents(folder):
 
 def write_both(root, folder):
     os.makedirs(folder)
-    for name, files in (("dptrack", wheels.server_files(root, root + "/curl", SmallTools())),
-                        ("dptrack_trainer", wheels.trainer_files(root, dict.fromkeys(OPENED, root + "/curl"), SmallTools()))):
+    for name, files in (("dptrack", wheels.server_files(root, root, SmallTools(), "linux_x86_64")),
+                        ("dptrack_trainer", wheels.trainer_files(root, dict.fromkeys(OPENED, root + "/libcurl.so.4"), SmallTools()))):
         path = f"{folder}/{name}-{wheels.project.version()}-py3-none-linux_x86_64.whl"
         wheel_file.write(path, files, 1700000000)
         yield path
@@ -179,6 +181,7 @@ def check_installed(paths, folder):
     assert output([venv + "/bin/dptrain", "plan"], 7).endswith(f"plan {packages}/nvidia")
     assert output([venv + "/bin/dptrain", "plan"], 7, DPTRAIN_CUDA_LIBS="/mine").endswith("plan /mine")
     check_client(paths[0], venv)
+    check_pure_client(folder, venv)
     check_index(folder, venv + "/bin/pip")
 
 
@@ -198,12 +201,22 @@ def check_client(wheel, venv):
     assert f"Version: {wheels.project.version()}\n" in output(show, 0, **options) and os.path.exists(venv + "/bin/dptrack")
 
 
+def check_pure_client(folder, venv):
+    """It records a run, and has no program."""
+    output([venv + "/bin/pip", "install", "-q", "--no-deps", "--force-reinstall", f"{folder}/dptrack-{wheels.project.version()}-py3-none-any.whl"], 0, PIP_NO_INDEX="1",
+           PIP_DISABLE_PIP_VERSION_CHECK="1")
+    code = "import dptrack; run = dptrack.init(code=False); run.log({'x': 1}); run.finish(); print(dptrack._run.library().__module__, dptrack.__version__)"
+    assert output([venv + "/bin/python", "-c", code], 0, DPTRACK_RUNS_DIR=folder + "/runs") == f"dptrack.pure {wheels.project.version()}"
+    assert glob.glob(folder + "/runs/default/*/events.out.tfevents.*")
+    output([venv + "/bin/dptrack", "serve"], 1, PATH=venv + "/bin")
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         root = small_root(folder + "/root")
         programs.drop_unpacked(root + programs.DOCUMENTS)
         first = list(write_both(root, folder + "/first"))
-        os.utime(root + "/usr/bin/dptrack", (0, time.time()))
+        os.utime(root + "/dptrack", (0, time.time()))
         second = list(write_both(root, folder + "/second"))
         for a, b in zip(first, second):
             with open(a, "rb") as f, open(b, "rb") as g:

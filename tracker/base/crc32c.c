@@ -6,8 +6,10 @@
 #include "tracker/base/crc32c.h"
 
 #include <pthread.h>
-#include <stdbool.h>
 #include <string.h>
+
+#include "tracker/base/x86.h"
+
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <immintrin.h>
 #endif
@@ -182,24 +184,19 @@ FOLDS static uint32_t crc_by_folding(uint32_t c, const unsigned char *p, size_t 
 		x[i] = fold_crc_block(x[i - 1], by, x[i]);
 	return reduce_folded(x[3]);
 }
-
-static bool has_fold_instructions(void)
-{
-	return __builtin_cpu_supports("vpclmulqdq") && __builtin_cpu_supports("avx512f");
-}
 #endif
 
 uint32_t crc32c(uint32_t crc, const void *bytes, size_t n)
 {
 #if defined(__x86_64__) && defined(__GNUC__)
 	const unsigned char *p = bytes;
-	size_t whole = n >= 4 * FOLDED && has_fold_instructions() ? n / FOLDED * FOLDED : 0;
+	size_t whole = n >= 4 * FOLDED && x86_has(X86_FOLD) ? n / FOLDED * FOLDED : 0;
 
 	if (whole) {
 		pthread_once(&fold_once, make_fold_factors);
 		crc = ~crc_by_folding(~crc, p, whole);
 	}
-	if (__builtin_cpu_supports("sse4.2"))
+	if (x86_has(X86_CRC32))
 		return ~crc_by_instruction(~crc, p + whole, n - whole);
 #endif
 	return ~crc_by_table(~crc, bytes, n);

@@ -2,12 +2,12 @@
 /* sha256.c: SHA-256, in C and with the instructions of x86, and HMAC over it. */
 #include "tracker/base/sha256.h"
 
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "tracker/base/x86.h"
+
 #if defined(__x86_64__) && defined(__GNUC__)
-#include <cpuid.h>
 #include <immintrin.h>
 #endif
 
@@ -168,35 +168,14 @@ INSTRUCTIONS static void mix_both_by_instructions(uint32_t h[8], uint32_t other[
 	store_sha_state(other, &o);
 }
 
-static bool detect_sha_instructions(void)
-{
-	unsigned int a, b, c, d, more;
-
-	return __get_cpuid(1, &a, &b, &more, &d) && (more & bit_SSSE3) && (more & bit_SSE4_1) &&
-	       __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & bit_SHA);
-}
-
-/* Detected once: cpuid in a virtual machine takes longer than many blocks. Threads may race; they find the same. */
-static bool has_sha_instructions(void)
-{
-	static _Atomic int known; /* 1: no, 2: yes */
-	int k = atomic_load_explicit(&known, memory_order_relaxed);
-
-	if (!k) {
-		k = 1 + detect_sha_instructions();
-		atomic_store_explicit(&known, k, memory_order_relaxed);
-	}
-	return k == 2;
-}
-
 sha256_mix_fn *sha256_mix_best(void)
 {
-	return has_sha_instructions() ? mix_by_instructions : sha256_mix_plain;
+	return x86_has(X86_SHA) ? mix_by_instructions : sha256_mix_plain;
 }
 
 sha256_mix_both_fn *sha256_mix_both_best(void)
 {
-	return has_sha_instructions() ? mix_both_by_instructions : sha256_mix_both_plain;
+	return x86_has(X86_SHA) ? mix_both_by_instructions : sha256_mix_both_plain;
 }
 
 #else

@@ -94,7 +94,7 @@ def platform_tag(library):
 
 def metadata():
     return ('Metadata-Version: 2.1\nName: dptrack\nVersion: %s\nSummary: Records training runs: a thin layer over libdptrack\n'
-            'Author: the dptrack authors\nLicense: Apache-2.0\nRequires-Python: >=3.9\n%s' % (client_version(), ''.join('%s: %s\n' % field for field in EXTRAS)))
+            'Author: the dptrack authors\nLicense: Apache-2.0\nRequires-Python: >=3.8\n%s' % (client_version(), ''.join('%s: %s\n' % field for field in EXTRAS)))
 
 
 def package_files():

@@ -215,6 +215,8 @@ static const char *connection_advice(const char *why)
 {
 	if (strstr(why, "expired") || strstr(why, "not yet valid"))
 		return ": renew the server's certificate, or check this machine's clock";
+	if (strstr(why, "certificate verification failed")) /* GnuTLS, which does not say why */
+		return ": set DPTRACK_CA to a file of certificates to trust, or renew the server's certificate";
 	if (strstr(why, "certificate"))
 		return ": set DPTRACK_CA to a file of certificates to trust";
 	return is_unreachable(why) ? ": is dptrack serve running there?" : "";

@@ -11,7 +11,7 @@ need_wheels() {
 	python3 -c 'import venv, ensurepip' 2>/dev/null || missing_packages="$missing_packages python3-venv"
 	need_command dpkg-source dpkg-dev
 	need_command strip binutils
-	need_header gnutls/gnutls.h libgnutls28-dev
+	need_command tclsh tcl
 }
 
 need_deb() {

@@ -7,7 +7,6 @@
 
 #include <microhttpd.h>
 #include <pthread.h>
-#include <semaphore.h>
 
 #include "web/server/access.h"
 #include "web/server/gzip.h"
@@ -118,7 +117,8 @@ struct server {
 	atomic_int in_flight; /* requests that have begun and not ended */
 	atomic_bool changed, stopping, drained;
 	atomic_bool hurry; /* stopping: calls that have not begun are refused */
-	sem_t news;	      /* posted when the store changed */
+	pthread_mutex_t news_lock;
+	pthread_cond_t news;  /* signalled when the store changed */
 	pthread_mutex_t lock; /* protects streams and their state */
 	struct reply_stream *streams;
 };

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* framing.c: follows the bytes of each connection as libmicrohttpd reads them, and judges the framing of bodies in
  * chunks as strictly as the gate judges heads (RFC 9112, 7.1). The library accepts a bare LF, any byte in an extension,
- * and more, and does not pass the framing on; but it reads through recv and gnutls_record_recv, which the dynamic
- * linker lets a program override. A connection is read by one thread only. */
+ * and more, and does not pass the framing on; but it reads through recv and gnutls_record_recv, which
+ * this file overrides. A connection is read by one thread only. */
 #include "config.h"
 
 #include "tracker/mem/mem.h"
 #include "web/server/exchange.h"
+#include "web/server/override.h"
 
-#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -228,13 +228,12 @@ __attribute__((visibility("default"))) ssize_t recv(int fd, void *to, size_t max
 
 #ifdef HAVE_GNUTLS
 
+OVERRIDES(gnutls_record_recv);
 static ssize_t (*record_next)(gnutls_session_t session, void *to, size_t max);
 
 static void find_library_record(void)
 {
-	void *symbol = dlsym(RTLD_NEXT, "gnutls_record_recv");
-
-	memcpy(&record_next, &symbol, sizeof(record_next));
+	record_next = OVERRIDDEN(gnutls_record_recv);
 }
 
 __attribute__((visibility("default"))) ssize_t gnutls_record_recv(gnutls_session_t session, void *to, size_t max)

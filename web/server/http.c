@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sysinfo.h>
-#include <time.h>
 
 #include "tracker/base/clock.h"
 #include "tracker/base/thread.h"
@@ -76,10 +75,10 @@ static void notify_streams(struct server *s)
 /* Waits for a change of the store, at most until until_s (of clock_mono_s). */
 static void wait_for_change(struct server *s, double until_s)
 {
-	double part_s = until_s - (double)(time_t)until_s;
-	struct timespec until = { .tv_sec = (time_t)until_s, .tv_nsec = (long)(part_s * 1e9) };
-
-	sem_clockwait(&s->news, CLOCK_MONOTONIC, &until);
+	pthread_mutex_lock(&s->news_lock);
+	while (!atomic_load(&s->changed) && cond_wait_until(&s->news, &s->news_lock, until_s))
+		;
+	pthread_mutex_unlock(&s->news_lock);
 }
 
 /* Wakes event streams at once after a change, but at a bounded rate; checks clients at each tick. */
@@ -109,8 +108,11 @@ static void note_store_change(void *arg, uint64_t rev)
 	struct server *s = arg;
 
 	(void)rev;
-	if (!atomic_exchange(&s->changed, true))
-		sem_post(&s->news);
+	if (atomic_exchange(&s->changed, true))
+		return;
+	pthread_mutex_lock(&s->news_lock); /* the ticker has not looked yet, or it waits */
+	pthread_cond_signal(&s->news);
+	pthread_mutex_unlock(&s->news_lock);
 }
 
 int server_bind(struct server **ret, const struct server_opts *o, struct err *err)
@@ -121,7 +123,8 @@ int server_bind(struct server **ret, const struct server_opts *o, struct err *er
 	s->watch = -1;
 	s->max_connections = o->max_connections > 0 ? (size_t)o->max_connections : 500;
 	pthread_mutex_init(&s->lock, NULL);
-	sem_init(&s->news, 0, 0);
+	pthread_mutex_init(&s->news_lock, NULL);
+	cond_init(&s->news);
 	snprintf(s->access.host, sizeof(s->access.host), "%s", o->host);
 	s->listen.fd = -1;
 	if (o->db_path && o->artifacts_path) {
@@ -325,6 +328,7 @@ void server_stop(struct server *s)
 	tls_done();
 	conns_free(s->conns);
 	pthread_mutex_destroy(&s->lock);
-	sem_destroy(&s->news);
+	pthread_cond_destroy(&s->news);
+	pthread_mutex_destroy(&s->news_lock);
 	free(s);
 }

@@ -3,7 +3,6 @@
  * libmicrohttpd into JSON. */
 #include "web/server/exchange.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -15,6 +14,7 @@
 #include "config.h"
 #include "tracker/base/hash.h"
 #include "tracker/mem/mem.h"
+#include "web/server/override.h"
 
 #ifdef HAVE_GNUTLS
 #include <gnutls/gnutls.h>
@@ -332,16 +332,15 @@ bool reply_cut(struct exchange *x)
 
 /* Replaces the error pages of libmicrohttpd by JSON errors.
  * The library refuses requests that do not fit into its buffer or that it cannot parse before it calls the program, and
- * has no option for the text. It queues those pages through its public MHD_queue_response, which the dynamic linker
- * lets a program override. Only the status is known here, not the request. */
+ * has no option for the text. It queues those pages through its public MHD_queue_response, which is overridden
+ * here. Only the status is known here, not the request. */
 
+OVERRIDES(MHD_queue_response);
 static enum MHD_Result (*queue_next)(struct MHD_Connection *conn, unsigned status, struct MHD_Response *r);
 
 static void find_library_queue(void)
 {
-	void *symbol = dlsym(RTLD_NEXT, "MHD_queue_response");
-
-	memcpy(&queue_next, &symbol, sizeof(queue_next));
+	queue_next = OVERRIDDEN(MHD_queue_response);
 }
 
 static enum call_error call_error_of_status(unsigned status)

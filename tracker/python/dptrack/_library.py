@@ -102,16 +102,18 @@ def places() -> list[str]:
 
 
 def load() -> Any:
-    """Loads the library, or with DPTRACK_PURE=1, or where the package came without one and none is installed, what does the same in
-    Python; OSError says what to do."""
+    """Loads the library, or with DPTRACK_PURE=1, or where it cannot be loaded, what does the same in Python. Of the package's own library
+    that is said; OSError if the one that DPTRACK_LIBRARY names cannot be loaded."""
     reasons, paths = [], places()
     for path in paths if os.environ.get('DPTRACK_PURE') != '1' else ():
         try:
             return Library(path)
         except (OSError, AttributeError) as error:
             reasons.append(str(error))
-    if not reasons or len(paths) > 1:
-        from dptrack import pure
-        return pure.Library()
-    raise OSError('libdptrack cannot be loaded (%s): build it with pip install ./tracker/python, or set DPTRACK_LIBRARY' %
-                  '; '.join(reasons))
+    if reasons and os.environ.get('DPTRACK_LIBRARY'):
+        raise OSError('libdptrack cannot be loaded (%s): set DPTRACK_LIBRARY to the path of another, or omit it' % reasons[0])
+    if reasons and len(paths) == 1:
+        from dptrack._run import say
+        say('%s: runs are recorded by Python alone, without statistics of the machine' % reasons[0])
+    from dptrack import pure
+    return pure.Library()

@@ -3,11 +3,11 @@
 with the program dptrack or, without it, with the library's reader."""
 from __future__ import annotations
 
+import glob
 import json
 import math
 import os
 import re
-import shutil
 import subprocess
 import sys
 from urllib.parse import quote, urlencode, urlsplit
@@ -291,7 +291,21 @@ def find_program() -> str | None:
     package = os.path.dirname(os.path.abspath(__file__))
     near = [os.path.join(package, 'bin', 'dptrack'), os.path.join(sysconfig.get_path('scripts'), 'dptrack'),
             os.path.join(os.path.dirname(sys.executable or ''), 'dptrack')]
-    return next((path for path in near if os.path.isfile(path) and os.access(path, os.X_OK)), None) or shutil.which('dptrack')
+    found = [path for path in [*near, *(os.path.join(folder, 'dptrack') for folder in os.get_exec_path())] if os.path.isfile(path) and os.access(path, os.X_OK)]
+    return next(filter(None, map(_program_at, found)), None)
+
+
+def _program_at(path: str) -> str | None:
+    """The path; of a wheel's command the program that it would start, if it has one: the client's would search again, without end."""
+    try:
+        with open(path, 'rb') as f:
+            head = f.read(4096)
+    except OSError:  # a program need not be readable
+        return path
+    if not head.startswith(b'#!') or b'dptrack.__main__' not in head:
+        return path
+    root = os.path.dirname(os.path.dirname(os.path.realpath(path)))
+    return next(iter(glob.glob(os.path.join(glob.escape(root), 'lib*', 'python3*', 'site-packages', 'dptrack', 'bin', 'dptrack'))), None)
 
 
 def _source(url: str | None, runs_dir: str | os.PathLike[str] | None) -> _Server | _Folder | _Journals:

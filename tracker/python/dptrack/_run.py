@@ -4,7 +4,6 @@ its threads; this module converts Python values to its arguments."""
 from __future__ import annotations
 
 import os
-import re
 import sys
 
 TYPE_CHECKING = False
@@ -36,12 +35,13 @@ def active() -> Run | None:
     return _active[-1] if _active else None
 
 
-_UNSAFE = re.compile('[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]')
+_UNSAFE = '[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]'
 
 
 def say(text: str) -> None:
     """Prints a line for the user on stderr; control characters of what it quotes are escaped, as by the library."""
-    text = _UNSAFE.sub(lambda found: ('\\x%02x' if found[0] < '\x80' else '\\u%04x') % ord(found[0]), text)
+    import re
+    text = re.sub(_UNSAFE, lambda found: ('\\x%02x' if found[0] < '\x80' else '\\u%04x') % ord(found[0]), text)
     try:
         print('dptrack: %s\n' % text, end='', file=sys.stderr, flush=True)  # one write: threads and processes share stderr
     except Exception:  # a closed stderr must not end a training
@@ -716,7 +716,7 @@ def init(experiment: str | None = None, run_name: str | None = None, config: Con
 
     Raises:
         Error: The run cannot be started: no space, a run to resume that does not exist, an option out of range.
-        OSError: libdptrack cannot be loaded.
+        OSError: The library that DPTRACK_LIBRARY names cannot be loaded.
 
     Example:
         >>> with dptrack.init(experiment="mnist", config={"lr": 0.1}) as run:

@@ -13,6 +13,8 @@ LIBDIR = "/usr/lib/x86_64-linux-gnu"
 DOCUMENTS = "/usr/share/dptrack/docs"
 CFLAGS = "-O2 -ffile-prefix-map=%s=. -Wformat -Werror=format-security"  # configure adds the defences
 FLAGS = ["--prefix=/usr", "--libdir=" + LIBDIR]
+TRAINERS = ["cuda", "onednn", "images", "packing", "ucx", "mpi"]  # features of dptrain alone
+OPENED = {"EXPAT": "expat.h", "LIBPQ": "libpq-fe.h", "CJOSE": "cjose/cjose.h"}  # libraries that dptrack opens by name
 KEPT = re.compile(r"--with(out)?-\w|(CC|NVCC|NVCCFLAGS|PKG_CONFIG_PATH)=")
 
 
@@ -23,7 +25,7 @@ def features(build):
     return [word for word in shlex.split(said) if KEPT.match(word)]
 
 
-def configure(folder, arguments):
+def configure(folder, arguments, environment=None):
     mark, wanted = os.path.join(folder, "arguments"), "\n".join(arguments)
     if os.path.exists(mark) and os.path.exists(os.path.join(folder, "Makefile")):
         with open(mark, encoding="utf-8") as f:
@@ -33,7 +35,7 @@ def configure(folder, arguments):
     if not os.path.exists(os.path.join(project.TOP, "configure")):
         project.run(["sh", "./autogen.sh"], cwd=project.TOP)
     source = os.path.relpath(project.TOP, os.path.realpath(folder))
-    project.run(["sh", source + "/configure", *arguments], cwd=folder, env={**os.environ, "CONFIG_SHELL": "/bin/sh"})
+    project.run(["sh", source + "/configure", *arguments], cwd=folder, env={**(environment or os.environ), "CONFIG_SHELL": "/bin/sh"})
     with open(mark, "w", encoding="utf-8") as f:
         f.write(wanted)
 
@@ -91,6 +93,24 @@ def build(out, outer):
     if not os.path.exists(f"{root}{LIBDIR}/dptrack/dptrain_cuda.so"):
         absent["the CUDA module"] = summary_line(folder, "cuda backend")
     return root, absent
+
+
+def build_for(system, out, native):
+    """Builds dptrack and libdptrack.so for another system (static_libraries.py), with the page of the build folder native. Returns the
+    folder in which they are."""
+    folder, environment = os.path.join(out, system.target), dict(system.environment)
+    words = [*system.configure_words(), *FLAGS, *(f"--with-{name}=no" for name in TRAINERS), *(word for word in features(native) if word == "--without-ui")]
+    for name, header in OPENED.items():
+        if os.path.exists(f"{system.include}/{header}"):
+            words += [f"{name}_CFLAGS=-I{system.include}", f"{name}_LIBS= "]
+    environment["LDFLAGS"] += " -Wl,-s"
+    configure(folder, [*words, "CFLAGS=-g0 -fno-sanitize=undefined " + CFLAGS % project.TOP], environment)
+    os.makedirs(folder + "/web/assets", exist_ok=True)
+    shutil.copy2(native + "/web/assets/embed", folder + "/web/assets/embed")  # it runs here
+    stamp = native + "/web/ui/dist.stamp"
+    page = [f"UI_DIST_DIR={native}/web/ui/dist", "UI_DIST_STAMP=" + stamp, "-o", stamp] if os.path.exists(stamp) else []
+    make(folder, "-o", "web/assets/embed", *page, "RELOCATION_FLAGS=-pie", "dptrack", "libdptrack.la")  # packed ones need glibc 2.36
+    return folder
 
 
 def hdf5_library(out):

@@ -23,9 +23,9 @@ def file_component(path):
             "hashes": [{"alg": "SHA-256", "content": digest(path)}]}
 
 
-def debian_component(name, version):
-    return {"type": "library", "bom-ref": f"pkg:deb/debian/{name}@{version}?arch=amd64", "name": name, "version": version,
-            "purl": f"pkg:deb/debian/{name}@{version.replace('+', '%2B').replace(':', '%3A')}?arch=amd64"}
+def debian_component(name, version, architecture):
+    return {"type": "library", "bom-ref": f"pkg:deb/debian/{name}@{version}?arch={architecture}", "name": name, "version": version,
+            "purl": f"pkg:deb/debian/{name}@{version.replace('+', '%2B').replace(':', '%3A')}?arch={architecture}"}
 
 
 def installed_version(package):
@@ -54,14 +54,14 @@ def theme_component():
 
 
 def bill(files, bundled, image):
-    """files: paths; bundled: {wheel: [Debian packages]}; image: {package: version} or an empty one."""
-    libraries = {name: installed_version(name) for names in bundled.values() for name in names}
-    debian = {(name, version) for packages in (libraries, image) for name, version in packages.items()}
+    """files: paths; bundled: {wheel: [(Debian package, version, architecture)]}; image: {package: version} or an empty one."""
+    installed = [(name, version, "amd64") for name, version in sorted(image.items())]
+    debian = {tuple(package) for packages in (installed, *bundled.values()) for package in packages}
     page = [*page_components(), theme_component()]
-    parts = [*map(file_component, sorted(files)), *page, *(debian_component(*pair) for pair in sorted(debian))]
-    links = [{"ref": "file:" + wheel, "dependsOn": [debian_component(n, libraries[n])["bom-ref"] for n in names]
-              + ([p["bom-ref"] for p in page] if wheel.startswith("dptrack-") else [])} for wheel, names in sorted(bundled.items())]
-    links += [{"ref": "file:" + os.path.basename(path), "dependsOn": [debian_component(*pair)["bom-ref"] for pair in sorted(image.items())]}
+    parts = [*map(file_component, sorted(files)), *page, *(debian_component(*package) for package in sorted(debian))]
+    links = [{"ref": "file:" + wheel, "dependsOn": [debian_component(*package)["bom-ref"] for package in packages]
+              + ([p["bom-ref"] for p in page] if wheel.startswith("dptrack-") else [])} for wheel, packages in sorted(bundled.items())]
+    links += [{"ref": "file:" + os.path.basename(path), "dependsOn": [debian_component(*package)["bom-ref"] for package in installed]}
               for path in files if path.endswith(".oci.tar")]
     top = {"type": "application", "bom-ref": "dptrack", "name": "dptrack", "version": project.version(),
            "licenses": [{"license": {"id": project.LICENCE}}]}

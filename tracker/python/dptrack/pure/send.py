@@ -63,8 +63,6 @@ class Sender:
             self.run._post('lacking', "the server lacks %d of the run's files; all remain in %s/files" % (lacking, self.run._dir))
         return bool(self.unsent() or lacking)
 
-    # ---- the thread ----
-
     def work(self) -> None:
         pause = 0.0
         while self.wait(pause):
