@@ -109,6 +109,8 @@ static int run_data_command(struct job *job, struct err *err)
 	buf_init(&text, TEXT_MAX);
 	rc = cfg->command == COMMAND_SHARD     ? shard_main(cfg, &text, err)
 	     : cfg->command == COMMAND_INSPECT ? inspect_data(cfg, &text, err)
+	     : cfg->command == COMMAND_MERGE   ? merge_main(job->cfg, &text, err)
+	     : cfg->command == COMMAND_EXPORT  ? export_main(job->cfg, &text, err)
 					       : describe_tokenize(cfg, &text, err);
 	if (rc) {
 		buf_done(&text);
@@ -205,9 +207,10 @@ static int run_and_judge(struct job *job, const struct rank_env *place, struct e
 /* Returns the function of a command that needs no ranks, or starts them in processes of its own; NULL: another one. */
 static int (*find_command(const struct run_config *cfg))(struct job *job, struct err *err)
 {
-	static int (*const alone[COMMAND_COUNT])(struct job * job, struct err * err) = {
+	static int (*const alone[COMMAND_COUNT])(struct job *job, struct err *err) = {
 		[COMMAND_BACKENDS] = print_backends, [COMMAND_TOKENIZE] = run_data_command,
 		[COMMAND_SHARD] = run_data_command,  [COMMAND_INSPECT] = run_data_command,
+		[COMMAND_MERGE] = run_data_command,  [COMMAND_EXPORT] = run_data_command,
 		[COMMAND_SAMPLE] = run_sample,	     [COMMAND_SWEEP] = run_sweep,
 	};
 

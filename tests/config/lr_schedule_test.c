@@ -16,7 +16,7 @@ static const struct row {
 	enum config_lr_scheduler kind;
 	int warmup, total;
 	double min_lr, every, gamma, power;
-	int step;
+	int decay, step;
 	double lr;
 } rows[] = {
 #define LR_ROW(kind, ...) { CONFIG_LR_##kind, __VA_ARGS__ },
@@ -29,9 +29,15 @@ static void equals_torch(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		const struct row *r = &rows[i];
-		struct lr_schedule s = { .kind = r->kind, .lr = 0.4, .min_lr = r->min_lr, .gamma = r->gamma,
-					 .power = r->power, .steps_total = r->total, .steps_warmup = r->warmup,
-					 .step_every = r->every };
+		struct lr_schedule s = { .kind = r->kind,
+					 .lr = 0.4,
+					 .min_lr = r->min_lr,
+					 .gamma = r->gamma,
+					 .power = r->power,
+					 .steps_total = r->total,
+					 .steps_warmup = r->warmup,
+					 .step_every = r->every,
+					 .steps_decay = r->decay };
 		double lr = lr_schedule_at(&s, r->step);
 
 		/* torch chains its factors step by step: a few hundred roundings at most. */
@@ -54,6 +60,14 @@ static void ends_stay(void **state)
 	assert_true(lr_schedule_at(&s, 40) == 1);
 	s.steps_warmup = 10;
 	assert_true(lr_schedule_at(&s, 11) == 1);
+	s = (struct lr_schedule){
+		.kind = CONFIG_LR_WSD, .lr = 1, .min_lr = 0.25, .steps_total = 10, .steps_warmup = 8, .steps_decay = 5
+	};
+	assert_true(lr_schedule_at(&s, 9) == 1 &&
+		    lr_schedule_at(&s, 10) == 0.625); /* warm-up and decay overlap: less decay */
+	assert_true(lr_schedule_at(&s, 11) == 0.25 && lr_schedule_at(&s, 1000) == 0.25);
+	s.steps_decay = 0;
+	assert_true(lr_schedule_at(&s, 11) == 1);
 }
 
 static struct run_config *parsed(char *const *args, int n)
@@ -74,6 +88,8 @@ static void totals(void **state)
 	struct run_config *a = PARSED("--data-path", "x", "--epochs", "3", "--lr-warmup-epochs", "0.25");
 	struct run_config *b = PARSED("--data-path", "x", "--max-steps", "100");
 	struct run_config *c = PARSED("--data-path", "x", "--max-steps", "100", "--epochs", "2");
+	struct run_config *e =
+		PARSED("--data-path", "x", "--max-steps", "60", "--lr-scheduler", "wsd", "--decay-fraction", "0.25");
 	struct run_config *d = PARSED("--synthetic", "--max-steps", "7", "--lr-warmup-epochs", "1");
 
 	(void)state;
@@ -85,6 +101,8 @@ static void totals(void **state)
 	assert_int_equal(lr_schedule_steps_total(c, 1000), 100);
 	assert_int_equal(lr_schedule_steps_total(d, INT64_MAX), 7);
 	assert_int_equal(lr_schedule_make(d, INT64_MAX).steps_warmup, 0);
+	assert_int_equal(lr_schedule_make(e, 100).steps_decay, 15);
+	config_free(e);
 	config_free(a);
 	config_free(b);
 	config_free(c);

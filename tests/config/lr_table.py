@@ -8,20 +8,22 @@ from torch.optim import lr_scheduler as ls
 LR = 0.4
 
 
-def run(case, warmup, total, main, min_lr=0.0, every=0, gamma=0.0, power=0.0):
+def run(case, warmup, total, main, min_lr=0.0, every=0, gamma=0.0, power=0.0, decay=0):
     opt = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=LR)
-    sched = main(opt)
+    parts, ends = [main(opt)], []
+    if decay:
+        parts, ends = [ls.ConstantLR(opt, factor=1.0), *parts], [total - decay]
     if warmup:
-        first = ls.LinearLR(opt, start_factor=1 / (warmup + 1), total_iters=warmup)
-        sched = ls.SequentialLR(opt, [first, sched], milestones=[warmup])
+        parts, ends = [ls.LinearLR(opt, start_factor=1 / (warmup + 1), total_iters=warmup), *parts], [warmup, *ends]
+    sched = ls.SequentialLR(opt, parts, milestones=ends) if ends else parts[0]
     for step in range(1, total + 1):
-        print(f"LR_ROW({case}, {warmup}, {total}, {min_lr!r}, {every}, {gamma!r}, {power!r}, {step}, "
+        print(f"LR_ROW({case}, {warmup}, {total}, {min_lr!r}, {every}, {gamma!r}, {power!r}, {decay}, {step}, "
               f"{opt.param_groups[0]['lr']:.17g})")
         opt.step()
         sched.step()
 
 
-print("/* LR_ROW(scheduler, warm-up, total, min_lr, step_every, gamma, power, step, rate at peak 0.4):")
+print("/* LR_ROW(scheduler, warm-up, total, min_lr, step_every, gamma, power, decay, step, rate at peak 0.4):")
 print(" * made by lr_table.py from torch.optim.lr_scheduler. */")
 for warmup, total in ((0, 12), (5, 23)):
     rest = total - warmup
@@ -31,4 +33,7 @@ for warmup, total in ((0, 12), (5, 23)):
     run("LINEAR", warmup, total, lambda o: ls.LinearLR(o, start_factor=1.0, end_factor=0.25, total_iters=rest),
         min_lr=0.1)
     run("POLYNOMIAL", warmup, total, lambda o: ls.PolynomialLR(o, total_iters=rest, power=0.9), power=0.9)
+    for decay in (1, 7, rest - 1):
+        run("WSD", warmup, total, lambda o, n=decay: ls.LinearLR(o, start_factor=1.0, end_factor=0.25, total_iters=n),
+            min_lr=0.1, decay=decay)
     run("CONSTANT", warmup, total, lambda o: ls.ConstantLR(o, factor=1.0, total_iters=1))

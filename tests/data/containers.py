@@ -14,8 +14,8 @@ import tempfile
 
 SRC = os.environ.get("srcdir", ".")
 BUILD = os.environ.get("builddir", ".")
-FORMATS = os.path.join(SRC, "tests", "data", "formats")
-sys.path[:0] = [os.path.join(SRC, "tests", "data"), FORMATS]
+WRITTEN = os.path.join(SRC, "tests", "data", "formats")
+sys.path[:0] = [os.path.join(SRC, "tests", "data"), WRITTEN]
 import make_formats  # noqa: E402
 import objectserver  # noqa: E402
 
@@ -191,6 +191,7 @@ def arrow():
 
 
 with tempfile.TemporaryDirectory(prefix="dptrain-containers-") as tmp:
+    FORMATS = shutil.copytree(WRITTEN, f"{tmp}/formats")  # tables of samples are kept next to the files
     lmdb()
     parquet()
     arrow()

@@ -23,8 +23,8 @@ tests_data_folder_test_LDADD = $(LDADD) $(ZLIB_LIBS)
 tests_data_picture_test_LDADD = $(LDADD) $(ZLIB_LIBS)
 endif
 
-check_PROGRAMS += tests/data/formats/columns tests/data/deliver tests/data/texts/encode
-dist_check_SCRIPTS += tests/data/sets/account.py tests/data/bad_input.py tests/data/sets/bombs.py tests/data/cache.py tests/data/containers.py tests/data/texts/corpus.py tests/data/texts/hf_tokens.py tests/data/texts/hostile_tokenizers.py tests/data/sets/google.py tests/data/sets/hdf5.py tests/data/sets/incomplete.py tests/data/inputs.py tests/data/sets/labels.py tests/data/texts/mix.py tests/data/store/shared_blocks.py tests/data/sets/peers.py tests/data/recipes/recipes.py tests/data/records.py tests/data/remote.py tests/data/shards.py tests/data/sets/stream.py tests/data/tokens.py tests/data/recipes/train_crop.py tests/data/waits.py
+check_PROGRAMS += tests/data/formats/columns tests/data/deliver tests/data/texts/encode tests/data/texts/mark tests/data/texts/render
+dist_check_SCRIPTS += tests/data/sets/account.py tests/data/bad_input.py tests/data/sets/bombs.py tests/data/cache.py tests/data/containers.py tests/data/texts/chat_sets.py tests/data/texts/chat_templates.py tests/data/texts/corpus.py tests/data/texts/hf_tokens.py tests/data/texts/hostile_tokenizers.py tests/data/sets/google.py tests/data/sets/hdf5.py tests/data/sets/incomplete.py tests/data/inputs.py tests/data/sets/labels.py tests/data/texts/mix.py tests/data/store/shared_blocks.py tests/data/sets/peers.py tests/data/recipes/recipes.py tests/data/records.py tests/data/remote.py tests/data/shards.py tests/data/sets/stream.py tests/data/tokens.py tests/data/recipes/train_crop.py tests/data/waits.py
 TESTS += tests/data/bad_input.py tests/data/recipes/recipes.py tests/data/texts/mix.py
 if HAVE_IMAGES
 TESTS += tests/data/sets/account.py tests/data/sets/bombs.py tests/data/cache.py tests/data/containers.py tests/data/sets/google.py tests/data/sets/hdf5.py tests/data/sets/incomplete.py tests/data/inputs.py tests/data/sets/labels.py tests/data/store/shared_blocks.py tests/data/records.py tests/data/remote.py tests/data/shards.py tests/data/sets/stream.py tests/data/recipes/train_crop.py tests/data/waits.py
@@ -32,8 +32,9 @@ CHECK_EXTRA += tests/data/sets/peers.py
 endif
 if HAVE_TOKENIZERS
 TESTS += tests/data/texts/corpus.py tests/data/texts/hostile_tokenizers.py tests/data/tokens.py
-CHECK_LONG += tests/data/texts/hf_tokens.py
+CHECK_LONG += tests/data/texts/chat_sets.py tests/data/texts/chat_templates.py tests/data/texts/hf_tokens.py
 endif
 # Both use the cache in memory, and one of them checks that it is removed: one after the other.
 tests/data/cache.log: tests/data/sets/stream.log
+EXTRA_DIST += tests/data/texts/small_tokenizer.py
 EXTRA_DIST += tests/data/formats tests/data/noisy.py tests/data/objectserver.py tests/data/s3server.py tests/data/pictures.py tests/data/pictures tests/data/make_bpe.py tests/data/bpe

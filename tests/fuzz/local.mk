@@ -4,7 +4,7 @@
 fuzz_targets = tests/fuzz/journal tests/fuzz/request tests/fuzz/grammar tests/fuzz/decode tests/fuzz/range tests/fuzz/gzip \
 	tests/fuzz/picture tests/fuzz/safetensors tests/fuzz/state tests/fuzz/tar tests/fuzz/tfrecord \
 	tests/fuzz/lmdb tests/fuzz/parquet tests/fuzz/arrow tests/fuzz/lines \
-	tests/fuzz/json_member tests/fuzz/shard_list tests/fuzz/tokenizer
+	tests/fuzz/json_member tests/fuzz/shard_list tests/fuzz/tokenizer tests/fuzz/chat_template
 check_PROGRAMS += $(fuzz_targets)
 check_LTLIBRARIES += tests/fuzz/libfuzz.la
 EXTRA_DIST += tests/fuzz/replay.sh tests/fuzz/run.sh tests/fuzz/corpus tests/fuzz/dict tests/fuzz/driver.c tests/fuzz/container.h
@@ -30,6 +30,7 @@ tests_fuzz_lines_LDADD = tests/fuzz/libfuzz.la libwebcli.la $(JANSSON_LIBS) $(FU
 tests_fuzz_json_member_LDADD = $(fuzz_trainer)
 tests_fuzz_shard_list_LDADD = $(fuzz_trainer)
 tests_fuzz_tokenizer_LDADD = $(fuzz_trainer)
+tests_fuzz_chat_template_LDADD = $(fuzz_trainer)
 tests_fuzz_tfrecord_LDADD = $(fuzz_trainer)
 tests_fuzz_lmdb_LDADD = $(fuzz_trainer)
 tests_fuzz_parquet_LDADD = $(fuzz_trainer)

@@ -9,7 +9,7 @@
 set -e
 cd "$(dirname "$0")/../.."
 top=$(pwd)
-all="journal request grammar decode range gzip safetensors state picture tar tfrecord lmdb parquet arrow lines json_member shard_list"
+all="journal request grammar decode range gzip safetensors state picture tar tfrecord lmdb parquet arrow lines json_member shard_list tokenizer chat_template"
 seconds=${1:-600}
 [ $# -eq 0 ] || shift
 targets=${*:-$all}

@@ -29,6 +29,7 @@
 #include "trainer/ops/maxpool/maxpool.h"
 #include "trainer/ops/relu/relu.h"
 #include "trainer/ops/rope/rope.h"
+#include "trainer/ops/scale/scale.h"
 #include "trainer/ops/xent/xent.h"
 
 #define STEP 1e-5
@@ -175,7 +176,7 @@ static void net_words(struct graph *g, bool tied, double p)
 	x = embed_add(g, tokens, wte, param(g, "wpe.weight", SHAPE(SEQ + 1, WIDTH)), 1);
 	x = dropout_add(g, x, p, SEQ * WIDTH, "drop");
 	y = layernorm(g, x, NULL, "ln_1", NULL);
-	y = attention_add(g, low(g, y, "qkv", 3 * WIDTH, true), &attr, "attn");
+	y = attention_add(g, low(g, y, "qkv", 3 * WIDTH, true), NULL, &attr, "attn");
 	y = dropout_add(g, low(g, y, "proj", WIDTH, true), p, SEQ * WIDTH, "resid");
 	y = layernorm(g, x, y, "ln_2", &x);
 	y = low(g, gelu_add(g, low(g, y, "fc", 2 * WIDTH, false)), "back", WIDTH, false);
@@ -204,7 +205,7 @@ static struct tensor *rms(struct graph *g, struct tensor *x, const char *name, i
 
 #define HEAD 4
 
-/* Two blocks of a decoder: with three products and norms of heads, and with all in one product. */
+/* Two blocks of a decoder: with three products and norms of heads, and with all in one product and a window. */
 static void net_decoder(struct graph *g)
 {
 	struct attention_attr attr = { .heads = 2, .seq = SEQ };
@@ -217,21 +218,23 @@ static void net_decoder(struct graph *g)
 				  .factor = 1.1,
 				  .frequency = { 1, 0.1 } };
 	struct tensor *tokens = token_input(g, "tokens"), *targets = token_input(g, "targets");
-	struct tensor *wte = param(g, "wte.weight", SHAPE(CLASSES, WIDTH)), *qkv[3] = { NULL }, *x, *y;
+	struct tensor *wte = param(g, "wte.weight", SHAPE(CLASSES, WIDTH)), *qkv[4] = { NULL }, *x, *y;
 
 	x = embed_add(g, tokens, wte, NULL, 0.7);
 	y = rms(g, x, "in", WIDTH);
 	qkv[0] = rms(g, low(g, y, "q", 2 * HEAD, true), "q_norm", HEAD);
 	qkv[1] = rms(g, low(g, y, "k", HEAD, false), "k_norm", HEAD);
 	qkv[2] = low(g, y, "v", HEAD, false);
-	y = low(g, attention_add(g, rope_add(g, qkv, &rope, "rope"), &attr, "attn"), "o", WIDTH, false);
+	y = low(g, attention_add(g, rope_add(g, qkv, &rope, "rope"), NULL, &attr, "attn"), "o", WIDTH, false);
 	y = glu_add(g, low(g, y, "gate", 5, false), low(g, y, "up", 5, false), GLU_SILU);
 	x = add_add(g, x, low(g, y, "down1", WIDTH, false));
 	rope.rotary = 2;
 	qkv[0] = low(g, x, "qkv", 4 * HEAD, false);
 	qkv[1] = qkv[2] = NULL;
-	y = attention_add(g, rope_add(g, qkv, &rope, "rope2"), &attr, "attn2");
-	y = low(g, glu_add(g, low(g, y, "gate_up", 10, false), NULL, GLU_GELU), "down", WIDTH, false);
+	attr.window = 2;
+	y = attention_add(g, rope_add(g, qkv, &rope, "rope2"), NULL, &attr, "attn2");
+	y = glu_add(g, scale_add(g, low(g, y, "gate_up", 10, false), 1.5), NULL, GLU_GELU);
+	y = low(g, y, "down", WIDTH, false);
 	lmhead_add(g, rms(g, y, "out", WIDTH), wte, targets, false);
 }
 

@@ -4,9 +4,9 @@
 # Cases of each op are in tests/ops/cases; step has those of what a net has no layers of: updates, sums, casts and copies.
 op_cases = tests/ops/cases/cases.h tests/ops/cases/cases.c tests/ops/cases/add_cases.c tests/ops/cases/attention_cases.c \
 	tests/ops/cases/attention_decode_cases.c tests/ops/cases/avgpool_cases.c tests/ops/cases/bn_cases.c \
-	tests/ops/cases/conv_cases.c tests/ops/cases/dropout_cases.c tests/ops/cases/embed_cases.c tests/ops/cases/gelu_cases.c tests/ops/cases/glu_cases.c tests/ops/cases/rope_cases.c \
+	tests/ops/cases/conv_cases.c tests/ops/cases/dropout_cases.c tests/ops/cases/embed_cases.c tests/ops/cases/gelu_cases.c tests/ops/cases/glu_cases.c tests/ops/cases/rope_cases.c tests/ops/cases/places_cases.c \
 	tests/ops/cases/layernorm_cases.c tests/ops/cases/linear_cases.c tests/ops/cases/lmhead_cases.c tests/ops/cases/maxpool_cases.c \
-	tests/ops/cases/relu_cases.c tests/ops/cases/xent_cases.c tests/ops/cases/step/accumulate_cases.c \
+	tests/ops/cases/relu_cases.c tests/ops/cases/scale_cases.c tests/ops/cases/xent_cases.c tests/ops/cases/step/accumulate_cases.c \
 	tests/ops/cases/step/cast_cases.c tests/ops/cases/step/collectives_cases.c tests/ops/cases/step/copy_cases.c \
 	tests/ops/cases/step/ema_cases.c tests/ops/cases/step/norm_cases.c tests/ops/cases/step/pack_cases.c \
 	tests/ops/cases/step/partial_sums_cases.c tests/ops/cases/step/step_guard_cases.c \

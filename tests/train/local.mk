@@ -27,13 +27,17 @@ tests_train_alloc_count_la_CFLAGS = $(AM_CFLAGS) -Wno-missing-prototypes
 tests_train_alloc_count_la_LDFLAGS = -module -avoid-version -rpath /nowhere
 
 # Language models: their sizes, text sampled from a trained one, and weights that transformers reads and writes.
-TESTS += tests/train/gpt_sizes.py tests/train/hugging_face/ways.py tests/train/hugging_face/bad_folders.py
+TESTS += tests/train/gpt_sizes.py tests/train/hugging_face/ways.py tests/train/hugging_face/bad_folders.py tests/train/hugging_face/lora.py
 if HAVE_TOKENIZERS
-TESTS += tests/train/sample.py tests/train/hugging_face/own_tokenizer.py
+TESTS += tests/train/sample.py tests/train/hugging_face/own_tokenizer.py tests/train/hugging_face/gguf_file.py
 endif
-CHECK_LONG += tests/train/hugging_face/gpt.py tests/train/hugging_face/decoders.py
+if HAVE_TOKENIZERS
+CHECK_LONG += tests/train/hugging_face/chat_loss.py tests/train/hugging_face/chat_answers.py tests/train/hugging_face/gguf_readers.py
+endif
+EXTRA_DIST += tests/train/hugging_face/chat_loss.py tests/train/hugging_face/chat_answers.py tests/train/hugging_face/gguf_readers.py tests/train/hugging_face/gguf_file.py
+CHECK_LONG += tests/train/hugging_face/gpt.py tests/train/hugging_face/decoders.py tests/train/hugging_face/lora_peft.py
 EXTRA_DIST += tests/train/gpt_sizes.py tests/train/sample.py tests/train/hugging_face/ways.py tests/train/hugging_face/bad_folders.py
-EXTRA_DIST += tests/train/hugging_face/own_tokenizer.py tests/train/hugging_face/folders.py tests/train/hugging_face/gpt.py tests/train/hugging_face/decoders.py tests/train/hugging_face/transformers_venv.py
+EXTRA_DIST += tests/train/hugging_face/lora.py tests/train/hugging_face/lora_peft.py tests/train/hugging_face/own_tokenizer.py tests/train/hugging_face/folders.py tests/train/hugging_face/gpt.py tests/train/hugging_face/decoders.py tests/train/hugging_face/transformers_venv.py
 
 include tests/train/levels/local.mk
 include tests/train/strategies/local.mk

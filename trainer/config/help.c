@@ -98,6 +98,16 @@ static const struct command_help helps[COMMAND_COUNT] = {
 			     "Continues a text with a trained language model.\n",
 			     "  dptrain sample --init-from runs/default/red-fox-1a2b3c4d --prompt 'Once'\n"
 			     "  dptrain sample --init-from w.safetensors --temperature 0.8 --top-k 40\n" },
+	[COMMAND_MERGE] = { "add a LoRA adapter to its weights",
+			    "dptrain merge --init-from BASE --adapter DIR --out DIR",
+			    "Adds the adapter of a run with --lora to the weights that it was trained on, and\n"
+			    "writes them as a folder like that of the base.\n",
+			    "  dptrain merge --init-from Qwen3-0.6B --adapter runs/RUN/adapter --out tuned\n" },
+	[COMMAND_EXPORT] = { "write a decoder as a GGUF file",
+			     "dptrain export --init-from DIR --gguf f16|bf16|q8_0 --out FILE",
+			     "Writes a decoder with its tokenizer and chat template as one GGUF file, as\n"
+			     "llama.cpp and programs built on it read.\n",
+			     "  dptrain export --init-from runs/RUN --gguf q8_0 --out tuned.gguf\n" },
 	[COMMAND_BENCH] = { "time whole training steps on random inputs", "dptrain bench --model NAME -b N [FLAGS]",
 			    "Times whole training steps (forward, loss, backward, optimiser) on random\n"
 			    "inputs; with --loader the loader of --data-path.\n",
@@ -108,8 +118,9 @@ static const struct command_help helps[COMMAND_COUNT] = {
 
 /* In the order of the list of commands. */
 static const enum config_command listed[COMMAND_COUNT] = {
-	COMMAND_TRAIN, COMMAND_CONFIG,	 COMMAND_PLAN,	  COMMAND_BENCH, COMMAND_DOCTOR, COMMAND_FIND,
-	COMMAND_SWEEP, COMMAND_TOKENIZE, COMMAND_INSPECT, COMMAND_SHARD, COMMAND_SAMPLE, COMMAND_BACKENDS,
+	COMMAND_TRAIN,	COMMAND_CONFIG, COMMAND_PLAN,	  COMMAND_BENCH,    COMMAND_DOCTOR,
+	COMMAND_FIND,	COMMAND_SWEEP,	COMMAND_TOKENIZE, COMMAND_INSPECT,  COMMAND_SHARD,
+	COMMAND_SAMPLE, COMMAND_MERGE,	COMMAND_EXPORT,	  COMMAND_BACKENDS,
 };
 
 /* Text with a left column for names: `column` is where the texts begin, `width` the columns of a line. */

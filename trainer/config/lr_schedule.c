@@ -49,9 +49,20 @@ struct lr_schedule lr_schedule_make(const struct run_config *cfg, int64_t steps_
 		s.steps_warmup = warmup < 9e18 ? (int64_t)warmup : INT64_MAX;
 	if (cfg->command == COMMAND_BENCH)
 		s.kind = CONFIG_LR_CONSTANT;
+	if (s.kind == CONFIG_LR_WSD)
+		s.steps_decay = (int64_t)nearbyint(cfg->decay_fraction * (double)s.steps_total);
 	if (config_finds(cfg, "lr"))
 		s.range = LR_SCHEDULE_RANGE;
 	return s;
+}
+
+/* Returns the part of the decay of `wsd` that precedes a step. */
+static double wsd_progress(const struct lr_schedule *s, int64_t step)
+{
+	const int64_t most = s->steps_total - s->steps_warmup, n = s->steps_decay < most ? s->steps_decay : most;
+	const int64_t at = step - 1 - (s->steps_total - n);
+
+	return n <= 0 || at <= 0 ? 0 : at < n ? (double)at / (double)n : 1;
 }
 
 double lr_schedule_at(const struct lr_schedule *s, int64_t step)
@@ -76,6 +87,8 @@ double lr_schedule_at(const struct lr_schedule *s, int64_t step)
 		return s->min_lr + (s->lr - s->min_lr) * (1 - p);
 	case CONFIG_LR_POLYNOMIAL:
 		return s->min_lr + (s->lr - s->min_lr) * pow(1 - p, s->power);
+	case CONFIG_LR_WSD:
+		return s->min_lr + (s->lr - s->min_lr) * (1 - wsd_progress(s, step));
 	case CONFIG_LR_CONSTANT:
 		break;
 	}

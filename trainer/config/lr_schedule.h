@@ -8,6 +8,7 @@
  *   linear       min + (lr - min) * (1 - p)                      LinearLR towards min
  *   polynomial   min + (lr - min) * (1 - p) ^ power              PolynomialLR (min = 0)
  *   constant     lr
+ *   wsd          lr; min + (lr - min) * (1 - q) with q = (s - (T - D)) / D in the last D steps, at most T - W
  *   dptrain find lr: lr * range ^ ((s + 1) / T - 1), up to lr at the last step
  * Warm-up is followed by the scheduler counting from its own 0, as torch's SequentialLR does. */
 #ifndef DPT_CONFIG_LR_SCHEDULE_H
@@ -20,6 +21,7 @@ struct lr_schedule {
 	double lr, min_lr, gamma, power;
 	int64_t steps_total;  /* T */
 	int64_t steps_warmup; /* W */
+	int64_t steps_decay;  /* D of `wsd` */
 	double step_every;    /* optimiser steps between two decays of `step` */
 	double range;	      /* of `dptrain find lr`; 0: other commands */
 };

@@ -9,11 +9,11 @@
 #include "trainer/config/flags.h"
 
 static const char *const commands[COMMAND_COUNT] = {
-	[COMMAND_TRAIN] = "train", [COMMAND_CONFIG] = "config", [COMMAND_BACKENDS] = "backends",
-	[COMMAND_PLAN] = "plan",   [COMMAND_BENCH] = "bench",   [COMMAND_TOKENIZE] = "tokenize",
-	[COMMAND_SAMPLE] = "sample", [COMMAND_SHARD] = "shard",   [COMMAND_DOCTOR] = "doctor",
-	[COMMAND_SWEEP] = "sweep",   [COMMAND_FIND] = "find",
-	[COMMAND_INSPECT] = "inspect",
+	[COMMAND_TRAIN] = "train",   [COMMAND_CONFIG] = "config", [COMMAND_BACKENDS] = "backends",
+	[COMMAND_PLAN] = "plan",     [COMMAND_BENCH] = "bench",	  [COMMAND_TOKENIZE] = "tokenize",
+	[COMMAND_SAMPLE] = "sample", [COMMAND_SHARD] = "shard",	  [COMMAND_DOCTOR] = "doctor",
+	[COMMAND_SWEEP] = "sweep",   [COMMAND_FIND] = "find",	  [COMMAND_INSPECT] = "inspect",
+	[COMMAND_MERGE] = "merge",   [COMMAND_EXPORT] = "export",
 };
 
 bool config_finds(const struct run_config *cfg, const char *what)

@@ -7,6 +7,7 @@
 #include "trainer/optimizers/optimizers.h"
 
 #define TUNING_LR 1e-5	   /* of adamw and adam with a decoder of --init-from; their --wd is then 0 */
+#define LORA_LR 2e-4
 #define TUNING_WARMUP 0.03 /* part of the run */
 #define FIND_LR 10 /* the highest rate that `dptrain find lr` tries */
 
@@ -204,7 +205,10 @@ int resolve_optimiser(struct run_config *cfg, struct err *err)
 
 	if (rc)
 		return rc;
-	set_optimizer_default(cfg, FLAG_lr, &cfg->lr, config_finds(cfg, "lr") ? FIND_LR : tunes ? TUNING_LR : d->lr);
+	set_optimizer_default(cfg, FLAG_lr, &cfg->lr,
+			      config_finds(cfg, "lr") ? FIND_LR
+			      : tunes		      ? cfg->lora ? LORA_LR : TUNING_LR
+						      : d->lr);
 	set_optimizer_default(cfg, FLAG_wd, &cfg->wd, tunes ? 0 : d->wd);
 	if (d->takes & BETAS) {
 		set_optimizer_default(cfg, FLAG_beta1, &cfg->beta1, d->beta1);

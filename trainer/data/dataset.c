@@ -153,6 +153,10 @@ void dataset_say_used(const struct dataset *d, struct buf *out)
 		data_account_say_used(&d->account, out);
 		buf_addc(out, ')');
 	}
+	if (n && d->ops->say) {
+		buf_adds(out, ": ");
+		d->ops->say(d, out);
+	}
 	if (n && d->kind == SAMPLE_IMAGE)
 		buf_adds(out, ", ");
 	if (d->kind == SAMPLE_IMAGE)
@@ -282,6 +286,11 @@ int dataset_account_json(const struct dataset *d, int names, struct buf *out, st
 		json_object_set_new(o, "doubts", class_names_json_text(doubts.data));
 	if (d->columns && *d->columns)
 		json_object_set_new(o, "columns", class_names_json_text(d->columns));
+	if (d->ops->say) {
+		buf_reset(&doubts);
+		d->ops->say(d, &doubts);
+		json_object_set_new(o, "made_of", class_names_json_text(doubts.data));
+	}
 	buf_done(&doubts);
 	text = o ? json_dumps(o, JSON_COMPACT) : NULL;
 	json_decref(o);

@@ -65,6 +65,7 @@ struct dataset { /* must be the first member of each format's struct */
 	int32_t *relabel; /* by the set's own labels: those to deliver (class_names.h); owned; NULL: the same */
 	int n_relabel;
 	int64_t seq_len, vocab; /* token sets: tokens per sample; tokens are in [0, vocab) */
+	bool documents;		/* token sets: a sample holds several that are to be read apart */
 	/* Index of the first sample of each piece (shard) of a split, ascending from 0; the entry after the last of
 	 * the n_pieces is n_samples. NULL: the set has no pieces. */
 	const int64_t *piece[SPLIT_COUNT];
@@ -110,6 +111,8 @@ struct dataset_read {
 	void *pixels;  /* height * width * channels elements of dataset->dtype, HWC; 64-byte alignment not needed */
 	int32_t *label;
 	int32_t *tokens, *targets;	   /* token sets: seq_len each */
+	/* token sets: the place of each token in its document or conversation, seq_len; padding: 0. NULL: not wanted */
+	int32_t *positions;
 	bool alone;			   /* the caller will not read its neighbours soon */
 	int64_t epoch;			   /* for announcements only: a sample is announced once per epoch */
 	const struct stop *stop;	   /* once it is set, a wait for bytes ends with ERR_CANCELED; NULL: never */
@@ -157,6 +160,9 @@ struct dataset_object {
 	uint64_t bytes;
 };
 
+/* Samples that are longer than seq_len. */
+enum dataset_long { DATASET_LONG_REFUSE, DATASET_LONG_DROP, DATASET_LONG_SPLIT };
+
 struct dataset_opts {
 	const char *path;      /* folder; for shards see shard_list.h */
 	int classes;	       /* 0: largest label + 1; otherwise larger labels are refused */
@@ -169,6 +175,15 @@ struct dataset_opts {
 	int64_t epoch_samples; /* mixed set; 0: the sum over its sets */
 	/* token sets: samples are whole documents (formats/pack.h) instead of the next seq_len tokens */
 	bool pack_documents;
+	bool pack_conversations;
+	/* Conversations: */
+	const char *chat_template; /* "chatml" or a file; NULL: the tokenizer's */
+	int train_on;		   /* enum chat_train */
+	int long_samples;	   /* enum dataset_long */
+	bool allow_special;	   /* content may spell special tokens */
+	const char *template_date; /* YYYY-MM-DD; NULL: the day when the data was last changed */
+	bool fit_seq_len;	   /* samples are as long as the longest one, at most seq_len */
+	uint64_t seed;		   /* draws val_share */
 	/* Folders of images: */
 	int image_size;	  /* height and width to resize to; 0: 224 */
 	int train_side;	  /* the same for training images; 0: image_size */
@@ -235,6 +250,8 @@ struct dataset_ops {
 	int32_t (*label)(const struct dataset *d, enum split split, int64_t index);
 	/* Optional: a sample's weight in a mean: its number of targets. NULL: 1 for images, seq_len for tokens. */
 	int64_t (*weight)(const struct dataset *d, enum split split, int64_t index);
+	/* Optional: appends what the samples were made of, as a sentence without a full stop. */
+	void (*say)(const struct dataset *d, struct buf *out);
 };
 
 void dataset_close(struct dataset *d); /* NULL is fine */

@@ -27,6 +27,10 @@ libtrainer_la_LIBADD += $(PCRE2_LIBS) $(UTF8PROC_LIBS)
 else
 EXTRA_DIST += $(bpe_tokenizers)
 endif
+# Conversations.
+libtrainer_la_SOURCES += trainer/data/chat/chat_template.c trainer/data/chat/chat_template.h trainer/data/chat/template_inside.h
+libtrainer_la_SOURCES += trainer/data/chat/chat.c trainer/data/chat/chat.h trainer/data/chat/conversation.c trainer/data/chat/conversation.h
+libtrainer_la_SOURCES += trainer/data/chat/template_parse.c trainer/data/chat/template_values.c
 # Stores of bytes, and containers of samples.
 libtrainer_la_SOURCES += trainer/data/store/cache.c trainer/data/store/cache.h
 libtrainer_la_SOURCES += trainer/data/store/cache_folder.c
@@ -69,10 +73,10 @@ libtrainer_la_SOURCES += trainer/data/formats/hdf5.c trainer/data/formats/hdf5_a
 libtrainer_la_SOURCES += trainer/data/formats/shards.c trainer/data/formats/shards_read.c trainer/data/formats/shards_inside.h
 libtrainer_la_SOURCES += trainer/data/formats/shards_find.c
 libtrainer_la_SOURCES += trainer/data/formats/synthetic.c
-libtrainer_la_SOURCES += trainer/data/formats/document_pack.c trainer/data/formats/document_pack.h
+libtrainer_la_SOURCES += trainer/data/formats/document_pack.c trainer/data/formats/best_fit.c trainer/data/formats/best_fit.h trainer/data/formats/document_pack.h
 libtrainer_la_SOURCES += trainer/data/formats/page_cache.c
 libtrainer_la_SOURCES += trainer/data/formats/synthetic.h
-libtrainer_la_SOURCES += trainer/data/formats/text.c
+libtrainer_la_SOURCES += trainer/data/formats/chat_set.c trainer/data/formats/text.c
 # Batches: order, slots, threads.
 libtrainer_la_SOURCES += trainer/data/loader/announce.c trainer/data/loader/slots.c trainer/data/loader/slots.h
 libtrainer_la_SOURCES += trainer/data/loader/fill.c trainer/data/loader/loader.c

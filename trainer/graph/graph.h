@@ -188,7 +188,7 @@ struct graph {
 	struct node **nodes;
 	int n_nodes, cap_nodes;
 	bool training;	      /* false: evaluation, no gradients */
-	bool low_params;      /* parameters never change: pass_precision stores them in the type they are read in */
+	bool low_frozen;      /* pass_precision stores frozen parameters in the type they are read in */
 	bool exact;	      /* sums of squares have the same bits for any distribution over ranks: trainer/ops/norm */
 	const char *freeze;   /* patterns of frozen tensors, see graph_frozen; NULL: none; borrowed */
 	enum phase phase;     /* phase given to new nodes */

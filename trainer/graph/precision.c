@@ -35,7 +35,7 @@ static void lower_params(struct graph *g, const struct precision *p)
 		struct node *n = g->nodes[i];
 
 		for (int k = 0; k < n->n_in; k++)
-			if (n->in[k] && n->in[k]->kind == TENSOR_PARAM &&
+			if (n->in[k] && n->in[k]->kind == TENSOR_PARAM && n->in[k]->frozen &&
 			    pick_operand_dtype(p, n, false, k, n->in[k]->dtype) == p->low &&
 			    n->in[k]->dtype == p->master)
 				n->in[k]->dtype = p->low;
@@ -96,7 +96,7 @@ int pass_precision(struct graph *g, const struct precision *p, const struct op *
 	if (graph_failed(g))
 		return err_set(err, g->err.code, "%s", g->err.text);
 	set_types(g, p);
-	if (g->low_params)
+	if (g->low_frozen)
 		lower_params(g, p);
 	for (int i = 0; i < g->n_nodes && !graph_failed(g); i++) {
 		struct node *n = g->nodes[i];

@@ -3,14 +3,18 @@
 #include "trainer/models/decoder.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "trainer/models/models.h"
 #include "trainer/ops/add/add.h"
+#include "trainer/ops/attention_decode/attention_decode.h"
 #include "trainer/ops/attention/attention.h"
 #include "trainer/ops/embed/embed.h"
 #include "trainer/ops/layernorm/layernorm.h"
 #include "trainer/ops/linear/linear.h"
 #include "trainer/ops/lmhead/lmhead.h"
+#include "trainer/ops/places/places.h"
+#include "trainer/ops/scale/scale.h"
 
 #define INIT_STD 0.02
 
@@ -85,11 +89,37 @@ const struct decoder_class decoder_classes[] = {
 };
 const int decoder_class_count = sizeof(decoder_classes) / sizeof(decoder_classes[0]);
 
+const char *const decoder_targets[] = { "q_proj",    "k_proj",	"v_proj",	"qkv_proj",  "o_proj",
+					"gate_proj", "up_proj", "gate_up_proj", "down_proj", NULL };
+
+unsigned decoder_linears(const struct decoder_class *class)
+{
+	unsigned all = 0;
+
+	for (int i = 0; decoder_targets[i]; i++) {
+		const bool fused =
+			!strcmp(decoder_targets[i], "qkv_proj") || !strcmp(decoder_targets[i], "gate_up_proj");
+		const bool both = !strcmp(decoder_targets[i], "o_proj") || !strcmp(decoder_targets[i], "down_proj");
+
+		if (both || fused == ((class->has & DECODER_FUSED) != 0))
+			all |= 1u << i;
+	}
+	return all;
+}
+
+double decoder_lora_factor(const struct decoder_lora *l)
+{
+	return l->alpha / (l->rooted ? sqrt((double)l->rank) : (double)l->rank);
+}
+
 /* State of the builder. */
 struct decoder_builder {
 	struct graph *g;
 	const struct model_config *c;
 	const struct decoder_config *d;
+	struct tensor *first; /* decoding: first new position */
+	struct tensor *marked; /* tokens, if samples hold several documents */
+	int64_t seq;	      /* rows of a sample */
 };
 
 static struct tensor *add_decoder_param(const struct decoder_builder *b, const char *name, struct shape shape,
@@ -106,6 +136,33 @@ static struct tensor *add_decoder_param(const struct decoder_builder *b, const c
 	return name ? graph_tensor(b->g, &like) : NULL;
 }
 
+static bool is_lora_target(const struct decoder_lora *l, const char *name)
+{
+	for (int i = 0; decoder_targets[i]; i++)
+		if (l->targets & 1u << i && !strcmp(strrchr(name, '.') + 1, decoder_targets[i]))
+			return true;
+	return false;
+}
+
+/* Adds to y, the output of the linear layer of that name, what LoRA adds. First values are PEFT's: A uniform in
+ * +-1/sqrt(in), B zero. */
+static struct tensor *add_lora(const struct decoder_builder *b, struct tensor *x, struct tensor *y, const char *name)
+{
+	const struct decoder_lora *l = &b->d->lora;
+	struct init uniform = { .kind = INIT_UNIFORM }, zero = { .kind = INIT_ZERO };
+	struct tensor *down, *up;
+
+	if (graph_failed(b->g) || !l->rank || !is_lora_target(l, name))
+		return y;
+	uniform.scale = 1 / sqrt((double)x->shape.dim[1]);
+	down = add_decoder_param(b, graph_printf(b->g, DECODER_ADAPTER "%s.lora_A.weight", name),
+				 SHAPE(l->rank, x->shape.dim[1]), uniform);
+	up = add_decoder_param(b, graph_printf(b->g, DECODER_ADAPTER "%s.lora_B.weight", name),
+			       SHAPE(y->shape.dim[1], l->rank), zero);
+	x = scale_add(b->g, linear_add_low(b->g, x, down, NULL), decoder_lora_factor(l));
+	return add_add(b->g, y, linear_add_low(b->g, x, up, NULL));
+}
+
 static struct tensor *add_decoder_linear(const struct decoder_builder *b, struct tensor *x, const char *name,
 					 int64_t out, bool biased)
 {
@@ -117,7 +174,7 @@ static struct tensor *add_decoder_linear(const struct decoder_builder *b, struct
 	w = add_decoder_param(b, graph_printf(b->g, "%s.weight", name), SHAPE(out, x->shape.dim[1]), normal);
 	if (biased)
 		bias = add_decoder_param(b, graph_printf(b->g, "%s.bias", name), SHAPE(out), zero);
-	return linear_add_low(b->g, x, w, bias);
+	return add_lora(b, x, linear_add_low(b->g, x, w, bias), name);
 }
 
 /* RMS norm of x + delta, or of x if delta is NULL; *ret_sum as in layernorm_add. */
@@ -153,34 +210,40 @@ static struct tensor *add_head_norm(const struct decoder_builder *b, struct tens
 	return layernorm_add(b->g, x, NULL, &t, NULL);
 }
 
-static struct tensor *rotate_heads(const struct decoder_builder *b, struct tensor *const qkv[3], int layer,
+static struct tensor *rotate_heads(const struct decoder_builder *b, struct tensor *const operands[4], int layer,
 				   const char *name)
 {
 	const struct decoder_config *d = b->d;
 	const struct decoder_rope *r = &d->rope[d->windowed && d->windowed[layer] ? DECODER_WINDOWED : DECODER_FULL];
-	const double *stretch = r->original && b->c->seq_len > r->original ? r->longer : r->stretch;
+	const int64_t length = b->first ? b->c->context : b->c->seq_len;
+	const double *stretch = r->original && length > r->original ? r->longer : r->stretch;
 	struct rope_attr a = { .heads = b->c->heads,
 			       .shared = d->shared,
 			       .d = d->head_dim,
-			       .seq = b->c->seq_len,
+			       .seq = b->seq,
 			       .rotary = d->turned && !d->turned[layer] ? 0 : r->rotary,
 			       .query_scale = d->query_scale,
 			       .factor = r->factor };
 
 	for (int64_t i = 0; i < a.rotary / 2; i++)
 		a.frequency[i] = pow(r->theta, -2 * (double)i / (double)a.rotary) / (stretch[i] > 0 ? stretch[i] : 1);
-	return rope_add(b->g, qkv, &a, graph_printf(b->g, "%s.rope", name));
+	return rope_add(b->g, operands, &a, graph_printf(b->g, "%s.rope", name));
 }
 
+/* Attention of a whole batch, or of new positions to a KV cache, between its two projections. */
 static struct tensor *add_decoder_attention(const struct decoder_builder *b, struct tensor *x, int layer,
 					    const char *name)
 {
 	const struct decoder_config *d = b->d;
-	struct attention_attr attr = { .heads = b->c->heads, .seq = b->c->seq_len };
+	const int64_t window = d->windowed && d->windowed[layer] ? d->window : 0;
+	struct attention_attr attr = { .heads = b->c->heads, .seq = b->seq, .window = window < b->seq ? window : 0 };
+	struct attention_decode_attr decode = { b->c->heads, d->shared, window, b->c->context };
 	const int64_t of_queries = b->c->heads * d->head_dim, of_keys = d->shared * d->head_dim;
+	const char *attended = graph_printf(b->g, "%s.attn", name);
+	struct tensor *places = NULL; /* of its own, so that every stage of a pipeline has them */
 	const bool fused = d->class->has & DECODER_FUSED;
 	const bool biased = d->class->has & DECODER_QKV_BIAS || d->attention_bias;
-	struct tensor *qkv[3] = { NULL };
+	struct tensor *qkv[4] = { [3] = b->first };
 
 	if (fused) {
 		qkv[0] = add_decoder_linear(b, x, graph_printf(b->g, "%s.qkv_proj", name), of_queries + 2 * of_keys,
@@ -192,7 +255,11 @@ static struct tensor *add_decoder_attention(const struct decoder_builder *b, str
 		qkv[1] = add_head_norm(b, qkv[1], graph_printf(b->g, "%s.k_norm", name));
 		qkv[2] = add_decoder_linear(b, x, graph_printf(b->g, "%s.v_proj", name), of_keys, biased);
 	}
-	x = attention_add(b->g, rotate_heads(b, qkv, layer, name), &attr, graph_printf(b->g, "%s.attn", name));
+	x = rotate_heads(b, qkv, layer, name);
+	if (b->marked)
+		places = places_add(b->g, b->marked, graph_printf(b->g, "%s.places", name)).places;
+	x = b->first ? attention_decode_add(b->g, x, b->first, &decode, attended)
+		     : attention_add(b->g, x, places, &attr, attended);
 	return add_decoder_linear(b, x, graph_printf(b->g, "%s.o_proj", name), b->c->width, d->attention_bias);
 }
 
@@ -257,36 +324,37 @@ static int check_decoder(const struct model_config *c, struct err *err)
 		return err_set(err, ERR_USAGE,
 			       "config.json: %s: soft caps are not computed: choose a model without them, as Gemma 3",
 			       d->score_cap > 0 ? "attn_logit_softcapping" : "final_logit_softcapping");
-	if (d->windowed && c->seq_len > d->window)
-		return err_set(err, ERR_USAGE,
-			       "config.json: sliding_window %lld is shorter than samples of %lld tokens: give "
-			       "--seq-len %lld or less",
-			       (long long)d->window, (long long)c->seq_len, (long long)d->window);
 	return 0;
 }
 
-static struct tensor *add_decoder_input(struct graph *g, const char *name, const struct model_config *c, int64_t batch)
+static struct tensor *add_decoder_input(struct graph *g, const char *name, struct shape shape)
 {
-	return graph_tensor(g, &(struct tensor){ .name = name,
-						 .kind = TENSOR_INPUT,
-						 .dtype = DTYPE_I32,
-						 .shape = SHAPE(batch, c->seq_len),
-						 .life = LIFE_MICRO });
+	return graph_tensor(
+		g,
+		&(struct tensor){
+			.name = name, .kind = TENSOR_INPUT, .dtype = DTYPE_I32, .shape = shape, .life = LIFE_MICRO });
 }
 
-/* Adds embedding, blocks, final norm and head. */
+/* Adds embedding, blocks, final norm and head. With c->decode, evaluation reads one text with a KV cache. */
 static int build_decoder(const struct model *m, struct graph *g, const struct model_config *c, int64_t batch,
 			 struct err *err)
 {
-	struct decoder_builder b = { .g = g, .c = c, .d = c->decoder };
+	const bool decode = c->decode && !g->training;
+	const struct shape rows = decode ? SHAPE(1, batch) : SHAPE(batch, c->seq_len);
+	struct decoder_builder b = { .g = g, .c = c, .d = c->decoder, .seq = rows.dim[1] };
 	struct init normal = { .kind = INIT_NORMAL, .scale = INIT_STD };
 	struct tensor *tokens, *targets, *table, *head, *x, *delta = NULL;
 	int rc = check_decoder(c, err);
 
 	if (rc)
 		return rc;
-	tokens = add_decoder_input(g, "tokens", c, batch);
-	targets = add_decoder_input(g, "targets", c, batch);
+	tokens = add_decoder_input(g, "tokens", rows);
+	targets = add_decoder_input(g, "targets", rows);
+	if (c->documents && !decode) {
+		b.marked = tokens;
+		tokens = places_add(g, tokens, "tokens.places").tokens;
+	}
+	b.first = decode ? add_decoder_input(g, "first", SHAPE(1)) : NULL;
 	head = table = add_decoder_param(&b, "model.embed_tokens.weight", SHAPE(c->vocab, c->width), normal);
 	x = embed_add(g, tokens, table, NULL, b.d->embed_scale);
 	for (int i = 0; i < c->layers && !graph_failed(g); i++) {
@@ -317,7 +385,6 @@ static const struct decoder_config smollm2 = {
 	.embed_scale = 1,
 	.query_scale = 1,
 	.act = { 1, 0 },
-	.separator = 0,
 	.dtype = DTYPE_BF16,
 	.rope = { { .rotary = 64, .theta = 1e5, .factor = 1 } },
 };

@@ -56,6 +56,21 @@ struct decoder_rope {
 
 enum { DECODER_FULL, DECODER_WINDOWED, DECODER_KINDS };
 
+/* LoRA (Hu et al. 2021): y = x W^T + b + factor (x A^T) B^T. Only A [rank, in] and B [out, rank] are trained; they are
+ * named as in PEFT's files: DECODER_ADAPTER, the module's name, ".lora_A.weight" or ".lora_B.weight". */
+#define DECODER_ADAPTER "base_model.model."
+struct decoder_lora {
+	int64_t rank; /* 0: no LoRA */
+	double alpha;
+	bool rooted;	  /* factor is alpha / sqrt(rank), not alpha / rank */
+	unsigned targets; /* bit set, by place in decoder_targets */
+};
+
+/* Last parts of the names of linear layers, "q_proj" first; NULL ends the list. */
+extern const char *const decoder_targets[];
+unsigned decoder_linears(const struct decoder_class *class); /* the targets that a class has */
+double decoder_lora_factor(const struct decoder_lora *l);
+
 struct decoder_config {
 	const struct decoder_class *class;
 	int64_t layers, heads, shared, head_dim, width, inner, vocab, context;
@@ -65,11 +80,11 @@ struct decoder_config {
 	int64_t window;
 	struct decoder_rope rope[DECODER_KINDS];
 	const unsigned char *windowed, *turned; /* [layers]; NULL: none has a window, all have RoPE */
-	int64_t separator;			/* eos_token_id; -1: none */
 	int dtype;				/* enum dtype of the weights in the folder */
 	const char *json;			/* config.json as it is; NULL: none */
 	size_t json_bytes;
 	const char *folder; /* it is in; NULL: none */
+	struct decoder_lora lora;
 };
 
 #endif

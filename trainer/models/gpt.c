@@ -70,28 +70,13 @@ static struct tensor *add_gpt_dropout(const struct gpt_builder *b, struct tensor
 	return dropout_add(b->g, x, b->c->dropout, b->c->seq_len * b->c->width, name);
 }
 
-/* KV cache: keys or values of all positions so far, persistent for the run. */
-static struct tensor *add_kv_cache(const struct gpt_builder *b, const char *name)
-{
-	struct tensor like = { .name = name,
-			       .kind = TENSOR_MOMENT,
-			       .dtype = DTYPE_F32,
-			       .shape = SHAPE(b->c->context, b->c->width),
-			       .life = LIFE_PERSISTENT };
-
-	return name ? graph_tensor(b->g, &like) : NULL;
-}
-
 static struct tensor *add_gpt_attention(const struct gpt_builder *b, struct tensor *qkv, const char *name)
 {
 	struct attention_attr attr = { .heads = b->c->heads, .seq = b->c->seq_len, .dropout.p = b->c->dropout };
-	struct attention_decode_tensors t = { .first = b->first };
+	struct attention_decode_attr decode = { b->c->heads, b->c->heads, 0, b->c->context };
 
-	if (!b->first)
-		return attention_add(b->g, qkv, &attr, name);
-	t.keys = add_kv_cache(b, graph_printf(b->g, "%s.keys", name));
-	t.values = add_kv_cache(b, graph_printf(b->g, "%s.values", name));
-	return attention_decode_add(b->g, qkv, &t, b->c->heads, name);
+	return b->first ? attention_decode_add(b->g, qkv, b->first, &decode, name)
+			: attention_add(b->g, qkv, NULL, &attr, name);
 }
 
 /* Adds one block. *x: residual stream without delta. delta: output of the previous block, not yet added. Returns this

@@ -26,10 +26,12 @@ struct model_config {
 	int64_t context; /* number of learned positions */
 	int64_t seq_len; /* positions per sample, at most context */
 	int64_t vocab;
+	bool documents;	  /* tokens that begin a document are marked (trainer/ops/places), and attention stops there */
 	bool tied;	  /* the classifier shares the token embedding table */
 	double dropout;	  /* dropout of embeddings, attention probabilities and block outputs */
-	bool decode;	  /* evaluation continues one text: batch is the number of new positions; inputs "positions"
-			   * (their rows of the position table) and "first" (i32 [1], the first one) */
+	bool decode;	  /* evaluation continues one text: batch is the number of new positions, context the largest
+			   * number of all; inputs "first" (i32 [1], the first one) and, for a model with a position
+			   * table, "positions" (its rows for them) */
 	bool keep_logits; /* evaluation keeps "logits" for the host, [batch * seq_len, vocab] */
 };
 

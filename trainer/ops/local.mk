@@ -100,6 +100,10 @@ libtrainer_la_SOURCES += trainer/ops/pack/pack.h trainer/ops/pack/pack.c
 op_cpu += trainer/ops/pack/pack_cpu.c
 op_cuda += trainer/ops/pack/pack_cuda.cu
 
+libtrainer_la_SOURCES += trainer/ops/places/places.h trainer/ops/places/places.c
+op_cpu += trainer/ops/places/places_cpu.c
+op_cuda += trainer/ops/places/places_cuda.cu
+
 libtrainer_la_SOURCES += trainer/ops/relu/relu.h trainer/ops/relu/relu.c
 op_cpu += trainer/ops/relu/relu_cpu.c
 op_cuda += trainer/ops/relu/relu_cuda.cu
@@ -107,6 +111,10 @@ op_cuda += trainer/ops/relu/relu_cuda.cu
 libtrainer_la_SOURCES += trainer/ops/rope/rope.h trainer/ops/rope/rope.c
 op_cpu += trainer/ops/rope/rope_cpu.c
 op_cuda += trainer/ops/rope/rope_cuda.cu
+
+libtrainer_la_SOURCES += trainer/ops/scale/scale.h trainer/ops/scale/scale.c
+op_cpu += trainer/ops/scale/scale_cpu.c
+op_cuda += trainer/ops/scale/scale_cuda.cu
 
 libtrainer_la_SOURCES += trainer/ops/partial_sums/partial_sums.h trainer/ops/partial_sums/partial_sums_host.h trainer/ops/partial_sums/partial_sums.c
 op_cpu += trainer/ops/partial_sums/partial_sums_cpu.c

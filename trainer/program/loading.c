@@ -45,6 +45,7 @@ static struct loader_opts make_loader_opts(const struct loading_opts *o)
 				     .helpers = helper_threads(cfg),
 				     .fewer = cfg->workers < 0,
 				     .slots = cfg->workers < 0 ? AUTO_SLOTS : 0,
+				     .marks = o->workload->config.documents,
 				     .augment = training ? cfg->augment : 0,
 				     .auto_augment = training ? (enum augment_policy)cfg->auto_augment : AUGMENT_NONE,
 				     .random_erase = training ? cfg->random_erase : 0,

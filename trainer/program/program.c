@@ -272,7 +272,7 @@ static int run_program_passes(struct program_build *b, unsigned of, struct err *
 	if (b->p)
 		b->p->graph = b->g;
 	b->g->freeze = b->o->freeze;
-	b->g->low_params = b->o->low_params;
+	b->g->low_frozen = b->o->low_frozen;
 	b->g->exact = b->o->exact;
 	for (size_t i = 0; !rc && i < sizeof(passes) / sizeof(passes[0]); i++)
 		if (passes[i].kinds & 1u << b->kind && passes[i].of & of)

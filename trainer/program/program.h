@@ -27,7 +27,7 @@ struct program_opts {
 	struct strategy_opts sharing;
 	struct optimizer_opts optimizer;
 	const char *freeze; /* see graph_frozen; NULL */
-	bool low_params;    /* parameters are constant, see struct graph */
+	bool low_frozen;    /* see struct graph */
 	bool exact;	    /* see struct graph */
 	bool keep_grads;    /* gradients stay readable after the step */
 	bool node_by_node;  /* device programs are not recorded as graphs */

@@ -106,42 +106,80 @@ static int open_token_batch(struct workload_opening *o, struct err *err)
 				   err);
 }
 
+/* Refuses a way of packing that a set, or the model, does not have. */
+static int check_packing(const struct run_config *cfg, const struct dataset *d, struct err *err)
+{
+	const bool conversations = d->ops->say != NULL;
+
+	if (!config_given(cfg, FLAG_pack))
+		return 0;
+	if (conversations && cfg->pack == CONFIG_PACK_STREAM)
+		return err_set(err, ERR_USAGE,
+			       "--pack stream: %.200s has conversations: give documents, or none for one a sample",
+			       d->path);
+	if (conversations && cfg->pack == CONFIG_PACK_DOCUMENTS && !cfg->decoder)
+		return err_set(err, ERR_USAGE,
+			       "--pack documents: attention of this model does not stop at a conversation: omit it, or "
+			       "begin with a decoder (--init-from)");
+	if (!conversations && cfg->pack == CONFIG_PACK_NONE)
+		return err_set(err, ERR_USAGE, "--pack none: is for conversations: give stream or documents");
+	return 0;
+}
+
+struct dataset_opts workload_data_opts(const struct run_config *cfg)
+{
+	return (struct dataset_opts){ .path = cfg->data_path,
+				      .classes = (int)cfg->classes,
+				      .seq_len = cfg->seq_len,
+				      .image_size = (int)cfg->image_size,
+				      .train_side = (int)cfg->train_crop_size,
+				      .eval_resize = (int)cfg->eval_resize,
+				      .squeeze = cfg->eval_transform == CONFIG_EVAL_RESIZE,
+				      .val_share = cfg->val_split,
+				      .tokenizer = cfg->tokenizer,
+				      .text_field = config_given(cfg, FLAG_text_field) ? cfg->text_field : NULL,
+				      .epoch_samples = cfg->epoch_samples,
+				      .pack_documents = cfg->pack == CONFIG_PACK_DOCUMENTS,
+				      .pack_conversations = cfg->pack == CONFIG_PACK_DOCUMENTS,
+				      .chat_template = cfg->chat_template,
+				      .train_on = cfg->train_on,
+				      .long_samples = cfg->long_samples,
+				      .allow_special = cfg->allow_special,
+				      .template_date = cfg->template_date,
+				      .fit_seq_len = !config_given(cfg, FLAG_seq_len) && !cfg->mix,
+				      .seed = (uint64_t)cfg->seed,
+				      .strict = cfg->strict,
+				      .max_unreadable = cfg->max_unreadable,
+				      .data_timeout_s = cfg->data_timeout,
+				      .val_path = cfg->val_path,
+				      .image_field = cfg->image_field,
+				      .label_field = cfg->label_field };
+}
+
 /* Opens --data-path with the options of the flags, and checks flags that need each other. */
 static int open_data_folder(struct workload_opening *opening, struct err *err)
 {
 	struct run_config *cfg = opening->cfg;
 	const struct model *m = opening->s->model;
 	struct dataset **data = &opening->s->data;
-	struct dataset_opts o = { .path = cfg->data_path,
-				  .classes = cfg->trained.class_names ? 0 : (int)cfg->classes,
-				  .seq_len = m->reads_tokens ? sample_length(cfg, m) : 0,
-				  .image_size = (int)value_or_default(cfg->image_size, m->defaults.image_h),
-				  .train_side = (int)cfg->train_crop_size,
-				  .eval_resize = (int)cfg->eval_resize,
-				  .squeeze = cfg->eval_transform == CONFIG_EVAL_RESIZE,
-				  .val_share = cfg->val_split,
-				  .tokenizer = cfg->tokenizer,
-				  .text_field = config_given(cfg, FLAG_text_field) ? cfg->text_field : NULL,
-				  .epoch_samples = cfg->epoch_samples,
-				  .pack_documents = cfg->pack == CONFIG_PACK_DOCUMENTS,
-				  .strict = cfg->strict,
-				  .max_unreadable = cfg->max_unreadable,
-				  .data_timeout_s = cfg->data_timeout,
-				  .read_ahead = cfg->read_ahead > 0 ? (int)cfg->read_ahead : 0,
-				  .parts = rank_parts(cfg),
-				  .cache = cfg->cache,
-				  .peers = opening->peers,
-				  .planned = cfg->command == COMMAND_PLAN,
-				  .memory_bytes = (uint64_t)machine_available_bytes(),
-				  .val_path = cfg->val_path,
-				  .image_field = cfg->image_field,
-				  .label_field = cfg->label_field };
+	struct dataset_opts o = workload_data_opts(cfg);
 	uint32_t mix[MIX_PARTS_MAX];
 	int rc = cfg->mix ? mix_parse(mix, &o.n_mix, "--mix", cfg->mix, err) : 0;
 
 	if (rc)
 		return rc;
 	o.mix = cfg->mix ? mix : NULL;
+	if (cfg->trained.class_names)
+		o.classes = 0;
+	o.seq_len = m->reads_tokens ? sample_length(cfg, m) : 0;
+	o.image_size = (int)value_or_default(cfg->image_size, m->defaults.image_h);
+	o.pack_conversations = cfg->decoder && (o.pack_conversations || !config_given(cfg, FLAG_pack));
+	o.read_ahead = cfg->read_ahead > 0 ? (int)cfg->read_ahead : 0;
+	o.parts = rank_parts(cfg);
+	o.cache = cfg->cache;
+	o.peers = opening->peers;
+	o.planned = cfg->command == COMMAND_PLAN;
+	o.memory_bytes = (uint64_t)machine_available_bytes();
 	if (cfg->epoch_samples && !cfg->mix)
 		return err_set(err, ERR_USAGE, "--epoch-samples: needs --mix");
 	if (cfg->cache_size && !cfg->cache)
@@ -155,6 +193,9 @@ static int open_data_folder(struct workload_opening *opening, struct err *err)
 	if (!(cfg->eval_transform & CONFIG_EVAL_RESIZE))
 		return err_set(err, ERR_USAGE, "--eval-transform: expected resize or resize,center-crop");
 	rc = formats_open(data, &o, err);
+	if (rc)
+		return rc;
+	rc = check_packing(cfg, *data, err);
 	if (rc)
 		return rc;
 	if ((*data)->ops->hand_new && !config_given(cfg, FLAG_augment)) {
@@ -220,10 +261,12 @@ static int check_amount(const struct run_config *cfg, const struct dataset *d, s
  * has every flag. */
 static int refuse_other_family(const struct run_config *cfg, const struct model *m, struct err *err)
 {
-	static const enum flag_id words[] = { FLAG_n_layer,    FLAG_n_head,	FLAG_n_embd,
-					      FLAG_block_size, FLAG_vocab_size, FLAG_tie_weights,
-					      FLAG_dropout,    FLAG_seq_len,	FLAG_tokenizer,
-					      FLAG_pack,       FLAG_mix,	FLAG_text_field };
+	static const enum flag_id words[] = { FLAG_n_layer,	  FLAG_n_head,	      FLAG_n_embd,
+					      FLAG_block_size,	  FLAG_vocab_size,    FLAG_tie_weights,
+					      FLAG_dropout,	  FLAG_seq_len,	      FLAG_tokenizer,
+					      FLAG_pack,	  FLAG_mix,	      FLAG_text_field,
+					      FLAG_train_on,	  FLAG_chat_template, FLAG_long_samples,
+					      FLAG_allow_special, FLAG_template_date };
 	static const enum flag_id images[] = {
 		FLAG_classes,	      FLAG_in_channels,	   FLAG_image_size,  FLAG_act,	  FLAG_augment,
 		FLAG_label_smoothing, FLAG_eval_transform, FLAG_eval_resize, FLAG_zero_init_residual,
@@ -400,6 +443,7 @@ static struct model_config make_model_config(const struct run_config *cfg, const
 	}
 	if (cfg->decoder)
 		c.decoder = cfg->decoder;
+	c.documents = cfg->decoder && s->data->documents;
 	c.layers = cfg->n_layer;
 	c.heads = cfg->n_head;
 	c.width = cfg->n_embd;

@@ -17,6 +17,7 @@ struct workload {
 	/* What names the data: of each split, for records, and of all, for --resume. From workload_identify; before it
 	 * identity is the set's hash and digest is "". */
 	char digest[SPLIT_COUNT][65], identity[64];
+	char base_hash[65];	  /* of the weights that LoRA adapts: rank 0 (trainer/state/initial.h); "": none */
 	struct dataset_norm norm; /* used by this run: the set's, unless flags or the weights' file set another */
 };
 
@@ -26,6 +27,9 @@ struct workload {
 int workload_open(struct workload *ret, struct run_config *cfg, const struct batch_file *batch, struct peers *peers,
 		  struct err *err);
 void workload_close(struct workload *s); /* accepts a zeroed struct */
+
+/* What the flags say of the set, whatever the model and the job; it borrows from cfg. */
+struct dataset_opts workload_data_opts(const struct run_config *cfg);
 
 /* Logs the warnings of the data's account (dataset_tell). One rank of a job does it. */
 void workload_warn(struct dataset *d);

@@ -11,7 +11,6 @@
 #include "trainer/program/memory.h"
 #include "trainer/run/observers.h"
 #include "trainer/state/initial.h"
-#include "trainer/state/tensor_files.h"
 
 #define LARGE_WAIT_S 3
 
@@ -198,7 +197,7 @@ int engine_open_evaluation(struct engine **ret, const struct engine_evaluation *
 	if (!rc)
 		rc = exec_new(&e->exec, &e->prepared, err);
 	if (!rc)
-		rc = files_load_weights(&e->tensors, &from, err);
+		rc = initial_load_weights(&e->tensors, o->job->cfg, &from, e->workload.base_hash, err);
 	return finish_opening(ret, e, rc);
 }
 

@@ -80,14 +80,15 @@ static bool save_last(struct training *t)
 	return false;
 }
 
-/* Writes model.safetensors, and a GPT's config.json, into the run's folder. */
+/* Writes model.safetensors, and a GPT's config.json, into the run's folder; of a run with LoRA its adapter. */
 static int save_final_weights(struct training *t, struct err *err)
 {
 	char path[4200];
 
 	if (!t->e->train_schedule.saves)
 		return 0;
-	snprintf(path, sizeof(path), "%s/" CHECKPOINT_MODEL, report_dir(t->report));
+	snprintf(path, sizeof(path), "%s/%s", report_dir(t->report),
+		 t->e->rank.cfg->lora ? CHECKPOINT_ADAPTER : CHECKPOINT_MODEL);
 	return save_weights(t, path, err);
 }
 

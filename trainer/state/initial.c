@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "tracker/base/file.h"
 #include "trainer/ops/cast/float16.h"
 #include "trainer/state/tensor_files.h"
 #include "trainer/weights/decoder_file.h"
@@ -100,10 +101,10 @@ static bool is_weights_file(const char *path)
 	return !stat(path, &st) && S_ISREG(st.st_mode);
 }
 
-/* Returns the path of the newest checkpoint's weights below a run's folder; NULL: none. */
+/* Returns the path of the newest checkpoint's weights, or adapter, below a run's folder; NULL: none. */
 static const char *newest_weights(struct run_config *cfg)
 {
-	char *folder = arena_printf(cfg->arena, "%s/checkpoints", cfg->init_from), path[4200];
+	char *folder = arena_printf(cfg->arena, "%s/checkpoints", cfg->init_from), path[4200], file[4200];
 	struct checkpoint_entry *list = NULL;
 	const char *found = NULL;
 	size_t n = 0;
@@ -111,27 +112,32 @@ static const char *newest_weights(struct run_config *cfg)
 	if (checkpoint_list(&list, &n, folder, NULL))
 		return NULL;
 	for (size_t i = 0; !found && i < n; i++)
-		if (list[i].segment >= 0 && !checkpoint_path(path, sizeof(path), folder, list[i].step, NULL))
-			found = arena_printf(cfg->arena, "%s/" CHECKPOINT_MODEL, path);
+		if (list[i].segment >= 0 && !checkpoint_path(path, sizeof(path), folder, list[i].step, NULL) &&
+		    !checkpoint_model_path(file, sizeof(file), path, NULL))
+			found = arena_strdup(cfg->arena, file);
 	free(list);
 	return found;
 }
 
-/* Verifies weights found in a checkpoint's folder; a file that the user named is not verified. */
+/* Verifies the weights or the adapter found in a checkpoint's folder; a file that the user named is not verified. */
 static int verify_found(const char *path, struct err *err)
 {
 	const char *slash = strrchr(path, '/');
 	char folder[4200];
 
-	if (strcmp(slash + 1, CHECKPOINT_MODEL))
+	if (!strcmp(slash + 1, ADAPTER_MODEL))
+		snprintf(folder, sizeof(folder), "%.*s/..", (int)(slash - path), path);
+	else if (!strcmp(slash + 1, CHECKPOINT_MODEL))
+		snprintf(folder, sizeof(folder), "%.*s", (int)(slash - path), path);
+	else
 		return 0;
-	snprintf(folder, sizeof(folder), "%.*s", (int)(slash - path), path);
 	return checkpoint_verify_model(folder, err);
 }
 
 int initial_locate(struct run_config *cfg, struct err *err)
 {
-	static const char *const names[] = { CHECKPOINT_MODEL, "model" SAFETENSORS_INDEX, "weights.safetensors" };
+	static const char *const names[] = { CHECKPOINT_MODEL, "model" SAFETENSORS_INDEX, "weights.safetensors",
+					     CHECKPOINT_ADAPTER, ADAPTER_MODEL };
 	const char *found = NULL;
 	struct stat st;
 
@@ -223,12 +229,101 @@ static int read_decoder_json(struct run_config *cfg, const char *path, struct er
 	return cfg->decoder ? 1 : decoder_file_read(&cfg->decoder, json, cfg->arena, err);
 }
 
+/* ---- LoRA ---- */
+
+/* If --init-from led to an adapter, makes it that of --adapter. Then reads the adapter's terms, and its weights if
+ * --init-from does not say. */
+static int open_adapter(struct run_config *cfg, struct adapter_terms *ret, struct err *err)
+{
+	const char *slash = cfg->init_from ? strrchr(cfg->init_from, '/') : NULL, *base;
+	int rc = 0;
+
+	if (slash && !strcmp(slash + 1, ADAPTER_MODEL)) {
+		rc = cfg->adapter ? err_set(err, ERR_USAGE,
+					    "--init-from %.300s: is an adapter, as --adapter: give the "
+					    "weights that it belongs to",
+					    cfg->init_from)
+				  : config_put(cfg, FLAG_adapter, "--init-from",
+					       arena_printf(cfg->arena, "%.*s", (int)(slash - cfg->init_from),
+							    cfg->init_from),
+					       err);
+		cfg->init_from = NULL;
+	}
+	if (rc || !cfg->adapter)
+		return rc;
+	rc = adapter_read(ret, &base, cfg->adapter, cfg->arena, err);
+	if (rc || cfg->init_from)
+		return rc;
+	if (access(base, F_OK))
+		return err_set(err, ERR_USAGE,
+			       "%.300s: its weights are not at '%.300s': give their folder, --init-from FOLDER "
+			       "--adapter %.300s",
+			       cfg->adapter, base, cfg->adapter);
+	cfg->init_from = base;
+	return initial_locate(cfg, err);
+}
+
+/* Sets the flags that were not given from the adapter; those that were must agree. */
+static int settle_terms(struct run_config *cfg, const struct adapter_terms *t, struct decoder_lora *l, struct err *err)
+{
+	static const enum flag_id ids[] = { FLAG_lora, FLAG_lora_targets, FLAG_rslora };
+	bool given[3];
+	struct decoder_lora own;
+	int rc;
+
+	for (int i = 0; i < 3; i++) {
+		given[i] = config_given(cfg, ids[i]);
+		if (!given[i])
+			cfg->origin[ids[i]] = ORIGIN_DERIVED;
+	}
+	cfg->lora = given[0] ? cfg->lora : t->lora;
+	cfg->lora_targets = given[1] ? cfg->lora_targets : t->targets;
+	cfg->rslora = given[2] ? cfg->rslora : t->rooted;
+	rc = adapter_parse(l, &(struct adapter_terms){ cfg->lora, cfg->lora_targets, cfg->rslora }, cfg->decoder->class,
+			   err);
+	if (!rc)
+		rc = adapter_parse(&own, t, cfg->decoder->class, err);
+	if (!rc &&
+	    (own.rank != l->rank || own.alpha != l->alpha || own.rooted != l->rooted || own.targets != l->targets))
+		rc = err_set(err, ERR_USAGE,
+			     "--lora, --lora-targets, --rslora contradict %.300s, which has --lora %s "
+			     "--lora-targets %s%s: omit them",
+			     cfg->adapter, t->lora, t->targets, t->rooted ? " --rslora" : "");
+	return rc;
+}
+
+/* Gives cfg->decoder the adapter, and freezes the rest. t: of --adapter. */
+static int begin_lora(struct run_config *cfg, const struct adapter_terms *t, struct err *err)
+{
+	static const enum flag_id others[] = { FLAG_freeze, FLAG_model_ema, FLAG_reset_head };
+	struct decoder_config *d;
+	char label[300];
+	int rc;
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (config_given(cfg, others[i]))
+			return err_set(err, ERR_USAGE, "--lora: trains an adapter alone: omit %s",
+				       config_label(cfg, others[i], label, sizeof(label)));
+	if (!cfg->decoder)
+		return err_set(err, ERR_USAGE,
+			       "--lora, --adapter: need --init-from with the folder of a decoder, as of "
+			       "Qwen, Llama or Gemma");
+	d = arena_alloc(cfg->arena, sizeof(*d));
+	*d = *cfg->decoder;
+	rc = cfg->adapter
+		     ? settle_terms(cfg, t, &d->lora, err)
+		     : adapter_parse(&d->lora, &(struct adapter_terms){ cfg->lora, cfg->lora_targets, cfg->rslora },
+				     d->class, err);
+	cfg->decoder = d;
+	return rc ? rc : config_put(cfg, FLAG_freeze, "--lora", "*,!" DECODER_ADAPTER "*", err);
+}
+
 /* The tokenizer in the folder of a decoder makes tokens of texts, if --tokenizer does not say. */
 static int take_tokenizer(struct run_config *cfg, struct err *err)
 {
 	const char *folder = cfg->decoder->folder;
 
-	if (config_given(cfg, FLAG_tokenizer) || !cfg->data_path ||
+	if (config_given(cfg, FLAG_tokenizer) || !(cfg->data_path || cfg->command == COMMAND_SAMPLE) ||
 	    access(arena_printf(cfg->arena, "%s/tokenizer.json", folder), F_OK))
 		return 0;
 	return config_put(cfg, FLAG_tokenizer, "--init-from", folder, err);
@@ -236,22 +331,29 @@ static int take_tokenizer(struct run_config *cfg, struct err *err)
 
 int initial_begin(struct run_config *cfg, struct err *err)
 {
+	struct adapter_terms terms = { .lora = NULL };
 	const struct decoder_config *d;
 	char text[32];
-	int64_t most;
 	int rc = initial_locate(cfg, err);
 
-	if (rc || !cfg->init_from)
+	if (!rc)
+		rc = open_adapter(cfg, &terms, err);
+	if (!rc && cfg->init_from)
+		rc = read_decoder_json(cfg, cfg->init_from, err);
+	if (rc < 0)
 		return rc;
-	rc = read_decoder_json(cfg, cfg->init_from, err);
-	if (rc <= 0)
+	rc = cfg->lora || cfg->adapter ? begin_lora(cfg, &terms, err)
+	     : config_given(cfg, FLAG_lora_targets) || config_given(cfg, FLAG_rslora)
+		     ? err_set(err, ERR_USAGE, "--lora-targets, --rslora: need --lora R")
+		     : 0;
+	if (rc || !cfg->decoder)
 		return rc;
 	rc = take_tokenizer(cfg, err);
-	if (rc || cfg->command == COMMAND_SAMPLE || cfg->batch_from || config_given(cfg, FLAG_seq_len))
+	if (rc || cfg->command == COMMAND_SAMPLE || cfg->command == COMMAND_MERGE || cfg->command == COMMAND_EXPORT ||
+	    cfg->batch_from || config_given(cfg, FLAG_seq_len))
 		return rc;
 	d = cfg->decoder;
-	most = d->windowed && d->window < TUNING_SEQ_LEN ? d->window : TUNING_SEQ_LEN;
-	snprintf(text, sizeof(text), "%lld", (long long)(d->context < most ? d->context : most));
+	snprintf(text, sizeof(text), "%lld", (long long)(d->context < TUNING_SEQ_LEN ? d->context : TUNING_SEQ_LEN));
 	return config_put(cfg, FLAG_seq_len, "--init-from", text, err);
 }
 
@@ -452,21 +554,45 @@ bool initial_gives(const struct run_config *cfg, const struct model *m, const st
 {
 	const char *skipped = cfg->reset_head ? m->head : NULL;
 
+	if (weights_is_adapter(t))
+		return cfg->adapter != NULL;
 	return cfg->init_from && is_weight(t) && !(skipped && !strncmp(t->name, skipped, strlen(skipped)));
+}
+
+static int load_adapter(const struct tensors *s, const struct run_config *cfg, const char *base_hash, struct err *err)
+{
+	char path[4200];
+	int rc = base_hash[0] ? adapter_check_base(cfg->adapter, base_hash, cfg->init_from, err) : 0;
+
+	if (rc)
+		return rc;
+	if (!file_join(path, sizeof(path), cfg->adapter, ADAPTER_MODEL))
+		return err_set(err, ERR_USAGE, "%.100s…: the path is too long", cfg->adapter);
+	return files_load_weights(s, &(struct weights_load_opts){ .path = path, .part = WEIGHTS_ADAPTER }, err);
+}
+
+int initial_load_weights(const struct tensors *s, const struct run_config *cfg, const struct weights_load_opts *o,
+			 char base_hash[65], struct err *err)
+{
+	int rc = files_load_weights(s, o, err);
+
+	if (!rc && cfg->lora && s->comm->rank == 0)
+		rc = adapter_hash_base(base_hash, o->path, err);
+	return rc || !cfg->adapter ? rc : load_adapter(s, cfg, base_hash, err);
 }
 
 int initial_load(const struct tensors *s, const struct run_config *cfg, struct workload *workload, struct err *err)
 {
 	const char *head = workload->model->head;
+	const struct weights_load_opts o = { .path = cfg->init_from,
+					     .head = head,
+					     .skip = cfg->reset_head ? head : NULL,
+					     .evaluates = cfg->test_only };
 	int rc;
 
 	if (cfg->reset_head && !head)
 		return err_set(err, ERR_USAGE, "--reset-head: %s has no separate classifier", workload->model->name);
-	rc = files_load_weights(s,
-				&(struct weights_load_opts){
-					.path = cfg->init_from, .head = head, .skip = cfg->reset_head ? head : NULL,
-					.evaluates = cfg->test_only },
-				err);
+	rc = initial_load_weights(s, cfg, &o, workload->base_hash, err);
 	return rc ? rc : initial_normalize(workload, cfg, cfg->init_from, err);
 }
 

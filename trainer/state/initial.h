@@ -6,6 +6,7 @@
 
 #include "trainer/program/workload.h"
 #include "trainer/state/tensors.h"
+#include "trainer/weights/weights.h"
 
 /* Replaces a folder in --init-from by the file in it: model.safetensors of a run, a checkpoint or Hugging Face,
  * weights.safetensors (its name in runs of older versions), or that of the newest checkpoint of an interrupted run. */
@@ -21,6 +22,11 @@ int initial_settle(struct run_config *cfg, struct err *err);
 
 /* Loads --init-from, on every rank the part that it owns. Images are then normalised as they were for those weights. */
 int initial_load(const struct tensors *s, const struct run_config *cfg, struct workload *workload, struct err *err);
+
+/* Loads the weights of --init-from and the adapter of --adapter. With LoRA, rank 0 hashes the weights into base_hash;
+ * ERR_USAGE if the adapter belongs to others. */
+int initial_load_weights(const struct tensors *s, const struct run_config *cfg, const struct weights_load_opts *o,
+			 char base_hash[65], struct err *err);
 
 /* Returns true if initial_load fills this tensor. */
 bool initial_gives(const struct run_config *cfg, const struct model *m, const struct tensor *t);

@@ -85,7 +85,7 @@ static void compare_item(void *user, const struct config_item *item)
 		*p = *p == '_' ? '-' : *p;
 	k->rc = err_set(k->err, ERR_USAGE,
 			"%.200s: the run was begun with %s %.60s, not %.60s; give the same, or begin a new run with "
-			"--init-from %.100s/" CHECKPOINT_MODEL,
+			"--init-from %.100s",
 			k->path, flag, *was ? was : "(not given)", *item->value ? item->value : "(not given)", k->path);
 }
 
@@ -99,11 +99,10 @@ static int check_fits(struct resume_search *s, const struct checkpoint *c, const
 		return k.rc;
 	s->r->moved_end = k.moved_end;
 	if (strcmp(at->data_hash, s->workload->identity) && strcmp(at->data_hash, s->workload->data->hash))
-		return err_set(
-			s->err, ERR_USAGE,
-			"%.200s: the run was begun with other data than that of %.200s, for training or "
-			"evaluation; give the same, or begin a new run with --init-from %.100s/" CHECKPOINT_MODEL,
-			path, s->workload->data->path, path);
+		return err_set(s->err, ERR_USAGE,
+			       "%.200s: the run was begun with other data than that of %.200s, for training or "
+			       "evaluation; give the same, or begin a new run with --init-from %.100s",
+			       path, s->workload->data->path, path);
 	return 0;
 }
 
@@ -129,6 +128,11 @@ static int try_checkpoint(struct resume_search *s, const char *path, bool *ret_d
 	}
 	if (!rc)
 		rc = checkpoint_verify(c, s->graph, s->err);
+	if (!rc && s->workload->base_hash[0]) {
+		rc = adapter_check_base(arena_printf(s->graph->arena, "%s/" ADAPTER_FOLDER, path),
+					s->workload->base_hash, s->cfg->init_from, s->err);
+		*ret_damaged &= !rc;
+	}
 	if (!rc) {
 		s->r->at = *checkpoint_state(c);
 		s->r->at.has_best &= same_best_series(s->cfg->save_best, checkpoint_config(c, "save_best"));
@@ -370,9 +374,10 @@ static int settle_order(struct run_config *cfg, struct err *err)
 static void settle_trained(struct run_config *cfg)
 {
 	struct checkpoint *c = open_newest_checkpoint(cfg);
+	char file[4200];
 
-	if (c)
-		cfg->trained.path = arena_printf(cfg->arena, "%s/" CHECKPOINT_MODEL, checkpoint_folder(c));
+	if (c && !checkpoint_model_path(file, sizeof(file), checkpoint_folder(c), NULL))
+		cfg->trained.path = arena_strdup(cfg->arena, file);
 	checkpoint_close(c);
 }
 
@@ -430,7 +435,7 @@ static int take_checkpoint_norm(struct workload *workload, const struct run_conf
 {
 	char file[4200];
 
-	if ((size_t)snprintf(file, sizeof(file), "%s/" CHECKPOINT_MODEL, r->path) >= sizeof(file))
+	if (checkpoint_model_path(file, sizeof(file), r->path, NULL))
 		return 0;
 	return initial_normalize(workload, cfg, file, err);
 }

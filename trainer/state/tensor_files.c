@@ -9,6 +9,7 @@
 
 #include "tracker/base/file.h"
 #include "trainer/models/decoder.h"
+#include "trainer/weights/adapter_file.h"
 
 const struct graph *files_graph(const struct tensors *s)
 {
@@ -130,6 +131,8 @@ void files_meta(const struct workload *workload, const struct run_config *cfg, b
 	add_meta_text(ret, &used, "weights", "%s", averages ? "ema" : "raw");
 	if (averages)
 		add_meta_text(ret, &used, "ema_decay", "%.17g", cfg->model_ema_decay);
+	if (workload->base_hash[0])
+		ret->entry[ret->n++] = (struct st_meta){ ADAPTER_HASH, workload->base_hash };
 	if (workload_reads_words(workload))
 		add_token_meta(workload, ret, &used);
 	else
@@ -154,13 +157,20 @@ bool files_gpt(const struct workload *workload, struct hf_config *ret)
 		ret->text = c->decoder->json;
 		ret->text_bytes = c->decoder->json_bytes;
 		ret->folder = c->decoder->folder;
+		ret->lora = c->decoder->lora.rank ? &c->decoder->lora : NULL;
 	}
 	return workload_reads_words(workload);
 }
 
+static bool saves_adapter(const struct workload *w)
+{
+	return w->config.decoder && w->config.decoder->lora.rank;
+}
+
 static int save_values(const struct files_weights *w, const char *path, bool averages, struct err *err)
 {
-	struct weights_save_opts o = { .path = path };
+	const bool adapter = saves_adapter(w->workload);
+	struct weights_save_opts o = { .path = path, .part = adapter ? WEIGHTS_ADAPTER : WEIGHTS_MODEL };
 	struct weights_access access = files_access(w->tensors);
 	struct files_meta meta;
 
@@ -168,7 +178,7 @@ static int save_values(const struct files_weights *w, const char *path, bool ave
 		access.get = get_average;
 		access.get_part = get_part_of_average;
 	}
-	if (w->workload->config.decoder && w->workload->config.decoder->json) {
+	if (!adapter && w->workload->config.decoder && w->workload->config.decoder->json) {
 		o.as = (enum dtype)w->workload->config.decoder->dtype;
 		o.converts = true;
 	}
@@ -205,8 +215,10 @@ int files_check(const struct run_config *cfg, struct err *err)
 static int save_all(const struct files_weights *w, const char *path, struct err *err)
 {
 	struct hf_config gpt;
-	int rc = save_values(w, path, false, err);
+	int rc = saves_adapter(w->workload) ? file_make_parents(path, 0777, err) : 0;
 
+	if (!rc)
+		rc = save_values(w, path, false, err);
 	if (!rc && w->tensors->prepared->opts.optimizer.ema_decay > 0)
 		rc = save_averages(w, path, err);
 	if (!rc && files_gpt(w->workload, &gpt))
@@ -223,10 +235,13 @@ int files_save_weights(const struct files_weights *w, const char *path, struct e
 
 int files_save_grads(const struct tensors *tensors, const struct graph *g, const char *path, struct err *err)
 {
-	const struct weights_save_opts o = { .path = path };
+	struct weights_save_opts o = { .path = path };
 	struct tensors s = *tensors;
 	struct weights_access access;
 
+	for (int i = 0; i < g->n_tensors; i++)
+		if (weights_is_adapter(g->tensors[i]))
+			o.part = WEIGHTS_ADAPTER; /* the other parameters have none */
 	s.grads = g;
 	if (s.comm->rank > 0)
 		return tensors_help(&s, err);

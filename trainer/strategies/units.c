@@ -90,6 +90,7 @@ struct param_reads {	    /* all reads of one parameter */
 struct unit_kind {	  /* what the parameters of a unit have in common */
 	int place, alone; /* alone: id of the only parameter; -1 */
 	enum dtype dtype;
+	bool frozen; /* else gradients would be as large as the whole unit */
 	int64_t size;
 	bool has_matrix;
 };
@@ -130,13 +131,16 @@ static bool is_by_layer(const struct unit_layout *l, int place)
 static struct unit_kind *find_unit_for(struct unit_layout *l, const struct tensor *p)
 {
 	const struct param_reads *r = &l->read[p->id];
-	struct unit_kind want = { .place = r->place, .alone = r->several ? p->id : -1,
-				  .dtype = r->used && r->cast ? r->dtype : p->dtype };
+	struct unit_kind want = { .place = r->place,
+				  .alone = r->several ? p->id : -1,
+				  .dtype = r->used && r->cast ? r->dtype : p->dtype,
+				  .frozen = p->frozen };
 
 	for (int i = l->n - 1; i >= 0; i--) {
 		const struct unit_kind *u = &l->kinds[i];
 
-		if (u->place != want.place || u->alone != want.alone || u->dtype != want.dtype)
+		if (u->place != want.place || u->alone != want.alone || u->dtype != want.dtype ||
+		    u->frozen != want.frozen)
 			continue;
 		if (is_by_layer(l, r->place) && u->has_matrix && p->decay)
 			break;

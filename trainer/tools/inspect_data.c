@@ -6,6 +6,8 @@
 #include "trainer/data/formats/formats.h"
 #include "tracker/mem/mem.h"
 #include "trainer/data/pictures/picture.h"
+#include "trainer/data/tokenizer/tokenizer.h"
+#include "trainer/program/workload.h"
 #include "trainer/tools/subcommands.h"
 
 #define SAMPLES_SHOWN 4	   /* samples shown of each split */
@@ -20,7 +22,7 @@ struct inspection {
 	struct dataset *data;
 	struct picture *picture;
 	void *pixels, *scratch;
-	int32_t *tokens, *targets;
+	int32_t *tokens, *targets, *positions;
 	struct dataset_file file;
 	struct buf *out;
 	json_t *samples; /* with --json */
@@ -41,26 +43,19 @@ struct inspected_sample {
 static int open_inspected_set(struct inspection *i, struct err *err)
 {
 	const struct run_config *cfg = i->cfg;
-	struct dataset_opts o = { .path = cfg->data_path,
-				  .classes = (int)cfg->classes,
-				  .seq_len = cfg->seq_len ? cfg->seq_len : SEQ_LEN,
-				  .any_kind = true,
-				  .inspected = true,
-				  .image_size = cfg->image_size ? (int)cfg->image_size : IMAGE_SIZE,
-				  .val_share = cfg->val_split,
-				  .tokenizer = cfg->tokenizer,
-				  .text_field = config_given(cfg, FLAG_text_field) ? cfg->text_field : NULL,
-				  .pack_documents = cfg->pack == CONFIG_PACK_DOCUMENTS,
-				  .strict = cfg->strict,
-				  .max_unreadable = cfg->max_unreadable,
-				  .data_timeout_s = cfg->data_timeout,
-				  .val_path = cfg->val_path,
-				  .image_field = cfg->image_field,
-				  .label_field = cfg->label_field };
+	struct dataset_opts o = workload_data_opts(cfg);
 	uint32_t mix[MIX_PARTS_MAX];
 	int rc = cfg->mix ? mix_parse(mix, &o.n_mix, "--mix", cfg->mix, err) : 0;
 
 	o.mix = cfg->mix ? mix : NULL;
+	o.any_kind = true;
+	o.inspected = true;
+	if (!o.seq_len)
+		o.seq_len = SEQ_LEN;
+	if (!o.image_size)
+		o.image_size = IMAGE_SIZE;
+	if (!o.tokenizer)
+		o.tokenizer = cfg->init_from;
 	return rc ? rc : formats_open(&i->data, &o, err);
 }
 
@@ -75,6 +70,7 @@ static void allocate_sample_buffers(struct inspection *i)
 	i->pixels = mem_alloc(pixels * dtype_bytes(d->dtype) + 1);
 	i->tokens = mem_alloc((tokens + 1) * sizeof(*i->tokens));
 	i->targets = mem_alloc((tokens + 1) * sizeof(*i->targets));
+	i->positions = mem_array(tokens + 1, sizeof(*i->positions));
 	if (d->ops->hand_new)
 		i->scratch = d->ops->hand_new();
 }
@@ -110,6 +106,7 @@ static void inspect_sample(struct inspection *i, enum split split, int64_t index
 				  .label = &ret->label,
 				  .tokens = i->tokens,
 				  .targets = i->targets,
+				  .positions = i->positions,
 				  .hand = i->scratch };
 	int rc = 0;
 
@@ -154,6 +151,17 @@ static void print_inspected_sample(struct inspection *i, const struct inspected_
 	dataset_end_line(i->out, from);
 }
 
+/* Returns the length of the conversation that was read, without padding. */
+static int64_t conversation_length(const struct inspection *i)
+{
+	int64_t n = i->data->seq_len;
+
+	while (n > 1 && !i->positions[n - 1])
+		n--;
+	return n;
+}
+
+/* Adds a sample; of a conversation all tokens, and whether each is trained. */
 static void add_inspected_json(struct inspection *i, const struct inspected_sample *s)
 {
 	const struct dataset *d = i->data;
@@ -163,10 +171,18 @@ static void add_inspected_json(struct inspection *i, const struct inspected_samp
 	if (s->why.text[0]) {
 		json_object_set_new(o, "unreadable", json_string(s->why.text));
 	} else if (d->kind == SAMPLE_TOKENS) {
+		const int64_t n = d->ops->say		      ? conversation_length(i)
+				  : d->seq_len < TOKENS_SHOWN ? d->seq_len
+							      : TOKENS_SHOWN;
+
 		tokens = json_array();
-		for (int64_t t = 0; t < d->seq_len && t < TOKENS_SHOWN; t++)
+		for (int64_t t = 0; t < n; t++)
 			json_array_append_new(tokens, json_integer(i->tokens[t]));
 		json_object_set_new(o, "tokens", tokens);
+		tokens = d->ops->say ? json_array() : NULL;
+		for (int64_t t = 0; t < n && tokens; t++)
+			json_array_append_new(tokens, json_boolean(t && i->targets[t - 1] >= 0));
+		json_object_set_new(o, "trained", tokens);
 	} else {
 		json_object_set_new(o, "label", json_integer(s->label));
 		json_object_set_new(o, "class", json_string(class_name(d, s->label)));
@@ -174,6 +190,39 @@ static void add_inspected_json(struct inspection *i, const struct inspected_samp
 		json_object_set_new(o, "height", json_integer(s->height));
 	}
 	json_array_append_new(i->samples, o);
+}
+
+/* Prints a conversation token by token: its number, its text, and a star if it is trained. */
+static int print_conversation(struct inspection *i, struct err *err)
+{
+	const char *folder = i->cfg->tokenizer ? i->cfg->tokenizer : i->cfg->init_from;
+	struct inspected_sample sample;
+	struct tokenizer *t;
+	int64_t n;
+	int rc = tokenizer_open(&t, folder, err);
+
+	if (rc)
+		return rc;
+	inspect_sample(i, SPLIT_TRAIN, 0, &sample);
+	n = conversation_length(i);
+	buf_addf(i->out, "%s, token by token (*: trained)\n", sample.where);
+	for (int64_t k = 0; k < n; k++) {
+		size_t bytes = 0;
+		const char *text = tokenizer_bytes(t, i->tokens[k], k == 0, &bytes);
+		json_t *shown = json_stringn(text ? text : "", bytes);
+		char *quoted = shown ? json_dumps(shown, JSON_ENCODE_ANY) : NULL;
+
+		buf_addf(i->out, "%c %6d ", k && i->targets[k - 1] >= 0 ? '*' : ' ', i->tokens[k]);
+		if (quoted)
+			buf_adds(i->out, quoted);
+		for (size_t b = 0; !quoted && b < bytes; b++)
+			buf_addf(i->out, "\\x%02x", (unsigned char)text[b]);
+		buf_addc(i->out, '\n');
+		free(quoted);
+		json_decref(shown);
+	}
+	tokenizer_close(t);
+	return 0;
 }
 
 static void inspect_first_samples(struct inspection *i)
@@ -252,6 +301,7 @@ static void close_inspection(struct inspection *i)
 	free(i->pixels);
 	free(i->tokens);
 	free(i->targets);
+	free(i->positions);
 	buf_done(&i->file.bytes);
 	json_decref(i->samples);
 }
@@ -268,6 +318,8 @@ int inspect_data(const struct run_config *cfg, struct buf *out, struct err *err)
 		print_inspected_account(&i);
 	if (!rc)
 		inspect_first_samples(&i);
+	if (!rc && !cfg->json && i.data->ops->say)
+		rc = print_conversation(&i, err);
 	if (!rc && cfg->json)
 		rc = print_inspection_json(&i, err);
 	close_inspection(&i);

@@ -6,4 +6,4 @@ libtrainer_la_SOURCES += trainer/tools/bench_compare.c trainer/tools/auto.c \
 libtrainer_la_SOURCES += trainer/tools/bandwidth.c trainer/tools/bench.c trainer/tools/bench_loader.c trainer/tools/describe.c \
 	trainer/tools/doctor.c trainer/tools/find.c trainer/tools/inspect_data.c \
 	trainer/tools/step_profile.c trainer/tools/step_profile.h trainer/tools/roof.c \
-	trainer/tools/sample_text.c trainer/tools/shard.c trainer/tools/subcommands.h
+	trainer/tools/export_gguf.c trainer/tools/gguf_tokenizer.c trainer/tools/gguf_tokenizer.h trainer/tools/merge.c trainer/tools/out_folder.c trainer/tools/out_folder.h trainer/tools/sample_text.c trainer/tools/shard.c trainer/tools/subcommands.h

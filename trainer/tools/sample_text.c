@@ -7,26 +7,36 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "tracker/base/log.h"
 #include "tracker/mem/mem.h"
+#include "trainer/data/chat/chat.h"
 #include "trainer/data/tokenizer/tokenizer.h"
 #include "trainer/state/initial.h"
+#include "trainer/weights/decoder_file.h"
 #include "trainer/weights/gpt_file.h"
+#include "trainer/weights/safetensors.h"
 
 #define CHUNK 32 /* positions per forward pass */
 
 struct sampling {
 	struct run_config *cfg;
 	struct engine *e;
-	struct tokenizer *tokenizer;
+	struct chat *chat;	  /* of --chat; its tokenizer is used */
+	struct tokenizer *opened; /* without --chat */
+	const struct tokenizer *tokenizer;
+	const struct model *kind;
 	struct model_config model;
+	struct decoder_ends ends; /* tokens that end a text, besides the tokenizer's separator and chat_ends */
+	struct chat_ends chat_ends;
 	int32_t *text; /* every token so far */
-	int64_t n, cap;
+	int64_t n, cap, context; /* context: of the model, which may get a shorter one */
 	int64_t prompt;	   /* first token that is shown: those that begin a text are not */
 	int64_t begin, at; /* text[begin] is at position 0; positions before `at` have been read */
-	char *positions;   /* the position table, in the run's type */
+	char *positions;   /* the position table, in the run's type; NULL: the model has none */
 	void *raw;	   /* logits of one row, in their type */
-	double *logits, *sorted;
+	double *logits, *weights;
 };
 
 static int append_tokens(struct sampling *s, const int32_t *tokens, size_t n, struct err *err)
@@ -42,7 +52,7 @@ static int put_sample_inputs(struct sampling *s, const struct program *p, int64_
 {
 	const struct prepared *prepared = &s->e->prepared;
 	const struct tensor *positions = graph_find(p->graph, "positions"), *first = graph_find(p->graph, "first");
-	size_t row = (size_t)s->model.width * dtype_bytes(positions->dtype);
+	size_t row = positions ? (size_t)s->model.width * dtype_bytes(positions->dtype) : 0;
 	int32_t at = (int32_t)s->at, none[CHUNK];
 	int rc = prepared_put(prepared, p->inputs, s->text + s->begin + s->at, (size_t)n * sizeof(int32_t), err);
 
@@ -52,7 +62,7 @@ static int put_sample_inputs(struct sampling *s, const struct program *p, int64_
 		rc = prepared_put(prepared, p->targets, none, (size_t)n * sizeof(int32_t), err);
 	if (!rc)
 		rc = prepared_put(prepared, first, &at, sizeof(at), err);
-	if (!rc)
+	if (!rc && positions)
 		rc = prepared_put(prepared, positions, s->positions + (size_t)s->at * row, (size_t)n * row, err);
 	return rc;
 }
@@ -131,8 +141,40 @@ static double top_k_cut(struct sampling *s, int64_t k)
 {
 	if (k <= 0 || k >= s->model.vocab)
 		return -INFINITY;
-	memcpy(s->sorted, s->logits, (size_t)s->model.vocab * sizeof(double));
-	return kth_largest(s->sorted, s->model.vocab, k);
+	memcpy(s->weights, s->logits, (size_t)s->model.vocab * sizeof(double));
+	return kth_largest(s->weights, s->model.vocab, k);
+}
+
+static int compare_descending(const void *a, const void *b)
+{
+	const double x = *(const double *)a, y = *(const double *)b;
+
+	return (x < y) - (x > y);
+}
+
+/* Sets to 0 the weights of all but the most likely tokens, as many as have together the share p of the sum (Holtzman et
+ * al. 2020; those of equal weight stay together). Returns the new sum. Those below (1 - p) / n have less than 1 - p, so
+ * they need no sorting. */
+static double keep_nucleus(struct sampling *s, double p, double sum, int64_t n)
+{
+	double *kept = s->logits; /* no longer needed */
+	double part = 0, cut = 0;
+	int64_t k = 0;
+
+	for (int64_t i = 0; i < n; i++)
+		if (s->weights[i] >= (1 - p) * sum / (double)n)
+			kept[k++] = s->weights[i];
+	qsort(kept, (size_t)k, sizeof(*kept), compare_descending);
+	for (int64_t i = 0; i < k && part < p * sum; i++) {
+		cut = kept[i];
+		part += cut;
+	}
+	part = 0;
+	for (int64_t i = 0; i < n; i++) {
+		s->weights[i] = s->weights[i] < cut ? 0 : s->weights[i];
+		part += s->weights[i];
+	}
+	return part;
 }
 
 /* Draws a token by its probability at this temperature; at temperature 0 the most likely one. Never draws tokens that
@@ -149,12 +191,14 @@ static int32_t draw_token(struct sampling *s, int64_t number)
 	if (t <= 0)
 		return (int32_t)best;
 	for (int64_t i = 0; i < words; i++) {
-		s->sorted[i] = s->logits[i] < cut ? 0 : exp((s->logits[i] - s->logits[best]) / t);
-		sum += s->sorted[i];
+		s->weights[i] = s->logits[i] < cut ? 0 : exp((s->logits[i] - s->logits[best]) / t);
+		sum += s->weights[i];
 	}
+	if (s->cfg->top_p < 1)
+		sum = keep_nucleus(s, s->cfg->top_p, sum, words);
 	left = rng_uniform(key, (uint64_t)number) * sum;
 	for (int64_t i = 0; i < words; i++) {
-		left -= s->sorted[i];
+		left -= s->weights[i];
 		if (left < 0)
 			return (int32_t)i;
 	}
@@ -171,9 +215,20 @@ static int print_token(const struct sampling *s, int32_t token, bool first, stru
 	return 0;
 }
 
-/* Prints the prompt, then draws and prints tokens up to --max-tokens or the end of the text. */
+static bool ends_text(const struct sampling *s, int32_t token)
+{
+	for (int i = 0; i < s->ends.n; i++)
+		if (s->ends.token[i] == token)
+			return true;
+	return token == tokenizer_separator(s->tokenizer) ||
+	       (s->chat && (token == s->chat_ends.of_template || token == s->chat_ends.of_tokenizer));
+}
+
+/* Prints the prompt, then draws and prints tokens up to --max-tokens or the end of the text. An answer also ends with
+ * the context: without its beginning it would be another one. */
 static int generate_text(struct sampling *s, struct err *err)
 {
+	bool ended = false;
 	int rc = 0;
 
 	for (int64_t i = s->prompt; !rc && i < s->n; i++)
@@ -181,6 +236,8 @@ static int generate_text(struct sampling *s, struct err *err)
 	for (int64_t i = 0; !rc && i < s->cfg->max_tokens; i++) {
 		int32_t token;
 
+		if (s->chat && s->n > s->model.context)
+			break;
 		if (s->n - s->begin > s->model.context) {
 			s->begin = s->n - (s->model.context + 1) / 2;
 			s->at = 0;
@@ -189,7 +246,8 @@ static int generate_text(struct sampling *s, struct err *err)
 		if (rc)
 			break;
 		token = draw_token(s, i);
-		if (token == tokenizer_separator(s->tokenizer))
+		ended = ends_text(s, token);
+		if (ended)
 			break;
 		rc = append_tokens(s, &token, 1, err);
 		if (!rc)
@@ -197,6 +255,38 @@ static int generate_text(struct sampling *s, struct err *err)
 	}
 	if (!rc && (putchar('\n') == EOF || fflush(stdout)))
 		rc = err_set(err, ERR_IO, "cannot write to stdout");
+	if (!rc && s->chat && !ended)
+		log_warn("the answer did not end within --max-tokens %lld, or a context of %lld tokens",
+			 (long long)s->cfg->max_tokens, (long long)s->context);
+	return rc;
+}
+
+/* Encodes the messages of --system and --chat. */
+static int encode_chat(struct sampling *s, struct err *err)
+{
+	const struct run_config *cfg = s->cfg;
+	json_t *messages = json_array();
+	struct buf tokens;
+	int rc = 0;
+
+	if (cfg->system)
+		json_array_append_new(messages, json_pack("{s:s, s:s}", "role", "system", "content", cfg->system));
+	json_array_append_new(messages, json_pack("{s:s, s:s}", "role", "user", "content", cfg->chat));
+	if (json_array_size(messages) != 1 + (size_t)(cfg->system != NULL))
+		rc = err_set(err, ERR_USAGE, "--chat, --system: expected UTF-8");
+	buf_init(&tokens, SIZE_MAX);
+	if (!rc)
+		rc = chat_encode_prompt(s->chat, messages, &tokens, err);
+	if (!rc)
+		rc = append_tokens(s, (const int32_t *)(const void *)tokens.data, tokens.len / sizeof(int32_t), err);
+	if (!rc && (!s->n || s->n > s->model.context))
+		rc = err_set(err, ERR_USAGE,
+			     "--chat: has %lld tokens with its template, but the context of %.200s is %lld",
+			     (long long)s->n, cfg->init_from, (long long)s->model.context);
+	s->prompt = s->n;
+	s->chat_ends = chat_find_ends(s->chat);
+	buf_done(&tokens);
+	json_decref(messages);
 	return rc;
 }
 
@@ -228,51 +318,87 @@ static int encode_prompt(struct sampling *s, struct err *err)
 	return rc;
 }
 
-static int open_tokenizer(struct sampling *s, const struct gpt_file *f, struct err *err)
+static int open_chat(struct sampling *s, const char *tokenizer, struct err *err)
+{
+	const struct run_config *cfg = s->cfg;
+	const int64_t now = (int64_t)time(NULL);
+	struct chat_opts o = { .tokenizer = tokenizer,
+			       .template_name = cfg->chat_template,
+			       .allow_special = cfg->allow_special,
+			       .date = (double)(now - now % 86400) };
+	int rc = cfg->template_date ? chat_parse_date(&o.date, cfg->template_date, err) : 0;
+
+	return rc ? rc : chat_open(&s->chat, &o, err);
+}
+
+/* trained: name of the tokenizer that the weights know; "": unknown. */
+static int open_tokenizer(struct sampling *s, const char *trained, struct err *err)
 {
 	const char *spec = s->cfg->tokenizer, *file = s->cfg->init_from;
 	int rc;
 
-	if (!spec && strcmp(f->tokenizer, "bytes"))
+	if (!spec && strcmp(trained, "bytes"))
 		return err_set(err, ERR_USAGE,
 			       "%.200s: does not contain its tokenizer%s: add --tokenizer bytes or "
 			       "--tokenizer DIR (tokenizer.json, or vocab.json and merges.txt)",
-			       file, f->tokenizer[0] ? ", only a checksum" : "");
-	rc = tokenizer_open(&s->tokenizer, spec ? spec : "bytes", err);
+			       file, trained[0] ? ", only a checksum" : "");
+	rc = s->cfg->chat ? open_chat(s, spec ? spec : "bytes", err)
+			  : tokenizer_open(&s->opened, spec ? spec : "bytes", err);
 	if (rc)
 		return rc;
-	if (f->tokenizer[0] && strcmp(f->tokenizer, tokenizer_name(s->tokenizer)))
+	s->tokenizer = s->chat ? chat_tokenizer(s->chat) : s->opened;
+	if (trained[0] && strcmp(trained, tokenizer_name(s->tokenizer)))
 		return err_set(err, ERR_USAGE, "--tokenizer %.200s: %.200s was trained with another tokenizer (%s)",
-			       spec, file, f->tokenizer);
-	if (tokenizer_vocab(s->tokenizer) > f->config.vocab)
+			       spec, file, trained);
+	if (tokenizer_vocab(s->tokenizer) > s->model.vocab)
 		return err_set(err, ERR_USAGE, "--tokenizer %.200s: has %lld tokens, but the model of %.200s has %lld",
-			       spec, (long long)tokenizer_vocab(s->tokenizer), file, (long long)f->config.vocab);
+			       spec, (long long)tokenizer_vocab(s->tokenizer), file, (long long)s->model.vocab);
 	return 0;
 }
 
-/* Reads the model's sizes from the weights file, and opens the tokenizer. */
-static int describe_gpt_model(struct sampling *s, struct err *err)
+/* The model in a folder of Hugging Face, or in a run that began with one. */
+static int describe_decoder(struct sampling *s, struct err *err)
+{
+	const struct decoder_config *d = s->cfg->decoder;
+	struct safetensors *file;
+	const char *trained;
+	int rc = decoder_file_ends(&s->ends, d, err);
+
+	if (rc)
+		return rc;
+	s->kind = &model_decoder;
+	s->model = (struct model_config){ .decoder = d,
+					  .layers = d->layers,
+					  .heads = d->heads,
+					  .width = d->width,
+					  .context = d->context,
+					  .seq_len = 1,
+					  .vocab = d->vocab,
+					  .tied = d->tied,
+					  .decode = true,
+					  .keep_logits = true };
+	rc = safetensors_open(&file, s->cfg->init_from, err);
+	if (rc)
+		return rc;
+	trained = safetensors_meta(file, "tokenizer");
+	rc = open_tokenizer(s, trained ? trained : "", err);
+	safetensors_close(file);
+	return rc;
+}
+
+/* A GPT-2's sizes, from its weights and config.json. */
+static int describe_gpt(struct sampling *s, struct err *err)
 {
 	struct run_config *cfg = s->cfg;
 	struct gpt_file f;
-	int rc;
+	int rc = gpt_file_describe(&f, cfg->init_from, err);
 
-	rc = initial_begin(cfg, err);
-	if (rc)
-		return rc;
-	if (!cfg->init_from)
-		return err_set(err, ERR_USAGE, "dptrain sample: needs the weights of a GPT: add --init-from FILE");
-	if (cfg->decoder)
-		return err_set(err, ERR_USAGE,
-			       "--init-from %.300s: dptrain sample runs models of GPT-2 alone: load that folder in "
-			       "transformers",
-			       cfg->init_from);
-	rc = gpt_file_describe(&f, cfg->init_from, err);
 	if (rc)
 		return rc;
 	if (!f.config.heads && !cfg->n_head)
 		return err_set(err, ERR_USAGE, "%.200s: the number of attention heads is unknown: add --n-head N",
 			       cfg->init_from);
+	s->kind = &model_gpt2_124m;
 	s->model = (struct model_config){ .layers = f.config.layers,
 					  .heads = cfg->n_head ? cfg->n_head : f.config.heads,
 					  .width = f.config.width,
@@ -282,18 +408,40 @@ static int describe_gpt_model(struct sampling *s, struct err *err)
 					  .tied = f.config.tied,
 					  .decode = true,
 					  .keep_logits = true };
-	return open_tokenizer(s, &f, err);
+	return open_tokenizer(s, f.tokenizer, err);
 }
 
-/* Copies the position embedding, whose rows the host passes to the programs. */
+/* Reads the model's sizes, opens the tokenizer and encodes the prompt. */
+static int prepare_sampling(struct sampling *s, struct err *err)
+{
+	int rc = initial_begin(s->cfg, err);
+
+	if (!rc && s->cfg->chat && s->cfg->prompt)
+		rc = err_set(err, ERR_USAGE, "--chat and --prompt contradict: give one of them");
+	if (!rc && !s->cfg->init_from)
+		rc = err_set(err, ERR_USAGE,
+			     "dptrain sample: needs the weights of a language model: add --init-from FILE|DIR");
+	if (!rc)
+		rc = s->cfg->decoder ? describe_decoder(s, err) : describe_gpt(s, err);
+	if (!rc)
+		rc = s->chat ? encode_chat(s, err) : encode_prompt(s, err);
+	s->context = s->model.context;
+	if (!rc && s->cfg->decoder && s->n + s->cfg->max_tokens < s->model.context)
+		s->model.context = s->n + s->cfg->max_tokens;
+	return rc;
+}
+
+/* Copies the position embedding, if there is one: the host passes its rows to the programs. */
 static int read_positions(struct sampling *s, struct err *err)
 {
 	const struct tensor *t = graph_find(s->e->prepared.model, "transformer.wpe.weight");
 
-	s->positions = mem_alloc(tensor_bytes(t));
 	s->raw = mem_alloc((size_t)s->model.vocab * sizeof(double));
 	s->logits = mem_alloc((size_t)s->model.vocab * sizeof(double));
-	s->sorted = mem_alloc((size_t)s->model.vocab * sizeof(double));
+	s->weights = mem_alloc((size_t)s->model.vocab * sizeof(double));
+	if (!t)
+		return 0;
+	s->positions = mem_alloc(tensor_bytes(t));
 	return tensors_get(&s->e->tensors, t, tensors_all(t), s->positions, err);
 }
 
@@ -305,16 +453,14 @@ int sample_main(const struct job *job, struct err *err)
 	struct rank_context context = {
 		.world = 1, .local_world = 1, .nodes = 1, .shm_fd = -1, .signal_fd = -1, .shared_status = &shared_status
 	};
-	int rc = describe_gpt_model(&s, err);
+	int rc = prepare_sampling(&s, err);
 
-	if (!rc)
-		rc = encode_prompt(&s, err);
 	if (!rc)
 		rc = engine_open_evaluation(
 			&s.e,
 			&(struct engine_evaluation){ .job = job,
 						     .context = &context,
-						     .workload = { .model = &model_gpt2_124m, .config = s.model },
+						     .workload = { .model = s.kind, .config = s.model },
 						     .sizes = { sizes, s.model.context < CHUNK ? 1 : 2 } },
 			err);
 	if (!rc)
@@ -324,11 +470,12 @@ int sample_main(const struct job *job, struct err *err)
 	if (!rc)
 		rc = generate_text(&s, err);
 	engine_close(s.e);
-	tokenizer_close(s.tokenizer);
+	chat_close(s.chat);
+	tokenizer_close(s.opened);
 	free(s.text);
 	free(s.positions);
 	free(s.raw);
 	free(s.logits);
-	free(s.sorted);
+	free(s.weights);
 	return rc;
 }

@@ -3,14 +3,10 @@
  * files as NumPy arrays. The seed determines the order, so that neighbours are unrelated. */
 #include "trainer/tools/subcommands.h"
 
-#include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "tracker/base/log.h"
 #include "tracker/base/terminal.h"
@@ -20,8 +16,8 @@
 #include "trainer/data/pictures/picture.h"
 #include "trainer/launch/rank_context.h"
 #include "trainer/program/workload.h"
+#include "trainer/tools/out_folder.h"
 
-#define PATH_BYTES 4100
 #define SAMPLE_BYTES_MAX ((size_t)1 << 31)
 #define LOST_NAMED 16
 
@@ -29,7 +25,7 @@ struct shard_job {
 	const struct run_config *cfg;
 	struct dataset *data;
 	uint64_t shard_bytes;
-	char folder[PATH_BYTES]; /* temporary name; "": already renamed */
+	char folder[OUT_FOLDER_BYTES]; /* temporary name */
 	struct dataset_file file;
 	struct buf pixels;	 /* pixels of a decoded picture */
 	struct picture *picture; /* its decoder */
@@ -267,55 +263,6 @@ static int write_split_shards(struct shard_job *j, enum split split, struct err 
 	return rc;
 }
 
-/* Removes an incomplete folder. */
-static void remove_partial_folder(const char *folder)
-{
-	DIR *d = opendir(folder);
-	const struct dirent *e;
-
-	while (d && (e = readdir(d)))
-		if (e->d_name[0] != '.')
-			unlinkat(dirfd(d), e->d_name, 0);
-	if (d)
-		closedir(d);
-	rmdir(folder);
-}
-
-/* Creates a temporary folder next to --out; --out itself may be an empty folder, which is replaced. */
-static int make_partial_folder(struct shard_job *j, struct err *err)
-{
-	char out[PATH_BYTES];
-	size_t n;
-
-	snprintf(out, sizeof(out), "%.4000s", j->cfg->out);
-	for (n = strlen(out); n > 1 && out[n - 1] == '/'; n--)
-		out[n - 1] = '\0';
-	if (rmdir(out) && errno != ENOENT)
-		return err_set(err, ERR_USAGE, "--out %.300s: %s", out,
-			       errno == ENOTEMPTY || errno == EEXIST ? "is not empty: use another folder for shards"
-								     : strerror(errno));
-	snprintf(j->folder, sizeof(j->folder), "%.4000s.XXXXXX", out);
-	if (!mkdtemp(j->folder)) {
-		j->folder[0] = '\0';
-		return err_set_errno(err, errno, "cannot create a folder next to %.300s", out);
-	}
-	return chmod(j->folder, 0755) ? err_set_errno(err, errno, "%.300s", j->folder) : 0;
-}
-
-static int publish_folder(struct shard_job *j, struct err *err)
-{
-	int fd = open(j->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-	if (fd >= 0) {
-		fsync(fd);
-		close(fd);
-	}
-	if (rename(j->folder, j->cfg->out))
-		return err_set_errno(err, errno, "cannot rename %.300s to %.200s", j->folder, j->cfg->out);
-	j->folder[0] = '\0';
-	return 0;
-}
-
 int shard_main(const struct run_config *cfg, struct buf *out, struct err *err)
 {
 	struct shard_job j = { .cfg = cfg, .out = out };
@@ -333,14 +280,14 @@ int shard_main(const struct run_config *cfg, struct buf *out, struct err *err)
 		rc = open_source_set(&j, err);
 	rank_context_keep_stop();
 	if (!rc)
-		rc = make_partial_folder(&j, err);
+		rc = out_folder_make(j.folder, cfg->out, "shards", err);
 	for (int s = 0; !rc && s < SPLIT_COUNT; s++)
 		if (j.data->n_samples[s])
 			rc = write_split_shards(&j, (enum split)s, err);
 	if (!rc)
-		rc = publish_folder(&j, err);
-	if (j.folder[0])
-		remove_partial_folder(j.folder);
+		rc = out_folder_publish(j.folder, cfg->out, err);
+	if (rc)
+		out_folder_remove(j.folder);
 	dataset_close(j.data);
 	picture_free(j.picture);
 	buf_done(&j.file.bytes);

@@ -89,13 +89,21 @@ int doctor_main(const struct job *job, const char *run_id, struct err *err);
 /* `dptrain find lr|batch`: prints the result of that run. */
 int find_main(const struct job *job, const char *run_id, struct err *err);
 
-/* ---- inspect_data.c, sample_text.c, shard.c: all return 0 or a negative code ---- */
+/* ---- export_gguf.c, inspect_data.c, merge.c, sample_text.c, shard.c: all return 0 or a negative code ---- */
 
 /* `dptrain inspect`: adds the account of the data set and its first samples to out. */
 int inspect_data(const struct run_config *cfg, struct buf *out, struct err *err);
 
 /* `dptrain sample`: generates text with a trained language model. */
 int sample_main(const struct job *job, struct err *err);
+
+/* `dptrain merge`: writes the weights of --init-from with the adapter of --adapter into the folder of --out, which
+ * appears when it is complete; adds a line to out. Changes cfg as initial_begin does. */
+int merge_main(struct run_config *cfg, struct buf *out, struct err *err);
+
+/* `dptrain export --gguf`: writes the decoder of --init-from as the file of --out, which appears when it is complete;
+ * adds a line to out. Changes cfg as initial_begin does. */
+int export_main(struct run_config *cfg, struct buf *out, struct err *err);
 
 /* `dptrain shard`: writes the shards of both splits into the folder of --out, which appears when all of them are
  * complete; adds a summary to out. */

@@ -54,9 +54,16 @@ int checkpoint_path(char *ret, size_t n, const char *folder, int64_t step, struc
 	return join_path(ret, n, folder, name, err);
 }
 
+int checkpoint_model_path(char *ret, size_t n, const char *folder, struct err *err)
+{
+	int rc = join_path(ret, n, folder, CHECKPOINT_ADAPTER, err);
+
+	return rc || !access(ret, F_OK) ? rc : join_path(ret, n, folder, CHECKPOINT_MODEL, err);
+}
+
 /* ---- removing ---- */
 
-/* Removes a folder of plain files. */
+/* Removes a folder of plain files, or of such folders. */
 static int remove_checkpoint_folder(const char *path, struct err *err)
 {
 	char file[FILE_BYTES];
@@ -65,8 +72,8 @@ static int remove_checkpoint_folder(const char *path, struct err *err)
 
 	while (d && (e = readdir(d)))
 		if (strcmp(e->d_name, ".") && strcmp(e->d_name, "..") &&
-		    !join_path(file, sizeof(file), path, e->d_name, NULL))
-			unlink(file);
+		    !join_path(file, sizeof(file), path, e->d_name, NULL) && unlink(file))
+			remove_checkpoint_folder(file, NULL);
 	if (d)
 		closedir(d);
 	return rmdir(path) ? err_set_errno(err, errno, "cannot remove %.300s", path) : 0;
@@ -131,12 +138,18 @@ static int write_state_text(const char *path, const char *text, struct err *err)
 static int write_weights_part(const struct checkpoint_write_opts *o, const char *path, enum weights_part part,
 			      struct st_sum *ret, struct err *err)
 {
-	bool model = part == WEIGHTS_MODEL;
+	const bool model = part != WEIGHTS_STATE;
 	struct weights_save_opts w = { .part = part, .ret_sum = ret };
 	char file[FILE_BYTES];
-	int rc = join_path(file, sizeof(file), path, model ? CHECKPOINT_MODEL : CHECKPOINT_OPTIMIZER, err);
+	int rc = join_path(file, sizeof(file), path,
+			   part == WEIGHTS_ADAPTER ? CHECKPOINT_ADAPTER
+			   : model		   ? CHECKPOINT_MODEL
+						   : CHECKPOINT_OPTIMIZER,
+			   err);
 
 	w.path = file;
+	if (!rc && part == WEIGHTS_ADAPTER)
+		rc = file_make_parents(file, 0777, err);
 	if (model) {
 		w.meta = o->meta;
 		w.n_meta = o->n_meta;
@@ -150,7 +163,8 @@ static int write_checkpoint_files(const struct checkpoint_write_opts *o, const c
 {
 	struct st_sum sum[STATE_FILES];
 	char file[FILE_BYTES], *text;
-	int rc = write_weights_part(o, path, WEIGHTS_MODEL, &sum[STATE_MODEL], err);
+	int rc = write_weights_part(o, path, o->gpt && o->gpt->lora ? WEIGHTS_ADAPTER : WEIGHTS_MODEL,
+				    &sum[STATE_MODEL], err);
 
 	if (!rc)
 		rc = write_weights_part(o, path, WEIGHTS_STATE, &sum[STATE_OPTIMIZER], err);
@@ -292,11 +306,17 @@ static int verify_file_sum(const char *path, const struct st_sum *want, struct e
 static int part_opts(struct weights_load_opts *ret, char file[FILE_BYTES], const struct checkpoint *c, int which,
 		     struct err *err)
 {
-	bool model = which == STATE_MODEL;
-	int rc = join_path(file, FILE_BYTES, c->path, model ? CHECKPOINT_MODEL : CHECKPOINT_OPTIMIZER, err);
+	const bool model = which == STATE_MODEL, adapter = model && c->file.adapter;
 
-	*ret = (struct weights_load_opts){ .path = file, .part = model ? WEIGHTS_MODEL : WEIGHTS_STATE };
-	return rc;
+	*ret = (struct weights_load_opts){ .path = file,
+					   .part = adapter ? WEIGHTS_ADAPTER
+						   : model ? WEIGHTS_MODEL
+							   : WEIGHTS_STATE };
+	return join_path(file, FILE_BYTES, c->path,
+			 adapter ? CHECKPOINT_ADAPTER
+			 : model ? CHECKPOINT_MODEL
+				 : CHECKPOINT_OPTIMIZER,
+			 err);
 }
 
 /* An evaluation does not need the optimiser's file. */
@@ -333,7 +353,7 @@ int checkpoint_verify_model(const char *folder, struct err *err)
 	rc = checkpoint_open(&c, folder, err);
 	if (rc)
 		return rc;
-	rc = join_path(file, sizeof(file), folder, CHECKPOINT_MODEL, err);
+	rc = checkpoint_model_path(file, sizeof(file), folder, err);
 	if (!rc)
 		rc = verify_file_sum(file, &c->file.sum[STATE_MODEL], err);
 	checkpoint_close(c);

@@ -3,6 +3,7 @@
  *
  *	model.safetensors      parameters and statistics, with names and shapes of weights files
  *	config.json            of a GPT, for Hugging Face's transformers
+ *	adapter/               with LoRA, instead of both: the adapter as PEFT has it (adapter_file.h)
  *	optimizer.safetensors  all other persistent tensors, by tensor name
  *	state.json             progress and configuration of the run, sizes and CRC-32C of both files, its own CRC-32C
  *
@@ -12,10 +13,12 @@
 #ifndef DPT_WEIGHTS_CHECKPOINT_H
 #define DPT_WEIGHTS_CHECKPOINT_H
 
+#include "trainer/weights/adapter_file.h"
 #include "trainer/weights/gpt_file.h"
 #include "trainer/weights/weights.h"
 
 #define CHECKPOINT_MODEL "model.safetensors"
+#define CHECKPOINT_ADAPTER ADAPTER_FOLDER "/" ADAPTER_MODEL
 #define CHECKPOINT_OPTIMIZER "optimizer.safetensors"
 #define CHECKPOINT_VALUES 8
 
@@ -56,7 +59,7 @@ struct checkpoint_write_opts {
 	size_t n_kernels;
 	const struct st_meta *meta; /* metadata of the model's file */
 	size_t n_meta;
-	const struct hf_config *gpt; /* NULL: no language model */
+	const struct hf_config *gpt; /* NULL: no language model; with lora the adapter alone is written */
 	const struct graph *graph;
 	const struct weights_access *access; /* for reading: put is not used */
 	void (*ready)(void *user); /* optional: called when everything is written, before the folder is renamed */
@@ -66,6 +69,9 @@ struct checkpoint_write_opts {
 /* On failure no files remain and older checkpoints are unchanged. A checkpoint of the same step is replaced
  * atomically. */
 int checkpoint_write(const struct checkpoint_write_opts *o, struct err *err);
+
+/* Writes the path of the model's weights in the folder of a run or checkpoint: of its adapter if it has one. */
+int checkpoint_model_path(char *ret, size_t n, const char *folder, struct err *err);
 
 struct checkpoint; /* an opened one */
 
@@ -111,6 +117,7 @@ enum { STATE_MODEL, STATE_OPTIMIZER, STATE_FILES };
 struct state_file {
 	struct checkpoint_state state;
 	struct st_sum sum[STATE_FILES];
+	bool adapter;			 /* STATE_MODEL is an adapter's */
 	struct json_t *config, *kernels; /* name → text; owned; kernels may be NULL */
 };
 

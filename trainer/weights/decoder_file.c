@@ -224,8 +224,8 @@ static void read_ropes(struct config_reader *r, struct decoder_config *c)
 	const double theta = read_number(r, r->root, "rope_theta", c->class->theta);
 	double local = theta;
 
-	if (old && new_)
-		refuse(r, "rope_scaling", "rope_parameters is there too: remove the one that does not hold");
+	if (old && new_ && !json_equal(old, new_))
+		refuse(r, "rope_scaling", "rope_parameters says something else: remove the one that does not hold");
 	read_rope(r, c, full ? full : old ? old : new_, theta, &c->rope[DECODER_FULL]);
 	if (c->class->local_theta > 0)
 		local = read_number(r, r->root, "rope_local_base_freq", c->class->local_theta);
@@ -381,7 +381,6 @@ static double read_cap(struct config_reader *r, const char *key, double fallback
 static void read_decoder(struct config_reader *r, struct decoder_config *c)
 {
 	const unsigned has = c->class->has;
-	const json_t *end = find_member(r->root, "eos_token_id");
 
 	refuse_foreign(r);
 	c->layers = read_size(r, "num_hidden_layers", 0);
@@ -403,9 +402,6 @@ static void read_decoder(struct config_reader *r, struct decoder_config *c)
 	c->attention_bias = has & DECODER_BIASES && read_switch(r, "attention_bias", false);
 	c->mlp_bias = has & DECODER_MLP_BIAS && read_switch(r, "mlp_bias", false);
 	c->eps = read_number(r, r->root, "rms_norm_eps", c->class->eps);
-	c->separator = json_is_array(end)     ? json_integer_value(json_array_get(end, 0))
-		       : json_is_integer(end) ? json_integer_value(end)
-					      : -1;
 	read_dtype(r, c);
 	c->embed_scale = has & DECODER_GEMMA ? root_of_width(c) : 1;
 	c->query_scale = has & DECODER_QUERY_SCALAR
@@ -468,29 +464,75 @@ static int read_root(struct config_reader *r, const struct decoder_config **ret,
 	return r->rc ? r->rc : 1;
 }
 
+/* Reads a file into text and *ret, which the caller releases. */
+static int load_json(json_t **ret, struct buf *text, const char *path, struct err *err)
+{
+	json_error_t why = { .line = 0 };
+	int rc = file_load(text, path, err);
+	size_t mark;
+
+	if (!rc && text->len) {
+		mark = utf8_mark(text->data, text->len);
+		*ret = json_loadb(text->data + mark, text->len - mark, 0, &why);
+	}
+	if (!rc && !*ret)
+		rc = err_set(err, ERR_USAGE, "%.300s:%d: %.100s", path, why.line, text->len ? why.text : "is empty");
+	return rc;
+}
+
 int decoder_file_read(const struct decoder_config **ret, const char *path, struct arena *arena, struct err *err)
 {
 	struct config_reader r = { .path = path, .arena = arena, .err = err };
-	json_error_t why = { .line = 0 };
 	json_t *root = NULL;
 	struct buf text;
-	size_t mark;
 	int rc;
 
 	if (access(path, F_OK))
 		return 0;
 	buf_init(&text, CONFIG_BYTES_MAX);
-	rc = file_load(&text, path, err);
-	if (!rc && text.len) {
-		mark = utf8_mark(text.data, text.len);
-		root = json_loadb(text.data + mark, text.len - mark, 0, &why);
-	}
-	if (!rc && !root)
-		rc = err_set(err, ERR_USAGE, "%.300s:%d: %.100s", path, why.line, text.len ? why.text : "is empty");
+	rc = load_json(&root, &text, path, err);
 	r.root = root;
 	if (!rc)
 		rc = read_root(&r, ret, &text);
 	json_decref(root);
 	buf_done(&text);
 	return rc;
+}
+
+/* Adds the tokens of eos_token_id: a number, a list of them, or null. */
+static void read_ends(struct config_reader *r, struct decoder_ends *ret)
+{
+	const json_t *end = find_member(r->root, "eos_token_id"), *v;
+	const size_t n = json_is_array(end) ? json_array_size(end) : end ? 1 : 0;
+
+	if (n > DECODER_ENDS_MAX)
+		refuse(r, "eos_token_id", "has more than %d tokens", DECODER_ENDS_MAX);
+	for (size_t i = 0; !r->rc && i < n; i++) {
+		v = json_is_array(end) ? json_array_get(end, i) : end;
+		if (!json_is_integer(v))
+			refuse(r, "eos_token_id", "expected an integer or a list of integers");
+		ret->token[ret->n++] = json_integer_value(v);
+	}
+}
+
+int decoder_file_ends(struct decoder_ends *ret, const struct decoder_config *c, struct err *err)
+{
+	struct config_reader r = { .err = err };
+	json_t *root = NULL;
+	struct buf text;
+	char path[4200];
+
+	*ret = (struct decoder_ends){ .n = 0 };
+	snprintf(path, sizeof(path), "%s/generation_config.json", c->folder);
+	if (access(path, F_OK))
+		snprintf(path, sizeof(path), "%s/config.json", c->folder);
+	r.path = path;
+	buf_init(&text, CONFIG_BYTES_MAX);
+	r.rc = load_json(&root, &text, path, err);
+	r.root = root;
+	if (!r.rc)
+		read_ends(&r, ret);
+	json_decref(root);
+	buf_done(&text);
+	return r.rc;
 }

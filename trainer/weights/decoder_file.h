@@ -12,4 +12,15 @@
  * compute. */
 int decoder_file_read(const struct decoder_config **ret, const char *path, struct arena *arena, struct err *err);
 
+#define DECODER_ENDS_MAX 32
+
+struct decoder_ends {
+	int64_t token[DECODER_ENDS_MAX];
+	int n;
+};
+
+/* The tokens that end a text: eos_token_id of generation_config.json in the model's folder, or without that file of its
+ * config.json. ERR_USAGE: it is not an integer or a list of at most DECODER_ENDS_MAX of them. */
+int decoder_file_ends(struct decoder_ends *ret, const struct decoder_config *c, struct err *err);
+
 #endif

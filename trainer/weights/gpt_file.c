@@ -13,13 +13,14 @@
 #include "tracker/base/file.h"
 #include "tracker/base/json_print.h"
 #include "tracker/base/utf8.h"
+#include "trainer/weights/adapter_file.h"
+#include "trainer/weights/hf_json.h"
 #include "trainer/weights/weight_layout.h"
 
 /* Reads and writes config.json of a GPT-2. Format: GPT2Config in
  * https://huggingface.co/docs/transformers/model_doc/gpt2 */
 
 #define PATH_BYTES 4200
-#define CONFIG_BYTES_MAX ((size_t)16 << 20)
 #define COMPANION_BYTES_MAX ((size_t)256 << 20)
 
 static int sibling_path(char *ret, const char *weights, const char *name, struct err *err)
@@ -52,26 +53,6 @@ static bool is_gpt2(const json_t *root)
 	const char *type = json_string_value(json_object_get(root, "model_type"));
 
 	return (type && !strcmp(type, "gpt2")) || json_object_get(root, "n_embd");
-}
-
-/* Loads a JSON file. NULL with ret->text: it cannot be read, or is damaged. */
-static json_t *load_json_file(const char *path, json_error_t *ret)
-{
-	struct err why = ERR_INIT;
-	struct buf text;
-	json_t *root = NULL;
-	size_t mark;
-
-	buf_init(&text, CONFIG_BYTES_MAX);
-	*ret = (json_error_t){ .line = 0 };
-	if (file_load(&text, path, &why)) {
-		snprintf(ret->text, sizeof(ret->text), "%.100s", strerror(errno));
-	} else {
-		mark = utf8_mark(text.data ? text.data : "", text.len);
-		root = json_loadb(text.data ? text.data + mark : "", text.len - mark, 0, ret);
-	}
-	buf_done(&text);
-	return root;
 }
 
 /* Copies what a tokenizer consists of, unless it is there. */
@@ -114,11 +95,15 @@ int hf_config_write(const struct hf_config *c, const char *weights, struct err *
 
 	if (rc)
 		return rc;
+	if (c->lora) {
+		file_name_folder(weights, path, sizeof(path));
+		return adapter_write_config(c->lora, c->folder, path, err);
+	}
 	if (c->text) {
 		rc = access(path, F_OK) ? file_replace(path, c->text, c->text_bytes, err) : 0;
 		return rc ? rc : copy_companions(c->folder, weights, err);
 	}
-	old = load_json_file(path, &why);
+	old = hf_json_load(path, &why);
 	foreign = !is_gpt2(old) && access(path, F_OK) == 0;
 	json_decref(old);
 	if (foreign)
@@ -179,7 +164,7 @@ int hf_config_read(struct hf_config *ret, const char *weights, struct err *err)
 
 	if (rc || access(path, F_OK))
 		return rc;
-	root = load_json_file(path, &why);
+	root = hf_json_load(path, &why);
 	if (!root)
 		return err_set(err, ERR_USAGE, "%.300s:%d: %.100s", path, why.line, why.text);
 	rc = is_gpt2(root) ? check_gpt2_json(root, path, err) : 0;

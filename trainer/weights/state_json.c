@@ -116,11 +116,11 @@ char *state_text(const struct checkpoint_write_opts *o, const struct st_sum sum[
 		"segment", s->segment, "world_size", s->world, "global_batch", (json_int_t)s->global_batch, "seed",
 		(json_int_t)s->seed, "step", (json_int_t)s->step, "epoch", (json_int_t)s->epoch, "batches_of_epoch",
 		(json_int_t)s->in_epoch, "open_epoch", "is_open", (int)s->epoch_is_open, "loss_sum",
-				 real_json(s->loss_sum),
-		"samples", (json_int_t)s->samples, "seconds", real_json(s->seconds), "evaluation_is_open",
-		(int)s->evaluation_is_open, "best", best_json(s), "values", values_json(s),
+		real_json(s->loss_sum), "samples", (json_int_t)s->samples, "seconds", real_json(s->seconds),
+		"evaluation_is_open", (int)s->evaluation_is_open, "best", best_json(s), "values", values_json(s),
 		"config", texts_json(o->config, o->n_config), "kernels", texts_json(o->kernels, o->n_kernels), "files",
-		file_json(CHECKPOINT_MODEL, &sum[STATE_MODEL]), file_json(CHECKPOINT_OPTIMIZER, &sum[STATE_OPTIMIZER]));
+		file_json(o->gpt && o->gpt->lora ? CHECKPOINT_ADAPTER : CHECKPOINT_MODEL, &sum[STATE_MODEL]),
+		file_json(CHECKPOINT_OPTIMIZER, &sum[STATE_OPTIMIZER]));
 	char *text = root ? json_dumps(root, JSON_INDENT(1)) : NULL;
 
 	json_decref(root);
@@ -218,7 +218,8 @@ static const char *read_state_members(const json_t *root, struct state_file *f)
 		return "best is malformed";
 	if (!read_value_list(json_object_get(root, "values"), s))
 		return "values is malformed";
-	if (!read_file_entry(json_array_get(files, 0), CHECKPOINT_MODEL, &f->sum[STATE_MODEL]) ||
+	f->adapter = read_file_entry(json_array_get(files, 0), CHECKPOINT_ADAPTER, &f->sum[STATE_MODEL]);
+	if ((!f->adapter && !read_file_entry(json_array_get(files, 0), CHECKPOINT_MODEL, &f->sum[STATE_MODEL])) ||
 	    !read_file_entry(json_array_get(files, 1), CHECKPOINT_OPTIMIZER, &f->sum[STATE_OPTIMIZER]))
 		return "files is malformed";
 	s->segment = (int)segment;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trainer/models/decoder.h"
 #include "trainer/ops/cast/float16.h"
 #include "trainer/weights/weight_layout.h"
 
@@ -17,11 +18,17 @@ static bool name_begins_with(const char *name, const char *prefix)
 	return prefix && !strncmp(name, prefix, strlen(prefix));
 }
 
+bool weights_is_adapter(const struct tensor *t)
+{
+	return t->kind == TENSOR_PARAM && name_begins_with(t->name, DECODER_ADAPTER);
+}
+
 static bool is_tensor_of_part(const struct tensor *t, enum weights_part part)
 {
 	bool model = t->kind == TENSOR_PARAM || t->kind == TENSOR_STAT;
 
-	return t->life == LIFE_PERSISTENT && !t->base && model == (part == WEIGHTS_MODEL);
+	return t->life == LIFE_PERSISTENT && !t->base && model == (part != WEIGHTS_STATE) &&
+	       weights_is_adapter(t) == (part == WEIGHTS_ADAPTER);
 }
 
 static bool is_float(const struct st_tensor *f)
@@ -120,7 +127,10 @@ static int check_names(const struct graph *g, const struct safetensors *s, const
 				      : ": use --reset-head to initialise the classifier again",
 			 (long long)layout_find(s, f.shape)->dim[0]);
 	rc = err_set(err, ERR_USAGE, "%.100s: tensors do not fit the %s: %.*s%s", safetensors_path(s),
-		     o->part == WEIGHTS_MODEL ? "model" : "optimiser", NAMES_SHOWN_BYTES, b.data ? b.data : "", advice);
+		     o->part == WEIGHTS_MODEL	  ? "model"
+		     : o->part == WEIGHTS_ADAPTER ? "adapter"
+						  : "optimiser",
+		     NAMES_SHOWN_BYTES, b.data ? b.data : "", advice);
 	buf_done(&b);
 	return rc;
 }

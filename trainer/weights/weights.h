@@ -26,9 +26,13 @@ struct weights_access {
 	const void *(*peek)(void *user, const struct tensor *t);
 };
 
+/* Returns true for the parameters of a LoRA adapter, which have a file of their own. */
+bool weights_is_adapter(const struct tensor *t);
+
 enum weights_part {
-	WEIGHTS_MODEL, /* every TENSOR_PARAM and TENSOR_STAT */
-	WEIGHTS_STATE, /* all other persistent tensors: the optimiser's moments, averages of weights */
+	WEIGHTS_MODEL,	 /* every TENSOR_PARAM and TENSOR_STAT, without an adapter's */
+	WEIGHTS_ADAPTER, /* those of an adapter */
+	WEIGHTS_STATE,	 /* all other persistent tensors: the optimiser's moments, averages of weights */
 };
 
 struct weights_load_opts {

@@ -28,9 +28,11 @@ SEEDS = ("last", "beside", "1", "2", "3")
 
 # Mutants that are not noticed, and why nothing changes.
 NOTHING_CHANGES = {
-    "bounds trainer/ops/attention/flash_cuda.cu:257": "reads beyond a sequence are masked; only the sanitizer detects them",
+    "bounds trainer/ops/attention/flash_cuda.cu:271": "reads beyond a sequence are masked; only the sanitizer detects them",
+    "bounds trainer/ops/attention/flash_cuda.cu:161": "reads beyond a sequence are masked; only the sanitizer detects them",
+    "bounds trainer/ops/attention/tiled_cuda.cu:176": "reads beyond a sequence are masked; only the sanitizer detects them",
     "bounds trainer/backends/cuda/matmul_own.cu:96": "the rounded bias is followed by the library's workspace, which is written before it is read",
-    "barrier trainer/ops/attention/attention_cuda.cu:78": "its lanes synchronise in a shuffle before they read; here shuffles order memory too",
+    "barrier trainer/ops/attention/attention_cuda.cu:79": "its lanes synchronise in a shuffle before they read; here shuffles order memory too",
 }
 
 

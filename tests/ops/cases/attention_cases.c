@@ -7,7 +7,7 @@
 
 #define ATTENTION_ROUNDINGS 32
 
-enum { N, T, H, D, PERCENT };
+enum { N, T, H, D, PERCENT, WINDOW, DOCUMENTS };
 
 static struct attention_attr make_attention_attr(const struct op_case *c)
 {
@@ -15,9 +15,16 @@ static struct attention_attr make_attention_attr(const struct op_case *c)
 
 	return (struct attention_attr){ .heads = s[H],
 					.seq = s[T],
+					.window = s[WINDOW],
 					.dropout = { .p = (double)s[PERCENT] / 100,
 						     .stream = rng_stream("case"),
 						     .per_sample = s[H] * s[T] * s[T] } };
+}
+
+/* NULL unless the case has documents. */
+static struct tensor *add_places(struct graph *g, const struct op_case *c)
+{
+	return c->size[DOCUMENTS] ? case_input(g, "places", DTYPE_I32, SHAPE(c->size[N] * c->size[T])) : NULL;
 }
 
 static struct node *build_attention_case(struct graph *g, const struct op_case *c)
@@ -25,11 +32,12 @@ static struct node *build_attention_case(struct graph *g, const struct op_case *
 	const int64_t *s = c->size;
 	struct attention_attr attr = make_attention_attr(c);
 
-	return graph_node(g, &(struct node_spec){
-				     .op = &op_attention,
-				     NODE_OUT(NULL, NULL),
-				     NODE_ATTR(attr),
-				     NODE_IN(case_input(g, "qkv", DTYPE_F32, SHAPE(s[N] * s[T], 3 * s[H] * s[D]))) });
+	return graph_node(
+		g, &(struct node_spec){ .op = &op_attention,
+					NODE_OUT(NULL, NULL),
+					NODE_ATTR(attr),
+					NODE_IN(case_input(g, "qkv", DTYPE_F32, SHAPE(s[N] * s[T], 3 * s[H] * s[D])),
+						add_places(g, c)) });
 }
 
 static struct node *build_attention_grad_case(struct graph *g, const struct op_case *c)
@@ -45,7 +53,8 @@ static struct node *build_attention_grad_case(struct graph *g, const struct op_c
 					NODE_IN(case_input(g, "dy", DTYPE_F32, shape),
 						case_input(g, "qkv", DTYPE_F32, SHAPE(s[N] * s[T], 3 * s[H] * s[D])),
 						case_input(g, "y", DTYPE_F32, shape),
-						case_input(g, "lse", DTYPE_F32, SHAPE(s[N] * s[T], s[H]))) });
+						case_input(g, "lse", DTYPE_F32, SHAPE(s[N] * s[T], s[H])),
+						add_places(g, c)) });
 }
 
 /* One query of one head: its position in qkv. */
@@ -53,6 +62,7 @@ struct case_query {
 	const struct attention_attr *a;
 	const double *qkv;
 	int64_t c, d, first, i, at; /* first row of the sequence, position, first channel of the head */
+	int64_t begin;		    /* first key it sees */
 };
 
 static double dot_absolute(const double *a, const double *b, int64_t d)
@@ -84,30 +94,56 @@ static double find_largest_score(const struct case_query *q)
 {
 	double most = 0;
 
-	for (int64_t j = 0; j <= q->i; j++)
+	for (int64_t j = q->begin; j <= q->i; j++)
 		most = fmax(most,
 			    dot_absolute(get_qkv_part(q, q->i, 0), get_qkv_part(q, j, 1), q->d) / sqrt((double)q->d));
 	return most;
 }
 
-static struct case_query make_case_query(const struct node *n, const double *qkv, int64_t row, int64_t head)
+/* The query of a row's head. begin is searched as the definition says. */
+static struct case_query make_case_query(const struct case_values *v, int64_t row, int64_t head)
 {
-	const struct tensor *t = n->in[n->op == &op_attention ? 0 : 1];
+	const struct node *n = v->node;
+	const int qkv = n->op == &op_attention ? 0 : 1;
 	const struct attention_attr *a = n->attr;
-	int64_t c = t->shape.dim[1] / 3, d = c / a->heads;
+	const double *places = v->in[qkv ? 4 : 1];
+	int64_t c = n->in[qkv]->shape.dim[1] / 3, d = c / a->heads;
+	struct case_query q = { a, v->in[qkv], c, d, row / a->seq * a->seq, row % a->seq, head * d, row % a->seq };
 
-	return (struct case_query){ a, qkv, c, d, row / a->seq * a->seq, row % a->seq, head * d };
+	while (q.begin > 0 && (!places || places[q.first + q.begin] > 0) &&
+	       (!a->window || q.i - (q.begin - 1) < a->window))
+		q.begin--;
+	return q;
+}
+
+/* Documents of 1, 2, … positions, of which the last is cut. */
+static void fill_places(const struct op_case *c, double *places)
+{
+	for (int64_t r = 0; places && r < c->size[N]; r++)
+		for (int64_t i = 0, k = 0, n = r + 1; i < c->size[T]; i++, k++) {
+			if (k == n) {
+				k = 0;
+				n += c->size[DOCUMENTS];
+			}
+			places[r * c->size[T] + i] = (double)k;
+		}
+}
+
+static void fill_attention(const struct op_case *c, struct case_values *v)
+{
+	fill_places(c, v->in[1]);
 }
 
 /* Fills lse as the forward pass computes it, with arbitrary y. */
 static void fill_attention_grad(const struct op_case *c, struct case_values *v)
 {
+	fill_places(c, v->in[4]);
 	for (int64_t r = 0; r < c->size[N] * c->size[T]; r++)
 		for (int64_t h = 0; h < c->size[H]; h++) {
-			struct case_query q = make_case_query(v->node, v->in[1], r, h);
+			struct case_query q = make_case_query(v, r, h);
 			double sum = 0;
 
-			for (int64_t j = 0; j <= q.i; j++)
+			for (int64_t j = q.begin; j <= q.i; j++)
 				sum += exp(compute_case_score(&q, j));
 			v->in[3][r * c->size[H] + h] = log(sum);
 		}
@@ -121,7 +157,7 @@ static double bound_attention_error(const struct case_values *v, int k, double *
 
 	for (int64_t r = 0; r < n->in[0]->shape.dim[0]; r++)
 		for (int64_t h = 0; h < a->heads; h++) {
-			struct case_query q = make_case_query(n, v->in[0], r, h);
+			struct case_query q = make_case_query(v, r, h);
 			double most = find_largest_score(&q), lse = v->out[1][r * a->heads + h],
 			       scale = 1 / (1 - a->dropout.p);
 
@@ -130,7 +166,7 @@ static double bound_attention_error(const struct case_values *v, int k, double *
 			for (int64_t e = 0; k == 0 && e < q.d; e++) {
 				double sum = 0;
 
-				for (int64_t j = 0; j <= q.i; j++)
+				for (int64_t j = q.begin; j <= q.i; j++)
 					sum += exp(compute_case_score(&q, j) - lse) * fabs(get_qkv_part(&q, j, 2)[e]);
 				terms[r * q.c + q.at + e] = sum * scale * (1 + most);
 			}
@@ -165,15 +201,15 @@ static double bound_attention_grad_error(const struct case_values *v, int k, dou
 		terms[i] = 0;
 	for (int64_t r = 0; r < n->in[0]->shape.dim[0]; r++)
 		for (int64_t h = 0; h < a->heads; h++) {
-			struct case_query q = make_case_query(n, v->in[1], r, h);
+			struct case_query q = make_case_query(v, r, h);
 
-			for (int64_t j = 0; j <= q.i; j++)
+			for (int64_t j = q.begin; j <= q.i; j++)
 				add_attention_terms(v, &q, j, terms);
 		}
 	return ATTENTION_ROUNDINGS + (double)a->seq;
 }
 
-/* size: samples, sequence, heads, width of a head, percent of dropout. */
+/* size: samples, sequence, heads, width of a head, percent of dropout, window, growth of documents. */
 #define CASE(what, b, f, t, ...)                                                                                       \
 	{ what, .build = (b), .fill = (f), .bound = (t), .rounds_inside = 1 << 0, .size = { __VA_ARGS__ } }
 #define SHAPES(b, f, t)                                                                                                \
@@ -184,11 +220,15 @@ static double bound_attention_grad_error(const struct case_values *v, int k, dou
 		CASE("heads of 136", b, f, t, 1, 9, 1, 136), CASE("heads of 20", b, f, t, 1, 70, 3, 20),               \
 		CASE("heads of 80", b, f, t, 1, 40, 2, 80), CASE("heads of 96", b, f, t, 2, 33, 1, 96),                \
 		CASE("three tiles, heads of 64", b, f, t, 1, 130, 1, 64, 10),                                          \
+		CASE("a window", b, f, t, 2, 90, 2, 16, 0, 7), CASE("a wide window", b, f, t, 1, 150, 1, 24, 10, 70),  \
+		CASE("documents", b, f, t, 3, 70, 2, 32, 0, 0, 3),                                                     \
+		CASE("long documents", b, f, t, 1, 150, 1, 64, 0, 0, 40),                                              \
+		CASE("documents, window, dropout", b, f, t, 2, 100, 2, 20, 10, 9, 11),                                 \
 		CASE("dropout", b, f, t, 2, 37, 2, 8, 10), CASE("dropout, heads of 32", b, f, t, 2, 37, 2, 32, 10),    \
 	{                                                                                                              \
 		NULL                                                                                                   \
 	}
 
-const struct op_case cases_attention[] = { SHAPES(build_attention_case, NULL, bound_attention_error) };
+const struct op_case cases_attention[] = { SHAPES(build_attention_case, fill_attention, bound_attention_error) };
 const struct op_case cases_attention_grad[] = { SHAPES(build_attention_grad_case, fill_attention_grad,
 						       bound_attention_grad_error) };

@@ -7,14 +7,14 @@
 
 #define ATTEND_ROUNDINGS 32
 
-enum { R, P, H, D, FIRST };
+enum { R, P, H, D, FIRST, SHARED, WINDOW };
 
 static struct node *build_attend_case(struct graph *g, const struct op_case *c)
 {
 	const int64_t *s = c->size;
-	struct attention_decode_attr attr = { .heads = s[H] };
-	struct tensor *keys = case_input(g, "keys", DTYPE_F32, SHAPE(s[P], s[H] * s[D]));
-	struct tensor *values = case_input(g, "values", DTYPE_F32, SHAPE(s[P], s[H] * s[D]));
+	struct attention_decode_attr attr = { s[H], s[SHARED], s[WINDOW], s[P] };
+	struct tensor *keys = case_input(g, "keys", DTYPE_F32, SHAPE(s[P], s[SHARED] * s[D]));
+	struct tensor *values = case_input(g, "values", DTYPE_F32, SHAPE(s[P], s[SHARED] * s[D]));
 
 	return graph_node(g, &(struct node_spec){ .op = &op_attention_decode,
 						  NODE_OUT(NULL, keys, values),
@@ -31,18 +31,19 @@ static void fill_attend_case(const struct op_case *c, struct case_values *v)
 /* Keys and values are copied exactly. y is a weighted mean of values; its error follows from that of the scores. */
 static double bound_attend_error(const struct case_values *v, int k, double *terms)
 {
-	const struct shape *keys = &v->node->in[1]->shape;
-	int64_t rows = v->node->in[0]->shape.dim[0], c = keys->dim[1], first = (int64_t)v->in[3][0];
+	const struct attention_decode_sizes z = attention_decode_sizes(v->node);
+	int64_t rows = z.rows, c = z.c, first = (int64_t)v->in[3][0];
 	double most = 0;
 
-	for (int64_t i = 0; i < keys->dim[0] * c; i++)
+	for (int64_t i = 0; i < case_count(v->node->in[1]); i++)
 		most = fmax(most, fabs(v->out[1][i]));
 	for (int64_t r = 0; r < rows && k == 0; r++)
 		for (int64_t i = 0; i < c; i++) {
 			double largest = 0, q = 0;
 
 			for (int64_t j = 0; j <= first + r; j++)
-				largest = fmax(largest, fabs(v->out[2][j * c + i]));
+				largest =
+					fmax(largest, fabs(v->out[2][j * z.kept + i / z.d / z.group * z.d + i % z.d]));
 			for (int64_t e = 0; e < c; e++)
 				q += fabs(v->in[0][r * 3 * c + e]);
 			terms[r * c + i] = largest * (1 + q * most);
@@ -52,12 +53,16 @@ static double bound_attend_error(const struct case_values *v, int k, double *ter
 
 const struct op_case cases_attention_decode[] = {
 	{ "first position", .build = build_attend_case, .fill = fill_attend_case, .bound = bound_attend_error,
-	  .size = { 1, 5, 2, 4, 0 } },
+	  .size = { 1, 5, 2, 4, 0, 2 } },
 	{ "a later one", .build = build_attend_case, .fill = fill_attend_case, .bound = bound_attend_error,
-	  .size = { 1, 40, 3, 5, 37 } },
+	  .size = { 1, 40, 3, 5, 37, 3 } },
 	{ "several at once", .build = build_attend_case, .fill = fill_attend_case, .bound = bound_attend_error,
-	  .size = { 7, 64, 2, 16, 13 } },
+	  .size = { 7, 64, 2, 16, 13, 2 } },
 	{ "the last ones", .build = build_attend_case, .fill = fill_attend_case, .bound = bound_attend_error,
-	  .size = { 16, 50, 4, 20, 34 } },
+	  .size = { 16, 50, 4, 20, 34, 4 } },
+	{ "shared heads", .build = build_attend_case, .fill = fill_attend_case, .bound = bound_attend_error,
+	  .size = { 5, 50, 6, 20, 20, 2 } },
+	{ "a window", .build = build_attend_case, .fill = fill_attend_case, .bound = bound_attend_error,
+	  .size = { 9, 50, 4, 16, 3, 1, 7 } },
 	{ NULL },
 };

@@ -8,7 +8,7 @@
 
 #define LMHEAD_ROUNDINGS 32
 
-enum { R, C, V, GRAD, KEEP };
+enum { R, C, V, GRAD, KEEP, EVERY, IGNORED };
 
 static struct node *build_lmhead_case(struct graph *g, const struct op_case *c)
 {
@@ -25,11 +25,13 @@ static struct node *build_lmhead_case(struct graph *g, const struct op_case *c)
 							  case_input(g, "targets", DTYPE_I32, SHAPE(s[R]))) });
 }
 
-/* Weights small enough for a flat softmax; every fifth target is ignored. */
+/* Weights small enough for a flat softmax; of EVERY targets (0: 5) the last IGNORED (0: 1) are. */
 static void fill_lmhead_case(const struct op_case *c, struct case_values *v)
 {
+	const int64_t every = c->size[EVERY] ? c->size[EVERY] : 5, ignored = c->size[IGNORED] ? c->size[IGNORED] : 1;
+
 	for (int64_t i = 0; i < c->size[R]; i++)
-		v->in[2][i] = i % 5 == 3 ? -1 : (double)(i * 13 % c->size[V]);
+		v->in[2][i] = i % every >= every - ignored ? -1 : (double)(i * 13 % c->size[V]);
 	for (int64_t i = 0; i < c->size[V] * c->size[C]; i++)
 		if (fabs(v->in[1][i]) > 0.5)
 			v->in[1][i] /= 8;
@@ -117,6 +119,10 @@ const struct op_case cases_lmhead[] = {
 	CASE("evaluation, logits kept", .size = { 7, 12, 29, 0, 1 }),
 	CASE("odd sizes", .size = { 13, 19, 37, 1 }),
 	CASE("groups of rows, tiles of words", .size = { 1030, 8, 1000, 1, 1 }),
+	CASE("a whole group and zeros", .size = { 1040, 8, 40, 1, 0, 2 }),
+	CASE("a whole group and a smaller one", .size = { 1040, 8, 40, 1, 0, 10 }),
+	CASE("a few rows", .size = { 1040, 8, 40, 1, 0, 100, 97 }),
+	CASE("every target counts", .size = { 13, 19, 37, 1, 0, 100 }),
 	CASE("many words", .size = { 9, 48, 1000, 1 }),
 	{ "nothing counts", .build = build_lmhead_case, .fill = fill_lmhead_ignored_targets,
 	  .bound = bound_lmhead_error, .size = { 6, 8, 5, 1 } },

@@ -7,7 +7,7 @@
 
 #define ROPE_ROUNDINGS 8
 
-enum { N, T, H, K, D, ROTARY, JOINED };
+enum { N, T, H, K, D, ROTARY, JOINED, FIRST };
 
 static struct rope_attr make_rope_attr(const struct op_case *c)
 {
@@ -31,7 +31,7 @@ static int64_t count_heads(const int64_t *s, int i)
 	return i ? s[K] : s[JOINED] ? s[H] + 2 * s[K] : s[H];
 }
 
-static void add_operands(struct graph *g, const struct op_case *c, struct tensor *ret[3])
+static void add_operands(struct graph *g, const struct op_case *c, struct tensor *ret[4])
 {
 	static const char *const names[3] = { "q", "k", "v" };
 	const int64_t *s = c->size;
@@ -40,15 +40,22 @@ static void add_operands(struct graph *g, const struct op_case *c, struct tensor
 		ret[i] = i && s[JOINED]
 				 ? NULL
 				 : case_input(g, names[i], DTYPE_F32, SHAPE(s[N] * s[T], count_heads(s, i) * s[D]));
+	ret[3] = s[FIRST] ? case_input(g, "first", DTYPE_I32, SHAPE(1)) : NULL;
 }
 
 static struct node *build_rope_case(struct graph *g, const struct op_case *c)
 {
 	struct rope_attr attr = make_rope_attr(c);
-	struct tensor *t[3];
+	struct tensor *t[4];
 
 	add_operands(g, c, t);
 	return rope_add(g, t, &attr, "rope") ? g->nodes[g->n_nodes - 1] : NULL;
+}
+
+static void fill_rope_case(const struct op_case *c, struct case_values *v)
+{
+	if (c->size[FIRST])
+		v->in[3][0] = (double)c->size[FIRST];
 }
 
 static struct node *build_rope_grad_case(struct graph *g, const struct op_case *c)
@@ -110,5 +117,9 @@ static double bound_rope_error(const struct case_values *v, int k, double *terms
 		NULL                                                                                                   \
 	}
 
-const struct op_case cases_rope[] = { SHAPES(build_rope_case) };
+const struct op_case cases_rope[] = { { "later positions", .build = build_rope_case, .fill = fill_rope_case,
+					.bound = bound_rope_error, .size = { 1, 5, 4, 2, 16, 12, 0, 29 } },
+				      { "later positions, in one", .build = build_rope_case, .fill = fill_rope_case,
+					.bound = bound_rope_error, .size = { 1, 3, 4, 2, 16, 16, 1, 7 } },
+				      SHAPES(build_rope_case) };
 const struct op_case cases_rope_grad[] = { SHAPES(build_rope_grad_case) };

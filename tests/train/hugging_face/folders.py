@@ -11,7 +11,7 @@ SIZES = {"vocab_size": 260, "hidden_size": 24, "intermediate_size": 40, "num_hid
          "num_key_value_heads": 2, "head_dim": 8, "max_position_embeddings": 64, "dtype": "float64"}
 FOLDERS = {  # class, its own keys, further norms of a block
     "qwen3": ("Qwen3ForCausalLM", {"tie_word_embeddings": False}, []),
-    "gemma3": ("Gemma3ForCausalLM", {"query_pre_attn_scalar": 12, "sliding_window": 512, "sliding_window_pattern": 2},
+    "gemma3": ("Gemma3ForCausalLM", {"query_pre_attn_scalar": 12, "sliding_window": 6, "sliding_window_pattern": 2},
                ["pre_feedforward_layernorm", "post_feedforward_layernorm"]),
 }
 

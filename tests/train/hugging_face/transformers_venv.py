@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""transformers 5.23.0 with torch 2.13.0, from PyPI, in build/venv/transformers, for the tests that compare with it."""
+"""transformers 5.23.0, PEFT 0.21.2 and gguf 0.19.0 with torch 2.13.0, from PyPI, in build/venv/transformers, for the tests that compare with it."""
 import os
 import subprocess
 import sys
@@ -11,13 +11,13 @@ PYTHON = os.path.join(VENV, "bin", "python")
 
 
 def install():
-    if os.path.exists(PYTHON) and not subprocess.run([PYTHON, "-c", "import torch, transformers, safetensors"], capture_output=True).returncode:
+    if os.path.exists(PYTHON) and not subprocess.run([PYTHON, "-c", "import torch, transformers, safetensors, peft, gguf"], capture_output=True).returncode:
         return
     made = subprocess.run([sys.executable, "-m", "venv", VENV], capture_output=True, text=True)
     if made.returncode:
         skip("no virtual environment: " + (made.stderr or made.stdout).strip().split("\n")[-1])
     got = subprocess.run([os.path.join(VENV, "bin", "pip"), "install", "-q", "--timeout", "20", "--retries", "1",
-                          "torch==2.13.0", "transformers==5.23.0", "safetensors"], capture_output=True, text=True)
+                          "torch==2.13.0", "transformers==5.23.0", "peft==0.21.2", "safetensors", "gguf==0.19.0"], capture_output=True, text=True)
     if got.returncode:
         skip("transformers 5.23.0 cannot be installed: " + got.stderr.strip().split("\n")[-1])
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decoders from folders of Hugging Face by every strategy: losses, gradient norms and final weights on two ranks are those
+"""Decoders from folders of Hugging Face by every strategy, in full and with LoRA and packed documents: losses, gradient norms and final weights on two ranks are those
 of one rank in f64; with --deterministic the bits do not depend on ranks; a run that is killed
 and continued has the bits of an undisturbed one; the planned memory is what is alive at once. The folders are made here,
 with random weights. In full (DPT_TEST_FULL=1): every strategy on two and three ranks, the fake CUDA device, and
 the memory that the process uses."""
+import json
 import os
 import re
 import sys
@@ -25,10 +26,10 @@ WAYS = {
 ALL_WAYS = {"%s, %d" % (s, w): {"strategy": s, "world": w} for s in same.WAYS["strategy"] for w in (2, 3) if s != "pdp" or w == 2}
 
 
-def strategies(name, folder, words):
+def strategies(name, folder, words, more):
     """Every way has the results of one rank."""
-    same.MODELS[name] = ["--init-from", folder, "--tokenizer", "bytes", "--seq-len", 16]
-    base = {**{k: v[0] for k, v in same.AXES.items()}, "model": name, "opt": "adamw", "clip": 0.3, "ema": True}
+    same.MODELS[name] = ["--init-from", folder, "--tokenizer", "bytes", "--seq-len", 16, *more]
+    base = {**{k: v[0] for k, v in same.AXES.items()}, "model": name, "opt": "adamw", "clip": 0.3, "ema": not more}
     flags = same.maths_flags(base, {"gpt": words})
     alone = same.run(flags)
     for title, way in ({**WAYS, **ALL_WAYS} if device.FULL else WAYS).items():
@@ -39,10 +40,10 @@ def strategies(name, folder, words):
         check(not wrong, "%s, cuda: %s" % (name, wrong))
 
 
-def bits(name, folder, words):
+def bits(name, folder, words, more):
     """One digest of losses, gradient norms, weights and moments for every number of ranks, also after a death."""
     flags = ["--init-from", folder, "--tokenizer", "bytes", "--data-path", words, "--seq-len", 16, "--opt", "adamw", "--lr", 1e-3, "--global-batch-size", 12,
-             "-b", 2, "--deterministic", "--max-steps", 6, "--save-steps", 3, "--run-name", "r", "--report-to", "none", "--workers", 0, *fast()]
+             "-b", 2, "--deterministic", "--max-steps", 6, "--save-steps", 3, "--run-name", "r", "--report-to", "none", "--workers", 0, *fast(), *more]
     alone = None
     two = ["--nproc-per-node", 2]
     for title, way in (("1 rank", []), ("2 ranks", two), ("3 ranks, fsdp", ["--nproc-per-node", 3, "--strategy", "fsdp"]),
@@ -77,15 +78,31 @@ def memory(name, folder):
             check(planned > 500 << 20 and abs(used - planned) <= 0.05 * planned, "%s: planned %d bytes, used %d" % (name, planned, used))
 
 
+def make_documents(folder, words):
+    """The words as documents of 1 to 13 bytes, so that several share a sample."""
+    os.mkdir(folder)
+    for name in ("train", "val"):
+        with open(os.path.join(words, name + ".txt"), encoding="ascii") as f:
+            text = f.read()
+        with open(os.path.join(folder, name + ".jsonl"), "w", encoding="ascii") as f:
+            while text:
+                n = 1 + len(text) % 13
+                f.write(json.dumps({"text": text[:n]}) + "\n")
+                text = text[n:]
+
+
 def main():
     with Folder() as tmp:
-        words = os.path.join(tmp, "words")
+        words, documents = os.path.join(tmp, "words"), os.path.join(tmp, "documents")
         os.mkdir(words)
         same.make_words(words)
+        make_documents(documents, words)
         for name in FOLDERS:
             folder = make_folder(os.path.join(tmp, name), name, SIZES)
-            strategies(name, folder, words)
-            bits(name, folder, words)
+            for title, data, more in ((name, words, []), (name + " with LoRA, packed", documents, ["--lora", 3, "--pack", "documents"])):
+                if device.FULL or name == "qwen3" or not more:
+                    strategies(title, folder, data, more)
+                    bits(title, folder, data, more)
             memory(name, make_folder(os.path.join(tmp, name + "-large"), name, LARGE))
     finish("decoders by every strategy")
 

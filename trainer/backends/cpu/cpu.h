@@ -73,6 +73,7 @@ struct cpu_elems {
 	int64_t count;
 	int parts;
 	bool bf16;
+	float factor;	   /* of the op scale */
 	const void *a, *b; /* b: NULL with one input */
 	void *y;
 };

@@ -3,6 +3,7 @@
  * Parquet rows. */
 #include "trainer/data/corpus/documents.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -324,7 +325,10 @@ static int refuse_json_line(const struct document_walk *w, const char *line, siz
 
 	buf_init(&names, 4096);
 	list_text_members(object, "", &names);
-	rc = err_set(err, ERR_USAGE, "%.250s:%lld: has no string member %.60s: use --text-field with one of: %.200s",
+	rc = err_set(err, ERR_USAGE,
+		     "%.200s:%lld: has no string member %.60s: use --text-field with one of: %.120s; or conversations: "
+		     "messages, "
+		     "conversations, instruction and output, prompt and completion",
 		     w->name, (long long)w->number, w->field, names.len ? names.data : "(no string member)");
 	buf_done(&names);
 	json_decref(object);
@@ -337,6 +341,8 @@ static int emit_json_line(struct document_walk *w, const char *line, size_t n, s
 	w->number++;
 	if (strspn(line, " \t\r") >= n)
 		return 0;
+	if (!*w->field)
+		return emit_whole_document(w, line, n, err);
 	buf_reset(&w->text);
 	switch (json_member(line, n, w->field, &w->text)) {
 	case JSON_MEMBER_FOUND:
@@ -392,6 +398,76 @@ static int walk_json_lines(struct document_walk *w, struct err *err)
 		if (!rc)
 			rc = emit_json_lines(w, !n, err);
 	}
+	return rc;
+}
+
+/* ---- elements of a JSON array ---- */
+
+/* Where in an array the next byte is. */
+struct array_place {
+	int depth; /* 0: outside, 1: between elements */
+	bool quoted, escaped, ended;
+};
+
+/* Moves over one byte. Returns true if it belongs to an element. */
+static bool step_array(struct array_place *p, char c)
+{
+	const bool inside = p->depth > 1 || (p->depth == 1 && c != ']' && c != ',');
+
+	if (p->quoted) {
+		p->quoted = p->escaped || c != '"';
+		p->escaped = !p->escaped && c == '\\';
+	} else if (c == '"') {
+		p->quoted = true;
+	} else if (c == '[' || c == '{') {
+		p->depth++;
+	} else if (c == ']' || c == '}') {
+		p->ended = --p->depth == 0;
+	}
+	return inside;
+}
+
+/* Cuts the text of an array at its elements, and emits each as a line. */
+static int emit_array_part(struct document_walk *w, struct array_place *p, const char *text, size_t n, struct err *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < n; i++) {
+		const char c = text[i];
+
+		if (isspace((unsigned char)c) && !p->quoted)
+			continue;
+		if (p->ended || (!p->depth && c != '['))
+			return err_set(err, ERR_USAGE, "%.300s: expected a JSON array of records", w->name);
+		if (step_array(p, c)) {
+			buf_addc(&w->line, c);
+		} else if (w->line.len) {
+			buf_addc(&w->line, '\0');
+			rc = emit_json_line(w, w->line.data, w->line.len - 1, err);
+			buf_reset(&w->line);
+		}
+		if (w->line.len > DOCUMENTS_LINE_MAX)
+			rc = err_set(err, ERR_USAGE, "%.300s: record %lld exceeds %zu MiB", w->name,
+				     (long long)w->number + 1, DOCUMENTS_LINE_MAX >> 20);
+	}
+	return rc;
+}
+
+static int walk_json_array(struct document_walk *w, struct err *err)
+{
+	struct array_place place = { .depth = 0 };
+	char *part = mem_alloc(PART);
+	size_t n = 1;
+	int rc = 0;
+
+	while (!rc && n) {
+		rc = stream_read(w->stream, part, PART, &n, err);
+		if (!rc)
+			rc = emit_array_part(w, &place, part, n, err);
+	}
+	free(part);
+	if (!rc && !place.ended)
+		rc = err_set(err, ERR_USAGE, "%.300s: the JSON array does not end: is the file whole?", w->name);
 	return rc;
 }
 
@@ -465,7 +541,9 @@ static int walk_text_stream(struct document_walk *w, enum text_kind kind, enum t
 		return rc;
 	buf_init(&w->line, DOCUMENTS_LINE_MAX + 2 * PART);
 	buf_init(&w->text, DOCUMENTS_LINE_MAX + 2 * PART);
-	rc = kind == TEXT_LINES ? walk_json_lines(w, err) : walk_plain_text(w, packing, err);
+	rc = kind == TEXT_LINES	  ? walk_json_lines(w, err)
+	     : kind == TEXT_ARRAY ? walk_json_array(w, err)
+				  : walk_plain_text(w, packing, err);
 	buf_done(&w->line);
 	buf_done(&w->text);
 	stream_close(w->stream);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* documents.h: iterates over the documents of one file of a corpus in bounded memory. A plain text is one document;
- * so is a JSON line, and a row of a table. */
+ * so is a JSON line, an element of a JSON array, and a row of a table. */
 #ifndef DPT_DATA_DOCUMENTS_H
 #define DPT_DATA_DOCUMENTS_H
 
@@ -22,7 +22,7 @@ struct documents_sink {
 struct documents_opts {
 	struct objects *store;
 	int object;
-	const char *field;	      /* member or column with the text; NULL: DOCUMENTS_FIELD */
+	const char *field; /* member or column with the text; NULL: DOCUMENTS_FIELD; "": the record itself, as JSON */
 	struct data_account *account; /* counts documents that are null */
 	bool sizes; /* begin needs the size: a compressed text is decompressed twice */
 };

@@ -3,11 +3,13 @@
 #include "trainer/data/corpus/texts.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+#include "tracker/base/sha256.h"
 #include "tracker/mem/mem.h"
 #include "trainer/data/container/shard_list.h"
 #include "trainer/data/store/data_objects.h"
@@ -15,7 +17,11 @@
 static const struct {
 	const char *ending;
 	enum text_kind kind;
-} kinds[] = { { ".txt", TEXT_PLAIN }, { ".jsonl", TEXT_LINES }, { ".ndjson", TEXT_LINES }, { ".parquet", TEXT_TABLE } };
+} kinds[] = { { ".txt", TEXT_PLAIN },
+	      { ".jsonl", TEXT_LINES },
+	      { ".ndjson", TEXT_LINES },
+	      { ".parquet", TEXT_TABLE },
+	      { ".json", TEXT_ARRAY } };
 
 static const char *const packings[] = { [TEXT_GZIP] = ".gz", [TEXT_ZSTD] = ".zst" };
 
@@ -47,12 +53,20 @@ static bool takes_text(const char *name, bool tables)
 	enum text_packing packing;
 	enum text_kind kind = texts_kind(name, &packing);
 
-	return kind != TEXT_NONE && (tables || kind != TEXT_TABLE);
+	return kind == TEXT_PLAIN || kind == TEXT_LINES || (tables && kind == TEXT_TABLE);
 }
 
 static bool is_text_or_table(const char *name)
 {
 	return takes_text(name, true);
+}
+
+static bool holds_records(const char *name)
+{
+	enum text_packing packing;
+	enum text_kind kind = texts_kind(name, &packing);
+
+	return kind == TEXT_LINES || kind == TEXT_ARRAY;
 }
 
 /* ---- splits ---- */
@@ -118,7 +132,7 @@ static void split_texts(struct texts *t)
 struct text_search {
 	struct texts *t;
 	size_t cap;
-	bool tables, incomplete;
+	bool tables, records, incomplete;
 	double timeout_s;
 	const char *folder;
 };
@@ -138,8 +152,8 @@ static enum data_account_fate collect_local_text(void *user, const char *name, c
 
 	if (name[strlen(name) - 1] == '/')
 		return DATA_ACCOUNT_LEFT;
-	if (!takes_text(name, s->tables)) {
-		if (takes_text(name, true))
+	if (s->records ? !holds_records(name) : !takes_text(name, s->tables)) {
+		if (!s->records && takes_text(name, true))
 			snprintf(why, DATA_ACCOUNT_TEXT_BYTES, "a table, which only dptrain tokenize reads");
 		return DATA_ACCOUNT_LEFT;
 	}
@@ -181,11 +195,12 @@ static size_t last_folder_offset(const char *address)
 /* Adds files that are named one by one. The folder of each counts for its split, too. */
 static int add_named_texts(struct text_search *s, const char *spec, struct err *err)
 {
-	struct shard_list l = { .takes = is_text_or_table, .expects = TEXTS_EXPECTED " or table (*.parquet)" };
+	struct shard_list l = { .takes = s->records ? holds_records : is_text_or_table,
+				.expects = TEXTS_EXPECTED " or table (*.parquet)" };
 	int rc = shard_list_add(&l, spec, SHARDS_ALL, err);
 
 	for (int i = 0; !rc && i < l.n; i++) {
-		if (!takes_text(l.address[i], true))
+		if (!l.takes(l.address[i]))
 			rc = err_set(err, ERR_USAGE, "%.300s: is not a " TEXTS_EXPECTED " or table (*.parquet)",
 				     l.address[i]);
 		add_text_file(s, "", l.address[i]);
@@ -240,7 +255,11 @@ static int add_texts(struct text_search *s, const char *spec, struct err *err)
 int texts_find(struct texts *ret, const char *spec, const struct texts_opts *o, struct err *err)
 {
 	struct text_search s = {
-		.t = ret, .tables = o->tables, .incomplete = o->incomplete, .timeout_s = o->timeout_s
+		.t = ret,
+		.tables = o->tables,
+		.records = o->records,
+		.incomplete = o->incomplete,
+		.timeout_s = o->timeout_s,
 	};
 	int rc = shard_list_check(spec, err);
 
@@ -257,6 +276,25 @@ int texts_find(struct texts *ret, const char *spec, const struct texts_opts *o, 
 		texts_done(ret);
 	else
 		split_texts(ret);
+	return rc;
+}
+
+int texts_key(const struct texts *t, struct buf *about, char ret[17], struct err *err)
+{
+	char hex[65];
+	int rc = 0;
+
+	for (int i = 0; !rc && i < t->n; i++) {
+		struct stat st;
+
+		if (stat(t->file[i].name, &st))
+			rc = err_set(err, ERR_USAGE, "%.300s: %s", t->file[i].name, strerror(errno));
+		else
+			buf_addf(about, "\n/%s %lld %lld.%09ld", t->file[i].name + t->file[i].below,
+				 (long long)st.st_size, (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
+	}
+	sha256_hex(about->data, about->len, hex);
+	snprintf(ret, 17, "%.16s", hex);
 	return rc;
 }
 

@@ -25,7 +25,7 @@ struct texts {
 	struct data_account account;
 };
 
-enum text_kind { TEXT_PLAIN, TEXT_LINES, TEXT_TABLE, TEXT_NONE };
+enum text_kind { TEXT_PLAIN, TEXT_LINES, TEXT_TABLE, TEXT_ARRAY, TEXT_NONE };
 enum text_packing { TEXT_UNPACKED, TEXT_GZIP, TEXT_ZSTD };
 
 /* Kind and compression by a file's name. */
@@ -33,12 +33,16 @@ enum text_kind texts_kind(const char *name, enum text_packing *ret);
 
 struct texts_opts {
 	bool tables;	  /* include the Parquet files of folders */
+	bool records;	  /* conversations: JSON lines and arrays (*.json) alone */
 	double timeout_s; /* remote stores; 0: default */
 	bool incomplete;  /* accept numbered files some of which are missing */
 };
 
 /* Finds the files of spec: folders, files, braces, joined by "::" (shard_list.h). ERR_USAGE: no files. */
 int texts_find(struct texts *ret, const char *spec, const struct texts_opts *o, struct err *err);
+/* Hashes the bytes of `about`, to which it appends the files with their sizes and times, to 16 hex digits. ERR_USAGE: a
+ * file cannot be read. */
+int texts_key(const struct texts *t, struct buf *about, char ret[17], struct err *err);
 void texts_done(struct texts *t);
 
 #endif

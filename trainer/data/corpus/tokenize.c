@@ -435,24 +435,22 @@ static int open_tokenize_job(struct tokenize_job *j, struct err *err)
 	return rc;
 }
 
-/* Writes the file of what was left out, or removes that of an earlier call. */
-static int write_left_out(const struct tokenize_job *j, struct err *err)
+int tokenize_write_left_out(const char *folder, const struct data_account *left, struct err *err)
 {
 	char path[PATH_MAX];
 	FILE *f;
 	bool bad;
 
-	snprintf(path, sizeof(path), "%.4000s/" TOKENIZE_LEFT_OUT, j->o->out);
-	if (!j->left.n_left) {
+	snprintf(path, sizeof(path), "%.4000s/" TOKENIZE_LEFT_OUT, folder);
+	if (!left->n_left) {
 		unlink(path);
 		return 0;
 	}
 	f = fopen(path, "we");
 	if (!f)
 		return err_set_errno(err, errno, "cannot write %.300s", path);
-	for (int i = 0; i < j->left.n_left; i++)
-		fprintf(f, "%lld\t%s\t%s\n", (long long)j->left.left[i].n, j->left.left[i].why,
-			j->left.left[i].example);
+	for (int i = 0; i < left->n_left; i++)
+		fprintf(f, "%lld\t%s\t%s\n", (long long)left->left[i].n, left->left[i].why, left->left[i].example);
 	bad = ferror(f);
 	return fclose(f) || bad ? err_set_errno(err, errno, "cannot write %.300s", path) : 0;
 }
@@ -485,7 +483,7 @@ static int commit_token_files(struct tokenize_job *j, struct tokenize_made *ret,
 		return err_set(err, ERR_USAGE, "%.300s%s: too short to learn from: %lld tokens",
 			       j->o->texts->file[0].name, j->o->texts->n > 1 ? " and the other texts" : "",
 			       (long long)token_writer_count(j->to[SPLIT_TRAIN]));
-	rc = write_left_out(j, err);
+	rc = tokenize_write_left_out(j->o->out, &j->left, err);
 	ret->left = j->left;
 	for (int s = SPLIT_COUNT - 1; !rc && s >= 0; s--) { /* train.tokens last: it marks the set as complete */
 		ret->tokens[s] = token_writer_count(j->to[s]);

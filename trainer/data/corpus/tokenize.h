@@ -32,6 +32,9 @@ struct tokenize_made {
  * write failed. */
 int tokenize(const struct tokenize_opts *o, struct tokenize_made *ret, struct err *err);
 
+/* Writes the file of what was left out, or removes that of an earlier call. */
+int tokenize_write_left_out(const char *folder, const struct data_account *left, struct err *err);
+
 /* Adds what was left out when the token files of the folder were made. */
 void tokenize_read_left_out(const char *folder, struct data_account *a);
 

@@ -4,6 +4,7 @@
 #ifndef DPT_DATA_DOCUMENT_PACK_H
 #define DPT_DATA_DOCUMENT_PACK_H
 
+#include "trainer/data/dataset.h"
 #include "trainer/data/tokenizer/token_file.h"
 
 struct document_pack;
@@ -20,8 +21,8 @@ int64_t document_pack_samples(const struct document_pack *p);
 /* Number of known targets in a sample. */
 int64_t document_pack_weight(const struct document_pack *p, int64_t sample);
 
-/* Writes seq_len tokens and targets. A token's target is the next one in its document; after the last one the
+/* Writes tokens, targets and positions. A token's target is the next one in its document; after the last one the
  * separator (-1 if none). Empty places have token 0 and target -1. */
-void document_pack_read(const struct document_pack *p, int64_t sample, int32_t *tokens, int32_t *targets);
+void document_pack_read(const struct document_pack *p, int64_t sample, const struct dataset_read *to);
 
 #endif

@@ -26,8 +26,6 @@ static const struct {
 	{ "", 0, 0, "cifar-10-python.tar.gz", BINARY "cifar-10-binary.tar.gz" },
 	{ "", 0, 0, "cifar-100-python.tar.gz", BINARY "cifar-100-binary.tar.gz" },
 	{ "", 0, 0, ".csv", "is CSV: " ROWS },
-	{ "", 0, 0, ".txt", "is a text: name its folder, or make a set of it with dptrain tokenize" },
-	{ "", 0, 0, ".jsonl", "is a text: name its folder, or make a set of it with dptrain tokenize" },
 	{ "", 0, 0, ".tsv", "is a table of text: " ROWS },
 };
 

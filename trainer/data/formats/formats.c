@@ -107,8 +107,8 @@ static int fail_not_recognised(const char *path, struct err *err)
 
 /* ---- detection ---- */
 
-/* Returns the format that recognises the path, of one enum sample_kind (-1: any); NULL: none. Shards and HDF5
- * files need not be folders. */
+/* Returns the format that recognises the path, of one enum sample_kind (-1: any); NULL: none. Shards, HDF5 files and
+ * texts need not be folders. */
 static const struct dataset_ops *find_format(const char *path, int kind)
 {
 	struct stat st;
@@ -117,8 +117,8 @@ static const struct dataset_ops *find_format(const char *path, int kind)
 	for (int i = 0; i < FORMATS_COUNT; i++) {
 		const struct dataset_ops *f = formats_table[i];
 
-		if ((folder || i == FORMATS_shards || i == FORMATS_hdf5) && f->probe &&
-		    (kind < 0 || (int)f->kind == kind) && f->probe(path))
+		if ((folder || i == FORMATS_shards || i == FORMATS_hdf5 || i == FORMATS_chat || i == FORMATS_text) &&
+		    f->probe && (kind < 0 || (int)f->kind == kind) && f->probe(path))
 			return f;
 	}
 	return NULL;
@@ -145,9 +145,10 @@ static int open_with_format(struct dataset **ret, const struct dataset_ops *f, c
 	struct dataset *d;
 	int rc;
 
-	if (o->val_path && f != formats_table[FORMATS_shards])
+	if (o->val_path && f != formats_table[FORMATS_shards] && f != formats_table[FORMATS_chat])
 		return err_set(err, ERR_USAGE,
-			       "--val-path: is for shards only: %.200s has its own validation samples; use --val-split",
+			       "--val-path: is for shards and conversations only: %.200s has its own validation "
+			       "samples; use --val-split",
 			       o->path);
 	rc = f->open(&d, o, err);
 	if (!rc && o->classes)

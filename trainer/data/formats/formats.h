@@ -62,12 +62,23 @@ static inline enum split held_out_find(const struct held_out *h, enum split spli
 /* Joins folder/name. False: too long. */
 bool cache_dir_join(char ret[CACHE_DIR_PATH_BYTES], const char *folder, const char *name);
 
-/* Creates the set's .dptrain if needed. False: not writable. *ret is set in any case, except for paths that are too
- * long. */
+/* Creates the set's .dptrain if needed, next to a file. False: not writable. *ret is set in any case, except for paths
+ * that are too long. */
 bool cache_dir_beside(const char *path, char ret[CACHE_DIR_PATH_BYTES]);
 
 /* Creates the set's folder in the user's cache: $XDG_CACHE_HOME/dptrain/<hash of the path>, or $HOME/.cache/… */
 bool cache_dir_in_cache(const char *path, char ret[CACHE_DIR_PATH_BYTES]);
+
+/* A folder in the cache of the set at path that is filled once, by one process at a time. */
+struct cache_filling {
+	const char *path, *key; /* key: the folder's name */
+	const char *mark;	/* the file in it that fill writes last */
+	int (*fill)(void *user, const char *folder, struct err *err);
+	void *user;
+};
+
+/* Returns the folder, after filling it unless another rank or an earlier run has done so. */
+int cache_dir_fill(const struct cache_filling *f, char ret[CACHE_DIR_PATH_BYTES], struct err *err);
 
 /* Waits for the exclusive lock of the folder. Close the descriptor to release it. Negative: cannot be locked
  * (errno). */

@@ -3,11 +3,9 @@
  * or as packed documents. A folder of texts (documents.h) is tokenized once, into a cache folder named after the
  * tokenizer and the texts (names, sizes and times), and then opened like a folder of tokens. A mix concatenates
  * several such sets. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "tracker/mem/mem.h"
 #include "trainer/data/corpus/tokenize.h"
@@ -59,9 +57,11 @@ static int tokens_read(const struct dataset *base, const struct dataset_read *r,
 
 	(void)err;
 	if (d->pack[r->split]) {
-		document_pack_read(d->pack[r->split], r->index, r->tokens, r->targets);
+		document_pack_read(d->pack[r->split], r->index, r);
 		return 0;
 	}
+	for (int64_t i = 0; r->positions && i < base->seq_len; i++)
+		r->positions[i] = (int32_t)i;
 	token_set_read(set, first, n, r->tokens);
 	memcpy(r->targets, r->tokens + 1, (size_t)(n - 1) * sizeof(*r->targets));
 	token_set_read(set, first + n, 1, r->targets + n - 1);
@@ -159,6 +159,7 @@ static int tokens_open(struct dataset **ret, const char *folder, const struct da
 		return rc;
 	}
 	tokenize_read_left_out(folder, &d->base.account);
+	d->base.documents = o->pack_documents;
 	d->unseen = !d->set[SPLIT_VAL].n && o->val_share > 0;
 	d->base.vocab = d->set[SPLIT_TRAIN].vocab;
 	d->base.separator = d->set[SPLIT_TRAIN].separator;
@@ -210,9 +211,11 @@ const struct dataset_ops dataset_tokens = {
 
 static bool text_probe(const char *path)
 {
+	enum text_packing packing;
 	struct texts t;
 
-	if (texts_find(&t, path, &(struct texts_opts){ .incomplete = true }, NULL))
+	if (texts_kind(path, &packing) == TEXT_TABLE ||
+	    texts_find(&t, path, &(struct texts_opts){ .incomplete = true }, NULL))
 		return false;
 	texts_done(&t);
 	return true;
@@ -222,85 +225,54 @@ static bool text_probe(const char *path)
 static int make_token_cache_key(const struct texts *t, const struct tokenizer *tokenizer, const struct dataset_opts *o,
 				char ret[17], struct err *err)
 {
-	char hex[65];
 	struct buf b;
-	int rc = 0;
+	int rc;
 
 	buf_init(&b, SIZE_MAX);
 	/* Key version 1 is for token files that may lack document ends; only --pack documents needs version 2. */
 	buf_addf(&b, "%d %s %g", o->pack_documents ? 2 : 1, tokenizer_name(tokenizer), t->has_val ? 0 : o->val_share);
 	if (o->text_field)
 		buf_addf(&b, " field %s", o->text_field);
-	for (int i = 0; !rc && i < t->n; i++) {
-		struct stat st;
-
-		if (stat(t->file[i].name, &st))
-			rc = err_set(err, ERR_USAGE, "%.300s: %s", t->file[i].name, strerror(errno));
-		else
-			buf_addf(&b, "\n/%s %lld %lld.%09ld", t->file[i].name + t->file[i].below, (long long)st.st_size,
-				 (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
-	}
-	if (!rc) {
-		sha256_hex(b.data, b.len, hex);
-		snprintf(ret, 17, "%.16s", hex);
-	}
+	rc = texts_key(t, &b, ret, err);
 	buf_done(&b);
 	return rc;
 }
 
-/* Tokenizes unless another rank or an earlier run has done so. Only one process at a time. */
-static int fill_token_cache(const struct tokenize_opts *o, const char *parent, struct err *err)
-{
-	char train[PATH_BYTES];
-	struct tokenize_made made;
-	int fd, rc = 0;
+struct text_filling {
+	const struct dataset_opts *o;
+	const struct texts *texts;
+	const struct tokenizer *tokenizer;
+};
 
-	if (!cache_dir_join(train, o->out, TOKENS_TRAIN))
-		return err_set(err, ERR_USAGE, "%.300s…: the path is too long", parent);
-	if (access(train, F_OK) == 0)
-		return 0;
-	fd = cache_dir_lock(parent);
-	if (fd < 0)
-		rc = err_set_errno(err, errno, "cannot lock %.300s/lock", parent);
-	if (!rc && access(train, F_OK))
-		rc = tokenize(o, &made, err);
-	if (fd >= 0)
-		close(fd);
-	return rc;
+static int fill_token_folder(void *user, const char *folder, struct err *err)
+{
+	const struct text_filling *f = user;
+	struct tokenize_made made;
+
+	return tokenize(&(struct tokenize_opts){ .texts = f->texts,
+						 .tokenizer = f->tokenizer,
+						 .out = folder,
+						 .val_share = f->o->val_share,
+						 .field = f->o->text_field },
+			&made, err);
 }
 
 /* Returns the folder of the tokens, after tokenizing if needed. */
 static int prepare_text_tokens(const struct dataset_opts *o, const struct texts *t, char ret[PATH_BYTES],
 			       struct err *err)
 {
+	struct text_filling f = { .o = o, .texts = t };
 	struct tokenizer *tokenizer;
-	char parent[PATH_BYTES] = "", key[17], train[PATH_BYTES];
-	bool writable;
+	char key[17];
 	int rc = tokenizer_open(&tokenizer, o->tokenizer ? o->tokenizer : "bytes", err);
 
 	if (rc)
 		return rc;
+	f.tokenizer = tokenizer;
 	rc = make_token_cache_key(t, tokenizer, o, key, err);
-	if (rc)
-		goto out;
-	writable = cache_dir_beside(o->path, parent);
-	if (!cache_dir_join(ret, parent, key) || !cache_dir_join(train, ret, TOKENS_TRAIN)) {
-		rc = err_set(err, ERR_USAGE, "%.300s…: the path is too long", o->path);
-		goto out;
-	}
-	if (!writable && access(train, F_OK) &&
-	    !(cache_dir_in_cache(o->path, parent) && cache_dir_join(ret, parent, key))) {
-		rc = err_set(err, ERR_USAGE,
-			     "%.200s: neither this folder nor the user's cache is writable for its tokens: make one "
-			     "writable, or run dptrain tokenize",
-			     o->path);
-		goto out;
-	}
-	rc = fill_token_cache(
-		&(struct tokenize_opts){ .texts = t, .tokenizer = tokenizer, .out = ret, .val_share = o->val_share,
-					 .field = o->text_field },
-		parent, err);
-out:
+	if (!rc)
+		rc = cache_dir_fill(&(struct cache_filling){ o->path, key, TOKENS_TRAIN, fill_token_folder, &f }, ret,
+				    err);
 	tokenizer_close(tokenizer);
 	return rc;
 }
@@ -325,7 +297,7 @@ static int text_open(struct dataset **ret, const struct dataset_opts *o, struct 
 const struct dataset_ops dataset_text = {
 	.name = "text",
 	.kind = SAMPLE_TOKENS,
-	.expects = "*.txt, *.jsonl (texts)",
+	.expects = "*.txt, *.jsonl (texts, conversations)",
 	.probe = text_probe,
 	.open = text_open,
 };
@@ -474,6 +446,8 @@ static void describe_mix(struct mixed *d, const uint32_t *weight, int64_t epoch_
 	memcpy(b->tokenizer, d->set[0]->tokenizer, sizeof(b->tokenizer));
 	for (int s = 0; s < SPLIT_COUNT; s++)
 		b->n_samples[s] = d->first[s][d->n];
+	for (int i = 0; i < d->n; i++)
+		b->documents |= d->set[i]->documents;
 	for (int i = 0; i < d->n; i++)
 		d->part[i] = (struct dataset_part){ .first = d->first[SPLIT_TRAIN][i],
 						    .n = d->set[i]->n_samples[SPLIT_TRAIN],

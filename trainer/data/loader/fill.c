@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tracker/mem/mem.h"
+#include "trainer/graph/document_mark.h"
 
 #define FILE_BYTES_MAX ((size_t)1 << 31)
 
@@ -39,7 +40,12 @@ size_t fill_targets(const struct dataset *d)
 
 static size_t source_image_bytes(const struct dataset *d)
 {
-	return d->kind == SAMPLE_IMAGE ? pixels_count(d) * dtype_bytes(d->dtype) : 0;
+	return pixels_count(d) * dtype_bytes(d->dtype);
+}
+
+static size_t scratch_bytes(const struct dataset *d)
+{
+	return d->kind == SAMPLE_IMAGE ? 2 * source_image_bytes(d) : (size_t)d->seq_len * sizeof(int32_t);
 }
 
 void fill_hand_init(const struct fill *f, struct fill_hand *ret)
@@ -47,7 +53,7 @@ void fill_hand_init(const struct fill *f, struct fill_hand *ret)
 	const struct dataset_ops *ops = f->dataset->ops;
 
 	*ret = (struct fill_hand){ .file.bytes.max = FILE_BYTES_MAX,
-				   .scratch = mem_alloc(2 * source_image_bytes(&f->sized) + 1),
+				   .scratch = mem_alloc(scratch_bytes(&f->sized) + 1),
 				   .dataset_hand = ops->hand_new ? ops->hand_new() : NULL };
 }
 
@@ -146,20 +152,33 @@ static int read_encoded_file(const struct fill *f, struct fill_hand *h, const st
 	return rc;
 }
 
+/* Reads the tokens of a sample, and marks those that begin a document. */
+static int read_tokens(const struct fill *f, const struct fill_hand *h, const struct fill_place *p, struct err *err)
+{
+	int32_t *tokens = p->input, *places = f->marks ? (int32_t *)(void *)h->scratch : NULL;
+	int rc = dataset_read(f->dataset,
+			      &(struct dataset_read){ .split = f->split,
+						      .index = p->index,
+						      .tokens = tokens,
+						      .targets = p->target,
+						      .positions = places,
+						      .alone = p->alone,
+						      .stop = h->stop },
+			      err);
+
+	for (int64_t i = 0; !rc && places && i < f->dataset->seq_len; i++)
+		if (!places[i])
+			tokens[i] = DOCUMENT_MARK(tokens[i]);
+	return rc;
+}
+
 int fill_sample(const struct fill *f, struct fill_hand *h, const struct fill_place *p, struct err *err)
 {
 	if (f->raw_bytes)
 		return read_encoded_file(f, h, p, err);
 	if (f->dataset->kind == SAMPLE_IMAGE)
 		return fill_image(f, h, p, err);
-	return dataset_read(f->dataset,
-			    &(struct dataset_read){ .split = f->split,
-						    .index = p->index,
-						    .tokens = p->input,
-						    .targets = p->target,
-						    .alone = p->alone,
-						    .stop = h->stop },
-			    err);
+	return read_tokens(f, h, p, err);
 }
 
 void fill_nothing(const struct fill *f, const struct fill_place *p)

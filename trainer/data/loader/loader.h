@@ -68,6 +68,7 @@ struct loader_opts {
 	bool fewer;	  /* accepts fewer threads if the system refuses some */
 	/* Batches in flight, including those that the caller holds; 0: enough for all workers, at least 4. */
 	int slots;
+	bool marks;			  /* marks tokens that begin a document (trainer/graph/document_mark.h) */
 	unsigned augment;		  /* bits of enum dataset_augment */
 	enum augment_policy auto_augment; /* u8 images of 1 or 3 channels; after crop and flip */
 	double random_erase;		  /* probability; images */

@@ -18,6 +18,7 @@ static struct fill slots_fill(const struct loader_opts *o)
 			      .split = o->split,
 			      .sized = fill_sized(o->dataset, o->split),
 			      .dtype = o->dtype,
+			      .marks = o->marks,
 			      .augment = o->augment,
 			      .auto_augment = o->auto_augment,
 			      .random_erase = o->random_erase,

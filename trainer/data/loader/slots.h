@@ -64,6 +64,7 @@ struct fill {
 	enum split split;
 	struct dataset sized; /* kind and type of the set, and the size of the split's images */
 	enum dtype dtype;     /* of delivered images: DTYPE_F32 or DTYPE_F64 */
+	bool marks;	      /* as in struct loader_opts */
 	unsigned augment;     /* bits of enum dataset_augment */
 	enum augment_policy auto_augment;
 	double random_erase; /* probability */
@@ -83,7 +84,7 @@ size_t fill_targets(const struct dataset *d);  /* numbers in its target */
 /* Worker scratch of one thread. */
 struct fill_hand {
 	void *dataset_hand;
-	uint8_t *scratch;	  /* two source images */
+	uint8_t *scratch;	  /* two source images, or the places of tokens */
 	struct dataset_file file; /* encoded; used with raw_bytes */
 	const struct stop *stop;  /* as in struct dataset_read; set by the scratch's owner */
 };

@@ -53,6 +53,7 @@ static int open_bpe(struct tokenizer *t, const char *folder, struct err *err)
 #define bpe_cut(b, text, n) ((void)(text), (size_t)0)
 #define bpe_bytes(b, token, first, ret_n) ((void)(first), NULL)
 #define bpe_before(b, ret) ((void)(ret), 0)
+#define bpe_special(b, text, n) ((void)(text), (void)(n), (size_t)0)
 #endif
 
 int tokenizer_open(struct tokenizer **ret, const char *spec, struct err *err)
@@ -101,6 +102,11 @@ int32_t tokenizer_separator(const struct tokenizer *t)
 int tokenizer_before(const struct tokenizer *t, const int32_t **ret)
 {
 	return t->bpe ? bpe_before(t->bpe, ret) : 0;
+}
+
+size_t tokenizer_special(const struct tokenizer *t, const char *text, size_t n)
+{
+	return t->bpe ? bpe_special(t->bpe, text, n) : 0;
 }
 
 struct token_encoder *token_encoder_new(const struct tokenizer *t)

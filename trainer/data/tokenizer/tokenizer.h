@@ -24,6 +24,9 @@ int32_t tokenizer_separator(const struct tokenizer *t);
 /* The tokens that the post-processor puts in front of a text. Returns their number. */
 int tokenizer_before(const struct tokenizer *t, const int32_t **ret);
 
+/* Returns the length of the special token that the text begins with, such as <|im_end|>; 0: none. */
+size_t tokenizer_special(const struct tokenizer *t, const char *text, size_t n);
+
 struct token_encoder; /* working memory of one thread, with a cache of recent words */
 
 struct token_encoder *token_encoder_new(const struct tokenizer *t); /* t: borrowed until free */

@@ -471,6 +471,18 @@ const char *bpe_bytes(const struct bpe *b, int32_t token, bool first, size_t *re
 	return p->bytes ? p->bytes + strips : NULL;
 }
 
+size_t bpe_special(const struct bpe *b, const char *text, size_t n)
+{
+	for (int i = 0; i < 2; i++) {
+		const struct added_token *a =
+			n && b->added[i].first[(unsigned char)*text] ? match_added_token(&b->added[i], text, n) : NULL;
+
+		if (a && a->special)
+			return a->text.n;
+	}
+	return 0;
+}
+
 int bpe_before(const struct bpe *b, const int32_t **ret)
 {
 	*ret = b->before.token;

@@ -13,6 +13,7 @@ void bpe_encoder_free(struct bpe_encoder *e);
 int bpe_encode(struct bpe_encoder *e, const struct token_request *r, struct err *err);
 size_t bpe_cut(const struct bpe *b, const char *text, size_t n);
 const char *bpe_bytes(const struct bpe *b, int32_t token, bool first, size_t *ret_n);
+size_t bpe_special(const struct bpe *b, const char *text, size_t n);
 int bpe_before(const struct bpe *b, const int32_t **ret);
 
 #endif

@@ -462,7 +462,8 @@ static int read_added_token(struct tokenizer_reader *r, const json_t *o)
 				  .id = (int32_t)id,
 				  .lstrip = read_flag(o, "lstrip", false),
 				  .rstrip = read_flag(o, "rstrip", false),
-				  .single_word = read_flag(o, "single_word", false) };
+				  .single_word = read_flag(o, "single_word", false),
+				  .special = special };
 	if (!r->b->pieces[id].bytes)
 		r->b->pieces[id] = a.text;
 	if (!strcmp(content, "<|endoftext|>"))

@@ -20,7 +20,7 @@ struct vocab_piece { /* the bytes of a token */
 struct added_token {
 	struct vocab_piece text;
 	int32_t id;
-	bool lstrip, rstrip, single_word;
+	bool lstrip, rstrip, single_word, special;
 };
 
 /* Added tokens that are found in the original text, or in the normalised one. */

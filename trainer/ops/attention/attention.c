@@ -7,7 +7,8 @@
 
 #include "trainer/ops/ops.h"
 
-struct tensor *attention_add(struct graph *g, struct tensor *qkv, const struct attention_attr *attr, const char *name)
+struct tensor *attention_add(struct graph *g, struct tensor *qkv, struct tensor *places,
+			     const struct attention_attr *attr, const char *name)
 {
 	struct attention_attr a = *attr;
 	struct node *n;
@@ -18,9 +19,10 @@ struct tensor *attention_add(struct graph *g, struct tensor *qkv, const struct a
 		a.dropout.p = 0;
 	a.dropout.stream = rng_stream(name);
 	a.dropout.per_sample = a.heads * a.seq * a.seq;
-	n = graph_node(g,
-		       &(struct node_spec){
-			       .op = &op_attention, .name = name, NODE_IN(qkv), NODE_OUT(NULL, NULL), NODE_ATTR(a) });
+	n = graph_node(
+		g,
+		&(struct node_spec){
+			.op = &op_attention, .name = name, NODE_IN(qkv, places), NODE_OUT(NULL, NULL), NODE_ATTR(a) });
 	return n ? n->out[0] : NULL;
 }
 
@@ -35,6 +37,11 @@ static int64_t count_qkv_channels(const struct node *n, const struct tensor *qkv
 	return qkv->shape.dim[1] / 3;
 }
 
+static bool places_fit(const struct tensor *places, const struct tensor *qkv)
+{
+	return !places || (places->dtype == DTYPE_I32 && shape_count(&places->shape) == qkv->shape.dim[0]);
+}
+
 static int attention_shape(struct graph *g, struct node *n)
 {
 	const struct attention_attr *a = n->attr;
@@ -42,6 +49,7 @@ static int attention_shape(struct graph *g, struct node *n)
 	int64_t c = count_qkv_channels(n, qkv);
 
 	if (graph_expect(g, n, c > 0, "qkv [R,3C] does not divide into heads and sequences") ||
+	    graph_expect(g, n, places_fit(n->in[1], qkv), "expected places i32 [R]") ||
 	    graph_out(g, n, 0, TENSOR_TYPE(qkv->dtype, SHAPE(qkv->shape.dim[0], c)), ""))
 		return g->err.code;
 	return graph_out(g, n, 1, TENSOR_TYPE(qkv->dtype, SHAPE(qkv->shape.dim[0], a->heads)), ".lse");
@@ -56,8 +64,8 @@ static int attention_grad_shape(struct graph *g, struct node *n)
 
 	if (graph_expect(g, n,
 			 out.dim[1] > 0 && shape_equal(&dy->shape, &out) && shape_equal(&y->shape, &out) &&
-				 shape_equal(&lse->shape, &rows),
-			 "expected dy [R,C], qkv [R,3C], y [R,C] and lse [R,heads]"))
+				 shape_equal(&lse->shape, &rows) && places_fit(n->in[4], qkv),
+			 "expected dy [R,C], qkv [R,3C], y [R,C], lse [R,heads] and places i32 [R]"))
 		return g->err.code;
 	return graph_out(g, n, 0, TENSOR_TYPE(qkv->dtype, qkv->shape), "");
 }
@@ -72,7 +80,7 @@ static int attention_backward(struct graph *g, struct node *n)
 		return 0;
 	back = graph_node(g, &(struct node_spec){ .op = &op_attention_grad,
 						  .name = graph_printf(g, "%s.dx", n->name),
-						  NODE_IN(dy, qkv, n->out[0], n->out[1]),
+						  NODE_IN(dy, qkv, n->out[0], n->out[1], n->in[1]),
 						  NODE_OUT(NULL),
 						  NODE_ATTR(attr) });
 	graph_grad_add(g, qkv, back ? back->out[0] : NULL);
@@ -91,6 +99,8 @@ static void attention_dump(const struct node *n, struct buf *out)
 	const struct attention_attr *a = n->attr;
 
 	buf_addf(out, " heads=%lld seq=%lld", (long long)a->heads, (long long)a->seq);
+	if (a->window)
+		buf_addf(out, " window=%lld", (long long)a->window);
 	if (a->dropout.p > 0)
 		buf_addf(out, " dropout=%g", a->dropout.p);
 }
@@ -113,12 +123,13 @@ static double attention_grad_counted(const struct node *n)
 	return 4 * count_full_product(n, n->in[1]);
 }
 
-/* FLOPs of its lower triangle. */
+/* FLOPs of its lower triangle, of which a window leaves a band. */
 static double count_causal_product(const struct node *n, const struct tensor *qkv)
 {
 	const struct attention_attr *a = n->attr;
+	const double seq = (double)a->seq, band = a->window && a->window < a->seq ? (double)a->window : seq;
 
-	return count_full_product(n, qkv) * ((double)a->seq + 1) / (2 * (double)a->seq);
+	return count_full_product(n, qkv) * band * (2 * seq + 1 - band) / (2 * seq * seq);
 }
 
 /* Two products: scores, and their product with the values. */
@@ -161,6 +172,8 @@ const struct op op_attention_grad = {
 /* One head of one sequence. Strides between positions: 3C in qkv and dqkv, C in y and dy, heads in lse. */
 struct attention_ref_head {
 	int64_t c, d, seq, heads;
+	int64_t window;
+	const int32_t *places; /* of the sequence */
 	const double *q, *k, *v, *lse, *y, *dy;
 	double *out, *lse_out, *dq, *dk, *dv;
 	struct dropout_draw draw;
@@ -183,16 +196,17 @@ static double dropout_factor(const struct attention_ref_head *h, int64_t i, int6
 static void run_head_forward(const struct attention_ref_head *h)
 {
 	for (int64_t i = 0; i < h->seq; i++) {
+		const int64_t begin = attention_begin(h->window, h->places, i);
 		double max = -INFINITY, sum = 0, lse;
 
-		for (int64_t j = 0; j <= i; j++)
+		for (int64_t j = begin; j <= i; j++)
 			max = fmax(max, compute_score(h, i, j));
-		for (int64_t j = 0; j <= i; j++)
+		for (int64_t j = begin; j <= i; j++)
 			sum += exp(compute_score(h, i, j) - max);
 		lse = max + log(sum);
 		h->lse_out[i * h->heads] = lse;
 		memset(h->out + i * h->c, 0, (size_t)h->d * sizeof(double));
-		for (int64_t j = 0; j <= i; j++)
+		for (int64_t j = begin; j <= i; j++)
 			ref_axpy(h->out + i * h->c, exp(compute_score(h, i, j) - lse) * dropout_factor(h, i, j),
 				 h->v + j * 3 * h->c, h->d);
 	}
@@ -205,7 +219,7 @@ static void run_head_backward(const struct attention_ref_head *h)
 		const double *dy = h->dy + i * h->c;
 		double inner = ref_dot(dy, h->y + i * h->c, h->d);
 
-		for (int64_t j = 0; j <= i; j++) {
+		for (int64_t j = attention_begin(h->window, h->places, i); j <= i; j++) {
 			double p = exp(compute_score(h, i, j) - h->lse[i * h->heads]), m = dropout_factor(h, i, j);
 			double ds = p * (m * ref_dot(dy, h->v + j * 3 * h->c, h->d) - inner) / sqrt((double)h->d);
 
@@ -225,6 +239,7 @@ static struct attention_ref_head make_head(const struct node *n, const struct te
 					    .d = c / a->heads,
 					    .seq = a->seq,
 					    .heads = a->heads,
+					    .window = a->window,
 					    .draw = dropout_draw(&a->dropout, page),
 					    .drops = a->dropout.p > 0 };
 }
@@ -238,6 +253,7 @@ static void run_attention_ref(void *state, const struct kernel_args *args)
 	for (int64_t i = 0; i < heads; i++) {
 		int64_t row = i / h.heads * h.seq, at = i % h.heads * h.d;
 
+		h.places = n->in[1] ? (const int32_t *)args->in[1] + row : NULL;
 		h.q = (const double *)args->in[0] + row * 3 * h.c + at;
 		h.k = h.q + h.c;
 		h.v = h.k + h.c;
@@ -259,6 +275,7 @@ static void run_attention_grad_ref(void *state, const struct kernel_args *args)
 	for (int64_t i = 0; i < heads; i++) {
 		int64_t row = i / h.heads * h.seq, at = i % h.heads * h.d;
 
+		h.places = n->in[4] ? (const int32_t *)args->in[4] + row : NULL;
 		h.dy = (const double *)args->in[0] + row * h.c + at;
 		h.q = (const double *)args->in[1] + row * 3 * h.c + at;
 		h.k = h.q + h.c;

@@ -20,6 +20,7 @@ struct attention_head {
 	float *p, *ds;			     /* [keys][QUERIES] */
 	float *out;			     /* [QUERIES] rows */
 	int64_t row, at, first, number;
+	const int32_t *places; /* of the sequence; NULL: one document */
 };
 
 #define CPU_BODY "trainer/ops/attention/attention_cpu.c"
@@ -40,6 +41,7 @@ static int new_attention_state(const struct kernel_env *env, struct node *n, int
 	s = mem_zalloc(sizeof(*s));
 	s->bf16 = bf16;
 	s->attr = n->attr;
+	s->spans = s->attr->window || n->in[n_low > 1 ? 4 : 1];
 	s->heads = s->attr->heads;
 	s->seq = s->attr->seq;
 	s->c = qkv->shape.dim[1] / 3;
@@ -88,6 +90,7 @@ static void run_attention_cpu(void *state, const struct kernel_args *args)
 	struct attention_state s = *(const struct attention_state *)state;
 
 	s.draw = dropout_draw(&s.attr->dropout, args->page);
+	s.places = args->in[1];
 	s.qkv = args->in[0];
 	s.y = args->out[0];
 	s.lse = args->out[1];
@@ -104,6 +107,7 @@ static void run_attention_grad_cpu(void *state, const struct kernel_args *args)
 	s.qkv = args->in[1];
 	s.y_in = args->in[2];
 	s.lse_in = args->in[3];
+	s.places = args->in[4];
 	s.dqkv = args->out[0];
 	s.scratch = args->workspace;
 	cpu_parallel(s.parts, s.loop, &s);
@@ -244,6 +248,7 @@ static inline __attribute__((unused)) struct attention_head V(open_head)(const s
 	int64_t stride = 3 * s->c, at = h.row * stride + h.at;
 
 	h.number = number;
+	h.places = s->places ? s->places + h.row : NULL;
 	h.first = number * s->seq * s->seq;
 	h.k = (float *)(s->scratch + (size_t)part * s->scratch_bytes);
 	h.v = h.k + rows;
@@ -267,11 +272,25 @@ static inline __attribute__((unused)) struct V(rows)
 	return (struct V(rows)){ s->qkv, 3 * s->c, h->row * 3 * s->c + h->at, i, i + QUERIES, 1 / sqrtf((float)s->d) };
 }
 
-/* to[key][query] = rows of a times the transposed block b, for keys below i + QUERIES. */
-static inline __attribute__((unused)) void V(compute_scores)(const struct attention_state *s, const float *a,
-							     const float *b, int64_t i, float *to)
+/* Keys [begin, end) of a block of queries: whole blocks, of which each query sees a part. */
+struct V(keys) {
+	int64_t begin, end;
+};
+
+/* The keys that queries from i on see. */
+static inline __attribute__((unused)) struct V(keys)
+	V(find_keys)(const struct attention_state *s, const struct attention_head *h, int64_t i)
 {
-	for (int64_t j = 0; j < i + QUERIES; j += ROWS) {
+	const int64_t begin = s->spans ? attention_begin(s->attr->window, h->places, i) : 0;
+
+	return (struct V(keys)){ begin / QUERIES * QUERIES, i + QUERIES };
+}
+
+/* to[key][query] = rows of a times the transposed block b. */
+static inline __attribute__((unused)) void V(compute_scores)(const struct attention_state *s, const float *a,
+							     const float *b, struct V(keys) keys, float *to)
+{
+	for (int64_t j = keys.begin; j < keys.end; j += ROWS) {
 		struct V(product) p = { .a = a + j * s->width, .b = b, .c = to + j * QUERIES };
 
 		p.a_row = s->width, p.a_k = 1, p.b_k = QUERIES, p.c_row = QUERIES, p.k = s->d;
@@ -281,21 +300,24 @@ static inline __attribute__((unused)) void V(compute_scores)(const struct attent
 
 /* to [QUERIES] rows = the transposed matrix m [key][query] times rows of b. */
 static inline __attribute__((unused)) void V(gather_over_keys)(const struct attention_state *s, const float *m,
-							       const float *b, int64_t i, float *to)
+							       const float *b, struct V(keys) keys, float *to)
 {
 	for (int64_t q = 0; q < QUERIES; q += ROWS) {
-		struct V(product) p = { .a = m + q, .b = b, .c = to + q * s->width };
+		struct V(product) p = { .a = m + keys.begin * QUERIES + q,
+					.b = b + keys.begin * s->width,
+					.c = to + q * s->width };
 
-		p.a_row = 1, p.a_k = QUERIES, p.b_k = s->width, p.c_row = s->width, p.k = i + q + ROWS;
+		p.a_row = 1, p.a_k = QUERIES, p.b_k = s->width, p.c_row = s->width;
+		p.k = keys.end - QUERIES + q + ROWS - keys.begin;
 		V(multiply_columns)(p, s->width);
 	}
 }
 
 /* to[key] += m [key][query] times the block's rows b. */
 static inline __attribute__((unused)) void V(scatter_to_keys)(const struct attention_state *s, const float *m,
-							      const float *b, int64_t i, float *to)
+							      const float *b, struct V(keys) keys, float *to)
 {
-	for (int64_t j = 0; j < i + QUERIES; j += ROWS) {
+	for (int64_t j = keys.begin; j < keys.end; j += ROWS) {
 		struct V(product) p = { .a = m + j * QUERIES, .b = b, .c = to + j * s->width, .add = true };
 
 		p.a_row = QUERIES, p.a_k = 1, p.b_k = s->width, p.c_row = s->width, p.k = QUERIES;
@@ -303,10 +325,34 @@ static inline __attribute__((unused)) void V(scatter_to_keys)(const struct atten
 	}
 }
 
-/* All-ones in the lanes whose query, i + lane, sees key j. */
-VEC_INLINE vi V(mask_visible_queries)(int64_t i, int64_t j)
+/* What LANES queries from i on see: keys from `all` to i are seen by every one. */
+struct V(view) {
+	int64_t i, all;
+	int begin[LANES];
+};
+
+static inline __attribute__((unused)) struct V(view)
+	V(make_view)(const struct attention_state *s, const struct attention_head *h, int64_t i)
 {
-	return vlane() >= (int)(j - i < -1 ? -1 : j - i > LANES ? LANES : j - i);
+	struct V(view) v = { .i = i };
+
+	for (int l = 0; s->spans && l < LANES && i + l < s->seq; l++) {
+		v.begin[l] = (int)attention_begin(s->attr->window, h->places, i + l);
+		v.all = v.begin[l];
+	}
+	return v;
+}
+
+/* All-ones in the lanes whose query sees key j. */
+VEC_INLINE vi V(mask_visible_queries)(const struct V(view) * v, int64_t j)
+{
+	const int64_t after = j - v->i;
+	vi seen = vlane() >= (int)(after < -1 ? -1 : after > LANES ? LANES : after), begin;
+
+	if (j >= v->all)
+		return seen;
+	memcpy(&begin, v->begin, sizeof(begin));
+	return seen & (begin <= (int)j);
 }
 
 /* Dropout factors of queries i.. at key j: 0 where dropped. */
@@ -326,20 +372,22 @@ static inline __attribute__((unused)) vf
 V(compute_softmax)(const struct attention_state *s, const struct attention_head *h, int64_t i, float *p, vf *ret_max)
 {
 	vf max = vset(-__builtin_inff()), sum = { 0 };
-	int64_t block = i / QUERIES * QUERIES, end = block + QUERIES;
+	int64_t block = i / QUERIES * QUERIES;
+	const struct V(keys) keys = V(find_keys)(s, h, block);
+	const struct V(view) view = V(make_view)(s, h, i);
 
-	for (int64_t j = 0; j < end; j++) {
+	for (int64_t j = keys.begin; j < keys.end; j++) {
 		vf x = vload(p, j * QUERIES, false);
 
-		if (j > block)
-			x = vblend(V(mask_visible_queries)(i, j), x, vset(-__builtin_inff()));
+		if (j > block || j < view.all)
+			x = vblend(V(mask_visible_queries)(&view, j), x, vset(-__builtin_inff()));
 		max = vmax(x, max);
 	}
-	for (int64_t j = 0; j < end; j++) {
+	for (int64_t j = keys.begin; j < keys.end; j++) {
 		vf x = vexp(vload(p, j * QUERIES, false) - max);
 
-		if (j > block)
-			x = (vf)((vi)x & V(mask_visible_queries)(i, j));
+		if (j > block || j < view.all)
+			x = (vf)((vi)x & V(mask_visible_queries)(&view, j));
 		sum += x;
 		vstore(p, j * QUERIES, s->attr->dropout.p > 0 ? x * V(draw_dropout_factors)(s, h, i, j) : x, false);
 	}
@@ -347,22 +395,24 @@ V(compute_softmax)(const struct attention_state *s, const struct attention_head 
 	return sum;
 }
 
+/* Forward pass of one block of queries. */
 static inline __attribute__((unused)) void V(run_forward_block)(const struct attention_state *s,
 								const struct attention_head *h, int64_t i)
 {
 	float sums[QUERIES], maxima[QUERIES];
+	const struct V(keys) keys = V(find_keys)(s, h, i);
 	struct V(rows) r = V(make_query_rows)(s, h, i);
 
 	V(load_rows)(s, r, h->q);
 	V(transpose_block)(s, h->q, h->q_transposed);
-	V(compute_scores)(s, h->k, h->q_transposed, i, h->p);
+	V(compute_scores)(s, h->k, h->q_transposed, keys, h->p);
 	for (int64_t l = 0; l < QUERIES; l += LANES) {
 		vf max, sum = V(compute_softmax)(s, h, i + l, h->p + l, &max);
 
 		vstore(sums, l, sum, false);
 		vstore(maxima, l, max, false);
 	}
-	V(gather_over_keys)(s, h->p, h->v, i, h->out);
+	V(gather_over_keys)(s, h->p, h->v, keys, h->out);
 	r = (struct V(rows)){ NULL, s->c, h->row * s->c + h->at, i, i + 1, 1 };
 	for (int64_t l = 0; l < QUERIES && i + l < s->seq; l++, r.begin++, r.end++) {
 		r.factor = 1 / sums[l];
@@ -389,16 +439,18 @@ static inline __attribute__((unused)) void V(softmax_grad)(const struct attentio
 							   const struct attention_head *h, int64_t i, vf inner)
 {
 	int64_t block = i / QUERIES * QUERIES;
+	const struct V(keys) keys = V(find_keys)(s, h, block);
+	const struct V(view) view = V(make_view)(s, h, i);
 	float *p = h->p + (i - block), *ds = h->ds + (i - block), lse[LANES] = { 0 };
 
 	for (int64_t l = 0; l < LANES && i + l < s->seq; l++)
 		lse[l] = s->lse_in[(h->row + i + l) * s->heads + h->number % s->heads];
-	for (int64_t j = 0; j < block + QUERIES; j++) {
+	for (int64_t j = keys.begin; j < keys.end; j++) {
 		vf x = vexp(vload(p, j * QUERIES, false) - vload(lse, 0, false)), d = vload(ds, j * QUERIES, false);
 		vf kept;
 
-		if (j > block)
-			x = (vf)((vi)x & V(mask_visible_queries)(i, j));
+		if (j > block || j < view.all)
+			x = (vf)((vi)x & V(mask_visible_queries)(&view, j));
 		kept = x;
 		if (s->attr->dropout.p > 0) {
 			vf m = V(draw_dropout_factors)(s, h, i, j);
@@ -416,6 +468,7 @@ static inline __attribute__((unused)) void V(run_backward_block)(const struct at
 								 const struct attention_head *h, int64_t i)
 {
 	struct V(rows) r = V(make_query_rows)(s, h, i), y = { s->y_in, s->c, h->row * s->c + h->at, i, i + QUERIES, 1 };
+	const struct V(keys) keys = V(find_keys)(s, h, i);
 	float inner[QUERIES];
 
 	V(load_rows)(s, y, h->out);
@@ -431,13 +484,13 @@ static inline __attribute__((unused)) void V(run_backward_block)(const struct at
 	V(load_rows)(s, r, h->q);
 	V(transpose_block)(s, h->q, h->q_transposed);
 	V(transpose_block)(s, h->dy, h->dy_transposed);
-	V(compute_scores)(s, h->k, h->q_transposed, i, h->p);
-	V(compute_scores)(s, h->v, h->dy_transposed, i, h->ds);
+	V(compute_scores)(s, h->k, h->q_transposed, keys, h->p);
+	V(compute_scores)(s, h->v, h->dy_transposed, keys, h->ds);
 	for (int64_t l = 0; l < QUERIES; l += LANES)
 		V(softmax_grad)(s, h, i + l, vload(inner, l, false));
-	V(scatter_to_keys)(s, h->p, h->dy, i, h->dv);
-	V(scatter_to_keys)(s, h->ds, h->q, i, h->dk);
-	V(gather_over_keys)(s, h->ds, h->k, i, h->out);
+	V(scatter_to_keys)(s, h->p, h->dy, keys, h->dv);
+	V(scatter_to_keys)(s, h->ds, h->q, keys, h->dk);
+	V(gather_over_keys)(s, h->ds, h->k, keys, h->out);
 	V(store_rows)(s, s->dqkv, r, h->out); /* has q's scale */
 }
 

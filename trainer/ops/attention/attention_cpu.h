@@ -19,9 +19,11 @@ struct attention_state {
 	size_t scratch_bytes; /* per part */
 	int parts;
 	bool bf16, bf16_products;
+	bool spans;	      /* positions do not see all before them */
 	enum cpu_tiles tiles; /* AMX support; used with bf16_products */
 	/* set per run */
 	struct dropout_draw draw;
+	const int32_t *places; /* NULL: none */
 	const void *qkv, *y_in, *dy;
 	const float *lse_in;
 	void *y, *dqkv;

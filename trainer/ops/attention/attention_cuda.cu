@@ -45,6 +45,8 @@ __global__ void attention_forward_kernel(sizes z, const step_page *page, const T
 	const int64_t number = (int64_t)blockIdx.x * QUERIES_EACH + warp;
 	const struct spot s = find_warp_spot(z, number < z.rows ? number : 0);
 	const struct mask m = make_attention_mask(z, s, page);
+	const int begin = begin_at(z, s, s.i);
+	const T *keys = qkv + qkv_at(z, s, begin) + z.c;
 	A *q = queries + warp * HEAD_MAX, out[HEAD_EACH] = {}, of_row;
 
 	stage_head(q, qkv + qkv_at(z, s, s.i), compute_scale<A>(z), z.d);
@@ -52,9 +54,8 @@ __global__ void attention_forward_kernel(sizes z, const step_page *page, const T
 	if (number >= z.rows)
 		return;
 	of_row = warp_answer(q,
-			     head_rows<T>{ qkv + qkv_at(z, s, 0) + z.c, qkv + qkv_at(z, s, 0) + 2 * z.c, 3 * z.c,
-					   s.i + 1, z.d },
-			     [&](int j) { return (A)m(s.i, j); }, out);
+			     head_rows<T>{ keys, keys + z.c, 3 * z.c, s.i + 1 - begin, z.d },
+			     [&](int j) { return (A)m(s.i, begin + j); }, out);
 	head_put(y + y_at(z, s, s.i), out, A(1), z.d);
 	if (threadIdx.x % WARP == 0)
 		lse[lse_at(z, s, s.i)] = of_row;
@@ -81,7 +82,7 @@ template <typename T> __global__ void attention_query_kernel(sizes z, const step
 	for (int i = lane; i < z.d; i += WARP)
 		inner += dy[i] * (A)widen(b.y[y_at(z, s, s.i) + i]);
 	inner = warp_sum(inner);
-	for (int from = 0; from <= s.i; from += WARP) {
+	for (int from = begin_at(z, s, s.i); from <= s.i; from += WARP) {
 		const int j = from + lane, here = s.i + 1 - from < WARP ? s.i + 1 - from : WARP;
 		A ds = 0;
 
@@ -117,7 +118,7 @@ template <typename T> __global__ void attention_key_kernel(sizes z, const step_p
 		const int i = from + lane, here = z.seq - from < WARP ? z.seq - from : WARP;
 		A p = 0, ds = 0;
 
-		if (inside(i < z.seq)) {
+		if (inside(i < z.seq) && begin_at(z, s, i) <= s.i) {
 			const A dropped = (A)m(i, s.i), dp = head_dot(value, dy + (int64_t)i * z.c, z.d);
 
 			p = exp(head_dot(key, queries + (int64_t)i * 3 * z.c, z.d) - b.lse[lse_at(z, s, i)]);
@@ -151,15 +152,15 @@ void *find_library_workspace(const struct kernel_args *a)
 	return reinterpret_cast<void *>((at + room_align - 1) / room_align * room_align);
 }
 
-/* Plans cuDNN's implementation where it can be used. Its dropout masks differ from ours, and its backward pass adds in
- * no fixed order. */
+/* Plans cuDNN's implementation where it can be used: it sees all before a position, its dropout masks differ from ours,
+ * and its backward pass adds in no fixed order. */
 int plan_cudnn_attention(struct attention_layer *l, const struct kernel_env *env, bool backward, struct err *err)
 {
 	const sizes &z = l->z;
 	const struct attention_spec s = { backward, l->type, z.rows / z.heads / z.seq, z.heads, z.seq, z.d };
 	int rc;
 
-	if (!flash_takes(z, l->type) || z.drops || env->deterministic || !z.rows)
+	if (!flash_takes(z, l->type) || z.drops || z.spans || env->deterministic || !z.rows)
 		return 0;
 	rc = attention_plan_new(&l->plan, env, &s, err);
 	return rc == ERR_UNSUPPORTED ? 0 : rc;
@@ -192,7 +193,7 @@ int prepare_attention_layer(const struct kernel_env *env, struct node *n, bool b
 	int rc;
 
 	l->n = n;
-	l->z = read_attention_sizes(n, n->in[backward]);
+	l->z = read_attention_sizes(n, backward);
 	l->type = n->in[0]->dtype;
 	rc = l->z.d <= HEAD_MAX ? plan_cudnn_attention(l, env, backward, err)
 				: err_set(err, ERR_UNSUPPORTED, "cuda: %s: head size %d: must be at most %d", n->name,
@@ -221,11 +222,12 @@ int prepare_attention_grad_cuda(const struct kernel_env *env, struct node *n, vo
 void run_attention_cuda(void *state, const struct kernel_args *a)
 {
 	const struct attention_layer *l = static_cast<const struct attention_layer *>(state);
-	const sizes &z = l->z;
 	const bool aligned = cuda_aligned(l->n, a);
+	sizes z = l->z;
 
 	if (!z.rows)
 		return;
+	z.places = l->n->in[1] ? cuda_in<int32_t>(a, 1) : nullptr;
 	if (l->plan && aligned) {
 		const struct attention_operands o = { a->in[0], a->out[0],  a->out[1], nullptr,
 						      nullptr,	find_library_workspace(a), a->stream };
@@ -256,11 +258,12 @@ template <typename T> void launch_attention_backward(const sizes &z, const struc
 void run_attention_grad_cuda(void *state, const struct kernel_args *a)
 {
 	const struct attention_layer *l = static_cast<const struct attention_layer *>(state);
-	const sizes &z = l->z;
 	const bool aligned = cuda_aligned(l->n, a);
+	sizes z = l->z;
 
 	if (!z.rows)
 		return;
+	z.places = l->n->in[4] ? cuda_in<int32_t>(a, 4) : nullptr;
 	if (l->plan && aligned) {
 		const struct attention_operands o = { a->in[1],	 a->in[2],   a->in[3], a->in[0],
 						      a->out[0], find_library_workspace(a), a->stream };

@@ -15,15 +15,26 @@ struct attention_sizes {
 	int c, d, seq, heads;
 	bool drops;
 	struct dropout_attr dropout;
+	int window;
+	bool spans;	       /* positions do not see all before them */
+	const int32_t *places; /* set per run */
 };
 
-static inline struct attention_sizes read_attention_sizes(const struct node *n, const struct tensor *qkv)
+static inline struct attention_sizes read_attention_sizes(const struct node *n, bool backward)
 {
+	const struct tensor *qkv = n->in[backward], *places = n->in[backward ? 4 : 1];
 	const struct attention_attr *a = static_cast<const struct attention_attr *>(n->attr);
 	const int c = (int)qkv->shape.dim[1] / 3;
 
-	return { qkv->shape.dim[0] * a->heads, c, c / (int)a->heads, (int)a->seq, (int)a->heads, a->dropout.p > 0,
-		 a->dropout };
+	return { qkv->shape.dim[0] * a->heads,
+		 c,
+		 c / (int)a->heads,
+		 (int)a->seq,
+		 (int)a->heads,
+		 a->dropout.p > 0,
+		 a->dropout,
+		 (int)a->window,
+		 a->window || places };
 }
 
 /* One head at one position, i of its sequence. */
@@ -40,6 +51,12 @@ __device__ inline int64_t qkv_at(const struct attention_sizes &z, const struct s
 __device__ inline int64_t y_at(const struct attention_sizes &z, const struct spot &s, int i)
 {
 	return (s.sequence * z.seq + i) * z.c + s.head * z.d;
+}
+
+/* The first position that i sees; i: of the sequence. */
+__device__ inline int begin_at(const struct attention_sizes &z, const struct spot &s, int i)
+{
+	return (int)attention_begin(z.window, z.places ? z.places + s.sequence * z.seq : nullptr, i);
 }
 
 __device__ inline int64_t lse_at(const struct attention_sizes &z, const struct spot &s, int i)
@@ -157,7 +174,8 @@ __device__ inline void pick_gradient_sides(const struct attention_sizes &z, cons
 
 /* ---- tiles on tensor cores (flash_cuda.cu) ---- */
 
-/* Returns true for 16-bit types and head sizes 8, 16, … 128. Operands must be aligned to 16 bytes. */
+/* Returns true for 16-bit types and head sizes 8, 16, … 128. Operands must be
+ * aligned to 16 bytes. */
 bool flash_takes(const struct attention_sizes &z, enum dtype type);
 
 void flash_forward(const struct attention_sizes &z, enum dtype type, const struct kernel_args *a);
@@ -167,7 +185,8 @@ void flash_backward(const struct attention_sizes &z, enum dtype type, const stru
 
 /* ---- tiles in f32 (tiled_cuda.cu) ---- */
 
-/* Returns true for f32 and head sizes 4, 8, … 128. Operands must be aligned to 16 bytes. */
+/* Returns true for f32 and head sizes 4, 8, … 128. Operands must be aligned to 16
+ * bytes. */
 bool tiled_takes(const struct attention_sizes &z, enum dtype type);
 
 void tiled_forward(const struct attention_sizes &z, const struct kernel_args *a);

@@ -10,7 +10,7 @@
 inline namespace flash_kernels {
 
 constexpr int warps = 4, rows_each = 16, tile_rows = warps * rows_each;
-constexpr float log2_of_e = 1.4426950408889634f;
+constexpr float log2_of_e = 1.4426950408889634f, nearly_none = -1e30f;
 
 /* Row pitch of a tile of `wide` columns in shared memory. */
 template <int wide> constexpr int pitch = wide + 8;
@@ -155,26 +155,37 @@ struct score_tile {
 	float scale;
 };
 
-/* A lane's state for its two rows: largest score so far, in powers of two, and its own part of the sum. */
+/* The first key that query i sees; 0 beyond the sequence. */
+template <bool spans> __device__ int begin_of(const struct attention_sizes &z, const struct spot &s, int i)
+{
+	return spans && inside(i < z.seq) ? begin_at(z, s, i) : 0;
+}
+
+/* A lane's state for its two rows: largest score so far, in powers of two, its own part of the sum, and the first key
+ * that is seen. */
 struct softmax {
 	float max[2], sum[2];
+	int begin[2];
 };
 
 /* Turns scores of a warp's 16 rows into probabilities relative to the maximum so far, and rescales earlier sums. */
-template <int n, int wide>
+template <bool spans, int n, int wide>
 __device__ void update_softmax(struct softmax &f, float (&s)[n][4], float (&out)[wide][4], const struct score_tile &t)
 {
 	float next[2] = { f.max[0], f.max[1] }, shrink[2];
 
 	for (int j = 0; j < n; j++)
 		for (int e = 0; e < 4; e++) {
-			const bool seen = t.from + 8 * j + lane_column(e) <= t.row + lane_row(e);
+			const int key = t.from + 8 * j + lane_column(e);
+			const bool seen = key <= t.row + lane_row(e) && (!spans || key >= f.begin[e / 2]);
 
 			s[j][e] = seen ? s[j][e] * t.scale : -INFINITY;
 			next[e / 2] = fmaxf(next[e / 2], s[j][e]);
 		}
 	for (int h = 0; h < 2; h++) {
 		next[h] = row_max(next[h]);
+		if (spans && next[h] == -INFINITY)
+			next[h] = nearly_none; /* nothing is seen so far: -inf - -inf would be nan */
 		shrink[h] = exp2f(f.max[h] - next[h]);
 		f.max[h] = next[h];
 		f.sum[h] *= shrink[h];
@@ -197,7 +208,7 @@ template <int n> __device__ void apply_dropout(float (&p)[n][4], const struct ma
 		p[k / 4][k % 4] *= bits >> k & 1 ? (float)m.draw.scale : 0;
 }
 
-template <typename T, int wide>
+template <typename T, int wide, bool spans>
 __global__ void __launch_bounds__(warps *WARP)
 	flash_forward_kernel(struct attention_sizes z, const step_page *page, const T *qkv, T *y, float *lse)
 {
@@ -209,7 +220,9 @@ __global__ void __launch_bounds__(warps *WARP)
 	const int64_t step = 3 * z.c;
 	const int own = (int)threadIdx.x / WARP * rows_each, row = s.i + own;
 	const float scale = log2_of_e / sqrtf((float)z.d);
-	struct softmax f = { { -INFINITY, -INFINITY }, { 0, 0 } };
+	struct softmax f = { { -INFINITY, -INFINITY },
+			     { 0, 0 },
+			     { begin_of<spans>(z, s, row + lane_row(0)), begin_of<spans>(z, s, row + lane_row(2)) } };
 	float out[wide / 8][4] = {}, inverse[2];
 	uint32_t q[wide / 16][4];
 
@@ -217,7 +230,7 @@ __global__ void __launch_bounds__(warps *WARP)
 	__syncthreads();
 	for (int k = 0; k < wide / 16; k++)
 		load_a<wide>(q[k], keys, own, 16 * k);
-	for (int from = 0; from <= s.i; from += tile_rows) {
+	for (int from = begin_of<spans>(z, s, s.i) / tile_rows * tile_rows; from <= s.i; from += tile_rows) {
 		float p[tile_rows / 8][4] = {};
 
 		__syncthreads();
@@ -226,7 +239,7 @@ __global__ void __launch_bounds__(warps *WARP)
 		__syncthreads();
 		for (int k = 0; k < wide / 16; k++)
 			multiply<wide>(p, q[k], keys, 16 * k);
-		update_softmax(f, p, out, { row, from, scale });
+		update_softmax<spans>(f, p, out, { row, from, scale });
 		if (m.drops)
 			apply_dropout(p, m, row, from);
 		multiply_rows<wide>(out, p, values);
@@ -243,25 +256,26 @@ __global__ void __launch_bounds__(warps *WARP)
 
 /* ---- backward ---- */
 
-/* Log-sum-exp, in powers of two, and dy . y of one query. */
+/* Log-sum-exp, in powers of two, dy . y, and the first key that is seen, of one query. */
 struct row_statistics {
 	float lse, inner;
+	int begin;
 };
 
-template <typename T>
+template <bool spans, typename T>
 __device__ struct row_statistics load_statistics(const struct attention_sizes &z, const struct spot &s,
 						 const gradient<T> &b, int i)
 {
-	struct row_statistics of = { 0, 0 };
+	struct row_statistics of = { 0, 0, 0 };
 
 	if (inside(i < z.seq))
-		of = { b.lse[lse_at(z, s, i)] * log2_of_e, b.inner[lse_at(z, s, i)] };
+		of = { b.lse[lse_at(z, s, i)] * log2_of_e, b.inner[lse_at(z, s, i)], begin_of<spans>(z, s, i) };
 	return of;
 }
 
 /* From the products s = q . k and dp = dy . v: s becomes p m, dp becomes ds = p (m dp - dy . y). Rows are queries and
  * columns keys; by_key the other way round, and then `of` has the columns' statistics. */
-template <bool by_key, int n>
+template <bool by_key, bool spans, int n>
 __device__ void differentiate_softmax(float (&s)[n][4], float (&dp)[n][4], const struct row_statistics *of,
 				      const struct mask &m, const struct score_tile &t)
 {
@@ -273,7 +287,7 @@ __device__ void differentiate_softmax(float (&s)[n][4], float (&dp)[n][4], const
 			const int mine = t.row + lane_row(e), other = t.from + 8 * j + lane_column(e);
 			const int i = by_key ? other : mine, k = by_key ? mine : other;
 			const struct row_statistics &q = by_key ? of[other - t.from] : of[e / 2];
-			const bool seen = k <= i && i < m.seq;
+			const bool seen = k <= i && i < m.seq && (!spans || k >= q.begin);
 			const float p = seen ? exp2f(s[j][e] * t.scale - q.lse) : 0;
 			const float kept = m.drops && !(bits >> (4 * j + e) & 1) ? 0 : grows;
 
@@ -293,7 +307,7 @@ __device__ void stage_side(T *first, T *second, const side<T> &of, int from, con
 }
 
 /* Computes dq of 64 queries, or dk and dv of 64 keys. */
-template <typename T, int wide, bool by_key>
+template <typename T, int wide, bool by_key, bool spans>
 __global__ void __launch_bounds__(warps *WARP, wide > 64 ? 2 : 3)
 	flash_backward_kernel(struct attention_sizes z, const step_page *page, gradient<T> b)
 {
@@ -307,22 +321,24 @@ __global__ void __launch_bounds__(warps *WARP, wide > 64 ? 2 : 3)
 	const struct mask m = make_attention_mask(z, s, page);
 	const int own = (int)threadIdx.x / WARP * rows_each, row = s.i + own;
 	const float root = 1 / sqrtf((float)z.d), of_rows[2] = { root, root }, one[2] = { 1, 1 };
-	const struct row_statistics of[2] = { load_statistics(z, s, b, row + lane_row(0)),
-					      load_statistics(z, s, b, row + lane_row(2)) };
+	const struct row_statistics of[2] = { load_statistics<spans>(z, s, b, row + lane_row(0)),
+					      load_statistics<spans>(z, s, b, row + lane_row(2)) };
 	const int end = by_key || z.seq < s.i + tile_rows ? z.seq : s.i + tile_rows;
 	float d_first[wide / 8][4] = {}, d_second[wide / 8][4] = {};
 	side<T> mine, other;
 
 	pick_gradient_sides<by_key>(z, s, b, mine, other);
 	stage_side<wide, tile_rows>(first, second, mine, s.i, z);
-	for (int from = by_key ? s.i : 0; from < end; from += n) {
+	for (int from = by_key ? s.i : begin_of<spans>(z, s, s.i) / n * n; from < end; from += n) {
 		float p[n / 8][4] = {}, ds[n / 8][4] = {};
 		uint32_t a[4];
 
+		if (by_key && begin_of<spans>(z, s, from) >= s.i + tile_rows)
+			break; /* nor do later queries see these keys */
 		__syncthreads();
 		stage_side<wide, n>(other_first, other_second, other, from, z);
 		if (by_key && threadIdx.x < n)
-			of_columns[threadIdx.x] = load_statistics(z, s, b, from + (int)threadIdx.x);
+			of_columns[threadIdx.x] = load_statistics<spans>(z, s, b, from + (int)threadIdx.x);
 		__syncthreads();
 		for (int k = 0; k < wide; k += 16) {
 			load_a<wide>(a, first, own, k);
@@ -330,7 +346,8 @@ __global__ void __launch_bounds__(warps *WARP, wide > 64 ? 2 : 3)
 			load_a<wide>(a, second, own, k);
 			multiply<wide>(ds, a, other_second, k);
 		}
-		differentiate_softmax<by_key>(p, ds, by_key ? of_columns : of, m, { row, from, root * log2_of_e });
+		differentiate_softmax<by_key, spans>(p, ds, by_key ? of_columns : of, m,
+						     { row, from, root * log2_of_e });
 		multiply_rows<wide>(d_first, ds, other_first);
 		if (by_key)
 			multiply_rows<wide>(d_second, p, other_second);
@@ -341,18 +358,41 @@ __global__ void __launch_bounds__(warps *WARP, wide > 64 ? 2 : 3)
 		store_rows<wide>(output_rows<T>{ b.dqkv + qkv_at(z, s, 0) + 2 * z.c, 3 * z.c }, d_second, one, row, z);
 }
 
-template <typename T, int wide> void launch_flash_forward(const struct attention_sizes &z, const struct kernel_args *a)
+template <typename T, int wide, bool spans>
+void launch_flash_forward(const struct attention_sizes &z, const struct kernel_args *a)
 {
-	launch(a, make_tile_grid(z, tile_rows), warps * WARP, flash_forward_kernel<T, wide>, z, a->page,
+	launch(a, make_tile_grid(z, tile_rows), warps * WARP, flash_forward_kernel<T, wide, spans>, z, a->page,
 	       cuda_in<T>(a, 0), cuda_out<T>(a, 0), cuda_out<float>(a, 1));
 }
 
-template <typename T, int wide> void launch_flash_backward(const struct attention_sizes &z, const struct kernel_args *a)
+template <typename T, int wide, bool spans>
+void launch_flash_backward(const struct attention_sizes &z, const struct kernel_args *a)
 {
 	const gradient<T> b = make_attention_gradient<T>(a);
+	const dim3 grid = make_tile_grid(z, tile_rows);
+
 	launch_inner_products<8, wide / 8>(z, a, b);
-	launch(a, make_tile_grid(z, tile_rows), warps * WARP, flash_backward_kernel<T, wide, false>, z, a->page, b);
-	launch(a, make_tile_grid(z, tile_rows), warps * WARP, flash_backward_kernel<T, wide, true>, z, a->page, b);
+	launch(a, grid, warps * WARP, flash_backward_kernel<T, wide, false, spans>, z, a->page, b);
+	launch(a, grid, warps * WARP, flash_backward_kernel<T, wide, true, spans>, z, a->page, b);
+}
+
+/* Runs it for the smallest width of a tile that holds a head. */
+template <typename T, bool spans, bool backward>
+void launch_flash(const struct attention_sizes &z, const struct kernel_args *a)
+{
+	if (backward)
+		z.d <= 64 ? launch_flash_backward<T, 64, spans>(z, a) : launch_flash_backward<T, 128, spans>(z, a);
+	else
+		z.d <= 64 ? launch_flash_forward<T, 64, spans>(z, a) : launch_flash_forward<T, 128, spans>(z, a);
+}
+
+template <bool backward>
+void launch_flash_of_type(const struct attention_sizes &z, enum dtype type, const struct kernel_args *a)
+{
+	if (type == DTYPE_BF16)
+		z.spans ? launch_flash<bf16, true, backward>(z, a) : launch_flash<bf16, false, backward>(z, a);
+	else
+		z.spans ? launch_flash<f16, true, backward>(z, a) : launch_flash<f16, false, backward>(z, a);
 }
 
 } // namespace flash_kernels
@@ -364,16 +404,10 @@ bool flash_takes(const struct attention_sizes &z, enum dtype type)
 
 void flash_forward(const struct attention_sizes &z, enum dtype type, const struct kernel_args *a)
 {
-	if (type == DTYPE_BF16)
-		z.d <= 64 ? launch_flash_forward<bf16, 64>(z, a) : launch_flash_forward<bf16, 128>(z, a);
-	else
-		z.d <= 64 ? launch_flash_forward<f16, 64>(z, a) : launch_flash_forward<f16, 128>(z, a);
+	launch_flash_of_type<false>(z, type, a);
 }
 
 void flash_backward(const struct attention_sizes &z, enum dtype type, const struct kernel_args *a)
 {
-	if (type == DTYPE_BF16)
-		z.d <= 64 ? launch_flash_backward<bf16, 64>(z, a) : launch_flash_backward<bf16, 128>(z, a);
-	else
-		z.d <= 64 ? launch_flash_backward<f16, 64>(z, a) : launch_flash_backward<f16, 128>(z, a);
+	launch_flash_of_type<true>(z, type, a);
 }

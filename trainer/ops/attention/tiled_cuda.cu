@@ -12,6 +12,7 @@
 inline namespace tiled_kernels {
 
 constexpr int down = 8, each = vector_width<float>;
+constexpr float nearly_none = -1e30f;
 
 /* Offset of a piece of a row in a tile of `wide` columns. */
 template <int wide> __device__ int piece_at(int row, int piece)
@@ -163,24 +164,41 @@ template <int wide> constexpr int tile = wide > 64 ? 32 : 64;
 
 constexpr int forward_across = 16, forward_threads = down * forward_across;
 
-/* A thread's state per row: largest score so far and its own part of the sum. */
+/* A thread's state per row: largest score so far, its own part of the sum, and the first key that is seen. */
 template <int m> struct softmax {
 	float max[m], sum[m];
+	int begin[m];
 };
 
-/* Turns scores into probabilities relative to the maximum so far, and rescales earlier sums. diagonal: rows and columns
- * start at the same position, so query i does not see keys after i. */
-template <int across, int m, int n, int c>
-__device__ void update_softmax(softmax<m> &f, float (&s)[m][n], float (&out)[m][c], bool diagonal, float scale)
+/* The first key that query i sees; 0 beyond the sequence. */
+template <bool spans> __device__ int begin_of(const struct attention_sizes &z, const struct spot &s, int i)
+{
+	return spans && inside(i < z.seq) ? begin_at(z, s, i) : 0;
+}
+
+/* A tile's first query and first key, which is not after it. */
+struct tile_spot {
+	int i, from;
+};
+
+/* Turns scores into probabilities relative to the maximum so far, and rescales earlier sums. */
+template <int across, bool spans, int m, int n, int c>
+__device__ void update_softmax(softmax<m> &f, float (&s)[m][n], float (&out)[m][c], const struct tile_spot &t,
+			       float scale)
 {
 	for (int i = 0; i < m; i++) {
 		float next = f.max[i], shrink;
 
 		for (int j = 0; j < n; j++) {
-			s[i][j] = diagonal && column_of<across>(j) > row_of<across>(i) ? -INFINITY : s[i][j] * scale;
+			const int row = row_of<across>(i), column = column_of<across>(j);
+			const bool hidden = (t.from == t.i && column > row) || (spans && t.from + column < f.begin[i]);
+
+			s[i][j] = hidden ? -INFINITY : s[i][j] * scale;
 			next = fmaxf(next, s[i][j]);
 		}
 		next = row_max<across>(next);
+		if (spans && next == -INFINITY)
+			next = nearly_none; /* nothing is seen so far: -inf - -inf would be nan */
 		shrink = expf(f.max[i] - next);
 		f.max[i] = next;
 		f.sum[i] *= shrink;
@@ -215,7 +233,7 @@ __device__ void finish_rows(const softmax<m> &f, float (&out)[m][c], float *lse,
 	}
 }
 
-template <int wide>
+template <int wide, bool spans>
 __global__ void __launch_bounds__(forward_threads, wide > 64 ? 3 : 4)
 	tiled_forward_kernel(struct attention_sizes z, const step_page *page, const float *qkv, float *y, float *lse)
 {
@@ -231,10 +249,12 @@ __global__ void __launch_bounds__(forward_threads, wide > 64 ? 3 : 4)
 	softmax<m> f = {};
 	float out[m][wide / across] = {};
 
-	for (int i = 0; i < m; i++)
+	for (int i = 0; i < m; i++) {
 		f.max[i] = -INFINITY;
+		f.begin[i] = begin_of<spans>(z, s, s.i + row_of<across>(i));
+	}
 	stage_head_rows<wide, rows, across>(queries, of_head + s.i * step, step, z.seq - s.i, z.d);
-	for (int from = 0; from <= s.i; from += rows) {
+	for (int from = begin_of<spans>(z, s, s.i) / rows * rows; from <= s.i; from += rows) {
 		float p[m][rows / across] = {};
 
 		__syncthreads();
@@ -242,7 +262,7 @@ __global__ void __launch_bounds__(forward_threads, wide > 64 ? 3 : 4)
 		stage_head_rows<wide, rows, across>(values, of_head + 2 * z.c + from * step, step, z.seq - from, z.d);
 		__syncthreads();
 		multiply<wide, across>(p, queries, keys);
-		update_softmax<across>(f, p, out, from == s.i, scale);
+		update_softmax<across, spans>(f, p, out, { s.i, from }, scale);
 		if (z.drops)
 			apply_dropout(p, draw_kept<false, across, m, rows / across>(z, s, page, from));
 		__syncthreads();
@@ -260,14 +280,15 @@ __global__ void __launch_bounds__(forward_threads, wide > 64 ? 3 : 4)
 constexpr int own_rows = 32, backward_across = 8, backward_threads = down * backward_across;
 template <int wide> constexpr int other_rows = wide > 64 ? 8 : 32;
 
-/* Log-sum-exp and dy . y of one query. */
+/* Log-sum-exp and dy . y of one query, and the first key that it sees, counted from the block's first row. */
 struct query_statistics {
 	float lse, inner;
+	int begin;
 };
 
 /* Loads the statistics of n queries from `from` on. Beyond the sequence it repeats the last query's; results from these
  * are discarded. */
-template <int n>
+template <int n, bool spans>
 __device__ void stage_statistics(struct query_statistics *to, const struct attention_sizes &z, const struct spot &s,
 				 const gradient<float> &b, int from)
 {
@@ -275,7 +296,7 @@ __device__ void stage_statistics(struct query_statistics *to, const struct atten
 	const int64_t at = lse_at(z, s, i < z.seq ? i : z.seq - 1);
 
 	if (threadIdx.x < n)
-		to[threadIdx.x] = { b.lse[at], b.inner[at] };
+		to[threadIdx.x] = { b.lse[at], b.inner[at], begin_of<spans>(z, s, i) - s.i };
 }
 
 /* A tile of scores: offset of column 0 from row 0, columns before the end of the sequence, factor of the products. */
@@ -286,7 +307,7 @@ struct tiled_scores {
 
 /* From the products s = q . k and dp = dy . v: s becomes p m, dp becomes ds = p (m dp - dy . y). Rows are queries and
  * columns keys; by_key the other way round. `of`: the queries' statistics. */
-template <bool by_key, int across, int m, int n>
+template <bool by_key, bool spans, int across, int m, int n>
 __device__ void differentiate_softmax(float (&s)[m][n], float (&dp)[m][n], const struct query_statistics *of,
 				      const struct kept_mask &kept, const struct tiled_scores &t)
 {
@@ -294,8 +315,8 @@ __device__ void differentiate_softmax(float (&s)[m][n], float (&dp)[m][n], const
 		for (int j = 0; j < n; j++) {
 			const int row = row_of<across>(k), column = column_of<across>(j);
 			const struct query_statistics q = of[by_key ? column : row];
-			const bool seen =
-				by_key ? row <= column + t.offset && column < t.left : column + t.offset <= row;
+			const int key = by_key ? row : column + t.offset, query = by_key ? column + t.offset : row;
+			const bool seen = key <= query && (!by_key || column < t.left) && (!spans || key >= q.begin);
 			const float p = seen ? expf(s[k][j] * t.scale - q.lse) : 0;
 			const float by = kept.bits >> (n * k + j) & 1 ? kept.by : 0;
 
@@ -314,7 +335,7 @@ __device__ void stage_side(float *first, float *second, const side<float> &of, i
 }
 
 /* Computes dq of 32 queries, or dk and dv of 32 keys. */
-template <int wide, bool by_key>
+template <int wide, bool by_key, bool spans>
 __global__ void __launch_bounds__(backward_threads, wide > 64 ? 4 : 6)
 	tiled_backward_kernel(struct attention_sizes z, const step_page *page, gradient<float> b)
 {
@@ -334,21 +355,23 @@ __global__ void __launch_bounds__(backward_threads, wide > 64 ? 4 : 6)
 	pick_gradient_sides<by_key>(z, s, b, mine, other);
 	stage_side<wide, own_rows, across>(first, second, mine, s.i, z);
 	if (!by_key)
-		stage_statistics<own_rows>(of, z, s, b, s.i);
-	for (int from = by_key ? s.i : 0; from < end; from += n) {
+		stage_statistics<own_rows, spans>(of, z, s, b, s.i);
+	for (int from = by_key ? s.i : begin_of<spans>(z, s, s.i) / n * n; from < end; from += n) {
 		float p[m][n / across] = {}, ds[m][n / across] = {};
 		struct kept_mask kept = { ~0u, 1 };
 
+		if (by_key && begin_of<spans>(z, s, from) >= s.i + own_rows)
+			break; /* nor do later queries see these keys */
 		__syncthreads();
 		stage_side<wide, n, across>(other_first, other_second, other, from, z);
 		if (by_key)
-			stage_statistics<n>(of, z, s, b, from);
+			stage_statistics<n, spans>(of, z, s, b, from);
 		__syncthreads();
 		multiply<wide, across>(p, first, other_first);
 		multiply<wide, across>(ds, second, other_second);
 		if (z.drops)
 			kept = draw_kept<by_key, across, m, n / across>(z, s, page, from);
-		differentiate_softmax<by_key, across>(p, ds, of, kept, { from - s.i, z.seq - from, root });
+		differentiate_softmax<by_key, spans, across>(p, ds, of, kept, { from - s.i, z.seq - from, root });
 		stage_scores<across>(weights, ds);
 		__syncthreads();
 		multiply_rows<wide, n, across>(d_first, weights, other_first);
@@ -364,20 +387,22 @@ __global__ void __launch_bounds__(backward_threads, wide > 64 ? 4 : 6)
 		store_rows<across>({ b.dqkv + qkv_at(z, s, 0) + 2 * z.c, 3 * z.c }, d_second, 1, s.i, z);
 }
 
-template <int wide> void launch_tiled_forward(const struct attention_sizes &z, const struct kernel_args *a)
+template <int wide, bool spans>
+void launch_tiled_forward(const struct attention_sizes &z, const struct kernel_args *a)
 {
-	launch(a, make_tile_grid(z, tile<wide>), forward_threads, tiled_forward_kernel<wide>, z, a->page,
+	launch(a, make_tile_grid(z, tile<wide>), forward_threads, tiled_forward_kernel<wide, spans>, z, a->page,
 	       cuda_in<float>(a, 0), cuda_out<float>(a, 0), cuda_out<float>(a, 1));
 }
 
-template <int wide> void launch_tiled_backward(const struct attention_sizes &z, const struct kernel_args *a)
+template <int wide, bool spans>
+void launch_tiled_backward(const struct attention_sizes &z, const struct kernel_args *a)
 {
 	const gradient<float> b = make_attention_gradient<float>(a);
 	const dim3 grid = make_tile_grid(z, own_rows);
 
 	launch_inner_products<each, wide / each>(z, a, b);
-	launch(a, grid, backward_threads, tiled_backward_kernel<wide, false>, z, a->page, b);
-	launch(a, grid, backward_threads, tiled_backward_kernel<wide, true>, z, a->page, b);
+	launch(a, grid, backward_threads, tiled_backward_kernel<wide, false, spans>, z, a->page, b);
+	launch(a, grid, backward_threads, tiled_backward_kernel<wide, true, spans>, z, a->page, b);
 }
 
 } // namespace tiled_kernels
@@ -389,10 +414,16 @@ bool tiled_takes(const struct attention_sizes &z, enum dtype type)
 
 void tiled_forward(const struct attention_sizes &z, const struct kernel_args *a)
 {
-	z.d <= 64 ? launch_tiled_forward<64>(z, a) : launch_tiled_forward<128>(z, a);
+	if (z.spans)
+		z.d <= 64 ? launch_tiled_forward<64, true>(z, a) : launch_tiled_forward<128, true>(z, a);
+	else
+		z.d <= 64 ? launch_tiled_forward<64, false>(z, a) : launch_tiled_forward<128, false>(z, a);
 }
 
 void tiled_backward(const struct attention_sizes &z, const struct kernel_args *a)
 {
-	z.d <= 64 ? launch_tiled_backward<64>(z, a) : launch_tiled_backward<128>(z, a);
+	if (z.spans)
+		z.d <= 64 ? launch_tiled_backward<64, true>(z, a) : launch_tiled_backward<128, true>(z, a);
+	else
+		z.d <= 64 ? launch_tiled_backward<64, false>(z, a) : launch_tiled_backward<128, false>(z, a);
 }

@@ -10,7 +10,8 @@
 #include "trainer/ops/cast/float16.h"
 
 struct attend_state {
-	int64_t rows, c, d, heads;
+	struct attention_decode_sizes z;
+	const struct attention_decode_attr *a;
 	cpu_part_fn *loop;
 	int parts;
 	bool bf16;
@@ -30,23 +31,23 @@ static float read_qkv(const struct attend_state *s, int64_t i)
 
 static void begin_attend_head(const struct attend_state *s, int64_t row, int64_t head)
 {
-	float scale = 1 / sqrtf((float)s->d);
+	float scale = 1 / sqrtf((float)s->z.d);
 
 	s->max[head] = -INFINITY;
 	s->sum[head] = 0;
-	for (int64_t i = head * s->d; i < (head + 1) * s->d; i++) {
-		s->query[i] = read_qkv(s, row * 3 * s->c + i) * scale;
+	for (int64_t i = head * s->z.d; i < (head + 1) * s->z.d; i++) {
+		s->query[i] = read_qkv(s, row * 3 * s->z.c + i) * scale;
 		s->mixed[i] = 0;
 	}
 }
 
 static void end_attend_head(const struct attend_state *s, int64_t row, int64_t head)
 {
-	for (int64_t i = head * s->d; i < (head + 1) * s->d; i++) {
+	for (int64_t i = head * s->z.d; i < (head + 1) * s->z.d; i++) {
 		if (s->bf16)
-			((uint16_t *)s->y)[row * s->c + i] = bf16_from_float(s->mixed[i] / s->sum[head]);
+			((uint16_t *)s->y)[row * s->z.c + i] = bf16_from_float(s->mixed[i] / s->sum[head]);
 		else
-			((float *)s->y)[row * s->c + i] = s->mixed[i] / s->sum[head];
+			((float *)s->y)[row * s->z.c + i] = s->mixed[i] / s->sum[head];
 	}
 }
 
@@ -68,13 +69,11 @@ static int prepare_attend_cpu(const struct kernel_env *env, struct node *n, void
 		return rc;
 	s = mem_zalloc(sizeof(*s));
 	s->bf16 = bf16;
-	s->rows = n->in[0]->shape.dim[0];
-	s->c = n->in[1]->shape.dim[1];
-	s->heads = ((const struct attention_decode_attr *)n->attr)->heads;
-	s->d = s->c / s->heads;
+	s->a = n->attr;
+	s->z = attention_decode_sizes(n);
 	s->loop = CPU_PICK(env, attend_loop);
-	s->parts = cpu_parts(env, s->rows * s->c * n->in[1]->shape.dim[0] / 4);
-	n->workspace_bytes = 2 * (size_t)(s->c + s->heads) * sizeof(float);
+	s->parts = cpu_parts(env, s->z.rows * s->z.c * n->in[1]->shape.dim[0] / 4);
+	n->workspace_bytes = 2 * (size_t)(s->z.c + s->z.heads) * sizeof(float);
 	*ret_state = s;
 	return 0;
 }
@@ -89,13 +88,15 @@ static void run_attend_cpu(void *state, const struct kernel_args *args)
 	s.keys = args->out[1];
 	s.values = args->out[2];
 	s.query = args->workspace;
-	s.mixed = s.query + s.c;
-	s.max = s.mixed + s.c;
-	s.sum = s.max + s.heads;
-	for (int64_t row = 0; row < s.rows; row++)
-		for (int64_t i = 0; i < s.c; i++) {
-			s.keys[(s.first + row) * s.c + i] = read_qkv(&s, row * 3 * s.c + s.c + i);
-			s.values[(s.first + row) * s.c + i] = read_qkv(&s, row * 3 * s.c + 2 * s.c + i);
+	s.mixed = s.query + s.z.c;
+	s.max = s.mixed + s.z.c;
+	s.sum = s.max + s.z.heads;
+	for (int64_t row = 0; row < s.z.rows; row++)
+		for (int64_t i = 0; i < s.z.kept; i++) {
+			int64_t from = row * 3 * s.z.c + i / s.z.d * s.z.group * s.z.d + i % s.z.d;
+
+			s.keys[(s.first + row) * s.z.kept + i] = read_qkv(&s, from + s.z.c);
+			s.values[(s.first + row) * s.z.kept + i] = read_qkv(&s, from + 2 * s.z.c);
 		}
 	cpu_parallel(s.parts, s.loop, &s);
 }
@@ -134,8 +135,8 @@ VEC_INLINE void V(scale_and_add)(float *y, float keep, const float *v, float p, 
 /* Adds one position to a head's running softmax. */
 VEC_INLINE void V(add_position)(const struct attend_state *s, int64_t position, int64_t head)
 {
-	int64_t at = head * s->d, from = position * s->c + at;
-	float score = V(dot_rows)(s->query + at, s->keys + from, s->d), keep = 1, p = 1;
+	int64_t at = head * s->z.d, from = position * s->z.kept + head / s->z.group * s->z.d;
+	float score = V(dot_rows)(s->query + at, s->keys + from, s->z.d), keep = 1, p = 1;
 
 	if (!(score <= s->max[head])) {
 		keep = expf(s->max[head] - score);
@@ -144,14 +145,14 @@ VEC_INLINE void V(add_position)(const struct attend_state *s, int64_t position, 
 		p = expf(score - s->max[head]);
 	}
 	s->sum[head] = s->sum[head] * keep + p;
-	V(scale_and_add)(s->mixed + at, keep, s->values + from, p, s->d);
+	V(scale_and_add)(s->mixed + at, keep, s->values + from, p, s->z.d);
 }
 
 static void V(attend_row)(const struct attend_state *s, int64_t row, struct cpu_range heads)
 {
 	for (int64_t head = heads.begin; head < heads.end; head++)
 		begin_attend_head(s, row, head);
-	for (int64_t position = 0; position <= s->first + row; position++)
+	for (int64_t position = attention_decode_begin(s->a, s->first + row); position <= s->first + row; position++)
 		for (int64_t head = heads.begin; head < heads.end; head++)
 			V(add_position)(s, position, head);
 	for (int64_t head = heads.begin; head < heads.end; head++)
@@ -161,9 +162,9 @@ static void V(attend_row)(const struct attend_state *s, int64_t row, struct cpu_
 static void V(attend_loop)(void *arg, int part, int parts)
 {
 	const struct attend_state *s = arg;
-	struct cpu_range heads = cpu_split(s->heads, 1, part, parts);
+	struct cpu_range heads = cpu_split(s->z.heads, 1, part, parts);
 
-	for (int64_t row = 0; row < s->rows; row++)
+	for (int64_t row = 0; row < s->z.rows; row++)
 		V(attend_row)(s, row, heads);
 }
 

@@ -13,16 +13,17 @@ template <typename T> struct cache_writer {
 	const T *qkv;
 	const int32_t *first;
 	acc_t<T> *keys, *values;
-	int64_t c;
+	struct attention_decode_sizes z;
 
 	template <int W> __device__ void at(int64_t i) const
 	{
-		const int64_t row = i / c, at = i % c, to = (*first + row) * c + at;
+		const int64_t row = i / z.kept, at = i % z.kept, to = (*first + row) * z.kept + at;
+		const int64_t from = row * 3 * z.c + at / z.d * z.group * z.d + at % z.d;
 		acc_t<T> v[W];
 
-		load(v, qkv + row * 3 * c + c + at);
+		load(v, qkv + from + z.c);
 		store(keys + to, v);
-		load(v, qkv + row * 3 * c + 2 * c + at);
+		load(v, qkv + from + 2 * z.c);
 		store(values + to, v);
 	}
 };
@@ -32,8 +33,9 @@ template <typename T> struct attend_operands {
 	const int32_t *first;
 	const acc_t<T> *keys, *values;
 	T *y;
-	int64_t rows; /* heads over all new positions */
-	int c, d, heads;
+	int64_t queries; /* heads over all new positions */
+	struct attention_decode_sizes z;
+	struct attention_decode_attr attr;
 };
 
 template <typename T> __global__ void attend_kernel(attend_operands<T> a)
@@ -41,26 +43,27 @@ template <typename T> __global__ void attend_kernel(attend_operands<T> a)
 	using A = acc_t<T>;
 	SHARED(A, queries, QUERIES_EACH * HEAD_MAX);
 	const int warp = (int)threadIdx.x / WARP, lane = (int)threadIdx.x % WARP;
-	const int64_t number = (int64_t)blockIdx.x * QUERIES_EACH + warp, row = number / a.heads;
-	const int at = (int)(number % a.heads) * a.d;
+	const int64_t number = (int64_t)blockIdx.x * QUERIES_EACH + warp, row = number / a.z.heads;
+	const int64_t head = number % a.z.heads, at = row * 3 * a.z.c + head * a.z.d, shared = head / a.z.group * a.z.d;
+	const int64_t position = *a.first + row, begin = attention_decode_begin(&a.attr, position);
+	const int64_t kept = begin * a.z.kept + shared;
 	A *q = queries + warp * HEAD_MAX, out[HEAD_EACH] = {};
 
-	for (int i = lane; i < a.d && number < a.rows; i += WARP)
-		q[i] = (A)widen(a.qkv[row * 3 * a.c + at + i]) / (A)sqrt((double)a.d);
+	for (int i = lane; i < a.z.d && number < a.queries; i += WARP)
+		q[i] = (A)widen(a.qkv[at + i]) / (A)sqrt((double)a.z.d);
 	__syncthreads();
-	if (!inside(number < a.rows))
+	if (!inside(number < a.queries))
 		return;
-	warp_answer(q, head_rows<A>{ a.keys + at, a.values + at, a.c, (int)(*a.first + row + 1), a.d },
+	warp_answer(q,
+		    head_rows<A>{ a.keys + kept, a.values + kept, a.z.kept, (int)(position + 1 - begin), (int)a.z.d },
 		    [](int) { return A(1); }, out);
-	head_put(a.y + row * a.c + at, out, A(1), a.d);
+	head_put(a.y + row * a.z.c + head * a.z.d, out, A(1), (int)a.z.d);
 }
 
 int prepare_attend_cuda(const struct kernel_env *, struct node *n, void **ret_state, struct err *err)
 {
-	const int64_t heads = static_cast<const struct attention_decode_attr *>(n->attr)->heads;
-
 	*ret_state = n;
-	return n->in[1]->shape.dim[1] / heads <= HEAD_MAX
+	return attention_decode_sizes(n).d <= HEAD_MAX
 		       ? 0
 		       : err_set(err, ERR_UNSUPPORTED, "cuda: %s: head size must be at most %d", n->name, HEAD_MAX);
 }
@@ -68,15 +71,20 @@ int prepare_attend_cuda(const struct kernel_env *, struct node *n, void **ret_st
 template <typename T> void launch_attend(const struct node *n, const struct kernel_args *a)
 {
 	using A = acc_t<T>;
-	const int heads = (int)static_cast<const struct attention_decode_attr *>(n->attr)->heads,
-		  c = (int)n->in[1]->shape.dim[1];
-	const int64_t rows = n->in[0]->shape.dim[0];
-	const attend_operands<T> q = { cuda_in<T>(a, 0), cuda_in<int32_t>(a, 3), cuda_out<A>(a, 1), cuda_out<A>(a, 2),
-				cuda_out<T>(a, 0), rows * heads, c, c / heads, heads };
+	const struct attention_decode_sizes z = attention_decode_sizes(n);
+	const attend_operands<T> q = { cuda_in<T>(a, 0),
+				       cuda_in<int32_t>(a, 3),
+				       cuda_out<A>(a, 1),
+				       cuda_out<A>(a, 2),
+				       cuda_out<T>(a, 0),
+				       z.rows * z.heads,
+				       z,
+				       *static_cast<const struct attention_decode_attr *>(n->attr) };
 
-	cuda_each(n, a, cache_writer<T>{ q.qkv, q.first, cuda_out<A>(a, 1), cuda_out<A>(a, 2), c }, { rows * c, c });
-	if (rows)
-		launch(a, dim3(cuda_blocks(q.rows, QUERIES_EACH)), QUERIES_EACH * WARP, attend_kernel<T>, q);
+	cuda_each(n, a, cache_writer<T>{ q.qkv, q.first, cuda_out<A>(a, 1), cuda_out<A>(a, 2), z },
+		  { z.rows * z.kept, z.d });
+	if (z.rows)
+		launch(a, dim3(cuda_blocks(q.queries, QUERIES_EACH)), QUERIES_EACH * WARP, attend_kernel<T>, q);
 }
 
 void run_attend_cuda(void *state, const struct kernel_args *a)

@@ -2,7 +2,8 @@
 /* lmhead_cpu.c: the classifier with its loss, by groups of rows and tiles of the vocabulary. While a tile's logits are
  * in the cache they are replaced by exp(logit - maximum of the row in this tile), stored in the operands' type; only
  * these and the maxima are kept. After a row's last tile its sum is known, and the exponentials are scaled to
- * gradients. Each group reads w twice, and reads and writes dw once. */
+ * gradients. Each group reads w twice, and reads and writes dw once. Rows whose target is ignored are left out, unless
+ * their logits are kept: the rows that count are copied into groups, and the last group is filled with zeros. */
 #ifndef CPU_PASS
 #include <math.h>
 
@@ -41,9 +42,13 @@ struct lmhead_state {
 	int64_t words, tile_step, tiles; /* words per tile; row stride of its logits; number of tiles */
 	int parts;
 	bool bf16, has_dx, has_dw;
-	size_t tops_at, tile_at, grads_at, scratch_at; /* offsets in the workspace */
+	size_t tops_at, tile_at, grads_at, index_at, copied_at, scratch_at; /* offsets in the workspace */
 	/* set per run */
 	const int32_t *targets;
+	const int32_t *index; /* the rows that count; NULL: all rows are computed */
+	int64_t computed;     /* number of rows */
+	const void *x;	      /* rows of the group */
+	void *copied;	      /* [group][c]: those rows, later their dx */
 	float *kept;
 	double scale, *losses, *result;
 	bool wants_grads;
@@ -183,7 +188,9 @@ static void lay_out_workspace(struct lmhead_state *s, struct node *n, bool grads
 	s->tops_at = round_up_line((size_t)s->group * sizeof(struct lmhead_row));
 	s->tile_at = round_up_line(s->tops_at + (size_t)(s->group * s->tiles) * sizeof(float));
 	s->grads_at = s->tile_at + (size_t)(s->group * s->tile_step) * sizeof(float);
-	s->scratch_at = s->grads_at + (grads ? (size_t)(s->group * s->step) * count_item_bytes(s) : 0);
+	s->index_at = s->grads_at + (grads ? (size_t)(s->group * s->step) * count_item_bytes(s) : 0);
+	s->copied_at = round_up_line(s->index_at + 2 * (size_t)(s->rows + s->group) * sizeof(int32_t));
+	s->scratch_at = round_up_line(s->copied_at + (size_t)(s->group * s->c) * count_item_bytes(s));
 	n->workspace_bytes = s->scratch_at + count_scratch_bytes(s);
 }
 
@@ -237,12 +244,26 @@ static const void *find_matrix_row(const struct lmhead_state *s, const void *mat
 	return (const char *)matrix + (size_t)(row * s->c) * count_item_bytes(s);
 }
 
+/* Copies the rows of the group that count, and adds rows of zeros. */
+static void copy_group_rows(const struct lmhead_state *s, const void *x)
+{
+	const size_t bytes = (size_t)s->c * count_item_bytes(s);
+
+	for (int64_t i = 0; i < s->n; i++) {
+		char *to = (char *)s->copied + (size_t)i * bytes;
+
+		if (s->first + i < s->computed)
+			memcpy(to, find_matrix_row(s, x, s->index[s->first + i]), bytes);
+		else
+			memset(to, 0, bytes);
+	}
+}
+
 static void run_lmhead_tile(struct lmhead_state *s, const struct kernel_args *args)
 {
 	struct dnn_matmul_args m = { .workspace = (char *)args->workspace + s->scratch_at };
 
-	m.a = find_matrix_row(s, args->in[0], s->first), m.b = find_matrix_row(s, args->in[1], s->tile * s->words),
-	m.out = s->logits;
+	m.a = s->x, m.b = find_matrix_row(s, args->in[1], s->tile * s->words), m.out = s->logits;
 	cpu_matmul_run(s->tile == s->tiles - 1 ? pick_group_products(s)->logits_last : pick_group_products(s)->logits,
 		       &m);
 	cpu_parallel(s->parts, s->tile_loop, s);
@@ -255,8 +276,10 @@ static void add_group_losses(const struct lmhead_state *s)
 		bool counts = s->targets[s->first + i] >= 0;
 		double loss = counts ? (double)r->max + log(r->sum) - (double)r->own : 0;
 
-		if (s->losses)
+		if (s->losses && !s->index)
 			s->losses[s->first + i] = loss;
+		else if (s->losses && counts)
+			s->losses[s->index[s->first + i]] = loss;
 		s->result[XENT_LOSS_SUM] += loss;
 		s->result[XENT_COUNT] += counts;
 	}
@@ -266,22 +289,28 @@ static void add_group_losses(const struct lmhead_state *s)
 static void apply_group_grads(const struct lmhead_state *s, const struct kernel_args *args)
 {
 	struct dnn_matmul_args m = { .a = s->grads, .workspace = (char *)args->workspace + s->scratch_at };
+	const size_t bytes = (size_t)s->c * count_item_bytes(s);
+	char *dx = args->out[LMHEAD_DX];
 
-	if (args->out[LMHEAD_DX]) {
-		m.b = args->in[1];
-		m.out = (char *)args->out[LMHEAD_DX] + (size_t)(s->first * s->c) * count_item_bytes(s);
-		cpu_matmul_run(pick_group_products(s)->dx, &m);
-	}
 	if (args->out[LMHEAD_DW]) {
-		m.b = find_matrix_row(s, args->in[0], s->first), m.out = args->out[LMHEAD_DW];
+		m.b = s->x, m.out = args->out[LMHEAD_DW];
 		cpu_matmul_run(s->first ? pick_group_products(s)->dw_more : pick_group_products(s)->dw, &m);
 	}
+	if (!dx)
+		return;
+	m.b = args->in[1], m.out = s->index ? s->copied : dx + (size_t)s->first * bytes;
+	cpu_matmul_run(pick_group_products(s)->dx, &m);
+	for (int64_t i = 0; s->index && i < s->n && s->first + i < s->computed; i++)
+		memcpy(dx + (size_t)s->index[s->first + i] * bytes, (char *)s->copied + (size_t)i * bytes, bytes);
 }
 
 static void run_lmhead_group(struct lmhead_state *s, const struct kernel_args *args)
 {
 	for (int64_t i = 0; i < s->n; i++)
 		s->row[i] = (struct lmhead_row){ .max = -INFINITY };
+	s->x = s->index ? s->copied : find_matrix_row(s, args->in[0], s->first);
+	if (s->index)
+		copy_group_rows(s, args->in[0]);
 	for (s->tile = 0; s->tile < s->tiles; s->tile++)
 		run_lmhead_tile(s, args);
 	add_group_losses(s);
@@ -291,6 +320,30 @@ static void run_lmhead_group(struct lmhead_state *s, const struct kernel_args *a
 	}
 }
 
+/* Lists the rows that count, if others can be left out, and clears what these would write. */
+static void leave_out_rows(struct lmhead_state *s, const struct kernel_args *args)
+{
+	int32_t *index = (int32_t *)((char *)args->workspace + s->index_at), *targets = index + s->rows + s->group;
+	int64_t n = 0;
+
+	for (int64_t i = 0; i < s->rows; i++) {
+		index[n] = (int32_t)i;
+		targets[n] = s->targets[i];
+		n += s->targets[i] >= 0;
+	}
+	if (n == s->rows || s->kept)
+		return;
+	for (int64_t i = n; i < n + s->group; i++)
+		targets[i] = -1;
+	if (args->out[LMHEAD_DX])
+		memset(args->out[LMHEAD_DX], 0, (size_t)(s->rows * s->c) * count_item_bytes(s));
+	if (s->losses)
+		memset(s->losses, 0, (size_t)s->rows * sizeof(*s->losses));
+	s->index = index;
+	s->targets = targets;
+	s->computed = n;
+}
+
 /* Runs the groups of rows in order. */
 static void run_lmhead_cpu(void *state, const struct kernel_args *args)
 {
@@ -298,8 +351,6 @@ static void run_lmhead_cpu(void *state, const struct kernel_args *args)
 	char *workspace = args->workspace;
 
 	memset(args->out[LMHEAD_RESULT], 0, XENT_RESULTS * sizeof(double));
-	if (args->out[LMHEAD_DW] && s.rows == 0)
-		memset(args->out[LMHEAD_DW], 0, (size_t)(s.v * s.c) * sizeof(float));
 	s.targets = args->in[2];
 	s.kept = args->out[LMHEAD_LOGITS];
 	s.losses = args->out[LMHEAD_LOSSES];
@@ -310,8 +361,15 @@ static void run_lmhead_cpu(void *state, const struct kernel_args *args)
 	s.tops = (float *)(workspace + s.tops_at);
 	s.logits = (float *)(workspace + s.tile_at);
 	s.grads = workspace + s.grads_at;
-	for (s.first = 0; s.first < s.rows; s.first += s.n) {
-		s.n = s.rows - s.first < s.group ? s.rows - s.first : s.group;
+	s.copied = workspace + s.copied_at;
+	s.computed = s.rows;
+	leave_out_rows(&s, args);
+	if (args->out[LMHEAD_DW] && s.computed == 0)
+		memset(args->out[LMHEAD_DW], 0, (size_t)(s.v * s.c) * sizeof(float));
+	for (s.first = 0; s.first < s.computed; s.first += s.n) {
+		const int64_t tail = s.rows % s.group;
+
+		s.n = s.computed - s.first <= tail ? tail : s.group;
 		run_lmhead_group(&s, args);
 	}
 }

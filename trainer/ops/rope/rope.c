@@ -6,7 +6,8 @@
 
 #include "trainer/ops/ops.h"
 
-struct tensor *rope_add(struct graph *g, struct tensor *const qkv[3], const struct rope_attr *attr, const char *name)
+struct tensor *rope_add(struct graph *g, struct tensor *const operands[4], const struct rope_attr *attr,
+			const char *name)
 {
 	struct node *n;
 
@@ -14,7 +15,7 @@ struct tensor *rope_add(struct graph *g, struct tensor *const qkv[3], const stru
 		return NULL;
 	n = graph_node(g, &(struct node_spec){ .op = &op_rope,
 					       .name = name,
-					       NODE_IN(qkv[0], qkv[1], qkv[2]),
+					       NODE_IN(operands[0], operands[1], operands[2], operands[3]),
 					       NODE_OUT(NULL),
 					       .attr = attr,
 					       .attr_bytes = sizeof(*attr) });
@@ -36,9 +37,11 @@ static bool heads_fit(const struct rope_attr *a, const struct tensor *const t[3]
 static int rope_shape(struct graph *g, struct node *n)
 {
 	const struct rope_attr *a = n->attr;
-	const struct tensor *t[3] = { n->in[0], n->in[1], n->in[2] };
+	const struct tensor *t[3] = { n->in[0], n->in[1], n->in[2] }, *first = n->in[3];
 
-	if (graph_expect(g, n, heads_fit(a, t), "query, key and value do not divide into heads and sequences"))
+	if (graph_expect(g, n, !first || (first->dtype == DTYPE_I32 && shape_count(&first->shape) == 1),
+			 "the first position is not i32 [1]") ||
+	    graph_expect(g, n, heads_fit(a, t), "query, key and value do not divide into heads and sequences"))
 		return g->err.code;
 	return graph_out(g, n, 0, TENSOR_TYPE(t[0]->dtype, SHAPE(t[0]->shape.dim[0], 3 * a->heads * a->d)), "");
 }
@@ -146,9 +149,11 @@ static void turn_head(const struct rope_ref *r)
 	}
 }
 
+/* Both directions, which differ in the copies and the sign of the angle. */
 static void run_rope_copies(const struct node *n, const struct kernel_args *args, bool back)
 {
 	const struct rope_attr *a = n->attr;
+	const int64_t first = !back && n->in[3] ? *(const int32_t *)args->in[3] : 0;
 	struct rope_copy copy[3];
 
 	rope_copies(a, back, back ? !n->out[1] : !n->in[1], copy);
@@ -165,7 +170,7 @@ static void run_rope_copies(const struct node *n, const struct kernel_args *args
 							      .to = (double *)args->out[c->target] + r * to + c->to +
 								    h * c->times * a->d,
 							      .sign = back ? -1 : 1,
-							      .position = r % a->seq });
+							      .position = first + r % a->seq });
 	}
 }
 

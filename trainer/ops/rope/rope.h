@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rope.h: makes the operand of trainer/ops/attention from queries, keys and values: rotates queries and keys by their
  * position (Su et al. 2021), scales queries, and repeats each key and value head for the queries that share it.
- *   rope       in q [R,H*D], k [R,K*D], v [R,K*D]      out qkv [R,3*H*D]
- *   rope_grad  in dqkv [R,3*H*D]                       out dq, dk, dv, as q, k, v
- * Without k and v, q is [R,(H+2K)*D] and holds all three side by side; dq likewise. Row r is position r % seq. Of each
- * head the first `rotary` channels are rotated: channel i and i + rotary/2 by the angle position * frequency[i], and
- * multiplied by `factor`; the others are copied. */
+ *   rope       in q [R,H*D], k [R,K*D], v [R,K*D], first i32 [1]      out qkv [R,3*H*D]
+ *   rope_grad  in dqkv [R,3*H*D]                                      out dq, dk, dv, as q, k, v
+ * Without k and v, q is [R,(H+2K)*D] and holds all three side by side; dq likewise. Row r is position first + r % seq
+ * (without `first`: from 0). Of each head the first `rotary` channels are rotated: channel i and i + rotary/2 by the
+ * angle position * frequency[i], and multiplied by `factor`; the others are copied. */
 #ifndef DPT_OPS_ROPE_H
 #define DPT_OPS_ROPE_H
 
@@ -20,8 +20,9 @@ struct rope_attr {
 	double frequency[ROPE_PAIRS_MAX]; /* radians per position */
 };
 
-/* k and v may be NULL. Returns qkv. */
-struct tensor *rope_add(struct graph *g, struct tensor *const qkv[3], const struct rope_attr *attr, const char *name);
+/* operands: q, k, v, first; all but q may be NULL. Returns qkv. */
+struct tensor *rope_add(struct graph *g, struct tensor *const operands[4], const struct rope_attr *attr,
+			const char *name);
 
 /* A copy of heads: `times` heads in a row, each the sum of the `n` heads from element `from` on of a row of tensor
  * `operand`. Both directions of the op are three or four of these a row. */

@@ -18,6 +18,7 @@ struct rope_state {
 	int parts;
 	bool bf16, back;
 	/* set per run */
+	int64_t first;
 	void *const *in, *const *out;
 };
 
@@ -45,7 +46,7 @@ static int prepare_rope_cpu(const struct kernel_env *env, struct node *n, void *
 	const bool back = n->op->id == OP_rope_grad;
 	struct rope_state *s;
 	bool bf16;
-	int rc = cpu_one_type(n, (struct cpu_operands){ n->n_in, n->n_out }, &bf16, err);
+	int rc = cpu_one_type(n, (struct cpu_operands){ back ? 1 : 3, n->n_out }, &bf16, err);
 
 	if (rc)
 		return rc;
@@ -71,6 +72,7 @@ static void run_rope_cpu(void *state, const struct kernel_args *args)
 
 	s.in = args->in;
 	s.out = args->out;
+	s.first = s.back || !s.in[3] ? 0 : *(const int32_t *)s.in[3];
 	cpu_parallel(s.parts, s.loop, &s);
 }
 
@@ -126,7 +128,7 @@ static void V(rope_loop)(void *arg, int part, int parts)
 	struct rope_turn turn;
 
 	for (int64_t row = r.begin; row < r.end; row++) {
-		compute_turn(s, row % s->a->seq, &turn);
+		compute_turn(s, s->first + row % s->a->seq, &turn);
 		for (int i = 0; i < 3; i++) {
 			const struct rope_copy *c = &s->copy[i];
 			struct V(rope_heads) h = { c,

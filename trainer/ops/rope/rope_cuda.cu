@@ -17,6 +17,7 @@ template <typename T> struct rope_turns {
 	struct rope_copy copy[3];
 	const T *in[3];
 	T *out[3];
+	const int32_t *first; /* NULL: 0 */
 	int64_t from_step[3], to_step[3]; /* of each copy */
 	bool back;
 
@@ -43,7 +44,8 @@ template <typename T> struct rope_turns {
 	{
 		const int64_t half = a.rotary / 2, each = a.d - half, row = index / each, i = index % each;
 		const int64_t channels[2] = { i < half ? i : i + half, i + half };
-		const double angle = i < half ? (double)(row % a.seq) * a.frequency[i] : 0;
+		const int64_t position = row % a.seq + (first ? *first : 0);
+		const double angle = i < half ? (double)position * a.frequency[i] : 0;
 		const A cs[2] = { (A)(cos(angle) * a.factor), (A)((back ? -1 : 1) * sin(angle) * a.factor) };
 		const A none[2] = { 1, 0 };
 
@@ -60,7 +62,7 @@ template <typename T> struct rope_turns {
 
 template <typename T> void launch_rope(const struct node *n, const struct kernel_args *a, bool back)
 {
-	rope_turns<T> f = { *static_cast<const struct rope_attr *>(n->attr), {}, {}, {}, {}, {}, back };
+	rope_turns<T> f = { *static_cast<const struct rope_attr *>(n->attr), {}, {}, {}, {}, {}, {}, back };
 	const int64_t rows = n->in[0]->shape.dim[0];
 
 	rope_copies(&f.a, back, back ? !n->out[1] : !n->in[1], f.copy);
@@ -70,6 +72,7 @@ template <typename T> void launch_rope(const struct node *n, const struct kernel
 		f.in[i] = i < n->n_in ? cuda_in<T>(a, i) : nullptr;
 		f.out[i] = i < n->n_out ? cuda_out<T>(a, i) : nullptr;
 	}
+	f.first = !back && n->in[3] ? cuda_in<int32_t>(a, 3) : nullptr;
 	cuda_each(n, a, f, { rows * (f.a.d - f.a.rotary / 2), 0 });
 }
 

@@ -1,0 +1,674 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* chat_set.c: conversations. Their files are made into marked tokens (chat.h) once, in a cache folder named after the
+ * files, the tokenizer, the template and what is trained. A sample is one conversation, padded; a target that is not
+ * trained is -1. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tracker/mem/mem.h"
+#include "trainer/data/chat/chat.h"
+#include "trainer/data/corpus/documents.h"
+#include "trainer/data/corpus/tokenize.h"
+#include "trainer/data/formats/best_fit.h"
+#include "trainer/data/formats/formats.h"
+#include "trainer/data/tokenizer/token_file.h"
+
+#define NOTES "notes.json"
+#define ROUND 64 /* --seq-len that is derived */
+
+/* A sample: tokens [begin, begin + n) of its file. */
+struct chat_row {
+	int64_t begin;
+	uint32_t n, conversation;
+	bool ends; /* the conversation ends with it; otherwise the next token is its last target */
+};
+
+struct chat_rows {
+	struct token_set set;
+	struct chat_row *row; /* by sample */
+	int64_t n;
+	size_t cap;
+	int64_t *first; /* [sample]: its first row; the last entry is n */
+	int64_t samples;
+};
+
+struct chat_set {
+	struct dataset base;
+	struct chat_rows split[SPLIT_COUNT];
+	json_t *notes; /* mapping, records, tokens, trained, missed */
+	int64_t longest, n_long;
+	char notice[400], long_notice[400], ends_notice[CHAT_NOTICE_BYTES];
+};
+
+/* ---- making tokens ---- */
+
+struct chat_filling {
+	const struct texts *texts;
+	struct chat *chat;
+	struct token_writer *to;
+	struct buf record;
+	enum conversation_form form; /* CONVERSATION_FORMS: before the first record */
+	struct chat_sample sample;
+	struct data_account left;
+	int file;
+	int64_t n, in_file; /* records, all and of this file */
+	int64_t used, tokens, trained, missed;
+};
+
+static int begin_record(void *user, uint64_t bytes, struct err *err)
+{
+	struct chat_filling *f = user;
+
+	(void)bytes;
+	(void)err;
+	buf_reset(&f->record);
+	return 0;
+}
+
+static int add_record_bytes(void *user, const char *text, size_t n, struct err *err)
+{
+	struct chat_filling *f = user;
+
+	(void)err;
+	buf_add(&f->record, text, n);
+	return 0;
+}
+
+static int refuse_first_record(const char *name, const json_t *record, struct err *err)
+{
+	const char *key;
+	json_t *value;
+	struct buf keys;
+	int rc;
+
+	buf_init(&keys, 300);
+	json_object_foreach((json_t *)record, key, value)
+		buf_addf(&keys, "%s%.40s", keys.len ? ", " : "", key);
+	rc = err_set(
+		err, ERR_USAGE,
+		"%.200s: its first record has %.200s: expected messages, conversations, instruction and output, or "
+		"prompt and completion",
+		name, keys.len && !buf_failed(&keys) ? keys.data : "other members");
+	buf_done(&keys);
+	return rc;
+}
+
+/* Makes tokens of a record, or counts why it is left out. */
+static int end_record(void *user, struct err *err)
+{
+	struct chat_filling *f = user;
+	const char *name = f->texts->file[f->file].name;
+	json_t *record = json_loadb(f->record.data, f->record.len, 0, NULL);
+	char example[DATA_ACCOUNT_TEXT_BYTES];
+	int rc = 0;
+
+	f->n++;
+	f->in_file++;
+	if (!json_is_object(record))
+		rc = err_set(err, ERR_USAGE, "%.300s: record %lld is not a JSON object", name, (long long)f->in_file);
+	if (!rc && f->form == CONVERSATION_FORMS)
+		f->form = conversation_form_of(record);
+	if (!rc && f->form == CONVERSATION_FORMS)
+		rc = refuse_first_record(name, record, err);
+	if (!rc)
+		rc = chat_encode(f->chat, f->form, record, &f->sample, err);
+	json_decref(record);
+	if (rc)
+		return rc;
+	if (f->sample.why[0]) {
+		snprintf(example, sizeof(example), "%.180s: record %lld", name + f->texts->file[f->file].below,
+			 (long long)f->in_file);
+		data_account_leave_samples(&f->left, 1, example, "%s", f->sample.why);
+		return 0;
+	}
+	f->used++;
+	f->tokens += (int64_t)(f->sample.marked.len / sizeof(int32_t));
+	f->trained += f->sample.trained;
+	f->missed += f->sample.missed;
+	rc = token_writer_add(f->to, (const int32_t *)(const void *)f->sample.marked.data,
+			      f->sample.marked.len / sizeof(int32_t), err);
+	return rc ? rc : token_writer_end(f->to, err);
+}
+
+static const struct documents_sink record_sink = { begin_record, add_record_bytes, end_record, NULL };
+
+/* Walks the records of all files, or those of one split. */
+static int walk_records(struct chat_filling *f, enum split split, struct err *err)
+{
+	struct objects *store = objects_open(&(struct objects_opts){ .timeout_s = 0 });
+	struct documents_sink sink = record_sink;
+	int rc = 0;
+
+	sink.user = f;
+	for (int i = 0; rc >= 0 && i < f->texts->n; i++)
+		rc = objects_add(store, f->texts->file[i].name, err);
+	rc = rc < 0 ? rc : objects_measure(store, err);
+	for (int i = 0; !rc && i < f->texts->n; i++) {
+		f->file = i;
+		f->in_file = 0;
+		if (f->texts->file[i].val == (split == SPLIT_VAL))
+			rc = documents_walk(&(struct documents_opts){ .store = store, .object = i, .field = "" }, &sink,
+					    err);
+	}
+	objects_close(store);
+	return rc;
+}
+
+static int write_notes(const struct chat_filling *f, const char *folder, struct err *err)
+{
+	char path[CACHE_DIR_PATH_BYTES];
+	json_t *notes = json_pack("{s:s, s:I, s:I, s:I, s:I}", "mapping", conversation_mapping(f->form), "records",
+				  (json_int_t)f->used, "tokens", (json_int_t)f->tokens, "trained",
+				  (json_int_t)f->trained, "missed", (json_int_t)f->missed);
+	int rc = cache_dir_join(path, folder, NOTES) && !json_dump_file(notes, path, 0)
+			 ? 0
+			 : err_set(err, ERR_IO, "cannot write %.300s/" NOTES, folder);
+
+	json_decref(notes);
+	return rc;
+}
+
+/* Refuses a set of which nothing, or unexpectedly everything, is trained. */
+static int check_trained(const struct chat_filling *f, struct err *err)
+{
+	const char *name = f->texts->file[0].name;
+	struct buf why;
+	int rc = 0;
+
+	buf_init(&why, 300);
+	data_account_say_left(&f->left, 1, &why);
+	if (!f->n)
+		rc = err_set(err, ERR_USAGE, "%.300s: has no records", name);
+	else if (!f->used)
+		rc = err_set(
+			err, ERR_USAGE,
+			"%.200s: none of its %lld records can be trained: %.200s: mend them, or see --chat-template, "
+			"--train-on and --allow-special",
+			name, (long long)f->n, why.data ? why.data : "");
+	buf_done(&why);
+	return rc;
+}
+
+/* Makes the token file of a split. The training split is the last: its file marks the folder as complete. */
+static int fill_split(struct chat_filling *f, const char *folder, enum split split, struct err *err)
+{
+	const struct tokenizer *t = chat_tokenizer(f->chat);
+	char path[CACHE_DIR_PATH_BYTES], name[32];
+	int rc;
+
+	snprintf(name, sizeof(name), "%s" TOKEN_FILE_SUFFIX, split_name(split));
+	if (!cache_dir_join(path, folder, name))
+		return err_set(err, ERR_USAGE, "%.300s…: the path is too long", folder);
+	rc = token_writer_open(&f->to,
+			       &(struct token_writer_opts){ .path = path,
+							    .tokenizer = tokenizer_name(t),
+							    .vocab = CHAT_TOKEN(tokenizer_vocab(t), 0),
+							    .separator = -1 },
+			       err);
+	if (rc)
+		return rc;
+	rc = walk_records(f, split, err);
+	if (!rc && split == SPLIT_TRAIN) {
+		rc = check_trained(f, err);
+		if (!rc)
+			rc = write_notes(f, folder, err);
+		if (!rc)
+			rc = tokenize_write_left_out(folder, &f->left, err);
+	}
+	if (!rc && token_writer_count(f->to))
+		rc = token_writer_commit(f->to, err);
+	token_writer_close(f->to);
+	return rc;
+}
+
+static int fill_chat_folder(void *user, const char *folder, struct err *err)
+{
+	struct chat_filling *f = user;
+	int rc = 0;
+
+	if (mkdir(folder, 0777) && access(folder, W_OK))
+		return err_set(err, ERR_IO, "cannot create the folder %.300s", folder);
+	buf_init(&f->record, SIZE_MAX);
+	buf_init(&f->sample.marked, SIZE_MAX);
+	for (int s = SPLIT_COUNT - 1; !rc && s >= 0; s--)
+		rc = fill_split(f, folder, (enum split)s, err);
+	buf_done(&f->record);
+	buf_done(&f->sample.marked);
+	return rc;
+}
+
+/* Reads --template-date, or the last change of the files, as the seconds of its day. */
+static int find_date(const struct dataset_opts *o, const struct texts *t, double *ret, struct err *err)
+{
+	struct stat st;
+	time_t last = 0;
+
+	for (int i = 0; i < t->n; i++)
+		if (!stat(t->file[i].name, &st) && st.st_mtim.tv_sec > last)
+			last = st.st_mtim.tv_sec;
+	*ret = (double)(last - last % 86400);
+	return o->template_date ? chat_parse_date(ret, o->template_date, err) : 0;
+}
+
+/* Returns the folder of a set's marked tokens, after making them if needed. Adds its files to the account. */
+static int prepare_chat_tokens(struct chat_set *d, const struct dataset_opts *o, const char *path,
+			       char folder[CACHE_DIR_PATH_BYTES], struct err *err)
+{
+	struct chat_opts chat = { .tokenizer = o->tokenizer,
+				  .template_name = o->chat_template,
+				  .train = (enum chat_train)o->train_on,
+				  .allow_special = o->allow_special };
+	struct chat_filling f = { .form = CONVERSATION_FORMS };
+	struct texts t;
+	struct buf about;
+	char key[17];
+	int rc;
+
+	if (!o->tokenizer || !strcmp(o->tokenizer, "bytes"))
+		return err_set(err, ERR_USAGE,
+			       "%.300s: conversations need a tokenizer and its chat template: give --init-from or "
+			       "--tokenizer a "
+			       "folder with tokenizer.json",
+			       path);
+	rc = texts_find(&t, path, &(struct texts_opts){ .records = true, .timeout_s = o->data_timeout_s }, err);
+	if (rc)
+		return rc;
+	f.texts = &t;
+	buf_init(&about, SIZE_MAX);
+	rc = find_date(o, &t, &chat.date, err);
+	if (!rc)
+		rc = chat_open(&f.chat, &chat, err);
+	if (!rc) {
+		chat_compare_ends(f.chat, d->ends_notice);
+		chat_identify(f.chat, &about);
+		rc = texts_key(&t, &about, key, err);
+	}
+	if (!rc)
+		rc = cache_dir_fill(
+			&(struct cache_filling){ path, key, "train" TOKEN_FILE_SUFFIX, fill_chat_folder, &f }, folder,
+			err);
+	if (!rc)
+		data_account_add(&d->base.account, &t.account, "");
+	if (!rc)
+		tokenize_read_left_out(folder, &d->base.account);
+	chat_close(f.chat);
+	buf_done(&about);
+	texts_done(&t);
+	return rc;
+}
+
+/* ---- samples ---- */
+
+static void count_lengths(struct chat_set *d, const struct chat_rows *r)
+{
+	for (int64_t i = 0; i < r->set.documents; i++) {
+		int64_t begin, n = token_set_document(&r->set, i, &begin) - begin;
+
+		d->longest = n > d->longest ? n : d->longest;
+		d->n_long += n > d->base.seq_len;
+	}
+}
+
+static bool has_target(const struct chat_rows *r, const struct chat_row *row)
+{
+	int32_t marked;
+
+	for (int64_t i = row->begin + 1; i < row->begin + row->n + !row->ends; i++) {
+		token_set_read(&r->set, i, 1, &marked);
+		if (CHAT_IS_TRAINED(marked))
+			return true;
+	}
+	return false;
+}
+
+/* Adds a conversation to a split: whole, in pieces that have targets, or not if it is too long. */
+static void add_conversation(struct chat_set *d, const struct chat_rows *from, int64_t i, struct chat_rows *to)
+{
+	int64_t begin, end = token_set_document(&from->set, i, &begin);
+	const int64_t most = d->base.seq_len;
+
+	for (int64_t at = begin; at < end; at += most) {
+		const int64_t n = end - at < most ? end - at : most;
+		const struct chat_row row = { at, (uint32_t)n, (uint32_t)i, at + n == end };
+
+		if (end - begin <= most || has_target(from, &row))
+			mem_push(&to->row, &to->n, &to->cap, row);
+	}
+}
+
+static int refuse_long(struct chat_set *d, const struct dataset_opts *o, struct err *err)
+{
+	if (!d->n_long || o->long_samples != DATASET_LONG_REFUSE)
+		return 0;
+	snprintf(d->long_notice, sizeof(d->long_notice),
+		 "%.200s: samples longer than %lld tokens: %lld, the longest has %lld: give --seq-len %lld, or "
+		 "--long-samples "
+		 "drop or split",
+		 d->base.path, (long long)d->base.seq_len, (long long)d->n_long, (long long)d->longest,
+		 (long long)((d->longest + ROUND - 1) / ROUND * ROUND));
+	return o->inspected ? 0 : err_set(err, ERR_USAGE, "%s", d->long_notice);
+}
+
+/* The longest first, else in order. */
+static int compare_rows(const void *a, const void *b)
+{
+	const struct chat_row *x = a, *y = b;
+
+	return x->n != y->n ? (x->n < y->n) - (x->n > y->n) : (x->begin > y->begin) - (x->begin < y->begin);
+}
+
+/* Groups rows by sample: as many as fit, or one each. */
+static void group_rows(struct chat_rows *r, int64_t seq_len, bool packed)
+{
+	uint32_t *length = mem_array((size_t)r->n + 1, sizeof(*length)), *sample;
+	struct chat_row *by = mem_array((size_t)r->n + 1, sizeof(*by));
+	int64_t *next;
+
+	sample = mem_array((size_t)r->n + 1, sizeof(*sample));
+	if (packed && r->n)
+		qsort(r->row, (size_t)r->n, sizeof(*r->row), compare_rows);
+	for (int64_t i = 0; i < r->n; i++) {
+		length[i] = r->row[i].n;
+		sample[i] = (uint32_t)i;
+	}
+	r->samples = packed ? best_fit(length, r->n, seq_len, sample) : r->n;
+	r->first = mem_array((size_t)r->samples + 1, sizeof(*r->first));
+	next = mem_array((size_t)r->samples + 1, sizeof(*next));
+	for (int64_t i = 0; i < r->n; i++)
+		r->first[sample[i] + 1]++;
+	for (int64_t s = 0; s < r->samples; s++) {
+		r->first[s + 1] += r->first[s];
+		next[s] = r->first[s];
+	}
+	for (int64_t i = 0; i < r->n; i++)
+		by[next[sample[i]]++] = r->row[i];
+	free(r->row);
+	r->row = by;
+	free(length);
+	free(sample);
+	free(next);
+}
+
+/* Deals the conversations to the splits: those of files for validation, else a share that the seed draws. */
+static int deal_conversations(struct chat_set *d, const struct dataset_opts *o, struct err *err)
+{
+	const struct rng_key key = { o->seed, rng_stream("conversations for validation") };
+	struct chat_rows *train = &d->split[SPLIT_TRAIN], *val = &d->split[SPLIT_VAL];
+	int64_t dropped = 0;
+
+	for (int s = 0; s < SPLIT_COUNT; s++)
+		for (int64_t i = 0; i < d->split[s].set.documents; i++) {
+			const bool drawn =
+				s == SPLIT_VAL || (!val->set.n && rng_uniform(key, (uint64_t)i) < o->val_share);
+			int64_t begin, end = token_set_document(&d->split[s].set, i, &begin);
+
+			if (end - begin > d->base.seq_len && o->long_samples == DATASET_LONG_DROP)
+				dropped++;
+			else
+				add_conversation(d, &d->split[s], i, drawn ? val : train);
+		}
+	if (dropped)
+		data_account_leave_samples(&d->base.account, dropped, NULL,
+					   "longer than --seq-len %lld (--long-samples drop)",
+					   (long long)d->base.seq_len);
+	for (int s = 0; s < SPLIT_COUNT; s++) {
+		group_rows(&d->split[s], d->base.seq_len, o->pack_conversations);
+		d->base.n_samples[s] = d->split[s].samples;
+	}
+	d->base.documents = o->pack_conversations;
+	return train->n && train->n <= DATASET_SAMPLES_MAX
+		       ? 0
+		       : err_set(err, ERR_USAGE,
+				 "%.300s: %lld conversations to train on: see --val-split and --long-samples",
+				 d->base.path, (long long)train->n);
+}
+
+static void chat_set_close(struct dataset *base)
+{
+	struct chat_set *d = (struct chat_set *)base;
+
+	for (int s = 0; s < SPLIT_COUNT; s++) {
+		token_set_close(&d->split[s].set);
+		free(d->split[s].row);
+		free(d->split[s].first);
+	}
+	json_decref(d->notes);
+	free(d->base.path);
+	free(d);
+}
+
+static long long note_of(const struct chat_set *d, const char *name)
+{
+	return json_integer_value(json_object_get(d->notes, name));
+}
+
+/* Maps the marked tokens of --data-path and --val-path. */
+static int open_marked(struct chat_set *d, const struct dataset_opts *o, struct err *err)
+{
+	char folder[CACHE_DIR_PATH_BYTES], path[CACHE_DIR_PATH_BYTES];
+	int rc = prepare_chat_tokens(d, o, o->path, folder, err);
+
+	if (!rc)
+		rc = token_set_open(&d->split[SPLIT_TRAIN].set, folder, split_name(SPLIT_TRAIN), err);
+	if (!rc && cache_dir_join(path, folder, NOTES))
+		d->notes = json_load_file(path, 0, NULL);
+	if (!rc && o->val_path)
+		rc = prepare_chat_tokens(d, o, o->val_path, folder, err);
+	if (!rc)
+		rc = token_set_open(&d->split[SPLIT_VAL].set, folder, split_name(o->val_path ? SPLIT_TRAIN : SPLIT_VAL),
+				    err);
+	if (!rc && !d->notes)
+		rc = err_set(err, ERR_USAGE, "%.300s: is damaged: remove it", path);
+	if (rc)
+		return rc;
+	if (o->train_on != CHAT_TRAIN_ALL && note_of(d, "trained") == note_of(d, "tokens"))
+		return err_set(err, ERR_USAGE,
+			       "%.300s: the template marks all tokens as trained: use --train-on all if you mean it",
+			       o->path);
+	if (note_of(d, "missed"))
+		snprintf(d->notice, sizeof(d->notice),
+			 "%.200s: earlier answers that are not trained: %lld: the template writes an answer otherwise "
+			 "once "
+			 "others follow (as templates that drop thoughts do)",
+			 o->path, note_of(d, "missed"));
+	return 0;
+}
+
+/* Makes or finds the tokens, then decides on the length and the split of the samples. */
+static int chat_set_open(struct dataset **ret, const struct dataset_opts *o, struct err *err)
+{
+	struct chat_set *d = mem_zalloc(sizeof(*d));
+	struct dataset *b = &d->base;
+	int rc;
+
+	b->path = mem_strdup(o->path);
+	b->ops = &dataset_chat;
+	b->kind = SAMPLE_TOKENS;
+	b->separator = -1;
+	b->seq_len = o->seq_len > 0 ? o->seq_len : 1024;
+	rc = open_marked(d, o, err);
+	for (int s = 0; !rc && s < SPLIT_COUNT; s++)
+		count_lengths(d, &d->split[s]);
+	if (!rc)
+		rc = refuse_long(d, o, err);
+	if (!rc && o->fit_seq_len && d->longest < b->seq_len)
+		b->seq_len = (d->longest + ROUND - 1) / ROUND * ROUND < b->seq_len
+				     ? (d->longest + ROUND - 1) / ROUND * ROUND
+				     : b->seq_len;
+	if (!rc)
+		rc = deal_conversations(d, o, err);
+	if (rc) {
+		chat_set_close(b);
+		return rc;
+	}
+	b->vocab = CHAT_TOKEN_OF(d->split[SPLIT_TRAIN].set.vocab);
+	snprintf(b->tokenizer, sizeof(b->tokenizer), "%.70s", d->split[SPLIT_TRAIN].set.tokenizer);
+	snprintf(b->hash, sizeof(b->hash), "chat-%08x-%08x-%lld-%lld%s", token_set_sum(&d->split[SPLIT_TRAIN].set),
+		 d->split[SPLIT_VAL].set.n ? token_set_sum(&d->split[SPLIT_VAL].set) : 0,
+		 (long long)b->n_samples[SPLIT_TRAIN], (long long)b->n_samples[SPLIT_VAL],
+		 b->documents ? "-packed" : "");
+	*ret = b;
+	return 0;
+}
+
+/* Returns the tokens of a row's split; drawn ones are in the file of the training split. */
+static const struct token_set *find_row_set(const struct chat_set *d, enum split split)
+{
+	return d->split[split].set.n ? &d->split[split].set : &d->split[SPLIT_TRAIN].set;
+}
+
+/* Reads a row to the places from `at` on. */
+static void read_row(const struct token_set *set, const struct chat_row *row, const struct dataset_read *r, int64_t at)
+{
+	int32_t *tokens = r->tokens + at, *targets = r->targets + at;
+	const int64_t n = row->n, known = n - row->ends;
+
+	token_set_read(set, row->begin, n, tokens);
+	token_set_read(set, row->begin + 1, known, targets);
+	for (int64_t i = 0; i < n; i++) {
+		tokens[i] = CHAT_TOKEN_OF(tokens[i]);
+		targets[i] = i < known && CHAT_IS_TRAINED(targets[i]) ? CHAT_TOKEN_OF(targets[i]) : -1;
+		if (r->positions)
+			r->positions[at + i] = (int32_t)i;
+	}
+}
+
+static int chat_set_read(const struct dataset *base, const struct dataset_read *r, struct err *err)
+{
+	const struct chat_set *d = (const struct chat_set *)base;
+	const struct chat_rows *rows = &d->split[r->split];
+	int64_t at = 0;
+
+	(void)err;
+	for (int64_t i = rows->first[r->index]; i < rows->first[r->index + 1]; at += rows->row[i++].n)
+		read_row(find_row_set(d, r->split), &rows->row[i], r, at);
+	for (; at < base->seq_len; at++) {
+		r->tokens[at] = 0;
+		r->targets[at] = -1;
+		if (r->positions)
+			r->positions[at] = 0;
+	}
+	return 0;
+}
+
+static int64_t chat_set_weight(const struct dataset *base, enum split split, int64_t index)
+{
+	const struct chat_set *d = (const struct chat_set *)base;
+	const struct chat_rows *rows = &d->split[split];
+	int64_t sum = 0;
+	int32_t marked;
+
+	for (int64_t k = rows->first[index]; k < rows->first[index + 1]; k++) {
+		const struct chat_row *row = &rows->row[k];
+
+		for (int64_t i = row->begin + 1; i < row->begin + row->n + !row->ends; i++) {
+			token_set_read(find_row_set(d, split), i, 1, &marked);
+			sum += CHAT_IS_TRAINED(marked);
+		}
+	}
+	return sum;
+}
+
+static void chat_set_where(const struct dataset *base, enum split split, int64_t index, char *ret, size_t bytes)
+{
+	const struct chat_set *d = (const struct chat_set *)base;
+
+	const struct chat_rows *rows = &d->split[split];
+	const int64_t first = rows->first[index], others = rows->first[index + 1] - first - 1;
+
+	if (others)
+		snprintf(ret, bytes, "conversation %u and %lld more", rows->row[first].conversation + 1,
+			 (long long)others);
+	else
+		snprintf(ret, bytes, "conversation %u", rows->row[first].conversation + 1);
+}
+
+static bool chat_set_notice(struct dataset *base, char *ret, size_t bytes)
+{
+	struct chat_set *d = (struct chat_set *)base;
+	char *next = d->ends_notice[0] ? d->ends_notice : d->notice[0] ? d->notice : d->long_notice;
+	const bool any = *next;
+
+	snprintf(ret, bytes, "%s", next);
+	*next = '\0';
+	return any;
+}
+
+static void say_packed(const struct chat_rows *r, int64_t seq_len, struct buf *out)
+{
+	int64_t tokens = 0;
+
+	for (int64_t i = 0; i < r->n; i++)
+		tokens += r->row[i].n;
+	buf_addf(out, "; packed into %lld samples of %lld, %.1f %% full", (long long)r->samples, (long long)seq_len,
+		 100.0 * (double)tokens / (double)(r->samples * seq_len));
+}
+
+static void chat_set_say(const struct dataset *base, struct buf *out)
+{
+	const struct chat_set *d = (const struct chat_set *)base;
+	const long long tokens = note_of(d, "tokens"), trained = note_of(d, "trained");
+
+	buf_addf(out, "%s: %lld conversations, %lld tokens, of which %lld are trained (%.1f %%), the longest has %lld",
+		 json_string_value(json_object_get(d->notes, "mapping")), note_of(d, "records"), tokens, trained,
+		 100.0 * (double)trained / (double)(tokens ? tokens : 1), (long long)d->longest);
+	if (base->documents)
+		say_packed(&d->split[SPLIT_TRAIN], base->seq_len, out);
+}
+
+/* ---- detection ---- */
+
+/* Reads the form of the first record, and ends the walk. */
+static int probe_record(void *user, struct err *err)
+{
+	struct chat_filling *f = user;
+	json_t *record = json_loadb(f->record.data, f->record.len, 0, NULL);
+
+	f->form = conversation_form_of(record);
+	f->n = json_is_object(record);
+	json_decref(record);
+	return err_set(err, ERR_CANCELED, "the first record is known");
+}
+
+/* Recognises conversations by the members of the first record. */
+static bool chat_set_probe(const char *path)
+{
+	struct chat_filling f = { .form = CONVERSATION_FORMS };
+	struct documents_sink sink = { begin_record, add_record_bytes, probe_record, &f };
+	struct objects *store;
+	struct err err = ERR_INIT;
+	enum text_packing packing;
+	struct texts t;
+	bool array;
+	int rc;
+
+	if (texts_find(&t, path, &(struct texts_opts){ .records = true, .incomplete = true }, NULL))
+		return false;
+	store = objects_open(&(struct objects_opts){ .timeout_s = 0 });
+	buf_init(&f.record, SIZE_MAX);
+	array = texts_kind(path, &packing) == TEXT_ARRAY;
+	rc = objects_add(store, t.file[0].name, &err);
+	rc = rc < 0 ? rc : objects_measure(store, &err);
+	if (!rc)
+		documents_walk(&(struct documents_opts){ .store = store, .object = 0, .field = "" }, &sink, &err);
+	buf_done(&f.record);
+	objects_close(store);
+	texts_done(&t);
+	/* an array of objects can be nothing else: open says what is wrong */
+	return f.form != CONVERSATION_FORMS || (array && f.n);
+}
+
+const struct dataset_ops dataset_chat = {
+	.name = "chat",
+	.kind = SAMPLE_TOKENS,
+	.probe = chat_set_probe,
+	.open = chat_set_open,
+	.read = chat_set_read,
+	.close = chat_set_close,
+	.notice = chat_set_notice,
+	.weight = chat_set_weight,
+	.where = chat_set_where,
+	.say = chat_set_say,
+};
