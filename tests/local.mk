@@ -94,7 +94,7 @@ optimized_tests = $(filter-out $(repeated_tests),$(TESTS))
 # ./check guards the invariants of ARCHITECTURE.md within ten minutes on two cores. Left to --all: packages of other
 # projects and of a release, tutorial and site, tasks, reports and looks of the page, whole nets on the fake device, teams on
 # PostgreSQL, and of trainings and servers what takes longest and reaches what shorter tests reach.
-thorough_tests = $(filter tests/release/% tests/team/% tests/data/recipes/% tests/web/tasks/% tests/web/handling/% tests/web/design/% \
+thorough_tests = $(filter tests/release/% tests/fresh/% tests/team/% tests/data/recipes/% tests/web/tasks/% tests/web/handling/% tests/web/design/% \
 	tests/web/saved_view/% tests/tracker/object_%,$(TESTS) $(CHECK_EXTRA)) tests/tracker/tensorboard_reader.py tests/mlflow/client.py \
 	tests/wandb/basic.py tests/wandb/flows.py tests/wandb/reading.py \
 	tests/cli/agents_sdk.py tests/data/sets/peers.py tests/data/texts/hostile_tokenizers.py tests/python/install.py tests/python/interpreters.py tests/python/pure.py tests/python/typed.py \

@@ -11,6 +11,10 @@ TESTS += $(api_tests)
 EXTRA_DIST += tests/api/auth/clients.py
 CHECK_EXTRA += tests/api/auth/clients.py
 
+# Two authors of one text: twenty seconds.
+EXTRA_DIST += tests/api/texts/interleaved.py
+CHECK_EXTRA += tests/api/texts/interleaved.py
+
 # Each route with its worst largest body: two minutes.
 EXTRA_DIST += tests/api/limits/worst.py
 CHECK_EXTRA += tests/api/limits/worst.py

@@ -214,8 +214,9 @@ test('a chart is enlarged, requests the detail it can show, and is saved as a pi
 	await page.click(`button[aria-label="Enlarge ${KEY}"]`);
 	await charted(page, KEY,
 		(c) => c.box.width > 1.5 * small.box.width && c.lines[0].points > 1.4 * small.lines[0].points);
+	await page.click(`button[aria-label="More of ${KEY}"]`);
 	const [saved] = await Promise.all([page.waitForEvent('download', { timeout: 30000 }),
-		page.click(`button[aria-label="PNG: save ${KEY} as a picture"]`)]);
+		page.click('[role=dialog] button:text-is("Save as PNG")')]);
 	assert.equal(saved.suggestedFilename(), 'train-loss.png');
 	assert.equal((await readFile(await saved.path())).subarray(1, 4).toString(), 'PNG');
 	await page.keyboard.press('Escape');

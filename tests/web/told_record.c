@@ -48,12 +48,12 @@ static int log_documents(struct dptrack_run *run, int step)
 
 static int log_media(struct dptrack_run *run, int step)
 {
-	const double edges[] = { -1, 0, 1, 2 }, counts[] = { 1, step, 3 };
+	const double edges[] = { -1, 0, 1, 2 + (double) step / 10 }, counts[] = { 1, step, 3 };
 	const char *cells[] = { "label", "p", "cat", step ? "0.9" : "0.1" };
 	const struct dptrack_bytes file = { pixel, sizeof(pixel) }, sound = { "RIFF", 4 };
 	char text[64];
 
-	snprintf(text, sizeof(text), "the quick fox of step %d", step);
+	snprintf(text, sizeof(text), "the **quick** <b> fox of step %d", step);
 	return dptrack_image(run, step, "seen/picture", &file, 1, 1) | log_large_image(run, step) |
 	       log_documents(run, step) |
 	       dptrack_histogram(run, step, "seen/weights", edges, counts, 3) |

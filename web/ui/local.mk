@@ -27,21 +27,21 @@ ui_files = \
 	web/ui/src/state/access.ts web/ui/src/state/axis.ts web/ui/src/state/draft.ts web/ui/src/state/follow.ts \
 	web/ui/src/state/saved/alerts.ts web/ui/src/state/saved/experiments.ts web/ui/src/state/saved/bulk.ts web/ui/src/state/saved/registry.ts \
 	web/ui/src/state/saved/reports.ts web/ui/src/state/saved/saved.ts web/ui/src/state/saved/settings.ts web/ui/src/state/server/api.ts \
-	web/ui/src/state/groups.ts web/ui/src/state/index.ts web/ui/src/state/insight.ts web/ui/src/state/live.ts \
+	web/ui/src/state/grouped.ts web/ui/src/state/groups.ts web/ui/src/state/index.ts web/ui/src/state/insight.ts web/ui/src/state/live.ts \
 	web/ui/src/state/load.ts web/ui/src/state/parts.ts web/ui/src/state/phases.ts web/ui/src/state/points.ts \
 	web/ui/src/state/removal.ts web/ui/src/state/run.ts web/ui/src/state/runs.ts web/ui/src/state/series.ts \
 	web/ui/src/state/side.ts web/ui/src/state/sidebar.ts web/ui/src/state/shares.ts web/ui/src/state/tagging.ts web/ui/src/state/tags.ts web/ui/src/state/rolled_back.ts \
 	web/ui/src/state/records.ts web/ui/src/state/view.ts \
 	web/ui/src/views/index.ts \
 	web/ui/src/views/alerts/alerts.tsx \
-	web/ui/src/views/base/asking.ts web/ui/src/views/base/bits.tsx web/ui/src/views/base/chooser.tsx web/ui/src/views/base/conflict.tsx web/ui/src/views/base/copytext.tsx web/ui/src/views/base/datatable.tsx \
+	web/ui/src/views/base/asking.ts web/ui/src/views/base/bits.tsx web/ui/src/views/base/chooser.tsx web/ui/src/views/base/conflict.tsx web/ui/src/views/base/copytext.tsx web/ui/src/views/base/datatable.tsx web/ui/src/views/base/drag.ts \
 	web/ui/src/views/base/fieldvalues.ts web/ui/src/views/base/focus.ts web/ui/src/views/base/afterwards.ts web/ui/src/views/base/share.tsx web/ui/src/views/base/keepfocus.ts web/ui/src/views/base/frame.ts web/ui/src/views/base/jump.tsx \
 	web/ui/src/views/base/later.part.css web/ui/src/views/base/later.ts web/ui/src/views/base/lazy.tsx web/ui/src/views/base/lists/list.tsx \
 	web/ui/src/views/base/markdown.tsx web/ui/src/views/base/nameform.tsx \
 	web/ui/src/views/base/phases.tsx web/ui/src/views/base/save.ts web/ui/src/views/base/says.ts \
 	web/ui/src/views/base/icon.tsx web/ui/src/views/base/menu.tsx web/ui/src/views/base/styles.ts web/ui/src/views/base/lists/tabs.tsx web/ui/src/views/base/theme.ts web/ui/src/views/base/lists/undo.tsx web/ui/src/views/base/lists/versions.tsx \
-	web/ui/src/views/charts/addtoreport.tsx web/ui/src/views/charts/card.tsx web/ui/src/views/charts/grid.tsx web/ui/src/views/charts/grouping.tsx \
-	web/ui/src/views/charts/lines.ts web/ui/src/views/charts/panels.tsx web/ui/src/views/charts/tools.tsx web/ui/src/views/charts/values.tsx \
+	web/ui/src/views/charts/addtoreport.tsx web/ui/src/views/charts/arrange.tsx web/ui/src/views/charts/bars.tsx web/ui/src/views/charts/layout.ts web/ui/src/views/charts/card.tsx web/ui/src/views/charts/grid.tsx web/ui/src/views/charts/grouping.tsx web/ui/src/views/charts/grouplines.ts \
+	web/ui/src/views/charts/lines.ts web/ui/src/views/charts/paper.ts web/ui/src/views/charts/panels.tsx web/ui/src/views/charts/tools.tsx web/ui/src/views/charts/values.tsx \
 	web/ui/src/views/compare/compare.tsx web/ui/src/views/compare/facts.tsx web/ui/src/views/compare/noruns.tsx \
 	web/ui/src/views/compare/steptime.tsx \
 	web/ui/src/views/experiments/best.tsx web/ui/src/views/experiments/experiments.tsx web/ui/src/views/experiments/trash.tsx \

@@ -257,7 +257,7 @@ test('several failed runs: their count lists them alone', async (t) => {
 	await page.click('.facts button.failed', WAIT);
 	await until(() => page.$$eval('.grid .body .row', (l) => l.map((r) => r.dataset.run).sort().join()),
 		(ids) => ids === [...lost].sort().join());
-	await page.click('.facts button:text-is("Show all runs")');
+	await page.click('.facts button:text-is("List all runs")');
 	await until(() => page.locator('.grid .body .row').count(), (n) => n === 3);
 });
 

@@ -121,7 +121,7 @@ test('undo of a deletion offers what the trash still has, and ends when all is r
 
 test('runs are selected and compared while they are grouped', async (t) => {
 	await made('grouped', ['a', 'b', 'c']);
-	const page = await here.open(t, '?e=grouped&by=lr');
+	const page = await here.open(t, '?e=grouped&by=seed');
 	await page.waitForSelector('.grouped [data-group]', WAIT);
 	const compare = page.locator('.head button:text-is("Compare")');
 	assert.equal(await compare.isEnabled(), true, 'the charted runs');
@@ -208,9 +208,9 @@ test('rows are pinned, one is the baseline, some are listed alone: by keys, kept
 	await listed(page, 'c,a,b,d');
 	await page.focus(`[data-run="${ids.d}"] [role=rowheader]`);
 	await press(page, 'v');
-	await page.click('.facts button:text-is("Hide the others")');
+	await page.click('.facts button:text-is("List these alone")');
 	await listed(page, 'c,a,b');
-	await page.click('.facts button:text-is("Show all runs")');
+	await page.click('.facts button:text-is("List all runs")');
 	await listed(page, 'c,a,b,d');
 });
 

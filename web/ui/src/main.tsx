@@ -46,7 +46,8 @@ function Page() {
 function App() {
 	const v = s.view.value;
 	return (
-		<div class={'app ' + v.page + (s.slimSidebar.value ? ' slimnav' : '')} data-ready={s.settled.value}>
+		<div class={'app ' + v.page + (s.slimSidebar.value ? ' slimnav' : '')} data-ready={s.settled.value}
+			style={v.perRow ? { '--cols': v.perRow } : undefined}>
 			<Page />
 			<Nav />
 			<Banner />
@@ -70,6 +71,7 @@ effect(() => {
 	setTimeout(() => void RunPage.ahead(), AHEAD_MS);
 	void Undo.ahead();
 	void import('./views/base/afterwards.ts').then((m) => m.afterwards());
+	void import('./views/charts/paper.ts').then((m) => m.paper());
 });
 void s.start();
 setTimeout(show, ANSWER_MS);

@@ -149,15 +149,16 @@ export function differ(a: Look, b: Look): boolean {
 const HUE_FIRST = ['model', 'arch', 'architecture', 'network', 'opt', 'optimizer', 'strategy'];
 const DASH_FIRST = ['strategy', 'precision', 'opt', 'optimizer', 'world_size'];
 
-/** The param that splits the runs into 2..max groups; preferred names first, seeds never. */
+/** The param of at least half of the runs that splits them into 2..max groups; preferred names first, seeds never. */
 function splitter(runs: readonly Run[], differing: readonly string[], first: readonly string[], max: number,
 	not: string | null): string | null {
 	let best: string | null = null;
 	let score = 0;
 	for (const k of differing) {
 		if (k === not || /seed/.test(k)) continue;
-		const n = new Set(runs.map((r) => r.params[k])).size;
-		if (n < 2 || n > max) continue;
+		const has = runs.filter((r) => r.params[k] !== undefined);
+		const n = new Set(has.map((r) => r.params[k])).size;
+		if (n < 2 || n > max || has.length * 2 < runs.length) continue;
 		const s = (first.includes(k) ? 100 - first.indexOf(k) : 1) + (n <= 4 ? 0.5 : 0);
 		if (s > score || (s === score && natural(k, best!) < 0)) {
 			score = s;

@@ -71,6 +71,28 @@ export function paramText(v: string): string {
 	return v.length > 9 && /^-?\d*\.\d+(e[-+]?\d+)?$/i.test(v) ? String(Number(Number(v).toPrecision(6))) : v;
 }
 
+/** Writes the params of a column in one notation: with exponents if a small one would be long. */
+export function paramTexts(values: readonly string[]): (v: string) => string {
+	const isSmall = (v: string) => Math.abs(Number(v)) < 1e-4 && Number(v) !== 0
+		&& (/e/i.test(v) || paramText(v).length > 8);
+	return !values.some(isSmall) ? paramText : (v) => (v.trim() === '' || !Number(v) ? v
+		: Number(Number(v).toPrecision(6)).toExponential().replace('e+', 'e'));
+}
+
+/** A text of at most `most` characters. */
+export const cut = (v: string, most = 24): string => (v.length > most ? v.slice(0, most - 1) + '…' : v);
+
+/** With as many more decimals as tell the first few values apart. */
+export function apart(few: readonly number[], by: (v: number) => number | null): (v: number) => number | null {
+	const list = [...new Set(few.filter(Number.isFinite))];
+	const more = (n: number) => (v: number) => {
+		const d = by(v);
+		return d === null || Number.isInteger(v) && d === 0 ? d : Math.min(6, d + n);
+	};
+	const n = [0, 1, 2].find((e) => new Set(list.map((v) => fixed(v, more(e)))).size === list.length);
+	return more(n ?? 3);
+}
+
 export function signed(v: number, decimals: Decimals): string {
 	const s = fixed(v, decimals);
 	return v > 0 ? '+' + s : s;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Groups runs with equal values.
-import { natural } from './format.ts';
+import { natural, paramTexts } from './format.ts';
+import { fellOut } from './goal.ts';
 import type { Run } from './types.ts';
 
 /** A field to group by: a param, or "t:" and a tag. */
@@ -27,29 +28,38 @@ export function fieldAddress(field: string): string {
 /** Up to this many fields are named next to their values; with more, only values are shown. */
 const NAMED = 2;
 
-export function groupName(values: Readonly<Record<string, string | null>>): string {
-	const list = Object.entries(values);
-	if (list.length > NAMED) return list.map(([, v]) => v ?? '–').join(' · ');
-	return list.map(([k, v]) => `${fieldText(k)} ${v ?? '–'}`).join(', ');
+/** text: how the value of a field is written. */
+export function groupName(values: Readonly<Record<string, string | null>>, text = (v: string, _: string) => v): string {
+	const list = Object.entries(values).map(([k, v]): [string, string] => [k, v === null ? '–' : text(v, k)]);
+	if (list.length > NAMED) return list.map(([, v]) => v).join(' · ');
+	return list.map(([k, v]) => `${fieldText(k)} ${v}`).join(', ');
 }
 
-/** Returns true if the run failed or was killed before its end: no mean counts it. */
+/** The names of groups with their numbers as columns write them. */
+export function groupTitles(list: readonly Pick<RunGroup, 'values'>[]): string[] {
+	const fields = Object.keys(list[0]?.values ?? {});
+	const by = new Map(fields.map((k) => [k, paramTexts(list.map((g) => g.values[k] ?? ''))]));
+	return list.map((g) => groupName(g.values, (v, k) => by.get(k)!(v)));
+}
+
+/** Returns true if the run failed or was killed before its end. */
 export function endedEarly(r: Pick<Run, 'status'>): boolean {
 	return r.status === 'failed' || r.status === 'killed';
 }
 
-/** What ± after a mean is. */
-export const PLUS_MINUS = '± is the sample standard deviation of the runs that the mean counts. '
-	+ 'Runs that failed or were killed are left out.';
-
-/** "; 1 failed left out; 1 diverged", of which the mean counts the last; '' if there is neither. */
-export function leftOut(n: number, diverged = 0): string {
-	return (n ? `; ${n} failed left out` : '') + (diverged ? `; ${diverged} diverged` : '');
+/** Returns true for a run that means leave out, unless the view counts all: it failed, was killed or diverged. */
+export function isFallen(r: Pick<Run, 'status' | 'alerts'>): boolean {
+	return endedEarly(r) || fellOut(r);
 }
 
-/** Which runs a mean counts: "mean of 3; 1 failed left out"; '' if all of them, and none diverged. */
-export function meanOf(n: number, left: number, diverged = 0): string {
-	return left || diverged ? `mean of ${n}` + leftOut(left, diverged) : '';
+/** What ± after a mean is. */
+export const PLUS_MINUS = '± is the sample standard deviation of the runs that the mean counts.';
+
+/** The fallen runs of a list in words: "; 1 failed, 1 diverged left out", or "; with …" if means count them. */
+export function fallenText(runs: readonly Pick<Run, 'status' | 'alerts'>[], counted = false): string {
+	const [early, all] = [runs.filter(endedEarly).length, runs.filter(isFallen).length];
+	const text = [early && `${early} failed`, all - early && `${all - early} diverged`].filter(Boolean).join(', ');
+	return !text ? '' : counted ? `; with ${text}` : `; ${text} left out`;
 }
 
 /** Groups sorted by name; runs keep the order of the list. */

@@ -3,7 +3,7 @@
 
 import { natural } from './format.ts';
 import { isLoss } from './goal.ts';
-import { matchesWords } from './url.ts';
+import { matchesWords, type View } from './url.ts';
 
 export interface ChartGroup {
 	name: string;
@@ -20,7 +20,8 @@ export const AT_ONCE = 12;
 
 const GROUPS_FIRST = ['epoch', 'val', 'train', 'other'];
 
-function groupOf(key: string): string {
+/** The group of a metric: its prefix. */
+export function groupOf(key: string): string {
 	const i = key.indexOf('/');
 	return i > 0 ? key.slice(0, i) : 'other';
 }
@@ -30,13 +31,15 @@ export function frontKeys(curve: string | null, goal: string | null | undefined)
 	return curve !== null && isLoss(curve) ? [curve, goal] : [goal, curve];
 }
 
-/** words filters the keys; with words, no chart is put in front. */
+/** Charts as the view arranges them. words filters the keys; with words, no chart is in front and none is hidden. */
 export function chartOrder(keys: readonly string[], front: readonly (string | null | undefined)[],
-	words = ''): ChartOrder {
-	const first = words ? [] : front.filter((k): k is string => !!k && keys.includes(k));
+	{ tops, hidden, order }: Pick<View, 'tops' | 'hidden' | 'order'>, words = ''): ChartOrder {
+	const seen = words ? keys.filter((k) => matchesWords(words, [k])) : keys.filter((k) => !hidden.includes(k));
+	const first = words ? [] : (tops ?? front).filter((k): k is string => !!k && seen.includes(k));
 	const groups = new Map<string, string[]>();
-	for (const k of keys) {
-		if (first.includes(k) || words && !matchesWords(words, [k])) continue;
+	const place = (k: string) => order.indexOf(k) >>> 0; // others are last
+	for (const k of seen.sort((a, b) => place(a) - place(b))) {
+		if (first.includes(k)) continue;
 		const name = groupOf(k);
 		const list = groups.get(name);
 		if (list) list.push(k);

@@ -11,8 +11,13 @@ export type Band = 'minmax' | 'std' | 'se' | 't95';
 export type Middle = 'mean' | 'median';
 const BANDS: readonly string[] = ['std', 'se', 't95'];
 export type Limits = [number | null, number | null];
+/** In View.shown: all runs, also later ones, as far as charts draw them. */
+export const EVERY: string[] = [''];
+/** Maximum of charted runs that are not chosen one by one. */
+export const SHOW_MAX = 100;
 /** Value for "no saved view". */
 export const PLAIN = '0';
+export const PER_ROW_MAX = 6;
 const X_AXES: readonly string[] = ['time', 'epoch', 'clock'];
 
 /** Column ids; '' selects automatically, for the colour: that of the run. */
@@ -79,8 +84,10 @@ export interface View {
 	/** The band around a group's line, and how the line is computed. */
 	band: Band;
 	middle: Middle;
-	/** Nests runs below their parents. */
-	nest: boolean;
+	/** Means count runs that failed or diverged, too. */
+	everyRun: boolean;
+	/** Lists runs without their nesting. */
+	flat: boolean;
 	/** The parallel coordinates are open. */
 	parallel: boolean;
 	/** Column ids of the axes of the parallel coordinates, null: automatic. */
@@ -97,11 +104,23 @@ export interface View {
 	find: string;
 	/** Number of open charts by group, if set by the user. */
 	groups: Record<string, number>;
+	/** Columns of the charts, 0: by the window. */
+	perRow: number;
+	/** Metrics of the charts at the top, null: the training curve and the goal. */
+	tops: string[] | null;
+	/** Metrics whose charts are hidden. */
+	hidden: string[];
+	/** Metrics whose charts come first in their groups. */
+	order: string[];
+	/** Sizes of charts by metric: columns (tens) and rows (units), 11 unless set by the user. */
+	sizes: Record<string, number>;
+	/** Step of all media in digits, null: each the last. */
+	media: string | null;
 	/** Brushed ranges of the parallel coordinates by axis title. */
 	brushes: Record<string, [number, number]>;
 	/** Limits of the y axis by chart, as set by the user; null: automatic. */
 	limits: Record<string, Limits>;
-	/** Ids (8 digits) of the charted runs, null: the default selection. */
+	/** Ids (8 digits) of the charted runs or EVERY, null: the default selection. */
 	shown: string[] | null;
 	/** The open report; '' for the list. */
 	report: string;
@@ -120,9 +139,9 @@ export const emptyView: View = {
 	thenDesc: false, columns: null, fixed: [], filter: '',
 	archived: false, only: false, pins: [], baseline: null, widths: {},
 	x: 'step', log: false, logX: false, smooth: 0, full: false, zoom: null, epochZoom: null, hue: null, dash: null,
-	nest: false, parallel: false, axes: null, scatter: null, pivot: null, importance: false, panels: [], find: '',
-	groups: {}, brushes: {},
-	group: [], band: 'minmax', middle: 'mean', limits: {}, shown: null,
+	flat: false, parallel: false, axes: null, scatter: null, pivot: null, importance: false, panels: [], find: '',
+	groups: {}, perRow: 0, tops: null, hidden: [], order: [], sizes: {}, media: null, brushes: {},
+	group: [], band: 'minmax', middle: 'mean', everyRun: false, limits: {}, shown: null,
 	report: '', tab: '', model: '', edition: null, saved: null,
 };
 
@@ -201,9 +220,14 @@ export function linkedTarget(hash: string): { experiment: string; model: string 
 	return m && linkedQuery(hash) === null ? { experiment: m[1]!, model: m[2] ?? null } : null;
 }
 
-/** Parses "0123abcd.4567ef01" as id prefixes. */
+/** Parses "0123abcd.4567ef01" as id prefixes, "*" as EVERY. */
 function idsOf(text: string | null): string[] | null {
-	return text === null ? null : text.split('.').filter((s) => /^[0-9a-f]{1,32}$/.test(s));
+	return text === null ? null : text === '*' ? EVERY : text.split('.').filter((s) => /^[0-9a-f]{1,32}$/.test(s));
+}
+
+/** A list that the user chose, null: automatic. Chosen empty it is one empty word. */
+function listOf(p: URLSearchParams, k: string): string[] | null {
+	return p.has(k) ? p.getAll(k).filter((c) => c !== '') : null;
 }
 
 export function parseView(query: string): View {
@@ -233,7 +257,7 @@ export function parseView(query: string): View {
 		then : p.get('s2')?.replace(/^-/, '') ?? null,
 		thenDesc : p.get('s2')?.[0] === '-',
 		fixed : p.getAll('fix'),
-		columns : p.has('c') ? p.getAll('c').filter((c) => c !== '') : null,
+		columns : listOf(p, 'c'),
 		filter : p.get('q') ?? '',
 		archived : p.has('arch'),
 		only : p.has('only'),
@@ -252,15 +276,22 @@ export function parseView(query: string): View {
 		group : p.getAll('by'),
 		band : BANDS.includes(p.get('band') ?? '') ? p.get('band') as Band : 'minmax',
 		middle : p.has('median') ? 'median' : 'mean',
-		nest : p.has('nest'),
+		everyRun : p.has('every'),
+		flat : p.has('flat'),
 		parallel : p.has('par'),
-		axes : p.has('ax') ? p.getAll('ax').filter((c) => c !== '') : null,
+		axes : listOf(p, 'ax'),
 		scatter : scatterOf(p),
 		pivot : pivotOf(p.getAll('pv')),
 		importance : p.has('imp'),
 		panels : p.getAll('pn').map(panelOf),
 		find : p.get('f') ?? '',
 		groups : numbersOf(p.getAll('gr')),
+		perRow : Math.min(PER_ROW_MAX, Math.max(0, Number(p.get('cols')) | 0)),
+		tops : listOf(p, 'top'),
+		hidden : p.getAll('hide'),
+		order : p.getAll('ord'),
+		sizes : numbersOf(p.getAll('sz')),
+		media : p.get('at'),
 		brushes : brushesOf(p.getAll('br')),
 		limits : limitsOf(p.getAll('y')),
 		report : p.get('report') ?? '',
@@ -275,8 +306,11 @@ export function parseView(query: string): View {
 /** Writes only non-default values; '/' and ',' stay readable. */
 export function viewQuery(v: View): string {
 	const out: string[] = [];
-	const add = (k: string, val: string) => out.push(k + '=' + encodeURIComponent(val)
+	const add = (k: string, val: string | number) => out.push(k + '=' + encodeURIComponent(val)
 		.replace(/%2F/g, '/').replace(/%3A/g, ':').replace(/%2C/g, ',').replace(/%20/g, '+'));
+	const all = (k: string, list: readonly string[] | null) => list?.forEach((val) => add(k, val));
+	const numbers = (k: string, by: Record<string, number>) =>
+		all(k, Object.entries(by).map(([id, n]) => `${n}.${id}`));
 	if (v.page === 'experiments') return '?all';
 	if (v.page === 'trash') return '?trash';
 	if (v.page === 'settings')
@@ -286,7 +320,7 @@ export function viewQuery(v: View): string {
 	if (v.page === 'models') v.model ? add('models', v.model) : out.push('models');
 	if (v.page === 'report') {
 		out.push('report' + (v.report && '=' + v.report));
-		if (v.edition !== null) add('edition', String(v.edition));
+		if (v.edition !== null) add('edition', v.edition);
 		return '?' + out.join('&');
 	}
 	if (v.page === 'run' && v.run !== null) add('r', v.run);
@@ -294,29 +328,30 @@ export function viewQuery(v: View): string {
 	if (v.goal !== null) add('g', (v.dir === 'min' ? '-' : v.dir ? '+' : '') + v.goal);
 	if (v.sort !== null) add('s', (v.desc ? '-' : '') + v.sort);
 	if (v.then !== null) add('s2', (v.thenDesc ? '-' : '') + v.then);
-	for (const c of v.fixed) add('fix', c);
-	if (v.columns !== null) for (const c of v.columns.length ? v.columns : ['']) add('c', c);
+	all('fix', v.fixed);
+	all('c', v.columns?.length === 0 ? [''] : v.columns);
 	if (v.filter !== '') add('q', v.filter);
 	if (v.archived) out.push('arch');
 	if (v.only) out.push('only');
 	if (v.pins.length) add('pin', v.pins.join('.'));
 	if (v.baseline !== null) add('base', v.baseline);
-	for (const [id, n] of Object.entries(v.widths)) add('w', `${n}.${id}`);
+	numbers('w', v.widths);
 	if (v.x !== 'step') add('x', v.x);
 	if (v.log) out.push('log');
 	if (v.logX) out.push('logx');
-	if (v.smooth > 0) add('sm', String(v.smooth));
+	if (v.smooth > 0) add('sm', v.smooth);
 	if (v.full) out.push('full');
 	if (v.zoom) add('z', zoomText(v.zoom));
 	if (v.epochZoom) add('ze', zoomText(v.epochZoom));
 	if (v.hue !== null) add('col', v.hue);
 	if (v.dash !== null) add('dash', v.dash);
-	for (const k of v.group) add('by', k);
+	all('by', v.group);
 	if (v.band !== 'minmax') add('band', v.band);
 	if (v.middle === 'median') out.push('median');
-	if (v.nest) out.push('nest');
+	if (v.everyRun) out.push('every');
+	if (v.flat) out.push('flat');
 	if (v.parallel) out.push('par');
-	if (v.axes !== null) for (const a of v.axes.length ? v.axes : ['']) add('ax', a);
+	all('ax', v.axes?.length === 0 ? [''] : v.axes);
 	if (v.scatter) {
 		for (const id of [v.scatter.x, v.scatter.y, v.scatter.colour]) add('sc', id);
 		if (v.scatter.log) add('scl', v.scatter.log);
@@ -326,10 +361,16 @@ export function viewQuery(v: View): string {
 	if (v.importance) out.push('imp');
 	for (const p of v.panels) add('pn', panelText(p));
 	if (v.find !== '') add('f', v.find);
-	for (const [name, n] of Object.entries(v.groups)) add('gr', `${n}.${name}`);
+	numbers('gr', v.groups);
+	if (v.perRow) add('cols', v.perRow);
+	all('top', v.tops?.length === 0 ? [''] : v.tops);
+	all('hide', v.hidden);
+	all('ord', v.order);
+	numbers('sz', v.sizes);
+	if (v.media !== null) add('at', v.media);
 	for (const [title, range] of Object.entries(v.brushes)) add('br', `${zoomText(range)}~${title}`);
 	for (const [chart, [lo, hi]] of Object.entries(v.limits)) add('y', `${lo ?? ''}~${hi ?? ''}~${chart}`);
-	if (v.shown !== null) add('o', v.shown.join('.'));
+	if (v.shown !== null) add('o', v.shown.join('.') || (v.shown.length ? '*' : ''));
 	if (v.saved !== null) add('v', v.saved);
 	return out.length ? '?' + out.join('&') : '';
 }

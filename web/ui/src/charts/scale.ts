@@ -29,7 +29,7 @@ const OWN_TICKS = 7;
 const APART = 0.06;
 const TICKS = 6;
 const WORDS = 14;
-/** Ratio of values from which the scale is logarithmic. */
+/** Ratio of values from which the scale is logarithmic; of values at least twice the one before each, any. */
 const LOG_FROM = 10;
 const EDGE = 0.04;
 const MISSING = { at: 0.02, text: '–' };
@@ -44,7 +44,8 @@ function wordScale(words: readonly string[], floor: number): Omit<Scale, 'at'> &
 
 function numberScale(numbers: readonly number[], floor: number, o: ScaleOptions): Scale {
 	const [lo, hi] = [numbers[0] ?? 0, numbers[numbers.length - 1] ?? 0];
-	const log = lo > 0 && (o.log ?? hi / lo >= LOG_FROM);
+	const doubled = numbers.length > 2 && numbers.every((v, i) => !i || v >= 2 * numbers[i - 1]!);
+	const log = lo > 0 && (o.log ?? (doubled || hi / lo >= LOG_FROM));
 	const t = log ? Math.log : (v: number) => v / 2; // halves: the range of doubles overflows a difference
 	const width = t(hi) - t(lo);
 	const at = (v: Value): number | null => {

@@ -41,11 +41,11 @@ export const viewPage = computed(() => view.value.page);
 
 /** Charts of the first screen, estimated from the size of the window. */
 function firstKeys(): string[] {
-	const { first, groups } = chartOrder(metricKeys.value, frontKeys(curve.value, goal.value?.key));
+	const { first, groups } = chartOrder(metricKeys.value, frontKeys(curve.value, goal.value?.key), view.value);
 	const table = Math.min(36 + runs.value.length * 27, innerHeight * 0.56);
 	const room = innerHeight - table - 196;
 	const below = Math.max(0, room - Math.min(420, Math.max(260, room)) + 120);
-	const perRow = Math.max(1, Math.floor((pageWidth() - 22) / 430));
+	const perRow = Number(getComputedStyle(document.documentElement).getPropertyValue('--cols'));
 	const rest = groups.flatMap((g) => g.keys.slice(0, openAtFirst(g)));
 	return innerWidth > 720 ? [...first, ...rest.slice(0, perRow * Math.ceil(below / 270))] : first;
 }

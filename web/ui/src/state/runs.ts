@@ -6,13 +6,15 @@ import type { Experiment, Run, RunDetail } from '../base/types.ts';
 import { assignLooks } from '../base/colour.ts';
 import { byName } from '../base/format.ts';
 import { isExpression } from '../base/filter/filter.ts';
+import { groupRuns, type RunGroup } from '../base/group.ts';
 import { bestRun, defaultCurve, defaultGoal, directionOf, saidOf, type Direction, type Goal } from '../base/goal.ts';
 import { parentOf } from '../base/nest.ts';
 import { FORMULA } from '../base/panel.ts';
 import { splitParams } from '../base/params.ts';
 import { orderRuns, partition } from '../base/rank.ts';
-import { matchesWords } from '../base/url.ts';
-import { go, isGrouped, view } from './view.ts';
+import { EVERY, matchesWords, SHOW_MAX } from '../base/url.ts';
+import { isReserved, tagsOf } from './tags.ts';
+import { go, view } from './view.ts';
 
 const SHOWN_ALL = 16;
 const SHOWN_MANY = 10;
@@ -54,6 +56,9 @@ export function keysOf(of: (r: Run) => object): string[] {
 	for (const r of runs.value) for (const k in of(r)) set.add(k);
 	return [...set].sort(byName);
 }
+
+/** Tags of the loaded runs, without MLflow's and dptrack's own. */
+export const tagKeys = computed(() => keysOf(tagsOf).filter((k) => !isReserved(k)));
 
 /** Number of runs with each metric. */
 export const keyRuns = signal<ReadonlyMap<string, number>>(new Map());
@@ -155,6 +160,19 @@ export const rows = computed<Run[]>(() => {
 	return orderRuns(list, goal.value, sort, desc, then === null ? null : { id: then, desc: thenDesc }, said.value);
 });
 
+/** The table's runs by the fields of the view, sorted by name. */
+export const allGroups = computed<RunGroup[]>(() => {
+	const { group, page } = view.value;
+	return group.length && page === 'compare' ? groupRuns(rows.value, group, tagsOf) : [];
+});
+
+/** Runs with another one in their group; the others remain runs. */
+export const inGroups = computed(() =>
+	new Set(allGroups.value.flatMap((g) => (g.runs.length > 1 ? g.runs.map((r) => r.id) : []))));
+
+/** The table and the charts show groups of runs. */
+export const isGrouped = computed(() => inGroups.value.size > 0);
+
 /** Best run of the table by the goal. */
 export const best = computed(() => bestRun(rows.value, goal.value));
 
@@ -202,8 +220,12 @@ export const fallenFrom = computed(() => partition(rows.value, view.value.sort))
 const chosen = computed<Set<string>>(() => {
 	const v = view.value.shown;
 	const list = rows.value;
+	if (v === EVERY) return new Set(list.slice(0, SHOW_MAX).map((r) => r.id));
 	if (v !== null) return new Set(list.filter((r) => v.some((p) => r.id.startsWith(p))).map((r) => r.id));
-	if (isGrouped.value) return new Set(list.slice(0, MEMBERS_MAX).map((r) => r.id));
+	if (isGrouped.value) {
+		const alone = list.filter((r) => !inGroups.value.has(r.id)).slice(0, SHOWN_MANY);
+		return new Set([...[...inGroups.value].slice(0, MEMBERS_MAX), ...alone.map((r) => r.id)]);
+	}
 	if (list.length <= SHOWN_ALL) return new Set(list.map((r) => r.id));
 	const set = new Set(list.slice(0, SHOWN_MANY).map((r) => r.id));
 	for (const r of list) if (r.status === 'running' && set.size < SHOWN_ALL) set.add(r.id);

@@ -7,9 +7,9 @@ import { FORMULA } from '../base/panel.ts';
 import { appendBuckets, compact } from '../base/series.ts';
 import { zoomOf } from './axis.ts';
 import { askCurves, askNewer, type CurveQuestion } from './points.ts';
-import { drawn, heldMetrics, loading, mayHave, metricKeys, report } from './runs.ts';
+import { drawn, heldMetrics, inGroups, loading, mayHave, metricKeys, report } from './runs.ts';
 import { takenBack } from './rolled_back.ts';
-import { isGrouped, view } from './view.ts';
+import { view } from './view.ts';
 
 /** Incremented with every change of the series below. */
 export const seriesRev = signal(0);
@@ -111,11 +111,11 @@ function isLacking(id: string, buckets: number): boolean {
 
 /** Groups missing series by zoom range, one request each (a single one unless epochs and steps are mixed). */
 function missing(): Batch[] {
-	if (isGrouped.value) return [];
 	const groups = new Map<string, Batch>();
 	for (const [key, widths] of wanted) {
 		const most = Math.max(...widths.values());
-		const lack = drawn.value.filter((r) => mayHave(r, key) && isLacking(seriesKey(r.id, key), most));
+		const lack = drawn.value.filter((r) => !inGroups.value.has(r.id) && mayHave(r, key)
+			&& isLacking(seriesKey(r.id, key), most));
 		if (!lack.length) continue;
 		const zoom = zoomOf(key);
 		const formula = key.startsWith(FORMULA) ? key : '';

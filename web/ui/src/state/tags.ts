@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tags of the runs with the user's pending changes.
-import { computed, signal } from '@preact/signals';
+import { signal } from '@preact/signals';
 import type { Run } from '../base/types.ts';
-import { keysOf } from './runs.ts';
 
 export interface Edit {
 	/** null removes the tag. */
@@ -22,9 +21,6 @@ export function tagsOf(r: Run): Record<string, string> {
 		else out[k] = e.to;
 	return out;
 }
-
-/** Tags of the loaded runs, without MLflow's and dptrack's own. */
-export const tagKeys = computed(() => keysOf(tagsOf).filter((k) => !isReserved(k)));
 
 export function isReserved(key: string): boolean {
 	return key.startsWith('mlflow.') || key.startsWith('dptrack.');

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The view: the state in the address, and what the pointer or the keyboard is on.
-import { computed, signal } from '@preact/signals';
+import { signal } from '@preact/signals';
 import { emptyView, linkedQuery, parseView, viewQuery, type View } from '../base/url.ts';
 
 const ADDRESS_MS = 120;
@@ -11,13 +11,27 @@ export const lit = signal<string | null>(null);
 /** Position of the pointer in a chart: the metric, and x in units of the chart. */
 export const cursor = signal<{ key: string; x: number } | null>(null);
 
-/** The table and the charts show groups of runs. */
-export const isGrouped = computed(() => view.value.group.length > 0 && view.value.page === 'compare');
+/** Changes that Back undoes, as it undoes a change of page. */
+const UNDONE = ['zoom', 'epochZoom', 'filter', 'group', 'x', 'log', 'logX', 'full', 'limits', 'perRow', 'tops',
+	'hidden', 'order', 'sizes'] as const;
+/** Changes of one kind within this time are one: the letters of a filter. */
+const ONE_MS = 1000;
+let undone = { kind: '', at: 0 };
+
+/** Returns true for a change that Back undoes, unless it continues the one before. */
+function isStep(patch: Partial<View>): boolean {
+	const differs = (k: keyof View) => k in patch && JSON.stringify(patch[k]) !== JSON.stringify(view.value[k]);
+	const kind = UNDONE.filter(differs).join();
+	if (!kind || patch.page) return false;
+	const { kind: before, at } = undone;
+	undone = { kind, at: Date.now() };
+	return kind !== before || undone.at - at > ONE_MS;
+}
 
 /** Changes the view; push adds a history entry, for changes of page. */
 export function go(patch: Partial<View>, push = false): void {
 	const next = { ...view.value, ...patch };
-	if (push) {
+	if (isStep(patch) || push) {
 		writeAddress();
 		history.pushState(null, '', location.pathname + viewQuery(next));
 	}
@@ -40,6 +54,12 @@ function writeAddress(): void {
 
 export function addressOf(patch: Partial<View>): string {
 	return location.pathname + (viewQuery({ ...view.value, ...patch }) || '?');
+}
+
+/** Columns and rows that a chart takes. */
+export function sizeOf(metric: string): [number, number] {
+	const size = view.value.sizes[metric] ?? 11;
+	return [Math.floor(size / 10), size % 10];
 }
 
 /** Resets the zoom and the axis of a visited spike. */
@@ -75,5 +95,6 @@ export function setCursor(key: string, x: number | null): void {
 addEventListener('popstate', () => {
 	clearTimeout(addressTimer);
 	addressTimer = 0;
+	undone.kind = '';
 	view.value = parseView(linkedQuery(location.hash) ?? location.search);
 });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pivot table: runs by two of their fields, repeats combined in a cell.
 import { natural } from '../format.ts';
-import { endedEarly } from '../group.ts';
+import { isFallen } from '../group.ts';
 import { together, type Together } from '../repeats.ts';
 import type { Run } from '../types.ts';
 
@@ -45,7 +45,7 @@ export function pivotOf(runs: readonly Run[], f: Fields): Pivot {
 	}
 	const cellAt = (row: string, column: string): PivotCell | null => {
 		const own = by.get(place(row, column));
-		const counted = own?.filter((r) => !endedEarly(r)) ?? [];
+		const counted = own?.filter((r) => !isFallen(r)) ?? [];
 		return own ? { runs: own, left: own.length - counted.length, ...together(counted.map(f.value)) } : null;
 	};
 	return { rows, columns, cells: rows.map((row) => columns.map((column) => cellAt(row, column))),

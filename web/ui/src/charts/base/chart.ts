@@ -40,6 +40,12 @@ export abstract class Chart<Data, Events extends { onHover(id: string | null): v
 		this.drawOver();
 	}
 
+	/** Draws at once, in the page's style and size of now. */
+	redraw(): void {
+		this.theme = themeOf(this.el);
+		this.draw();
+	}
+
 	/** Removes all that the chart added to its element. */
 	destroy(): void {
 		cancelAnimationFrame(this.frame);
@@ -105,8 +111,7 @@ export abstract class Chart<Data, Events extends { onHover(id: string | null): v
 	private later(): void {
 		if (!this.frame) this.frame = requestAnimationFrame(() => {
 			this.frame = 0;
-			this.theme = themeOf(this.el);
-			this.draw();
+			this.redraw();
 		});
 	}
 }

@@ -12,12 +12,15 @@ export interface Flag {
 export interface ChartLine {
 	id: string;
 	name: string;
+	/** At the end of the line, if not its name; '': nothing. */
+	label?: string;
 	colour: string;
 	dash: number[];
 	/** The polyline through the extremes of every bucket; y is NaN at breaks. Sorted by x. */
 	xs: number[];
 	ys: number[];
-	smooth: { xs: number[]; ys: number[] } | null;
+	/** means: of the values of buckets, which tooltips do not say. */
+	smooth: { xs: number[]; ys: number[]; means?: boolean } | null;
 	/** The values are exact to this unit; absent: in full precision. */
 	unit?: number;
 	/** Number of logged points, if fewer are drawn. */

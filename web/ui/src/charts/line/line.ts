@@ -227,10 +227,14 @@ export class LineChart extends Chart<LineData, LineEvents> {
 		g.save();
 		clip(g, p.box);
 		const edge = { ...line, ...line.smooth, smooth: null, band: undefined, dash: [], colour: p.theme.back };
-		drawLine(g, p, edge, 6);
-		drawLine(g, p, line, 2.8);
+		// an edge around a dense line would cover the others
+		const dense = edge.xs.length > p.box.width / 2;
+		if (!dense) drawLine(g, p, edge, 6);
+		drawLine(g, p, line, dense ? 1.8 : 2.8);
 		g.restore();
-		drawEnd(g, p, line);
+		for (const l of p.d.lines) drawEnd(g, p, l);
+		drawOutside(g, p);
+		drawNotOnLog(g, p);
 		drawFlags(g, p, this.rows, line.id);
 		const label = this.labels.find((l) => l.id === line.id);
 		if (label) drawLabel(g, p, label, true);

@@ -30,17 +30,20 @@ function dots(g: CanvasRenderingContext2D, p: Pane, l: ChartLine, width: number)
 			disc(g, p.x(l.xs[i]!), p.y(l.ys[i]!), l.xs.length === 1 ? 3 : 1.1 + width * 0.6);
 }
 
-/** Draws the band around a line; values up to 0 are at the bottom of a log axis. */
+/** Draws the band around a line, in parts between gaps; values up to 0 are at the bottom of a log axis. */
 function fill(g: CanvasRenderingContext2D, p: Pane, l: ChartLine): void {
 	const { low, high } = l.band!;
 	const y = (v: number) => (p.d.log && v <= 0 ? p.box.top + p.box.height : p.y(v));
 	const there = (i: number) => Number.isFinite(low[i] ?? NaN) && Number.isFinite(high[i] ?? NaN);
-	const at = l.xs.map((_, i) => i).filter(there);
 	g.globalAlpha = 0.16;
-	g.beginPath();
-	at.forEach((i, n) => (n ? g.lineTo : g.moveTo).call(g, p.x(l.xs[i]!), y(high[i]!)));
-	for (const i of at.reverse()) g.lineTo(p.x(l.xs[i]!), y(low[i]!));
-	g.fill();
+	for (let from = 0, i = 0; i <= l.xs.length; i++) {
+		if (there(i)) continue;
+		g.beginPath();
+		for (let k = from; k < i; k++) (k > from ? g.lineTo : g.moveTo).call(g, p.x(l.xs[k]!), y(high[k]!));
+		for (let k = i - 1; k >= from; k--) g.lineTo(p.x(l.xs[k]!), y(low[k]!));
+		g.fill();
+		from = i + 1;
+	}
 	g.globalAlpha = 1;
 }
 

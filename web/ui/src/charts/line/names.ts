@@ -57,6 +57,7 @@ export function labelsOf(g: CanvasRenderingContext2D, p: Pane): Label[] {
 	if (d.gutter < 40) return [];
 	const want: Label[] = [];
 	for (const l of d.lines) {
+		if (l.label === '') continue;
 		const { xs, ys } = l.smooth ?? l;
 		let i = ys.length - 1;
 		while (i >= 0 && (!Number.isFinite(ys[i]!) || xs[i]! > d.to)) i--;
@@ -66,11 +67,12 @@ export function labelsOf(g: CanvasRenderingContext2D, p: Pane): Label[] {
 		if (edge === null && xs[i]! < d.from) continue;
 		const y = Math.min(b.top + b.height, Math.max(b.top, p.y(edge ?? ys[i]!)));
 		if (Number.isFinite(y)) want.push({ id: l.id, x: Math.min(b.left + b.width, p.x(xs[i]!)), y, at: y,
-			text: l.name, colour: l.colour });
+			text: l.label ?? l.name, colour: l.colour });
 	}
 	const shown = want.slice(0, Math.min(LABELS_MAX, Math.floor(b.height / 11) + 1));
 	const at = spreadLabels(shown.map((l) => l.y), NAME_APART, b.top + 2, b.top + b.height - 4);
-	const texts = shortened(g, shown.map((l) => l.text), d.lines.map((l) => l.name), d.gutter - NAME_MARGIN);
+	const all = d.lines.map((l) => l.label ?? l.name).filter(Boolean);
+	const texts = shortened(g, shown.map((l) => l.text), all, d.gutter - NAME_MARGIN);
 	return shown.map((l, i) => ({ ...l, at: at[i]!, text: texts[i]! }));
 }
 

@@ -8,11 +8,12 @@ import type { Pane } from './pane.ts';
 const TITLE_PX = 24;
 const MARGIN = 8;
 
-const size = (p: Pane): [number, number] => [p.width, p.height + TITLE_PX];
+const above = (title: string): number => (title ? TITLE_PX : 0);
+const size = (p: Pane, title: string): [number, number] => [p.width, p.height + above(title)];
 
 /** Paints background, title and chart; null before the chart is drawn. */
 function paint(chart: LineChart, g: CanvasRenderingContext2D, p: Pane, title: string): void {
-	const [width, height] = size(p);
+	const [width, height] = size(p, title);
 	g.fillStyle = p.theme.back;
 	g.fillRect(0, 0, width, height);
 	g.fillStyle = p.theme.text;
@@ -20,7 +21,7 @@ function paint(chart: LineChart, g: CanvasRenderingContext2D, p: Pane, title: st
 	g.fillText(title, MARGIN, TITLE_PX / 2 + 2);
 	g.font = FONT;
 	g.save();
-	g.translate(0, TITLE_PX);
+	g.translate(0, above(title));
 	chart.paint(g);
 	g.restore();
 }
@@ -40,6 +41,9 @@ interface Ink {
 	groups: readonly string[];
 }
 
+/** Number of clip paths, whose names are unique in a page of several pictures. */
+let clips = 0;
+
 /** The subset of the canvas API that charts use, writing SVG. Text is measured with a real canvas in the same font. */
 export class SvgCanvas {
 	fillStyle = '#000';
@@ -52,7 +56,6 @@ export class SvgCanvas {
 	private dash: readonly number[] = [];
 	private groups: readonly string[] = [];
 	private path = '';
-	private clips = 0;
 
 	constructor(private readonly measure: (text: string, font: string) => TextMetrics) {}
 
@@ -77,7 +80,7 @@ export class SvgCanvas {
 	}
 
 	clip(): void {
-		const id = 'clip' + ++this.clips;
+		const id = 'clip' + ++clips;
 		this.parts.push(`<clipPath id="${id}"><path d="${this.path}"/></clipPath>`);
 		this.within(`clip-path="url(#${id})"`);
 	}
@@ -153,14 +156,15 @@ export class SvgCanvas {
 	}
 }
 
-function svgOf(chart: LineChart, p: Pane, title: string): string {
+/** Title '': none, as on a card. */
+export function svgOf(chart: LineChart, p: Pane, title: string): string {
 	const ruler = document.createElement('canvas').getContext('2d')!;
 	const g = new SvgCanvas((text, font) => {
 		ruler.font = font;
 		return ruler.measureText(text);
 	});
 	paint(chart, g as unknown as CanvasRenderingContext2D, p, title);
-	const [width, height] = size(p);
+	const [width, height] = size(p, title);
 	const [, px = '11', family = 'sans-serif'] = /^(\d+)px (.*)$/.exec(FONT) ?? [];
 	return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" `
 		+ `viewBox="0 0 ${width} ${height}" font-size="${px}" font-family="${escaped(family)}">`
@@ -173,6 +177,6 @@ export function pictureOf(chart: LineChart, title: string, kind: 'png' | 'svg'):
 	if (!p) return Promise.resolve(null);
 	if (kind === 'svg') return Promise.resolve(new Blob([svgOf(chart, p, title)], { type: 'image/svg+xml' }));
 	const c = document.createElement('canvas');
-	paint(chart, blank(c, ...size(p)), p, title);
+	paint(chart, blank(c, ...size(p, title)), p, title);
 	return new Promise((done) => c.toBlob(done));
 }

@@ -17,7 +17,7 @@ function aroundText({ line: { band, smooth }, x, at }: Reading, text: (v: number
 	if (band && at >= 0)
 		return `${text(band.low[at]!)} – ${text(band.high[at]!)}, n ${band.n[at]}`;
 	const near = smooth ? nearPoint(smooth, x) : -1;
-	return near < 0 ? '' : `smoothed ${text(smooth!.ys[near]!)}`;
+	return near < 0 || smooth!.means ? '' : `smoothed ${text(smooth!.ys[near]!)}`;
 }
 
 function noteOf(r: Reading, x: number, place: (x: number) => string, text: (v: number) => string): string {

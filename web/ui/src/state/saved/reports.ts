@@ -2,11 +2,12 @@
 // Saved reports: their texts, current data of a panel, and frozen data. Loaded with the page of reports.
 import { signal } from '@preact/signals';
 import { assignLooks, type Look } from '../../base/colour.ts';
-import { endedEarly, fieldAddress, groupRuns } from '../../base/group.ts';
+import { fallenText, fieldAddress, groupRuns, groupTitles, isFallen } from '../../base/group.ts';
 import { FIRST } from '../../base/params.ts';
 import { readReport, withFrozen, type ReportPanel } from '../../base/report.ts';
 import type { Run } from '../../base/types.ts';
 import { getRuns, request, seriesIn, type GroupReply, type Json, type SeriesReply } from '../server/api.ts';
+import { oldest } from '../grouped.ts';
 import { askPanel, askPanelGroups, FIRST_PAGE, HELD_MAX, looks, NEXT_PAGE, PARAMS_MAX, report as complain, tagsOf }
 	from '../index.ts';
 
@@ -42,8 +43,11 @@ export interface Report extends ReportHead {
 /** A group of runs in a panel: its curve of each metric. */
 interface PanelGroup {
 	name: string;
-	/** Runs that failed or were killed, which no mean counts. */
-	left: number;
+	/** Its name with rounded numbers, which of its runs no mean counts, and the run whose look it has; absent in
+	 * panels frozen by an older page. */
+	title?: string;
+	fallen?: string;
+	oldest?: string;
 	curves: GroupReply[];
 }
 
@@ -151,13 +155,16 @@ async function runsOf(p: ReportPanel, experiment: string): Promise<PanelRuns> {
 	return { runs: found.slice(0, most), rest: found.slice(most), more: false };
 }
 
-/** The curves of the panel's groups, in which runs that ended early are not counted. */
+/** The curves of the panel's groups, in which runs that failed or diverged are not counted. */
 async function groupsOf(p: ReportPanel, keys: readonly string[], runs: readonly Run[]): Promise<PanelGroup[]> {
-	const counted = runs.filter((r) => !endedEarly(r)).map((r) => r.id);
+	const counted = runs.filter((r) => !isFallen(r)).map((r) => r.id);
 	if (!p.group.length || !counted.length) return [];
 	const curves = await askPanelGroups({ runs: counted, keys, buckets: GROUP_BUCKETS, axes: p }, p.group, p.band);
-	return groupRuns(runs, p.group, tagsOf).map((g) => ({
-		name: g.name, left: g.runs.filter(endedEarly).length,
+	const groups = groupRuns(runs, p.group, tagsOf);
+	const titles = groupTitles(groups);
+	return groups.map((g, i) => ({
+		name: g.name, title: titles[i], fallen: fallenText(g.runs),
+		oldest: oldest(g.runs),
 		curves: curves.filter((c) => p.group.every((f) => (c.group[fieldAddress(f)] ?? null) === g.values[f])),
 	}));
 }

@@ -2,7 +2,7 @@
 // Pivot table of two params: mean, standard deviation and number of runs of the goal, or of another column.
 import { useSignal, useSignalEffect } from '@preact/signals';
 import { count, decimalsBy, fixed } from '../../base/format.ts';
-import { meanOf, PLUS_MINUS } from '../../base/group.ts';
+import { fallenText, PLUS_MINUS } from '../../base/group.ts';
 import { tellingParams } from '../../base/params.ts';
 import { pivotOf, type Pivot as Found, type PivotCell } from '../../base/why/pivot.ts';
 import type { TextTable } from '../../base/text/texttable.ts';
@@ -77,8 +77,8 @@ function Cell({ t, c, of }: { t: Table; c: PivotCell | null; of: string }) {
 			<button type="button" class="quiet"
 				title={`${of}: ${all}; shows them alone in the charts. ${PLUS_MINUS}`}
 				onClick={() => s.setShown(new Set(c.runs.slice(0, SHOW_MAX).map((r) => r.id)))}>
-				{textOf(t, c)} <span class="dim">{meanOf(c.n, c.left)
-					|| `n ${c.n}`}</span></button>
+				{textOf(t, c)} <span class="dim">{c.left
+					? `mean of ${c.n}${fallenText(c.runs)}` : `n ${c.n}`}</span></button>
 		</td>
 	);
 }

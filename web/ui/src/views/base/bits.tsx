@@ -9,6 +9,9 @@ import { stepItems, useFocus, usePlace } from './focus.ts';
 import { Icon, type IconName } from './icon.tsx';
 import { colourOf } from './theme.ts';
 
+/** Of a dash in a neutral colour. */
+export const DIM = { light: 'var(--dim)', dark: 'var(--dim)' };
+
 /** The run's line style; hollow if it is hidden in the charts. */
 export function Key({ look, on }: { look: Look | undefined; on: boolean }) {
 	return (

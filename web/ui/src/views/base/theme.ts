@@ -18,8 +18,11 @@ const chosenTheme = signal<Theme | null>(saved());
 const systemDark = signal(query.matches);
 query.addEventListener('change', (e) => (systemDark.value = e.matches));
 
+/** The page is being printed: in the light theme. */
+export const printed = signal(false);
+
 export function theme(): Theme {
-	return chosenTheme.value ?? (systemDark.value ? 'dark' : 'light');
+	return printed.value ? 'light' : chosenTheme.value ?? (systemDark.value ? 'dark' : 'light');
 }
 
 export type ThemeChoice = Theme | 'system';

@@ -18,6 +18,7 @@ const SHARE = 0.28;
 const SHARE_GROUPS = 0.42;
 const MARGIN = 50;
 const ChartTools = lazy(() => import('./tools.tsx').then((m) => m.ChartTools));
+const Bars = lazy(() => import('./bars.tsx').then((m) => m.Bars));
 /** The metric of the enlarged chart. */
 const large = signal<string | null>(null);
 
@@ -119,7 +120,8 @@ function Caption({ metric, note, smooth, chart, lines }: CaptionOptions) {
 		<figcaption>
 			<b title={metric}>{metric}</b>
 			{note && <span class="dim">{note}</span>}
-			{smooth && <span class="dim">smoothed {v.smooth}, raw values pale</span>}
+			{smooth && <span class="dim">
+				{v.smooth ? `smoothed ${v.smooth}` : 'means'}, raw values pale</span>}
 			{s.zoomOf(metric)
 				&& <button type="button" class="quiet" onClick={s.resetZoom}>Reset zoom</button>}
 			<span class="grow" />
@@ -143,17 +145,20 @@ export function ChartCard({ metric, note }: { metric: string; note?: string }) {
 		return linesOf(metric, s.drawn.value);
 	});
 	const chart = useChart(metric, box, lines);
-	const v = s.view.value;
+	const [w, h] = s.sizeOf(metric);
 	const big = large.value === metric;
+	const single = lines.value.length > 1 && lines.value.every((l) =>
+		l.xs.length === 1 && Number.isFinite(l.ys[0]) && !l.band && l.end !== 'running');
 	const none = s.isGrouped.value ? s.groupCurves.value.has(metric) && !lines.value.length : s.isBare(metric);
 	return (
-		<figure class={'card chart' + (big ? ' large' : '')} onKeyDown={(e) => {
+		<figure class={'card chart' + (big ? ' large' : '')} style={{ '--w': w, '--h': h }} onKeyDown={(e) => {
 			if (e.key === 'Escape' && big && !s.zoomOf(metric)) large.value = null;
 		}}>
-			<Caption metric={metric} note={note} smooth={v.smooth > 0 && lines.value.some((l) => l.smooth)}
+			<Caption metric={metric} note={note} smooth={lines.value.some((l) => l.smooth)}
 				chart={chart} lines={lines} />
 			<div class="plot" ref={box} tabIndex={0} role="group" data-chart={metric}
 				aria-label={summary(metric, lines.value)} />
+			{single && <Bars lines={lines.value} text={valueText(metric)} />}
 			{none && <p class="nothing">No points of the shown runs</p>}
 		</figure>
 	);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Charts below the table: the training curve and the goal first, then groups by prefix. A group draws a few charts at
-// first; charts off the screen neither draw nor request data.
+// Charts below the table: those at the top (the training curve and the goal unless chosen), then groups by prefix. A
+// group draws a few charts at first; charts off the screen neither draw nor request data.
 import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import * as s from '../../state/index.ts';
-import { count, natural, paramText } from '../../base/format.ts';
+import { count, cut, natural, paramTexts } from '../../base/format.ts';
 import { lookAt, type Look } from '../../base/colour.ts';
 import { AT_ONCE, chartOrder, frontKeys, openAtFirst, type ChartGroup } from '../../base/order.ts';
-import { evenly, GroupHead, Key, Shades } from '../base/bits.tsx';
+import { DIM, evenly, GroupHead, Key, Shades } from '../base/bits.tsx';
 import { afterFrame } from '../base/frame.ts';
 import { lazy } from '../base/lazy.tsx';
 import { ChartCard } from './card.tsx';
@@ -18,9 +18,6 @@ const Grouping = lazy(() => import('./grouping.tsx').then((m) => m.Grouping));
 /** Maximum of values in the legend. */
 const LEGEND_MAX = 6;
 const SCALE_SHOWN = 4;
-
-/** A dash in a neutral colour. */
-const DIM = { light: 'var(--dim)', dark: 'var(--dim)' };
 
 /** Values of a param with the looks of their runs. */
 function values(key: string | null): readonly [string, Look[]][] {
@@ -60,6 +57,7 @@ function Legend() {
 	const { hueParam, dashParam, scale } = s.looks.value;
 	const { hue, dash } = s.view.value;
 	const [hues, dashes] = [values(hueParam), values(dashParam)];
+	const text = paramTexts(hues.map(([v]) => v));
 	// of many numbers the smallest, the largest and some between
 	const some = scale && hues.length > LEGEND_MAX ? evenly(hues, SCALE_SHOWN) : hues.slice(0, LEGEND_MAX);
 	return (
@@ -67,14 +65,14 @@ function Legend() {
 			<Meaning what="hue" of={hueParam} chosen={hue} />
 			{some.map(([v, looks]) => (
 				<span key={v} title={`${hueParam} ${v}: ${count(looks.length, 'run')}`}>
-					<Shades looks={looks} />{paramText(v)}</span>
+					<Shades looks={looks} />{cut(text(v))}</span>
 			))}
 			{hues.length === 1 && s.drawn.value.length > 1
 				&& <span>in all lines: another param tells them apart</span>}
 			<Meaning what="dash" of={dashParam} chosen={dash} />
 			{dashes.slice(0, LEGEND_MAX).map(([v, looks]) => (
 				<span key={v} title={`${dashParam} ${v}`}>
-					<Key look={{ ...DIM, dash: looks[0]!.dash }} on />{v}</span>
+					<Key look={{ ...DIM, dash: looks[0]!.dash }} on />{cut(v)}</span>
 			))}
 			{new Set(dashes.map(([, l]) => l[0]!.dash)).size < dashes.length
 				&& <span>some values share a dash</span>}
@@ -135,17 +133,23 @@ export function Toolbar() {
 	);
 }
 
+/** Columns that charts take next to each other; a whole row without any. */
+function wide(keys: readonly string[]) {
+	return { '--n': keys.reduce((n, k) => n + s.sizeOf(k)[0], 0) || 99 };
+}
+
 function Group({ group }: { group: ChartGroup }) {
 	const { name, keys } = group;
 	const { groups, find } = s.view.value;
 	const n = find ? groups[name] || AT_ONCE : groups[name] ?? openAtFirst(group);
+	const shown = keys.slice(0, n);
 	const show = (count: number) => s.go({ groups: { ...groups, [name]: count } });
 	return (
-		<section class="group" aria-label={name}>
+		<section class="group" aria-label={name} style={wide(shown)}>
 			<GroupHead open={n > 0} name={name} count={keys.length}
 				toggle={() => show(n > 0 ? 0 : Math.min(AT_ONCE, keys.length))} />
 			{n > 0 && <div class="charts">
-				{keys.slice(0, n).map((k) => <ChartCard key={k} metric={k} />)}</div>}
+				{shown.map((k) => <ChartCard key={k} metric={k} />)}</div>}
 			{n > 0 && n < keys.length && (
 				<button type="button" onClick={() => show(n + AT_ONCE)}>
 					{keys.length - n > AT_ONCE ? `Show ${AT_ONCE} more of ${keys.length - n}`
@@ -158,7 +162,7 @@ function Group({ group }: { group: ChartGroup }) {
 
 interface GridOptions {
 	keys: readonly string[];
-	/** Content between the first charts and the groups. */
+	/** Content below the groups. */
 	after?: ComponentChildren;
 	/** The first charts alone. */
 	only?: boolean;
@@ -168,21 +172,22 @@ interface GridOptions {
 export function ChartGrid({ keys, after, only }: GridOptions) {
 	const words = only ? '' : s.view.value.find;
 	const g = s.goal.value;
-	const { first, groups } = chartOrder(keys, frontKeys(s.curve.value, g?.key), words);
+	const { first, groups } = chartOrder(keys, frontKeys(s.curve.value, g?.key), s.view.value, words);
 	const order = useRef<string[]>([]);
 	order.current = [...order.current, ...groups.map((c) => c.name).filter((n) => !order.current.includes(n))];
 	groups.sort((a, b) => order.current.indexOf(a.name) - order.current.indexOf(b.name));
 	return (
 		<>
-			<div class={'charts first n' + first.length}>
+			<div class="charts first" style={wide(first)}>
 				{first.map((k) => <ChartCard key={k} metric={k}
 					note={k !== g?.key ? undefined : g.dir ? `goal: ${g.dir}`
 						: 'goal'} />)}
 			</div>
 			{!words && !only && <Panels />}
-			{!words && after}
-			<Deferred of={() => groups.map((c) => <Group key={c.name} group={c} />)} />
+			<div class="sections">
+				<Deferred of={() => groups.map((c) => <Group key={c.name} group={c} />)} /></div>
 			{words && !groups.length && <p class="nothing">No metric contains “{words}”.</p>}
+			{!words && after}
 		</>
 	);
 }

@@ -11,6 +11,7 @@ import '../base/later.ts';
 const BANDS: [Band, string][] = [['minmax', 'Min to max'], ['std', '± std'], ['se', '± std error'],
 	['t95', '95 % interval']];
 const MIDDLES: [Middle, string][] = [['mean', 'mean'], ['median', 'median']];
+const COUNTED: ['sound' | 'all', string][] = [['sound', 'sound runs'], ['all', 'all runs']];
 const LISTED = 100;
 
 const isSame = (a: readonly string[], b: readonly string[]) => [...a].sort().join('\n') === [...b].sort().join('\n');
@@ -57,7 +58,7 @@ function Choice<T extends string>({ label, title, value, list, set }: ChoiceOpti
 
 export function Grouping() {
 	const open = useSignal(false);
-	const { group, band, middle } = s.view.value;
+	const { group, band, middle, everyRun } = s.view.value;
 	const repeats = allButSeed(s.split.value);
 	const on = group.length > 0 && isSame(group, repeats);
 	return (
@@ -74,6 +75,10 @@ export function Grouping() {
 			</span>
 			{group.length > 0 && <Choice label="Line" title="What the line of a group is" value={middle}
 				list={MIDDLES} set={(to) => s.go({ middle: to })} />}
+			{group.length > 0 && <Choice label="Of"
+				title="Whether runs that failed or diverged count in means"
+				value={everyRun ? 'all' : 'sound'} list={COUNTED}
+				set={(to) => s.go({ everyRun: to === 'all' })} />}
 			{group.length > 0 && <Choice label="Band" title="What is drawn around a group's line"
 				value={band} list={BANDS} set={(to) => s.go({ band: to })} />}
 		</span>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Converts runs and series to lines with flags for charts/line; also the range of the axis and the text of x.
+import { signal } from '@preact/signals';
 import { lastPoint, type ChartLine, type Flag } from '../../charts/line/index.ts';
 import type { Alert, Run, Series } from '../../base/types.ts';
-import { lookAt } from '../../base/colour.ts';
-import { endedEarly, fieldAddress, groupName, leftOut } from '../../base/group.ts';
-import { clockText, count, natural, short, sinceStart } from '../../base/format.ts';
+import { endedEarly } from '../../base/group.ts';
+import { clockText, count, short, sinceStart } from '../../base/format.ts';
 import { fellOut } from '../../base/goal.ts';
 import { smooth } from '../../base/series.ts';
 import * as s from '../../state/index.ts';
@@ -13,8 +13,13 @@ import { colourOf } from '../base/theme.ts';
 
 /** Prefix of group ids; no run id has it. */
 export const GROUP = 'group:';
+/** What draws groups: grouplines.ts, which is loaded with their table. */
+export const groups = signal<{ linesOf: (key: string) => ChartLine[];
+	stepsAt: (key: string, x: number) => string } | null>(null);
 /** Minimum points for smoothing. */
 const SMOOTH_FROM = 30;
+/** Points of a bucket from which a series is dense. */
+const DENSE = 3;
 
 /** Relative precision of drawn values compared with those of alerts. */
 const DRAWN_DIGITS = 1e-3;
@@ -80,30 +85,6 @@ function takenBackLines(r: Run, key: string): ChartLine[] {
 	}));
 }
 
-/** Groups of runs as mean or median with a band; the name includes the number of runs. */
-function groupLines(key: string): ChartLine[] {
-	const nameOf = (values: Readonly<Record<string, string | null>>) => groupName(Object.fromEntries(
-		s.view.value.group.map((f) => [f, values[fieldAddress(f)] ?? null])));
-	const fallen = new Set(s.drawn.value.filter(fellOut).map((r) => r.id));
-	const left = new Map(s.runGroups.value.map((g) => [g.name, leftOut(g.left, g.diverged)]));
-	const list = (s.groupCurves.value.get(key) ?? []).map((g) => ({ g, name: nameOf(g.group) }));
-	list.sort((a, b) => natural(a.name, b.name));
-	return list.map(({ g, name }) => {
-		const n = s.groupOrder.value.get(name) ?? 0;
-		const xs = g.buckets.map((b) => b.x);
-		const of = (v: number | null) => v ?? NaN;
-		return {
-			id: GROUP + name, name: `${name} (${g.runs.length}${left.get(name) ?? ''})`,
-			colour: colourOf(lookAt(n)), dash: [],
-			xs, ys: g.buckets.map(s.middleOf), smooth: null, fit: !g.runs.every((id) => fallen.has(id)),
-			badX: null, badToEnd: false,
-			band: { low: g.buckets.map((b) => of(b.low)), high: g.buckets.map((b) => of(b.high)),
-				n: g.buckets.map((b) => b.n), loose: g.runs.some((id) => fallen.has(id)) },
-			end: 'none' as const, flags: [],
-		};
-	});
-}
-
 /** The mark at the end of a run's line. */
 export function endOf(r: Pick<Run, 'status'>): ChartLine['end'] {
 	return endedEarly(r) ? 'failed' : r.status === 'running' ? 'running' : 'none';
@@ -114,12 +95,18 @@ export function smoothed(t: Series, alpha: number): ChartLine['smooth'] {
 	return alpha > 0 && t.count >= SMOOTH_FROM ? smooth(t, alpha) : null;
 }
 
+/** The means of a dense series, drawn over its pale values where these would hide those of other runs; else null. */
+function means(t: Series, several: boolean): ChartLine['smooth'] {
+	const dense = several && t.mx.length >= SMOOTH_FROM && t.count > DENSE * t.mx.length;
+	return dense ? { xs: t.mx, ys: t.mean, means: true } : null;
+}
+
 /** Lines of a metric, in table order. */
 export function linesOf(key: string, list: readonly Run[]): ChartLine[] {
-	if (s.isGrouped.value) return groupLines(key);
 	const unit = s.unitOf(key);
-	const out: ChartLine[] = [];
+	const out = s.isGrouped.value && groups.value?.linesOf(key) || [];
 	for (const r of list) {
+		if (s.inGroups.value.has(r.id)) continue;
 		const drawn = s.seriesFor(r.id, key);
 		if (!drawn || (!drawn.xs.length && drawn.badX === null)) continue;
 		const t = { ...drawn, badX: beginOf(r, key, drawn, unit) };
@@ -127,7 +114,7 @@ export function linesOf(key: string, list: readonly Run[]): ChartLine[] {
 		out.push({
 			id: r.id, name: s.nameOf(r.id, r), colour: colourOf(look),
 			dash: look?.dash ?? [], points: t.count > t.xs.length ? t.count : undefined,
-			xs: t.xs, ys: t.ys, smooth: smoothed(t, s.view.value.smooth),
+			xs: t.xs, ys: t.ys, smooth: smoothed(t, s.view.value.smooth) ?? means(t, list.length > 1),
 			unit: t.unit, fit: !fellOut(r) || list.length === 1, badX: t.badX, badToEnd: t.badToEnd,
 			end: endOf(r), flags: flagsOf(r, key, t, unit),
 		});
@@ -163,12 +150,7 @@ export function stepText(x: number): string {
 /** x in full precision; for the means of groups of a metric the steps of their bucket. */
 export function exactX(key: string, x: number, of = key): string {
 	if (s.unitOf(key) !== 'step') return formatX(key, x);
-	const all = s.isGrouped.value ? (s.groupCurves.value.get(of) ?? []).flatMap((g) => g.buckets) : [];
-	const b = all.find((o) => x >= o.from && x <= o.to);
-	if (!b) return String(Math.round(x));
-	const first = Math.ceil(b.from);
-	const last = Math.max(first, all.some((o) => o.from >= b.to) ? Math.ceil(b.to) - 1 : Math.floor(b.to));
-	return first === last ? String(first) : `${first}–${last}`;
+	return s.isGrouped.value && groups.value?.stepsAt(of, x) || String(Math.round(x));
 }
 
 export function formatX(key: string, x: number): string {

@@ -8,13 +8,17 @@ import { csvCell, isBytes, valueText, valueTexts } from '../../base/format.ts';
 import { FORMULA, over, panelMetrics, panelWords, patternOf, type Panel } from '../../base/panel.ts';
 import { LineChart, type ChartLine, type NearLine } from '../../charts/line/index.ts';
 import * as s from '../../state/index.ts';
+import { DIM, Key } from '../base/bits.tsx';
 import { Chooser } from '../base/chooser.tsx';
 import { saveBlob } from '../base/save.ts';
 import { theme } from '../base/theme.ts';
+import { LayoutTools } from './arrange.tsx';
 import { ChartTools } from './tools.tsx';
 import { exactX, formatX, GROUP, linesOf, rangeOf, summary } from './lines.ts';
 
 const DASHES: number[][] = [[], [7, 3], [2, 2.5], [10, 3, 2, 3]];
+/** The dash of a panel's n-th metric, when it has several. */
+const dashOf = (n: number): number[] => DASHES[n % DASHES.length]!;
 const GUTTER = 150;
 /** Separates the run from the metric in a line's id. */
 const OF = '\n';
@@ -27,8 +31,8 @@ const VIEW = '';
 function metricLines(key: string, at: number, p: Panel, many: boolean): ChartLine[] {
 	return linesOf(key, s.drawn.value).flatMap((l) => {
 		const name = many ? `${l.name} ${s.shortKey(key)}` : l.name;
-		const line = { ...l, id: l.id + OF + key, name, dash: many ? DASHES[at % DASHES.length]! : l.dash,
-			flags: [] };
+		const line = { ...l, id: l.id + OF + key, name, label: at ? '' : l.name,
+			dash: many ? dashOf(at) : l.dash, flags: [] };
 		if (!p.x) return [{ ...line, xs: l.xs.map((x) => s.fromUnit(key, x) ?? x) }];
 		const x = s.seriesFor(l.id, p.x);
 		return x ? [{ ...line, ...over(x, l), smooth: null, band: undefined, badX: null, badToEnd: false }]
@@ -182,7 +186,10 @@ function Card({ p, change }: CardOptions) {
 	const refused = s.refusedFormulas.value[p.metrics];
 	return (
 		<figure class="card chart panel" data-panel={p.metrics}>
-			<figcaption><Choices p={p} change={change} /><span class="grow" />
+			<figcaption><Choices p={p} change={change} />
+				{keys.length > 1 && keys.map((k, i) => <span key={k} class="dim" title={k}>
+					<Key look={{ ...DIM, dash: dashOf(i) }} on /> {s.shortKey(k)}</span>)}
+				<span class="grow" />
 				{more > 0 && <span class="dim">{more} more match</span>}
 				<ChartTools of={LIMITS + title} name={title} chart={chart} metric={keys[0] ?? ''}
 					lines={() => lines.value} formatX={(x) => panelX(p, x)} />
@@ -205,9 +212,10 @@ export function Panels() {
 		<section class="group panels" aria-label="Panels">
 			{list.length > 0 && <div class="charts">{list.map((p, i) => (
 				<Card key={i + p.x} p={p} change={(to) => change(i, to)} />))}</div>}
-			<button type="button" title="Several metrics in one chart, or a metric over another"
-				onClick={() => s.go({ panels: [...list, { metrics: '',
-					x: '' }] })}>Add panel</button>
+			<span class="options"><button type="button"
+				title="Several metrics in one chart, or a metric over another"
+				onClick={() => s.go({ panels: [...list, { metrics: '', x: '' }] })}>Add panel</button>
+			<LayoutTools /></span>
 		</section>
 	);
 }

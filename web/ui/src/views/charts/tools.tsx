@@ -10,6 +10,7 @@ import { Opener, Panel } from '../base/bits.tsx';
 import { lazy } from '../base/lazy.tsx';
 import { saveBlob } from '../base/save.ts';
 import '../base/later.ts';
+import { More } from './arrange.tsx';
 import { Values } from './values.tsx';
 
 interface Options {
@@ -63,11 +64,6 @@ export function ChartTools(o: Options) {
 	const open = useSignal(false);
 	const adding = useSignal(false);
 	const reading = useSignal(false);
-	const button = (kind: 'png' | 'svg', title: string) => (
-		<button type="button" class="quiet" title={`Save as ${title}`}
-			aria-label={`${kind.toUpperCase()}: save ${o.name} as ${title}`}
-			onClick={() => void save(o, kind).catch(s.report)}>{kind.toUpperCase()}</button>
-	);
 	const on = s.view.value.limits[o.of] !== undefined;
 	return (
 		<>
@@ -79,7 +75,8 @@ export function ChartTools(o: Options) {
 				panel={(close) => <LimitsPanel of={o.of} close={close} />} /></span>
 			{mayWrite(s.experiment.value) && o.metric && <Opener word="Add to report" open={adding}
 				panel={(close) => <AddToReport metric={o.metric} of={o.of} close={close} />} />}
-			{button('png', 'a picture')}{button('svg', 'a drawing (SVG)')}
+			<More name={o.name} metric={o.of === o.metric ? o.metric : null}
+				save={(kind) => void save(o, kind).catch(s.report)} />
 		</>
 	);
 }

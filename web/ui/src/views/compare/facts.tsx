@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Summary line above the table: number of runs, problems, common params.
-import { count, pairText } from '../../base/format.ts';
+import { count, cut, pairText } from '../../base/format.ts';
 import { fellOut } from '../../base/goal.ts';
+import { EVERY, SHOW_MAX } from '../../base/url.ts';
 import type { Run } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
+import { paramsLeft, picking } from '../table/focus.ts';
 import { wayOf } from '../base/jump.tsx';
 import { statements } from '../base/says.ts';
 
 const SAME_SHOWN = 14;
-const VALUE_MAX = 24;
-const SHOW_MAX = 100;
-
-const cut = (v: string) => (v.length > VALUE_MAX ? v.slice(0, VALUE_MAX - 1) + '…' : v);
 
 /** Shows why the only run of a kind is of it, or lists the runs of the kind alone. */
 function showKind(list: readonly Run[]): void {
@@ -51,27 +49,25 @@ function Away() {
 function Choices({ list }: { list: readonly Run[] }) {
 	const on = s.shown.value.length;
 	const v = s.view.value;
-	const { nest, shown } = v;
-	const showAll = () => s.setShown(new Set(list.slice(0, SHOW_MAX).map((r) => r.id)));
+	const { flat, shown } = v;
 	return (
 		<>
 			{on < list.length && (
 				<span>{on} in the charts {on < SHOW_MAX && <button type="button" class="quiet"
-					onClick={showAll}>{list.length <= SHOW_MAX ? 'Show all' : `Show ${SHOW_MAX}`}
-				</button>}</span>
+					onClick={() => s.go({ shown: EVERY })}>
+					{list.length <= SHOW_MAX ? 'Show all' : `Show ${SHOW_MAX}`}</button>}</span>
 			)}
-			{s.haveParents.value && <button type="button" class="quiet" aria-pressed={nest}
-				onClick={() => s.go({ nest: !nest })}>
-				{nest ? 'Flat list' : 'Nest'}</button>}
+			{s.haveParents.value && <button type="button" class="quiet" aria-pressed={flat}
+				onClick={() => s.go({ flat: !flat })}>Flat list</button>}
 			<Away />
 			{(v.only || (on > 0 && on < list.length)) && !s.isGrouped.value && <button type="button"
 				class="quiet" aria-pressed={v.only}
-				onClick={s.toggleOnly}>{v.only ? 'Show all runs' : 'Hide the others'}</button>}
+				onClick={s.toggleOnly}>{v.only ? 'List all runs' : 'List these alone'}</button>}
 			{v.baseline !== null && <button type="button" class="quiet"
 				title="Measure by the best run again"
 				onClick={() => s.go({ baseline: null })}>Baseline {s.baseline.value?.name} ✕</button>}
 			{shown !== null && !v.only && <button type="button" class="quiet"
-				onClick={() => s.setShown(null)}>Reset selection</button>}
+				onClick={() => s.setShown(null)}>Reset charts</button>}
 		</>
 	);
 }
@@ -94,10 +90,12 @@ function Same() {
 export function Facts() {
 	const list = s.rows.value;
 	const all = s.totalRuns.value;
+	const groups = s.runGroups.value.filter((g) => !g.alone).length;
 	return (
 		<p class="facts">
-			<b>{s.isGrouped.value && `${count(s.runGroups.value.length, 'group')} of `}
+			<b>{groups > 0 && `${count(groups, 'group')} of `}
 				{list.length === all ? count(all, 'run') : `${list.length} of ${count(all, 'run')}`}</b>
+			{!groups && s.view.value.group.length > 0 && <span>no two with equal values: no groups</span>}
 			{s.loadingMore.value && <span>loading more</span>}
 			{s.notHeld.value
 				&& <span>the newest ones; a filter such as <code>params.lr = 0.1</code> finds the others
@@ -105,6 +103,8 @@ export function Facts() {
 			<Kinds list={list} />
 			<Choices list={list} />
 			<Same />
+			{paramsLeft.value > 0 && <button type="button" class="quiet wide" title="Choose columns"
+				onClick={() => (picking.value = true)}>{count(paramsLeft.value, 'more param')}</button>}
 		</p>
 	);
 }

@@ -5,10 +5,10 @@ import * as s from '../../state/index.ts';
 import { Opener } from '../base/bits.tsx';
 import { lazy } from '../base/lazy.tsx';
 import { asking, useKey } from '../base/asking.ts';
+import { picking } from '../table/focus.ts';
 import { Brand } from './brand.tsx';
 import { Filter } from './filter.tsx';
 
-const picking = signal(false);
 const Picker = lazy(() => import('../table/picker.tsx').then((m) => m.Picker));
 const Tools = lazy(() => import('./tools.tsx').then((m) => m.Tools));
 const aiming = signal(false);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Media of one or several runs over their steps: a card per key with a slider linked to the charts' cursor; runs side
-// by side.
+// Media of one or several runs over their steps: a card per key; runs side by side. All sliders have one step, which
+// the address holds, and follow the charts' cursor.
 import { computed, useComputed, useSignal, type Signal } from '@preact/signals';
 import { byName, count } from '../../base/format.ts';
 import type { Run } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
 import { CAPTION, getMedia, getMediaKeys, type Media as Item, type MediaKey } from '../../state/records.ts';
 import { Breaking, evenly, GroupHead, Key, Name, useAsked, useLoaded } from '../base/bits.tsx';
-import { Content } from './content.tsx';
+import { Content, type Ranges } from './content.tsx';
 import './styles.ts';
 
 /** Initial number of keys, and largest number of steps next to each other. */
@@ -37,6 +37,11 @@ const pointed = computed(() => {
 	const c = s.cursor.value;
 	return c && c !== own && s.unitOf(c.key) === 'step' ? c.x : null;
 });
+
+/** The step in the address; without one, or with another text, past the last. */
+function stepOf(text: string | null): number {
+	return text !== null && /^\d+$/.test(text) ? Number(text) : Infinity;
+}
 
 /** The last step up to one; the first if all are later. */
 function lastUpTo(steps: readonly number[], step: number): number {
@@ -75,6 +80,11 @@ function Slider({ name, steps, at }: SliderOptions) {
 	);
 }
 
+/** What a key's items are, by the media type of one. */
+function kindOf(m: Item | undefined, { kind }: MediaKey): string {
+	return m?.type.startsWith('video/') ? 'video' : m?.type.startsWith('text/html') ? 'HTML' : kind;
+}
+
 /** Items of a run at a step, or the last before it, of every rank. */
 function atStep(list: readonly Item[], step: number): { now: Item[]; before: Item | null } {
 	const upTo = list.filter((m) => m.step <= step);
@@ -93,10 +103,12 @@ interface RunItemsOptions {
 	step: number;
 	/** Shows another step. */
 	go: (step: number) => void;
+	ranges: Signal<Ranges>;
+	kind: Signal<string>;
 }
 
 /** What a run recorded at a step, or last before it. */
-function RunItems({ run, many, list, step, go }: RunItemsOptions) {
+function RunItems({ run, many, list, step, go, ranges, kind }: RunItemsOptions) {
 	const { now, before } = atStep(list, step);
 	const first = list[0]?.step;
 	const ranks = now.length > 1;
@@ -111,7 +123,8 @@ function RunItems({ run, many, list, step, go }: RunItemsOptions) {
 					{(m.rank >= 0 && ranks || m.step !== step) && <p class="dim">
 						{m.rank >= 0 && ranks ? `rank ${m.rank}` : ''}
 						{m.step !== step ? ` step ${m.step}` : ''}</p>}
-					<Content m={m} before={before} all={list} alone={!many && !ranks} />
+					<Content m={m} before={before} all={list} alone={!many && !ranks}
+						ranges={ranges} kind={kind} />
 				</div>))}
 		</div>
 	);
@@ -123,14 +136,16 @@ interface GridOptions {
 	items: readonly Item[][];
 	steps: readonly number[];
 	at: Signal<number>;
+	ranges: Signal<Ranges>;
 }
 
 /** A row for each run and a column for each step, to scroll. A click on a step selects it. */
-function StepGrid({ name, runs, items, steps, at }: GridOptions) {
+function StepGrid({ name, runs, items, steps, at, ranges }: GridOptions) {
 	const columns = evenly(steps, COLUMNS_MAX);
 	const cell = (list: readonly Item[], step: number) => {
 		const now = list.filter((m) => m.step === step);
-		return now.map((m) => <Content key={m.content + m.rank} m={m} before={null} all={[]} />);
+		return now.map((m) => <Content key={m.content + m.rank} m={m} before={null} all={[]}
+			ranges={ranges} />);
 	};
 	return (
 		<div class="stepgrid" tabIndex={0} role="region" aria-label={`${name}: runs and steps`}>
@@ -170,7 +185,6 @@ async function withCaptions(run: Run, { key, captioned }: MediaKey): Promise<Ite
 function Card({ of, runs }: { of: MediaKey; runs: readonly Run[] }) {
 	const { value: items, wrong } = useLoaded(() => Promise.all(runs.map((r) => withCaptions(r, of))),
 		[runs.map((r) => r.id).join(), of.key, of.count, of.captioned]);
-	const at = useSignal(-1);
 	const every = useSignal(false);
 	const shown = useSignal(items);
 	shown.value = items;
@@ -179,18 +193,19 @@ function Card({ of, runs }: { of: MediaKey; runs: readonly Run[] }) {
 		[...new Set((shown.value ?? []).flat().map((m) => m.step))].sort((a, b) => a - b));
 	const steps = stepList.value;
 	const last = steps.length - 1;
-	/** The step under the charts' cursor while there is one, else the slider's, or the last. */
-	const chosen = useComputed(() => {
-		const most = stepList.value.length - 1;
-		if (pointed.value !== null && most > 0) return lastUpTo(stepList.value, pointed.value);
-		return at.value < 0 || at.value > most ? Math.max(0, most) : at.value;
-	});
+	/** The step under the charts' cursor while there is one, else the sliders', or the last. */
+	const chosen = useComputed(() => lastUpTo(stepList.value, pointed.value ?? stepOf(s.view.value.media)));
 	const place = { get value() { return chosen.value; }, set value(i: number) {
-		at.value = i; } } as Signal<number>;
+		s.go({ media: String(steps[i]) }); } } as Signal<number>;
+	/** Ranges of the histograms that are shown, which they have in common. */
+	const ranges = useSignal<Ranges>(new Map());
+	/** What the items are, once one of them is loaded. */
+	const kind = useSignal('');
 	return (
 		<figure class={`card of-${of.kind}${runs.length > 1 || every.value ? ' wide' : ''}`}
 			data-media={of.key}>
-			<figcaption><b><Breaking text={of.key} /></b> <span class="dim">{of.kind}</span>
+			<figcaption><b><Breaking text={of.key} /></b> <span class="dim">{kind.value
+				|| kindOf(items?.flat()[0], of)}</span>
 				<span class="grow" />
 				{last > 0 && <button type="button" class="quiet" aria-pressed={every.value}
 					onClick={() => (every.value = !every.value)}>All steps</button>}
@@ -198,12 +213,12 @@ function Card({ of, runs }: { of: MediaKey; runs: readonly Run[] }) {
 			{wrong && <p class="problem" role="alert">{wrong}</p>}
 			{last >= 0 && <p class="slide"><Slider name={of.key} steps={steps} at={place} /></p>}
 			{last >= 0 && every.value && <StepGrid name={of.key} runs={runs} items={items!} steps={steps}
-				at={place} />}
+				at={place} ranges={ranges} />}
 			{last >= 0 && !every.value && <div class="items" tabIndex={0} role="group"
 				aria-label={`${of.key}: ← and → move the step`}
 				onKeyDown={(e) => moved(e, place, last)}>{runs.map((r, i) => (
 					<RunItems key={r.id} run={r} many={runs.length > 1} list={items![i] ?? []}
-						step={steps[chosen.value]!}
+						step={steps[chosen.value]!} ranges={ranges} kind={kind}
 						go={(to) => (place.value = steps.indexOf(to))} />))}</div>}
 		</figure>
 	);

@@ -5,15 +5,17 @@ import { useEffect, useRef } from 'preact/hooks';
 import { lookAt, type Look } from '../../base/colour.ts';
 import { clockText, count, isBytes, short, sinceStart, valueText, valueTexts, when } from '../../base/format.ts';
 import { fellOut } from '../../base/goal.ts';
-import { fieldText, leftOut } from '../../base/group.ts';
+import { fieldText } from '../../base/group.ts';
 import type { ReportPanel } from '../../base/report.ts';
 import { seriesOf } from '../../base/series.ts';
 import type { BucketColumns } from '../../base/types.ts';
 import { lastPoint, LineChart, type ChartLine } from '../../charts/line/index.ts';
+import { looksOfGroups } from '../../state/grouped.ts';
 import * as s from '../../state/index.ts';
 import { lookOf, needLooks, panelNow, type PanelData, type PanelRun } from '../../state/saved/reports.ts';
 import { followed, Key, useLoaded } from '../base/bits.tsx';
 import { colourOf, theme } from '../base/theme.ts';
+import { meanLine } from '../charts/grouplines.ts';
 import { endOf, flagsOf, GROUP, smoothed } from '../charts/lines.ts';
 
 const DASHES: number[][] = [[], [7, 3], [2, 2.5], [10, 3, 2, 3]];
@@ -65,13 +67,12 @@ function markOf(metrics: readonly string[], key: string, name: string, of: Look)
 }
 
 function groupLines(p: ReportPanel, d: PanelData): PanelLine[] {
-	const of = (v: number | null) => v ?? NaN;
+	const looks = looksOfGroups(d.groups.map((g) => (g.oldest === undefined ? undefined : lookIn(d, g.oldest))));
 	return d.groups.flatMap((g, i) => g.curves.map((c) => ({
-		...markOf(p.metrics, c.key, `${g.name} (${c.runs.length}${leftOut(g.left)})`, lookAt(i)),
-		id: `${GROUP}${g.name}\n${c.key}`, axis: unitOf(p, c.key, c.buckets.map((b) => b.x)),
-		xs: c.buckets.map((b) => b.x), ys: c.buckets.map((b) => of(b[p.line])),
-		band: { low: c.buckets.map((b) => of(b.low)), high: c.buckets.map((b) => of(b.high)),
-			n: c.buckets.map((b) => b.n) },
+		...markOf(p.metrics, c.key, `${g.title ?? g.name} (${c.runs.length}${g.fallen ?? ''})`, looks[i]!),
+		id: `${GROUP}${g.name}\n${c.key}`,
+		axis: unitOf(p, c.key, c.buckets.map((b) => b.x), d.runs.find((r) => c.runs.includes(r.id))),
+		...meanLine(c.buckets, (b) => b[p.line]),
 		smooth: null, fit: true, badX: null, badToEnd: false, end: 'none' as const, flags: [],
 	})));
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Order and width of columns: dragged by their headers and edges, or moved by keys. The name stays first.
 import * as s from '../../state/index.ts';
+import { follow } from '../base/drag.ts';
 import { columns } from './columns.tsx';
 
 const STEP = 10;
@@ -48,24 +49,11 @@ export function arrange(e: KeyboardEvent, at: number): number | null {
 	return at;
 }
 
-function follow(e: PointerEvent, move: (m: PointerEvent) => void, end: (m: PointerEvent) => void): void {
-	const el = e.currentTarget as HTMLElement;
-	const over = new AbortController();
-	const { signal } = over;
-	el.setPointerCapture(e.pointerId);
-	el.addEventListener('pointermove', move, { signal });
-	el.addEventListener('pointerup', (m) => {
-		over.abort();
-		end(m);
-	}, { signal });
-	el.addEventListener('pointercancel', () => over.abort(), { signal });
-}
-
 /** Drags the edge of a header. */
 export function dragEdge(e: PointerEvent, id: string): void {
 	const width = (e.currentTarget as HTMLElement).parentElement!.offsetWidth;
 	e.stopPropagation();
-	follow(e, (m) => size(id, width + m.clientX - e.clientX), () => undefined);
+	follow(e, e.currentTarget as HTMLElement, (m) => size(id, width + m.clientX - e.clientX), () => undefined);
 }
 
 let dragged = false;
@@ -74,8 +62,8 @@ let dragged = false;
 export function dragHead(e: PointerEvent, at: number): void {
 	dragged = false;
 	if (at < 1 || e.button !== 0 || e.pointerType === 'touch') return;
-	follow(e, () => undefined, (m) => {
-		dragged = Math.abs(m.clientX - e.clientX) > DRAG;
+	follow(e, e.currentTarget as HTMLElement, () => undefined, (m) => {
+		dragged = m.type === 'pointerup' && Math.abs(m.clientX - e.clientX) > DRAG;
 		if (!dragged) return;
 		const over = document.elementFromPoint(m.clientX, m.clientY)
 			?.closest<HTMLElement>('[data-cell^="-1:"]');

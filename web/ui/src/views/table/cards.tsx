@@ -5,7 +5,7 @@ import { computed, signal } from '@preact/signals';
 import { fitRange } from '../../charts/line/index.ts';
 import { sparkPath } from '../../charts/spark.ts';
 import type { Run } from '../../base/types.ts';
-import { count, decimalsBy, fixed, paramText, signed, type Decimals } from '../../base/format.ts';
+import { count, cut, decimalsBy, fixed, paramText, signed, type Decimals } from '../../base/format.ts';
 import { bestOf, fellOut, inPoints } from '../../base/goal.ts';
 import { tellingParams } from '../../base/params.ts';
 import * as s from '../../state/index.ts';
@@ -28,9 +28,6 @@ const FEW = 6;
 const FEW_FROM = 12;
 /** Sufficient for the chart of a narrow screen too, which shares the series. */
 const SPARK_BUCKETS = 320;
-const VALUE_MAX = 28;
-
-const cut = (text: string) => (text.length > VALUE_MAX ? text.slice(0, VALUE_MAX - 1) + '…' : text);
 
 /** Common axes of all sparklines, as in their chart: a run that ended early is shorter. */
 const sparkRange = computed(() => {

@@ -99,16 +99,16 @@ function make(id: string): Column | null {
 	}
 }
 
-/** Default column ids: differing params, the goal, the cursor, a loss or two, time, status, notes. */
+/** Default column ids: the goal, how the run ended, differing params, a loss or two, time, notes. */
 const defaultColumns = computed<string[]>(() => {
 	const keys = new Set(s.metricKeys.value);
 	const g = s.goal.value;
-	const ids = tellingParams(s.knownSplit.value, 8).map((k) => 'p:' + k);
-	if (g?.dir) ids.push('m:best:' + g.key);
-	if (g) ids.push('delta', 'm:last:' + g.key);
+	const ids = g?.dir ? ['m:best:' + g.key] : [];
+	if (g) ids.push('delta');
+	ids.push('status', ...tellingParams(s.knownSplit.value, 8).map((k) => 'p:' + k));
+	if (g) ids.push('m:last:' + g.key);
 	ids.push(...measured(keys, g?.key));
 	if (s.rows.value.some((r) => phasesOf(r))) ids.push('phase');
-	ids.push('status');
 	if (s.rows.value.some((r) => r.notes)) ids.push('notes');
 	return [...new Set(ids)];
 });

@@ -32,7 +32,7 @@ function groupTable(): TextTable {
 	return {
 		head: ['group', 'n', ...cols.slice(1).map((c) => c.of.title)],
 		numbers: [false, true, ...cols.slice(1).map((c) => c.of.number)],
-		rows: rows.map((g) => [plain(g.name), plain(String(g.runs.length)),
+		rows: rows.map((g) => [plain(g.title), plain(String(g.runs.length)),
 			...cols.slice(1).map((c) => wordsOf(c.cell(g)))]),
 	};
 }

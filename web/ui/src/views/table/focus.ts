@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cell in the tab order: its position, how keys move it, and key actions.
-import { batch, signal } from '@preact/signals';
+import { batch, computed, signal } from '@preact/signals';
 import type { RefObject } from 'preact';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import { metricColumn } from '../../base/rank.ts';
@@ -16,6 +16,16 @@ import { isFolded, nesting, toggleFold, visibleRows } from './rows.ts';
 export const active = signal({ row: 0, col: 0 });
 /** Full text of a focused cell that is truncated. */
 export const tip = signal<{ text: string; left: number; top: number } | null>(null);
+
+/** What moves and sizes columns, loaded with the first frame. */
+export const arranging = s.part(() => import('./arrange.ts'));
+/** The chooser of columns is open. */
+export const picking = signal(false);
+/** Number of differing params without a column. */
+export const paramsLeft = computed(() => {
+	const on = new Set(columns.value.map((c) => c.id));
+	return s.knownSplit.value.differ.filter((k) => !on.has('p:' + k)).length;
+});
 
 /** The column whose menu is open, and where. */
 export const menuOf = signal<{ id: string; left: number; top: number } | null>(null);

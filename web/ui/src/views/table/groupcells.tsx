@@ -2,12 +2,12 @@
 // Columns of groups: the common value or the number of values; for numbers mean and standard deviation.
 import { computed } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
-import { decimalsBy, duration, fixed, natural, paramText, signed, type Decimals } from '../../base/format.ts';
-import { leftOut, meanOf } from '../../base/group.ts';
+import { decimalsBy, duration, fixed, natural, paramTexts, signed, type Decimals } from '../../base/format.ts';
 import { bestOf, inPoints } from '../../base/goal.ts';
 import { cell, compareCells, DERIVED, metricColumn, metricValue, runTime } from '../../base/rank.ts';
 import { together, type Together } from '../../base/repeats.ts';
 import type { Run } from '../../base/types.ts';
+import { middleAt } from '../../state/grouped.ts';
 import * as s from '../../state/index.ts';
 import { statements } from '../base/says.ts';
 import { keepLeft, widthOf, type Column } from './column.ts';
@@ -41,7 +41,7 @@ function decimalsOf(list: readonly Together[]): (mean: number) => number | null 
 /** Number of visible runs of a group, or which of them a mean counts. */
 export function sizeOf(g: Group): string {
 	const hidden = g.runs.length < g.all.length ? `${g.runs.length} of ${g.all.length}` : '';
-	const mean = meanOf(g.counted.length, g.left, g.diverged);
+	const mean = g.fallen && `mean of ${g.counted.length}${g.fallen}`;
 	return [hidden, mean].filter(Boolean).join(', ') || String(g.all.length);
 }
 
@@ -64,7 +64,7 @@ function numberColumn(of: Column, valueOf: (r: Run) => number | null | undefined
 				<span class="dim">{deviation(t)}{short(t, g)}</span></>;
 		},
 		full: (g) => `Mean ${sum(g).mean}, standard deviation ${sum(g).std}, of `
-			+ `${sum(g).n} runs${leftOut(g.left, g.diverged)}`,
+			+ `${sum(g).n} runs${g.fallen}`,
 		value: (g) => sum(g).mean,
 	};
 }
@@ -102,7 +102,7 @@ function deltaGroups(of: Column): GroupColumn {
 /** Value of the group's line at the cursor, and its number of runs. */
 function underCursor(g: Group): string {
 	const c = s.cursor.value;
-	const at = c && g.counted[0] && s.middleAt(c.key, c.x, g.counted[0].id);
+	const at = c && g.counted[0] && middleAt(c.key, c.x, g.counted[0].id);
 	return at ? `${fixed(at.value, decimalsBy([at.value]))} n ${at.n}` : '';
 }
 
@@ -114,9 +114,10 @@ function wordColumn(of: Column, valueOf: (r: Run) => string): GroupColumn {
 		return list.length < 2 ? list[0] ?? '' : `${list.length} values`;
 	};
 	const texts = s.runGroups.value.slice(0, SAMPLE).map(text);
+	const write = paramTexts(texts);
 	return {
 		of: { ...of, width: Math.max(of.width, widthOf('', texts, 150)) },
-		cell: (g) => (words(g).length > 1 ? <span class="dim">{text(g)}</span> : paramText(text(g))),
+		cell: (g) => (words(g).length > 1 ? <span class="dim">{text(g)}</span> : write(text(g))),
 		full: (g) => words(g).slice(0, 20).join(', '), value: text,
 	};
 }
@@ -137,7 +138,7 @@ function groupColumn(of: Column): GroupColumn {
 	if (of.id.startsWith(DERIVED))
 		return numberColumn(of, (r) => cell(r, of.id, s.dirOf) as number | undefined);
 	switch (of.id) {
-	case 'name': return { of, cell: () => null, full: (g) => g.name, value: (g) => g.name };
+	case 'name': return { of, cell: () => null, full: (g) => g.title, value: (g) => g.name };
 	case 'delta': return deltaGroups(of);
 	case 'cursor': return { of, cell: underCursor, full: underCursor, value: () => '' };
 	case 'status': return statusGroups(of);
@@ -156,9 +157,9 @@ export const groupColumns = computed<GroupColumn[]>(() => {
 function groupOf(of: Column): GroupColumn {
 	const c = groupColumn(of);
 	if (of.id !== 'name') return c;
-	const wanted = 80 + widthOf('Group', s.runGroups.value.map((g) => g.name + ' ' + sizeOf(g)), 520);
+	const wanted = 80 + widthOf('Group', s.runGroups.value.map((g) => g.title + ' ' + sizeOf(g)), 520);
 	return { ...c, of: { ...of, title: 'Group', hint: 'The values that its runs share, and how many they are',
-		width: Math.min(s.runGroups.value.some((g) => g.left) ? 400 : 300, wanted), wanted } };
+		width: Math.min(s.runGroups.value.some((g) => g.fallen) ? 400 : 300, wanted), wanted } };
 }
 
 /** Sorts by mean goal, best first, or by the table's sort column; then by the second one; missing values last. */

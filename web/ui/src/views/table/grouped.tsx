@@ -4,13 +4,14 @@
 import { batch, useSignalEffect } from '@preact/signals';
 import type { RefObject } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import { lookAt } from '../../base/colour.ts';
 import { count } from '../../base/format.ts';
-import { meanOf, PLUS_MINUS } from '../../base/group.ts';
+import { PLUS_MINUS } from '../../base/group.ts';
 import type { Run } from '../../base/types.ts';
+import { groupLooks } from '../../state/grouped.ts';
 import * as s from '../../state/index.ts';
 import { Key } from '../base/bits.tsx';
 import '../base/later.ts';
+import '../charts/grouplines.ts';
 import { GROUP } from '../charts/lines.ts';
 import { columns, shownMetrics } from './columns.tsx';
 import { active, isForField, sortBy, sortThen, tip, unfocused, useChase } from './focus.ts';
@@ -27,7 +28,7 @@ interface Item {
 }
 
 function itemsOf(groups: readonly Group[]): Item[] {
-	return groups.flatMap((group) => [{ group, run: null },
+	return groups.flatMap((group) => group.alone ? [{ group, run: group.all[0]! }] : [{ group, run: null },
 		...openGroups.value.has(group.name) ? group.all.map((run) => ({ group, run })) : []]);
 }
 
@@ -93,7 +94,7 @@ function focused({ target, relatedTarget }: FocusEvent, items: readonly Item[]):
 }
 
 function light(item: Item | undefined): void {
-	s.lit.value = item ? GROUP + item.group.name : null;
+	s.lit.value = !item ? null : item.group.alone ? item.run!.id : GROUP + item.group.name;
 }
 
 function NameCell({ g }: { g: Group }) {
@@ -103,8 +104,9 @@ function NameCell({ g }: { g: Group }) {
 			<span class="eye" title={open ? 'Fold its runs away (−)' : 'List its runs (+)'}
 				onClick={() => toggleOpen(g.name)}>{open ? '▾' : '▸'}</span>
 			<span class="eye" title={g.runs.length ? 'Hide in the charts (v)' : 'Show in the charts (v)'}
-				onClick={() => toggleShown(g)}><Key look={lookAt(g.at)} on={g.runs.length > 0} /></span>
-			<b class="cut"><span>{g.name}</span></b>
+				onClick={() => toggleShown(g)}>
+				<Key look={groupLooks.value.get(g.name)} on={g.runs.length > 0} /></span>
+			<b class="cut"><span>{g.title}</span></b>
 			<span class="dim" title={PLUS_MINUS}>{sizeOf(g)}</span>
 		</>
 	);
@@ -135,12 +137,12 @@ function GroupCards({ groups, cols }: { groups: readonly Group[]; cols: readonly
 		<ol class="cards" aria-label="Groups of runs">{groups.map((g) => (
 			<li key={g.name} class="card run">
 				<button type="button" class="eye" aria-pressed={g.runs.length > 0}
-					aria-label={`${g.name} in the charts`} onClick={() => toggleShown(g)}>
-					<Key look={lookAt(g.at)} on={g.runs.length > 0} /></button>
-				<b class="name">{g.name}</b>
+					aria-label={`${g.title} in the charts`} onClick={() => toggleShown(g)}>
+					<Key look={groupLooks.value.get(g.name)} on={g.runs.length > 0} /></button>
+				<b class="name">{g.title}</b>
 				<span class="value">{goal?.cell(g)}</span>
-				<span class="what">{count(g.runs.length, 'run')}{g.left + g.diverged > 0
-					&& ', ' + meanOf(g.counted.length, g.left, g.diverged)}</span>
+				<span class="what">{count(g.runs.length, 'run')}{g.fallen
+					&& `, mean of ${g.counted.length}${g.fallen}`}</span>
 			</li>
 		))}</ol>
 	);

@@ -8,9 +8,8 @@ import { followed, Key, Name, Shape } from '../base/bits.tsx';
 import { Icon } from '../base/icon.tsx';
 import { hintOf, wayOf } from '../base/jump.tsx';
 import { statements } from '../base/says.ts';
-import { dragEdge, dragHead, size, wasDragged } from './arrange.ts';
 import { twoLines, type Column } from './column.ts';
-import { active, expanded, menuOf, openMenu, sortBy, sortThen } from './focus.ts';
+import { active, arranging, expanded, menuOf, openMenu, sortBy, sortThen } from './focus.ts';
 import { cursorTitle } from './readout.ts';
 import { DEEPEST, INDENT, isFolded, nesting, toggleFold, visibleRows } from './rows.ts';
 
@@ -52,6 +51,7 @@ export function leftOf(c: Column): { left: string } | undefined {
 }
 
 export function HeadCell({ c, i }: { c: Column; i: number }) {
+	const by = arranging.value.value;
 	const order = ariaSort(c);
 	const on = active.value.row === -1 && active.value.col === i;
 	const reads = c.id === 'cursor';
@@ -63,11 +63,11 @@ export function HeadCell({ c, i }: { c: Column; i: number }) {
 		<div role="columnheader" class={'cell' + kind} aria-colindex={i + 1}
 			aria-sort={c.sortable ? order : undefined}
 			title={second ? `${c.hint}; the second sort` : c.hint} data-cell={'-1:' + i}
-			tabIndex={on ? 0 : -1} style={leftOf(c)} onPointerDown={(e) => dragHead(e, i)}
+			tabIndex={on ? 0 : -1} style={leftOf(c)} onPointerDown={(e) => by?.dragHead(e, i)}
 			onKeyDown={(e) => menuKey(e, c)} onContextMenu={(e) => {
 				e.preventDefault();
 				openMenu(c.id, e.currentTarget);
-			}} onClick={(e) => !wasDragged() && c.sortable && (e.shiftKey ? sortThen : sortBy)(c)}>
+			}} onClick={(e) => !by?.wasDragged() && c.sortable && (e.shiftKey ? sortThen : sortBy)(c)}>
 			{c.id === 'name' && <SelectAll />}
 			<span class="lines">{twoLines(title).map((l) => <Name key={l} text={l}
 				tail={HEAD_TAIL} />)}</span>
@@ -81,8 +81,8 @@ export function HeadCell({ c, i }: { c: Column; i: number }) {
 				e.stopPropagation();
 				openMenu(c.id, e.currentTarget.parentElement!);
 			}}><Icon name="down" /></button>
-			<span class="edge" aria-hidden="true" onPointerDown={(e) => dragEdge(e, c.id)}
-				onClick={(e) => e.stopPropagation()} onDblClick={() => size(c.id, null)} />
+			<span class="edge" aria-hidden="true" onPointerDown={(e) => by?.dragEdge(e, c.id)}
+				onClick={(e) => e.stopPropagation()} onDblClick={() => by?.size(c.id, null)} />
 		</div>
 	);
 }

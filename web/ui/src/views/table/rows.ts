@@ -24,8 +24,9 @@ export function isFolded(id: string): boolean {
 
 /** Nesting by run id; null for a flat list. */
 export const nesting = computed<ReadonlyMap<string, Nested> | null>(() => {
-	if (!s.view.value.nest || !s.haveParents.value) return null;
-	return new Map(nest(s.rows.value, folded.value).map((n) => [n.run.id, n]));
+	if (s.view.value.flat || !s.haveParents.value) return null;
+	const above = new Set(pinned.value);
+	return new Map(nest(s.rows.value.filter((r) => !above.has(r)), folded.value).map((n) => [n.run.id, n]));
 });
 
 /** Open groups by name. */
@@ -39,7 +40,7 @@ export const rowCount = computed(() => (s.isGrouped.value
 /** Pinned rows. */
 const pinned = computed<readonly Run[]>(() => {
 	const base = s.baseline.value;
-	return nesting.value ? [] : s.rows.value.filter((r) => r.id === base?.id || s.isPinned(r));
+	return s.rows.value.filter((r) => r.id === base?.id || s.isPinned(r));
 });
 
 export const pinCount = computed(() => pinned.value.length);
@@ -52,7 +53,7 @@ export const fallenAt = computed(() => {
 });
 
 export const visibleRows = computed<Run[]>(() => {
-	if (nesting.value) return [...nesting.value.values()].map((n) => n.run);
 	const above = new Set(pinned.value);
+	if (nesting.value) return [...above, ...[...nesting.value.values()].map((n) => n.run)];
 	return above.size ? [...above, ...s.rows.value.filter((r) => !above.has(r))] : s.rows.value;
 });

@@ -5,10 +5,9 @@ import { useSignalEffect } from '@preact/signals';
 import type { RefObject } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import * as s from '../../state/index.ts';
-import { arrange } from './arrange.ts';
 import type { Column } from './column.ts';
 import { columns, shownMetrics } from './columns.tsx';
-import { act, active, focused, fullText, isForField, move, tip, unfocused, useChase } from './focus.ts';
+import { act, active, arranging, focused, fullText, isForField, move, tip, unfocused, useChase } from './focus.ts';
 import { HeadCell, Row, ROW } from './row.tsx';
 import { fallenAt, nesting, pinCount, visibleRows } from './rows.ts';
 import { made, reveal, rowsOfPage, useScrolled } from './window.ts';
@@ -32,7 +31,7 @@ function useKeys(box: RefObject<HTMLDivElement | null>): (e: KeyboardEvent) => v
 	return (e) => {
 		if (e.ctrlKey || e.metaKey || isForField(e)) return;
 		const at = active.value;
-		const to = at.row < 0 ? arrange(e, at.col) : null;
+		const to = at.row < 0 ? arranging.value.value?.arrange(e, at.col) ?? null : null;
 		if (to !== null) {
 			chase.current = to !== at.col;
 			active.value = { row: -1, col: to };

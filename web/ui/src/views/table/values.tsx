@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Value columns: params, tags, metrics, formulas, and the difference to the best run.
-import { decimalsBy, fixed, paramText, signed } from '../../base/format.ts';
+import { apart, decimalsBy, fixed, paramTexts, signed } from '../../base/format.ts';
 import { formulaOf } from '../../base/formula.ts';
 import { bestOf, bestStep, inPoints } from '../../base/goal.ts';
 import { cell, DERIVED, metricColumn, metricValue } from '../../base/rank.ts';
@@ -8,14 +8,20 @@ import type { Run } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
 import { sample, widthOf, type Column } from './column.ts';
 
+/** Best values of a column that differ as they are written. */
+const APART = 4;
+/** Decimals of differences in hundredths. */
+const DELTA_DECIMALS = [1, 2, 3, 4];
+
 export function paramColumn(key: string): Column {
 	const list = s.rows.value;
 	const numeric = list.every((r) => r.params[key] === undefined || !Number.isNaN(Number(r.params[key])));
+	const text = paramTexts(numeric ? list.map((r) => r.params[key] ?? '') : []);
 	return {
 		id: 'p:' + key, title: key.replace(/_/g, ' '), hint: `Param ${key}`, number: numeric,
 			sortable: true,
-		width: widthOf(key.replace(/_/g, ' '), sample(list, (r) => paramText(r.params[key] ?? '')), 150),
-		cell: (r) => paramText(r.params[key] ?? ''),
+		width: widthOf(key.replace(/_/g, ' '), sample(list, (r) => text(r.params[key] ?? '')), 150),
+		cell: (r) => text(r.params[key] ?? ''),
 		full: (r) => r.params[key] ?? '',
 	};
 }
@@ -34,7 +40,8 @@ export function valueColumn(id: string): Column | null {
 	const dir = s.dirOf(c.key);
 	const list = s.rows.value;
 	const values = [...sample(list, (r) => metricValue(r.metrics[c.key], c.what, dir) ?? NaN)];
-	const d = decimalsBy(values);
+	const few = [...values].sort((a, b) => (dir === 'max' ? b - a : a - b)).slice(0, APART);
+	const d = apart(few, decimalsBy(values));
 	const what = c.what === 'best' ? dir ?? 'last' : c.what;
 	const title = `${s.shortKey(c.key)} ${c.what === 'best' && !dir ? 'last' : c.what}`;
 	const top = c.what === 'best' && s.goal.value?.key === c.key ? s.best.value : null;
@@ -89,10 +96,13 @@ export function deltaColumn(): Column | null {
 		const v = bestOf(r.metrics[g.key], g.dir);
 		return v === null ? null : (v - ref) * (points ? 100 : 1);
 	};
-	const digits = points ? 1 : decimalsBy([...sample(list, (r) => delta(r) ?? NaN)]);
+	const values = [...sample(list, (r) => delta(r) ?? NaN)];
+	const shows = (d: number) => values.every((v) => !v || Number.isNaN(v) || Number(v.toFixed(d)) !== 0);
+	const digits = points ? DELTA_DECIMALS.find(shows) ?? DELTA_DECIMALS.length : decimalsBy(values);
 	const word = base ? 'baseline' : 'best';
 	return {
-		id: 'delta', title: points ? 'Δ points' : 'Δ ' + word, number: true, sortable: false, width: 74,
+		id: 'delta', title: points ? 'Δ points' : 'Δ ' + word, number: true, sortable: false,
+		width: Math.max(74, widthOf('Δ ' + word, values.map((v) => signed(v, digits)), 110)),
 		hint: `Difference to ${base ? base.name : 'the best run'}'s ${g.key}`
 			+ (points ? ', in hundredths' : ''),
 		cell: (r) => {

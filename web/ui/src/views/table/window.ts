@@ -2,8 +2,10 @@
 // Virtual scrolling: which rows are rendered.
 import { signal } from '@preact/signals';
 import type { RefObject } from 'preact';
-import { useLayoutEffect } from 'preact/hooks';
+import { useEffect, useLayoutEffect } from 'preact/hooks';
 import { afterFrame } from '../base/frame.ts';
+import { printed } from '../base/theme.ts';
+import { arranging } from './focus.ts';
 import { tableHeight } from './height.ts';
 import { ROW } from './row.tsx';
 
@@ -12,13 +14,15 @@ const OVERSCAN = 6;
 /** Visible range of the element; height 0: not measured yet. */
 const scrolled = signal({ top: 0, height: 0 });
 
-/** Tracks the visible range, and marks a table with columns beyond its right edge. Before the
+/** Tracks the visible range, and marks a table with columns beyond its edges. Before the
  * first frame only visible rows are rendered. */
 export function useScrolled(box: RefObject<HTMLDivElement | null>): void {
+	useEffect(() => void arranging.load(), []);
 	useLayoutEffect(() => {
 		const el = box.current!;
 		const measure = () => {
 			scrolled.value = { top: el.scrollTop, height: el.clientHeight };
+			el.toggleAttribute('data-less', el.scrollLeft > 0);
 			el.toggleAttribute('data-more', el.scrollLeft + el.clientWidth < el.scrollWidth - 1);
 		};
 		let later = () => undefined as void;
@@ -38,7 +42,10 @@ export function useScrolled(box: RefObject<HTMLDivElement | null>): void {
 	}, []);
 }
 
-const high = () => scrolled.value.height || tableHeight();
+/** Rows on paper. */
+const PRINTED = 200;
+
+const high = () => (printed.value ? PRINTED * ROW : scrolled.value.height || tableHeight());
 
 /** Rows per page for Page Down. */
 export function rowsOfPage(): number {
@@ -54,7 +61,8 @@ export function reveal(el: HTMLElement, n: number, above = 0): void {
 
 /** Rendered rows: the visible ones and the active one, which the tab order needs. */
 export function made(count: number, active: number): { from: number; indexes: number[] } {
-	const { top, height } = scrolled.value;
+	const { height } = scrolled.value;
+	const top = printed.value ? 0 : scrolled.value.top;
 	const beside = height ? OVERSCAN : 0;
 	const from = Math.max(0, Math.floor(top / ROW) - beside);
 	const to = Math.min(count, Math.ceil((top + high()) / ROW) + beside);
