@@ -27,6 +27,7 @@
 #define SIDE 24
 #define TOKENS 400
 #define FILES_MAX 40
+#define TOKENIZER ".tokenizer" /* of a set: after the name of its folder */
 
 static char root[] = "/tmp/dptrain-format.XXXXXX";
 
@@ -153,19 +154,42 @@ static void make_tokens(const char *dir)
 	}
 }
 
+/* With a tokenizer of bytes beside the folder. */
+static void make_chat(const char *dir)
+{
+	const char *src = getenv("srcdir");
+	FILE *f = create(dir, "messages.jsonl");
+
+	for (int i = 0; i < 12; i++)
+		fprintf(f,
+			"{\"messages\": [{\"role\": \"user\", \"content\": \"%d?\"}, "
+			"{\"role\": \"assistant\", \"content\": \"%d!\"}]}\n",
+			i, i * i);
+	fclose(f);
+	run("mkdir %s" TOKENIZER
+	    " && cd %s/tests/data/texts && python3 -B -c \"import small_tokenizer; small_tokenizer."
+	    "write_tokenizer('%s" TOKENIZER "', [], ['<|im_start|>', '<|im_end|>'], eos_token='<|im_end|>')\"",
+	    dir, src ? src : ".", dir);
+}
+
 /* Fills an empty folder with a small set of the format. */
 static void (*const makers[FORMATS_COUNT])(const char *dir) = {
-	[FORMATS_cifar] = make_cifar,	[FORMATS_folder] = make_folder, [FORMATS_idx] = make_idx,
-	[FORMATS_hdf5] = make_hdf5,
-	[FORMATS_shards] = make_shards, [FORMATS_text] = make_text,	[FORMATS_tokens] = make_tokens,
+	[FORMATS_cifar] = make_cifar, [FORMATS_folder] = make_folder, [FORMATS_idx] = make_idx,
+	[FORMATS_hdf5] = make_hdf5,   [FORMATS_chat] = make_chat,     [FORMATS_shards] = make_shards,
+	[FORMATS_text] = make_text,   [FORMATS_tokens] = make_tokens,
 };
 
 static int open_set(struct dataset **ret, const char *dir, struct err *err)
 {
-	const struct dataset_opts o = {
-		.path = dir, .seq_len = 8, .image_size = SIDE, .val_share = 0.25, .strict = true
-	};
+	struct dataset_opts o = { .path = dir, .seq_len = 8, .image_size = SIDE, .val_share = 0.25, .strict = true };
+	char tokenizer[400];
 
+	snprintf(tokenizer, sizeof(tokenizer), "%s" TOKENIZER, dir);
+	if (!access(tokenizer, F_OK)) {
+		o.tokenizer = tokenizer;
+		o.chat_template = "chatml";
+		o.long_samples = DATASET_LONG_SPLIT;
+	}
 	return formats_open(ret, &o, err);
 }
 

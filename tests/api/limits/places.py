@@ -106,12 +106,15 @@ def ask(s, request):
 
 
 def ask_anew(port, source, request):
-    begun = time.monotonic()
-    try:
-        with connect(port, source) as s:
-            status = ask(s, request)[0]
-    except OSError as e:
-        status = e
+    """The status of a reply and the seconds until it is there. "Try again soon" (503) is followed: while the server itself is late, it
+    cannot know yet who is slow."""
+    begun, status = time.monotonic(), 503
+    while status == 503 and time.monotonic() - begun < WAIT_S:
+        try:
+            with connect(port, source) as s:
+                status = ask(s, request)[0]
+        except OSError as e:
+            status = e
     return status, time.monotonic() - begun
 
 

@@ -11,27 +11,17 @@
 #include "trainer/data/chat/chat.h"
 #include "trainer/data/corpus/documents.h"
 #include "trainer/data/corpus/tokenize.h"
-#include "trainer/data/formats/best_fit.h"
+#include "trainer/data/formats/pieces.h"
 #include "trainer/data/formats/formats.h"
 #include "trainer/data/tokenizer/token_file.h"
 
 #define NOTES "notes.json"
 #define ROUND 64 /* --seq-len that is derived */
 
-/* A sample: tokens [begin, begin + n) of its file. */
-struct chat_row {
-	int64_t begin;
-	uint32_t n, conversation;
-	bool ends; /* the conversation ends with it; otherwise the next token is its last target */
-};
-
+/* A split: its tokens, and the samples dealt to it. */
 struct chat_rows {
 	struct token_set set;
-	struct chat_row *row; /* by sample */
-	int64_t n;
-	size_t cap;
-	int64_t *first; /* [sample]: its first row; the last entry is n */
-	int64_t samples;
+	struct pieces pieces;
 };
 
 struct chat_set {
@@ -311,7 +301,7 @@ static void count_lengths(struct chat_set *d, const struct chat_rows *r)
 	}
 }
 
-static bool has_target(const struct chat_rows *r, const struct chat_row *row)
+static bool has_target(const struct chat_rows *r, const struct document_piece *row)
 {
 	int32_t marked;
 
@@ -331,10 +321,10 @@ static void add_conversation(struct chat_set *d, const struct chat_rows *from, i
 
 	for (int64_t at = begin; at < end; at += most) {
 		const int64_t n = end - at < most ? end - at : most;
-		const struct chat_row row = { at, (uint32_t)n, (uint32_t)i, at + n == end };
+		const struct document_piece row = { at, (uint32_t)n, (uint32_t)i, at + n == end };
 
 		if (end - begin <= most || has_target(from, &row))
-			mem_push(&to->row, &to->n, &to->cap, row);
+			mem_push(&to->pieces.piece, &to->pieces.n, &to->pieces.cap, row);
 	}
 }
 
@@ -351,52 +341,13 @@ static int refuse_long(struct chat_set *d, const struct dataset_opts *o, struct 
 	return o->inspected ? 0 : err_set(err, ERR_USAGE, "%s", d->long_notice);
 }
 
-/* The longest first, else in order. */
-static int compare_rows(const void *a, const void *b)
-{
-	const struct chat_row *x = a, *y = b;
-
-	return x->n != y->n ? (x->n < y->n) - (x->n > y->n) : (x->begin > y->begin) - (x->begin < y->begin);
-}
-
-/* Groups rows by sample: as many as fit, or one each. */
-static void group_rows(struct chat_rows *r, int64_t seq_len, bool packed)
-{
-	uint32_t *length = mem_array((size_t)r->n + 1, sizeof(*length)), *sample;
-	struct chat_row *by = mem_array((size_t)r->n + 1, sizeof(*by));
-	int64_t *next;
-
-	sample = mem_array((size_t)r->n + 1, sizeof(*sample));
-	if (packed && r->n)
-		qsort(r->row, (size_t)r->n, sizeof(*r->row), compare_rows);
-	for (int64_t i = 0; i < r->n; i++) {
-		length[i] = r->row[i].n;
-		sample[i] = (uint32_t)i;
-	}
-	r->samples = packed ? best_fit(length, r->n, seq_len, sample) : r->n;
-	r->first = mem_array((size_t)r->samples + 1, sizeof(*r->first));
-	next = mem_array((size_t)r->samples + 1, sizeof(*next));
-	for (int64_t i = 0; i < r->n; i++)
-		r->first[sample[i] + 1]++;
-	for (int64_t s = 0; s < r->samples; s++) {
-		r->first[s + 1] += r->first[s];
-		next[s] = r->first[s];
-	}
-	for (int64_t i = 0; i < r->n; i++)
-		by[next[sample[i]]++] = r->row[i];
-	free(r->row);
-	r->row = by;
-	free(length);
-	free(sample);
-	free(next);
-}
-
 /* Deals the conversations to the splits: those of files for validation, else a share that the seed draws. */
 static int deal_conversations(struct chat_set *d, const struct dataset_opts *o, struct err *err)
 {
 	const struct rng_key key = { o->seed, rng_stream("conversations for validation") };
 	struct chat_rows *train = &d->split[SPLIT_TRAIN], *val = &d->split[SPLIT_VAL];
 	int64_t dropped = 0;
+	int rc = 0;
 
 	for (int s = 0; s < SPLIT_COUNT; s++)
 		for (int64_t i = 0; i < d->split[s].set.documents; i++) {
@@ -413,16 +364,16 @@ static int deal_conversations(struct chat_set *d, const struct dataset_opts *o, 
 		data_account_leave_samples(&d->base.account, dropped, NULL,
 					   "longer than --seq-len %lld (--long-samples drop)",
 					   (long long)d->base.seq_len);
-	for (int s = 0; s < SPLIT_COUNT; s++) {
-		group_rows(&d->split[s], d->base.seq_len, o->pack_conversations);
-		d->base.n_samples[s] = d->split[s].samples;
+	for (int s = 0; !rc && s < SPLIT_COUNT; s++) {
+		rc = pieces_group(&d->split[s].pieces, d->base.seq_len, o->pack_conversations, d->base.path, err);
+		d->base.n_samples[s] = d->split[s].pieces.samples;
 	}
 	d->base.documents = o->pack_conversations;
-	return train->n && train->n <= DATASET_SAMPLES_MAX
-		       ? 0
-		       : err_set(err, ERR_USAGE,
-				 "%.300s: %lld conversations to train on: see --val-split and --long-samples",
-				 d->base.path, (long long)train->n);
+	if (!rc && (!train->pieces.n || train->pieces.n > DATASET_SAMPLES_MAX))
+		rc = err_set(err, ERR_USAGE,
+			     "%.300s: %lld conversations to train on: see --val-split and --long-samples", d->base.path,
+			     (long long)train->pieces.n);
+	return rc;
 }
 
 static void chat_set_close(struct dataset *base)
@@ -431,8 +382,7 @@ static void chat_set_close(struct dataset *base)
 
 	for (int s = 0; s < SPLIT_COUNT; s++) {
 		token_set_close(&d->split[s].set);
-		free(d->split[s].row);
-		free(d->split[s].first);
+		pieces_done(&d->split[s].pieces);
 	}
 	json_decref(d->notes);
 	free(d->base.path);
@@ -520,7 +470,8 @@ static const struct token_set *find_row_set(const struct chat_set *d, enum split
 }
 
 /* Reads a row to the places from `at` on. */
-static void read_row(const struct token_set *set, const struct chat_row *row, const struct dataset_read *r, int64_t at)
+static void read_row(const struct token_set *set, const struct document_piece *row, const struct dataset_read *r,
+		     int64_t at)
 {
 	int32_t *tokens = r->tokens + at, *targets = r->targets + at;
 	const int64_t n = row->n, known = n - row->ends;
@@ -542,8 +493,9 @@ static int chat_set_read(const struct dataset *base, const struct dataset_read *
 	int64_t at = 0;
 
 	(void)err;
-	for (int64_t i = rows->first[r->index]; i < rows->first[r->index + 1]; at += rows->row[i++].n)
-		read_row(find_row_set(d, r->split), &rows->row[i], r, at);
+	for (int64_t i = rows->pieces.first[r->index]; i < rows->pieces.first[r->index + 1];
+	     at += rows->pieces.piece[i++].n)
+		read_row(find_row_set(d, r->split), &rows->pieces.piece[i], r, at);
 	for (; at < base->seq_len; at++) {
 		r->tokens[at] = 0;
 		r->targets[at] = -1;
@@ -560,8 +512,8 @@ static int64_t chat_set_weight(const struct dataset *base, enum split split, int
 	int64_t sum = 0;
 	int32_t marked;
 
-	for (int64_t k = rows->first[index]; k < rows->first[index + 1]; k++) {
-		const struct chat_row *row = &rows->row[k];
+	for (int64_t k = rows->pieces.first[index]; k < rows->pieces.first[index + 1]; k++) {
+		const struct document_piece *row = &rows->pieces.piece[k];
 
 		for (int64_t i = row->begin + 1; i < row->begin + row->n + !row->ends; i++) {
 			token_set_read(find_row_set(d, split), i, 1, &marked);
@@ -576,13 +528,13 @@ static void chat_set_where(const struct dataset *base, enum split split, int64_t
 	const struct chat_set *d = (const struct chat_set *)base;
 
 	const struct chat_rows *rows = &d->split[split];
-	const int64_t first = rows->first[index], others = rows->first[index + 1] - first - 1;
+	const int64_t first = rows->pieces.first[index], others = rows->pieces.first[index + 1] - first - 1;
 
 	if (others)
-		snprintf(ret, bytes, "conversation %u and %lld more", rows->row[first].conversation + 1,
+		snprintf(ret, bytes, "conversation %u and %lld more", rows->pieces.piece[first].document + 1,
 			 (long long)others);
 	else
-		snprintf(ret, bytes, "conversation %u", rows->row[first].conversation + 1);
+		snprintf(ret, bytes, "conversation %u", rows->pieces.piece[first].document + 1);
 }
 
 static bool chat_set_notice(struct dataset *base, char *ret, size_t bytes)
@@ -596,14 +548,14 @@ static bool chat_set_notice(struct dataset *base, char *ret, size_t bytes)
 	return any;
 }
 
-static void say_packed(const struct chat_rows *r, int64_t seq_len, struct buf *out)
+static void say_packed(const struct pieces *p, int64_t seq_len, struct buf *out)
 {
 	int64_t tokens = 0;
 
-	for (int64_t i = 0; i < r->n; i++)
-		tokens += r->row[i].n;
-	buf_addf(out, "; packed into %lld samples of %lld, %.1f %% full", (long long)r->samples, (long long)seq_len,
-		 100.0 * (double)tokens / (double)(r->samples * seq_len));
+	for (int64_t i = 0; i < p->n; i++)
+		tokens += p->piece[i].n;
+	buf_addf(out, "; packed into %lld samples of %lld, %.1f %% full", (long long)p->samples, (long long)seq_len,
+		 100.0 * (double)tokens / (double)(p->samples * seq_len));
 }
 
 static void chat_set_say(const struct dataset *base, struct buf *out)
@@ -615,7 +567,7 @@ static void chat_set_say(const struct dataset *base, struct buf *out)
 		 json_string_value(json_object_get(d->notes, "mapping")), note_of(d, "records"), tokens, trained,
 		 100.0 * (double)trained / (double)(tokens ? tokens : 1), (long long)d->longest);
 	if (base->documents)
-		say_packed(&d->split[SPLIT_TRAIN], base->seq_len, out);
+		say_packed(&d->split[SPLIT_TRAIN].pieces, base->seq_len, out);
 }
 
 /* ---- detection ---- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* best_fit.c: samples with free room are in lists by room, and a bit tree finds the smallest room that suffices. */
-#include "trainer/data/formats/best_fit.h"
+/* pieces.c: samples with free room are in lists by room, and a bit tree finds the smallest room that suffices. */
+#include "trainer/data/formats/pieces.h"
 
 #include <stdlib.h>
 
@@ -78,15 +78,18 @@ static void room_index_init(struct room_index *r, int64_t seq_len, int64_t piece
 		r->head[i] = NONE;
 }
 
-int64_t best_fit(const uint32_t *length, int64_t n, int64_t seq_len, uint32_t *ret)
+/* Assigns pieces, the longest first, to samples of seq_len tokens, each where the least room remains that suffices.
+ * ret: the sample of each. Returns the number of samples. */
+static int64_t fit_pieces(const struct pieces *p, int64_t seq_len, uint32_t *ret)
 {
 	const size_t words = (size_t)seq_len / WORD + 1;
 	struct room_index rooms;
 	int64_t samples = 0;
 
-	room_index_init(&rooms, seq_len, n);
-	for (int64_t i = 0; i < n; i++) {
-		size_t room = find_smallest_room(&rooms, length[i], words);
+	room_index_init(&rooms, seq_len, p->n);
+	for (int64_t i = 0; i < p->n; i++) {
+		const uint32_t length = p->piece[i].n;
+		size_t room = find_smallest_room(&rooms, length, words);
 
 		if (room == SIZE_MAX) {
 			room = (size_t)seq_len;
@@ -94,12 +97,53 @@ int64_t best_fit(const uint32_t *length, int64_t n, int64_t seq_len, uint32_t *r
 		} else {
 			ret[i] = pop_sample_room(&rooms, room);
 		}
-		if (room > length[i])
-			push_sample_room(&rooms, ret[i], room - length[i]);
+		if (room > length)
+			push_sample_room(&rooms, ret[i], room - length);
 	}
 	for (int k = 0; k < LEVELS; k++)
 		free(rooms.level[k]);
 	free(rooms.head);
 	free(rooms.next);
 	return samples;
+}
+
+/* Sorts pieces by key[i] < keys, in a stable order. Returns where each key begins; the last entry is n. */
+static int64_t *sort_pieces(struct pieces *p, const uint32_t *key, int64_t keys)
+{
+	struct document_piece *by = mem_array((size_t)p->n + 1, sizeof(*by));
+	int64_t *first = mem_array((size_t)keys + 2, sizeof(*first));
+
+	for (int64_t i = 0; i < p->n; i++)
+		first[key[i] + 2]++;
+	for (int64_t k = 2; k <= keys + 1; k++)
+		first[k] += first[k - 1];
+	for (int64_t i = 0; i < p->n; i++)
+		by[first[key[i] + 1]++] = p->piece[i];
+	free(p->piece);
+	p->piece = by;
+	return first;
+}
+
+int pieces_group(struct pieces *p, int64_t seq_len, bool packed, const char *path, struct err *err)
+{
+	uint32_t *key;
+
+	if (p->n >= (int64_t)UINT32_MAX)
+		return err_set(err, ERR_USAGE, "%.300s: has %lld pieces of documents, more than can be packed", path,
+			       (long long)p->n);
+	key = mem_array((size_t)p->n + 1, sizeof(*key));
+	for (int64_t i = 0; i < p->n; i++)
+		key[i] = packed ? (uint32_t)(seq_len - p->piece[i].n) : (uint32_t)i;
+	if (packed)
+		free(sort_pieces(p, key, seq_len));
+	p->samples = packed ? fit_pieces(p, seq_len, key) : p->n;
+	p->first = sort_pieces(p, key, p->samples);
+	free(key);
+	return 0;
+}
+
+void pieces_done(struct pieces *p)
+{
+	free(p->piece);
+	free(p->first);
 }
