@@ -148,6 +148,10 @@ bool config_given(const struct run_config *cfg, enum flag_id id);
  * source names the origin of the value in the message ("the images of DIR"). */
 int config_settle(struct run_config *cfg, enum flag_id id, int64_t value, const char *source, struct err *err);
 
+/* Lowers the global batch to a training set of fewer samples if fine-tuning chose it; ERR_USAGE if the user did. path:
+ * of the set, for the message. */
+int config_fit_batch(struct run_config *cfg, int64_t samples, const char *path, struct err *err);
+
 /* Sets a flag from text as typed, with origin "derived"; label names its source in messages
  * ("model.safetensors: n_head"). */
 int config_put(struct run_config *cfg, enum flag_id id, const char *label, const char *text, struct err *err);

@@ -271,6 +271,26 @@ int resolve_batch(struct run_config *cfg, const struct config_world *w, struct e
 	return 0;
 }
 
+int config_fit_batch(struct run_config *cfg, int64_t samples, const char *path, struct err *err)
+{
+	const enum flag_id flag = is_given(cfg, FLAG_global_batch_size) ? FLAG_global_batch_size : FLAG_batch_size;
+	struct label l;
+	int rc;
+
+	if (cfg->global_batch_size <= samples)
+		return 0;
+	if (!has_tuning_batch(cfg))
+		return err_set(err, ERR_USAGE,
+			       "a global batch of %lld samples is larger than the training set of %s (%lld samples); "
+			       "lower %s",
+			       (long long)cfg->global_batch_size, path, (long long)samples, label_flag(cfg, flag, &l));
+	cfg->global_batch_size = samples;
+	rc = split_global_batch(cfg, err);
+	if (!rc)
+		rc = resolve_devices(cfg, err);
+	return rc ? rc : resolve_pipeline(cfg, err);
+}
+
 /* Partial sums of several passes are added along a tree. In it, those of one pass of all ranks are not neighbours:
  * gradients stay whole until all passes are done. */
 int resolve_leaves(struct run_config *cfg, struct err *err)

@@ -241,15 +241,16 @@ static int open_data(struct workload_opening *o, struct err *err)
 	return o->batch ? open_image_batch(o, err) : open_random_images(o, err);
 }
 
-static int check_amount(const struct run_config *cfg, const struct dataset *d, struct err *err)
+static int check_amount(struct run_config *cfg, const struct dataset *d, struct err *err)
 {
+	int rc = 0;
+
 	if (cfg->ra_sampler && (d->endless || d->part))
 		return err_set(err, ERR_USAGE, "--ra-sampler: %s has no epochs of its own: omit it", d->path);
-	if (!d->endless && d->n_samples[SPLIT_TRAIN] < cfg->global_batch_size && !cfg->test_only)
-		return err_set(err, ERR_USAGE,
-			       "a global batch of %lld samples is larger than the training set of %s (%lld samples); "
-			       "lower --batch-size",
-			       (long long)cfg->global_batch_size, d->path, (long long)d->n_samples[SPLIT_TRAIN]);
+	if (!d->endless && !cfg->test_only)
+		rc = config_fit_batch(cfg, d->n_samples[SPLIT_TRAIN], d->path, err);
+	if (rc)
+		return rc;
 	if (cfg->eval_steps && !d->n_samples[SPLIT_VAL] && !cfg->test_only)
 		return err_set(err, ERR_USAGE, "--eval-steps: %s has no samples to evaluate", d->path);
 	if (cfg->test_only && !d->n_samples[SPLIT_VAL])

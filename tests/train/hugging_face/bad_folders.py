@@ -60,6 +60,23 @@ def defaults(folder, words, runs):
     check(names[0] == names[1], "the run's folder has the tensors of the folder, not %s" % (names[0] ^ names[1]))
 
 
+def few(folder, tmp):
+    """Fewer samples than the 32 of a step: the step is all of them, also on two ranks and in stages. A batch that was given is refused."""
+    words = os.path.join(tmp, "few")
+    os.mkdir(words)
+    for name, n in (("train.txt", 51), ("val.txt", 20)):
+        with open(os.path.join(words, name), "w", encoding="ascii") as f:
+            f.write("one of the words " * n)
+    train = ("--init-from", folder, "--data-path", words, "--tokenizer", "bytes", *fast(), "--max-steps", 2)
+    for i, flags in enumerate(((), ("--nproc-per-node", 2), ("--nproc-per-node", 2, "--strategy", "pdp"))):
+        runs = os.path.join(tmp, "few%d" % i)
+        p = dptrain(*train, *flags, "--report-to", "none", "--runs-dir", runs)
+        said = p.stderr.strip().split("\n")[-1]
+        check(p.returncode == 0 and read_run(runs)["params"].get("global_batch_size") == 14, "few %s: exit %d: %s" % (flags, p.returncode, said))
+    refused("few, a batch of 20", folder, ["14 samples", "lower --global-batch-size"], *train[2:], "--global-batch-size", 20)
+    refused("few, -b 20", folder, ["14 samples", "lower --batch-size"], *train[2:], "-b", 20)
+
+
 def main():
     with Folder() as tmp:
         words = os.path.join(tmp, "words")
@@ -80,6 +97,7 @@ def main():
         check(p.returncode == 2 and "300" in p.stderr.strip().split("\n")[-1], "a token of 300: exit %d: %s" % (p.returncode, p.stderr))
         refused("no tokenizer", folder, ["has no tokenizer.json", words, "--tokenizer"], "--data-path", words)
         defaults(folder, words, os.path.join(tmp, "runs"))
+        few(folder, tmp)
         shards(folder, words)
     finish("folders that cannot be trained")
 
