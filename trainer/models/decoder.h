@@ -47,6 +47,8 @@ extern const int decoder_class_count;
 
 /* Frequencies of one kind of layer: pair i has theta^(-2i/rotary) / stretch[i]. */
 struct decoder_rope {
+	char type[12]; /* of the scaling, as in config.json: "default", "linear", "llama3", "longrope" or "su", "yarn"
+			*/
 	int64_t rotary;
 	double theta, factor;
 	double stretch[ROPE_PAIRS_MAX]; /* 0: 1 */

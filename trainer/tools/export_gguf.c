@@ -56,7 +56,6 @@ struct gguf_export {
 	struct gguf_source *sources;
 	size_t n;
 	enum gguf_type type;
-	const char *scaling; /* type of RoPE */
 };
 
 /* ---- tensors ---- */
@@ -253,16 +252,16 @@ static int put_scaling(struct gguf_export *x, struct err *err)
 	const struct decoder_rope *r = &x->d->rope[DECODER_FULL];
 	char key[80];
 
-	if (!strcmp(x->scaling, "default"))
+	if (!strcmp(r->type, "default"))
 		return 0;
-	if (!strcmp(x->scaling, "llama3")) {
+	if (!strcmp(r->type, "llama3")) {
 		add_stretches(x, "rope_freqs.weight", r->stretch);
-	} else if (!strcmp(x->scaling, "longrope") || !strcmp(x->scaling, "su")) {
+	} else if (!strcmp(r->type, "longrope") || !strcmp(r->type, "su")) {
 		add_stretches(x, "rope_factors_long.weight", r->longer);
 		add_stretches(x, "rope_factors_short.weight", r->stretch);
 		put_size(x, "rope.scaling.original_context_length", r->original);
 		put_real(x, "rope.scaling.attn_factor", r->factor);
-	} else if (!strcmp(x->scaling, "linear")) {
+	} else if (!strcmp(r->type, "linear")) {
 		snprintf(key, sizeof(key), "%s.rope.scaling.type", x->class->name);
 		gguf_put_text(&x->keys, key, "linear");
 		put_real(x, "rope.scaling.factor", r->stretch[0]);
@@ -270,7 +269,7 @@ static int put_scaling(struct gguf_export *x, struct err *err)
 		return err_set(err, ERR_USAGE,
 			       "config.json: rope_type: %.40s is not exported: default, linear, llama3 "
 			       "and longrope are",
-			       x->scaling);
+			       r->type);
 	}
 	return 0;
 }
@@ -307,24 +306,6 @@ static int put_gguf_vocabulary(struct gguf_export *x, struct err *err)
 }
 
 /* ---- the command ---- */
-
-/* Reads the type of RoPE's scaling, which a decoder_config does not keep. */
-static const char *read_scaling(const struct decoder_config *d, struct arena *arena)
-{
-	json_t *root = json_loadb(d->json, d->json_bytes, 0, NULL);
-	const json_t *rope = json_object_get(root, "rope_parameters"), *full = json_object_get(rope, "full_attention");
-	const char *type;
-
-	if (!json_is_object(rope))
-		rope = json_object_get(root, "rope_scaling");
-	rope = full ? full : rope;
-	type = json_string_value(json_object_get(rope, "rope_type"));
-	if (!type)
-		type = json_string_value(json_object_get(rope, "type"));
-	type = arena_strdup(arena, type ? type : "default");
-	json_decref(root);
-	return type;
-}
 
 /* Checks that the folder has each tensor of the model, in its shape. */
 static int check_weights(const struct gguf_export *x, struct err *err)
@@ -398,7 +379,6 @@ static int open_gguf_export(struct gguf_export *x, struct run_config *cfg, struc
 			       "Qwen or Gemma",
 			       cfg->init_from);
 	x->type = types[cfg->gguf];
-	x->scaling = read_scaling(x->d, cfg->arena);
 	rc = file_check_target(cfg->out, err);
 	return rc ? rc : safetensors_open(&x->base, cfg->init_from, err);
 }

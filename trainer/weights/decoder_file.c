@@ -193,6 +193,7 @@ static void read_rope(struct config_reader *r, const struct decoder_config *c, c
 	const double part = read_number(r, find_member(scaling, "partial_rotary_factor") ? scaling : r->root,
 					"partial_rotary_factor", 1);
 
+	snprintf(rope->type, sizeof(rope->type), "%s", type ? type : "default");
 	rope->theta = read_number(r, scaling, "rope_theta", theta);
 	rope->factor = 1;
 	rope->rotary = (int64_t)((double)c->head_dim * part);
