@@ -158,8 +158,8 @@ uninstall-completion:
 
 bin_PROGRAMS += dptrack
 dptrack_SOURCES = web/main.c
-dptrack_LDADD = libwebcli.la
-dptrack_LDFLAGS = $(AM_LDFLAGS) $(RELOCATION_FLAGS)
+dptrack_LDADD = libwebcli.la $(STATIC_LIBS)
+dptrack_LDFLAGS = $(AM_LDFLAGS) $(RELOCATION_FLAGS) $(STATIC_FLAGS)
 
 # Manual pages of the programs, from their --help.
 nodist_man_MANS += dptrack.1 dptrain.1

@@ -12,6 +12,7 @@ SHELL = ["sh", "dirname", "realpath", "id", "ls", "sort", "tr"]
 WANTED = {"wheels": ["python3", "python3-venv", "dpkg-dev", "binutils", "tcl"],
           "deb": ["python3", "debhelper", "dh-python", "lintian"],
           "image": ["python3", "umoci", "run make deb"]}
+WANTED["static"] = WANTED["wheels"]
 WANTED["release"] = WANTED["wheels"] + WANTED["deb"]
 
 

@@ -22,8 +22,12 @@ int err_set(struct err *e, int code, const char *fmt, ...)
 
 int err_set_errno(struct err *e, int errno_value, const char *fmt, ...)
 {
+#ifdef __GLIBC__
 	char text[128];
 	const char *reason = strerror_r(errno_value, text, sizeof(text));
+#else
+	const char *reason = strerror(errno_value); /* musl's texts are constants */
+#endif
 	size_t used;
 	va_list ap;
 	int code = ERR_IO;

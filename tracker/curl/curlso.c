@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 
+#include "config.h"
 #include "tracker/base/library.h"
 
 #if __has_include(<curl/curl.h>)
@@ -64,39 +65,49 @@ _Static_assert(sizeof(CURLMsg) == sizeof(struct curlso_message) &&
 	       offsetof(CURLMsg, data) == offsetof(struct curlso_message, result), "CURLMsg");
 #endif
 
-static const struct library library = { "libcurl.so.4", "HTTP needs libcurl (Debian: libcurl4)" };
+/* The second list's functions are newer; callers check multi_init before they use them. */
+#define CURLSO_EASY(X)                                                                                                 \
+	X(global_init)                                                                                                 \
+	X(easy_init)                                                                                                   \
+	X(easy_setopt)                                                                                                 \
+	X(easy_perform) X(easy_getinfo) X(easy_strerror) X(easy_reset) X(easy_cleanup) X(slist_append) X(slist_free_all)
+#define CURLSO_MULTI(X)                                                                                                \
+	X(multi_init)                                                                                                  \
+	X(multi_cleanup)                                                                                               \
+	X(multi_add_handle) X(multi_remove_handle) X(multi_perform) X(multi_poll) X(multi_info_read) X(multi_wakeup)
 
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+#ifdef STATIC_PROGRAM
+#define CURLSO_LINKED(name) .name = (void *)curl_##name,
 
-/* These are newer than the rest; callers check multi_init before they use them. */
-static void load_multi_functions(struct curlso *c)
+static int load_curl(struct curlso *c, struct err *err)
 {
-	const struct library_function wanted[] = {
-		{ "curl_multi_init", &c->multi_init },		 { "curl_multi_cleanup", &c->multi_cleanup },
-		{ "curl_multi_add_handle", &c->multi_add },	 { "curl_multi_remove_handle", &c->multi_remove },
-		{ "curl_multi_perform", &c->multi_perform },	 { "curl_multi_poll", &c->multi_poll },
-		{ "curl_multi_info_read", &c->multi_info_read }, { "curl_multi_wakeup", &c->multi_wakeup },
-	};
-
-	if (library_load(&library, wanted, COUNT(wanted), NULL))
-		c->multi_init = NULL;
+	(void)err;
+	*c = (struct curlso){ CURLSO_EASY(CURLSO_LINKED) CURLSO_MULTI(CURLSO_LINKED) };
+	return 0;
 }
+#else
+#define CURLSO_OPENED(name) { "curl_" #name, &c->name },
+
+static int load_curl(struct curlso *c, struct err *err)
+{
+	const struct library library = { "libcurl.so.4", "HTTP needs libcurl (Debian: libcurl4)" };
+	const struct library_function easy[] = { CURLSO_EASY(CURLSO_OPENED) },
+				      multi[] = { CURLSO_MULTI(CURLSO_OPENED) };
+	int rc = library_load(&library, easy, sizeof(easy) / sizeof(easy[0]), err);
+
+	if (!rc && library_load(&library, multi, sizeof(multi) / sizeof(multi[0]), NULL))
+		c->multi_init = NULL;
+	return rc;
+}
+#endif
 
 int curlso_load(struct curlso *ret, struct err *err)
 {
 	struct curlso c = { .multi_init = NULL };
-	const struct library_function wanted[] = {
-		{ "curl_global_init", &c.global_init },	  { "curl_easy_init", &c.easy_init },
-		{ "curl_easy_setopt", &c.easy_setopt },	  { "curl_easy_perform", &c.easy_perform },
-		{ "curl_easy_getinfo", &c.easy_getinfo }, { "curl_easy_strerror", &c.easy_strerror },
-		{ "curl_easy_reset", &c.easy_reset },	  { "curl_easy_cleanup", &c.easy_cleanup },
-		{ "curl_slist_append", &c.slist_append }, { "curl_slist_free_all", &c.slist_free_all },
-	};
-	int rc = library_load(&library, wanted, COUNT(wanted), err);
+	int rc = load_curl(&c, err);
 
 	if (rc)
 		return rc;
-	load_multi_functions(&c);
 	if (c.global_init(CURLSO_GLOBAL_DEFAULT))
 		return err_set(err, ERR_UNSUPPORTED, "libcurl could not be initialised");
 	*ret = c;

@@ -90,8 +90,8 @@ struct curlso {
 	/* Concurrent transfers; multi_init is NULL if the library is too old for them (before 7.68). */
 	void *(*multi_init)(void);
 	int (*multi_cleanup)(void *multi);
-	int (*multi_add)(void *multi, void *easy);
-	int (*multi_remove)(void *multi, void *easy);
+	int (*multi_add_handle)(void *multi, void *easy);
+	int (*multi_remove_handle)(void *multi, void *easy);
 	int (*multi_perform)(void *multi, int *running);
 	int (*multi_poll)(void *multi, void *more, unsigned n_more, int timeout_ms, int *ret_n);
 	int (*multi_wakeup)(void *multi);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "config.h"
 #include "tracker/base/library.h"
 
 #define EXPATSO_FUNCTIONS(X)                                                                             \
@@ -111,11 +112,15 @@ static void refuse_doctype(void *user, const char *name, const char *system, con
 	stop_parser(r, err_set(r->err, ERR_CORRUPT, "the answer declares a document type"));
 }
 
-void answer_prepare(void)
+int answer_prepare(struct err *err)
 {
 	struct expatso so;
+	int rc = expatso_load(&so, err);
 
-	expatso_load(&so, NULL);
+#ifndef STATIC_PROGRAM
+	rc = 0;
+#endif
+	return rc;
 }
 
 int answer_read(const char *xml, size_t n, const struct answer_reader *to, struct err *err)

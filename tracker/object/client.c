@@ -119,11 +119,12 @@ int object_open(struct object_client **ret, const char *bucket, const struct obj
 	struct object_client *c = calloc(1, sizeof(*c));
 	int rc = c ? curlso_load(&c->so, err) : err_nomem(err, NULL);
 
+	if (!rc)
+		rc = answer_prepare(err);
 	if (rc) {
 		free(c);
 		return rc;
 	}
-	answer_prepare();
 	c->o = *o;
 	c->scheme = o->scheme ? o->scheme : OBJECT_S3;
 	c->o.timeout_s = o->timeout_s > 0 ? o->timeout_s : TIMEOUT_S;

@@ -74,8 +74,8 @@ struct answer_reader {
 };
 
 /* Loads the parser while files can be opened: the process may lose access to them later. answer_read reports
- * failures. */
-void answer_prepare(void);
+ * failures, except that of a static program: ERR_UNSUPPORTED. */
+int answer_prepare(struct err *err);
 
 /* Returns ERR_CORRUPT if the text is not XML, ERR_UNSUPPORTED without expat, otherwise what `element` returned. */
 int answer_read(const char *xml, size_t n, const struct answer_reader *r, struct err *err);

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# needs.sh TARGET BUILD: ends with one line that names all that `make TARGET` (wheels, deb, image or release) lacks on this machine.
+# needs.sh TARGET BUILD: ends with one line that names all that `make TARGET` (wheels, static, deb, image or release) lacks on this machine.
 build=$(realpath "$2")
 cd "$(dirname "$0")/../.." || exit 1
 . tests/setup.sh
@@ -12,6 +12,10 @@ need_wheels() {
 	need_command dpkg-source dpkg-dev
 	need_command strip binutils
 	need_command tclsh tcl
+}
+
+need_static() {
+	need_wheels
 }
 
 need_deb() {

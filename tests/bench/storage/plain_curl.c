@@ -67,7 +67,7 @@ static void ask(struct job *j, struct slot *s)
 	j->so.easy_setopt(s->easy, CURLSO_BUFFERSIZE, 256L << 10);
 	j->so.easy_setopt(s->easy, CURLSO_WRITEFUNCTION, take);
 	j->so.easy_setopt(s->easy, CURLSO_WRITEDATA, s);
-	j->so.multi_add(j->multi, s->easy);
+	j->so.multi_add_handle(j->multi, s->easy);
 	j->begin = end < size ? end : 0;
 	j->at += end >= size;
 }
@@ -87,7 +87,7 @@ static bool finish(struct job *j)
 				return false;
 			s->busy = false;
 			j->bytes += (long long)s->got;
-			j->so.multi_remove(j->multi, s->easy);
+			j->so.multi_remove_handle(j->multi, s->easy);
 			ask(j, s);
 			break;
 		}

@@ -132,7 +132,7 @@ static bool begin_block_transfer(struct fetch *f, struct fetch_slot *s, struct f
 	f->requests.n++;
 	f->requests.bytes += b->n;
 	s->transfer.user = s;
-	f->so.multi_add(f->requests.multi, s->transfer.easy);
+	f->so.multi_add_handle(f->requests.multi, s->transfer.easy);
 	return true;
 }
 
@@ -233,7 +233,7 @@ static bool is_block_altered(const struct fetch_object *o, const struct fetched_
 
 static void release_fetch_slot(struct fetch *f, struct fetch_slot *s)
 {
-	f->so.multi_remove(f->requests.multi, s->transfer.easy);
+	f->so.multi_remove_handle(f->requests.multi, s->transfer.easy);
 	free_slot_headers(f, s);
 	f->requests.n--;
 	f->requests.bytes -= s->block->n;
@@ -375,7 +375,7 @@ void fetcher_end(struct fetch *f)
 	}
 	for (int i = 0; i < FETCH_SLOTS; i++) {
 		if (f->requests.slot[i].block)
-			f->so.multi_remove(f->requests.multi, f->requests.slot[i].transfer.easy);
+			f->so.multi_remove_handle(f->requests.multi, f->requests.slot[i].transfer.easy);
 		if (f->requests.slot[i].transfer.easy)
 			f->so.easy_cleanup(f->requests.slot[i].transfer.easy);
 		free_slot_headers(f, &f->requests.slot[i]);

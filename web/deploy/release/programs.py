@@ -96,10 +96,11 @@ def build(out, outer):
 
 
 def build_for(system, out, native):
-    """Builds dptrack and libdptrack.so for another system (static_libraries.py), with the page of the build folder native. Returns the
-    folder in which they are."""
+    """Builds dptrack and, unless the program is static, libdptrack.so for another system (static_libraries.py), with the page of the build
+    folder native. Returns the folder in which they are."""
     folder, environment = os.path.join(out, system.target), dict(system.environment)
-    words = [*system.configure_words(), *FLAGS, *(f"--with-{name}=no" for name in TRAINERS), *(word for word in features(native) if word == "--without-ui")]
+    words = [*system.configure_words(), *FLAGS, *(f"--with-{name}=no" for name in TRAINERS), *(word for word in features(native) if word == "--without-ui"),
+             *(["--enable-static-program"] if system.is_static else [])]
     for name, header in OPENED.items():
         if os.path.exists(f"{system.include}/{header}"):
             words += [f"{name}_CFLAGS=-I{system.include}", f"{name}_LIBS= "]
@@ -109,7 +110,7 @@ def build_for(system, out, native):
     shutil.copy2(native + "/web/assets/embed", folder + "/web/assets/embed")  # it runs here
     stamp = native + "/web/ui/dist.stamp"
     page = [f"UI_DIST_DIR={native}/web/ui/dist", "UI_DIST_STAMP=" + stamp, "-o", stamp] if os.path.exists(stamp) else []
-    make(folder, "-o", "web/assets/embed", *page, "RELOCATION_FLAGS=-pie", "dptrack", "libdptrack.la")  # packed ones need glibc 2.36
+    make(folder, "-o", "web/assets/embed", *page, "RELOCATION_FLAGS=-pie", "dptrack", *([] if system.is_static else ["libdptrack.la"]))  # packed ones need glibc 2.36
     return folder
 
 

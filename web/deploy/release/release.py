@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes a release: release.py BUILD. BUILD/release/dptrack-VERSION has the source, wheels with an index of them, Debian packages, the
-image, CHANGELOG.md, a bill of materials and SHA256SUMS. Two releases of one commit have the same bytes."""
+"""Makes a release: release.py BUILD. BUILD/release/dptrack-VERSION has the source, wheels with an index of them, the static files, Debian
+packages, the image, CHANGELOG.md, a bill of materials and SHA256SUMS. Two releases of one commit have the same bytes."""
 import glob
 import json
 import os
@@ -13,6 +13,7 @@ import deb
 import programs
 import project
 import sbom
+import static
 import wheels
 
 
@@ -43,7 +44,7 @@ def make_image(build):
 
 def gather(build, folder):
     """Copies everything that was made into the folder."""
-    for pattern in ("wheels/*.whl", "deb/*.deb", "image/*.oci.tar"):
+    for pattern in ("wheels/*.whl", "static/*", "deb/*.deb", "image/*.oci.tar"):
         for path in sorted(glob.glob(os.path.join(build, "release", pattern))):
             shutil.copyfile(path, os.path.join(folder, os.path.basename(path)))
     shutil.copyfile(os.path.join(project.TOP, "NEWS.md"), folder + "/CHANGELOG.md")
@@ -76,13 +77,14 @@ def make_release(build):
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
     wheels.make_wheels(build)
+    static_files = static.make_files(os.path.join(build, "release"))
     deb.make_packages(build)
     image = make_image(build)
     make_source(build, os.path.join(folder, name))
     gather(build, folder)
     write_index(folder)
     with open(os.path.join(build, "release", "bundled.json"), encoding="ascii") as f:
-        bundled = json.load(f)
+        bundled = json.load(f) | static_files
     files = [path for path in glob.glob(folder + "/*") if os.path.isfile(path)]
     bill = f"{folder}/{name}.cdx.json"
     with open(bill, "w", encoding="utf-8") as f:

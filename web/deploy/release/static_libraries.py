@@ -43,11 +43,11 @@ OPENED = ["expat*.h", "cjose", "openssl/*.h", "postgresql/libpq-fe.h", "postgres
 
 
 class System:
-    """A processor with glibc."""
+    """A processor with glibc, or with musl for programs that need no file of the machine."""
 
-    def __init__(self, processor):
-        self.processor, self.host = processor, f"{processor}-linux-gnu"
-        self.target = f"{self.host}.{GLIBC}"
+    def __init__(self, processor, libc="gnu"):
+        self.processor, self.host, self.is_static = processor, f"{processor}-linux-{libc}", libc == "musl"
+        self.target = self.host if self.is_static else f"{self.host}.{GLIBC}"
         self.folder = os.path.join(cache(), f"{self.target}-{recipe()}")
         self.include = self.folder + "/usr/include"
         self.environment = None
@@ -62,7 +62,7 @@ class System:
         self.environment = {**os.environ, "ZIG_GLOBAL_CACHE_DIR": cache() + "/zig", "ZIG_LOCAL_CACHE_DIR": cache() + "/zig",
                             "PKG_CONFIG": "pkg-config --static", "PKG_CONFIG_LIBDIR": at + "/lib/pkgconfig", "PKG_CONFIG_SYSROOT_DIR": self.folder,
                             "CC": f"{zig} cc -target {self.target}", "AR": zig + " ar", "RANLIB": zig + " ranlib", "CXX": "false",
-                            "CC_FOR_BUILD": "gcc", "BCC": "gcc", "CHOST": self.host, "CPPFLAGS": f"-I{self.include}", "LDFLAGS": f"-L{at}/lib"}
+                            "CC_FOR_BUILD": "gcc", "CROSS_BUILDING": "yes", "CHOST": self.host, "CPPFLAGS": f"-I{self.include}", "LDFLAGS": f"-L{at}/lib"}
         with open(self.folder + ".lock", "w", encoding="ascii") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             missing = self.missing()

@@ -160,14 +160,14 @@ def make_server(system, out, native, root, tools):
     path = f"{out}/wheels/dptrack-{project.version()}-py3-none-{tag}.whl"
     wheel_file.write(path, with_licences(server_files(built, root, tools, tag), texts), project.epoch())
     tools.judge(path, tag)
-    return measured(path, "dptrack"), sorted(texts)
+    return measured(path, LIMIT_MB["dptrack"]), sorted(texts)
 
 
-def measured(path, name):
+def measured(path, limit_mb):
     size = os.path.getsize(path) / 1e6
-    print(f"wheels: {path} ({size:.1f} MB)", flush=True)
-    if size > LIMIT_MB[name]:
-        raise project.Failure(f"{path} has {size:.1f} MB, at most {LIMIT_MB[name]}")
+    print(f"release: {path} ({size:.1f} MB)", flush=True)
+    if size > limit_mb:
+        raise project.Failure(f"{path} has {size:.1f} MB, at most {limit_mb}")
     return os.path.basename(path)
 
 
@@ -228,7 +228,7 @@ def make_wheel(name, files, tools, out, known):
         tools.run("auditwheel", "repair", "--plat", PLATFORM, "--only-plat", "-w", folder + "/repaired",
                   *(word for library in MACHINES_OWN for word in ("--exclude", library)), raw)
         path, packages = finish(glob.glob(folder + "/repaired/*.whl")[0], out, known)
-    return measured(path, name), packages
+    return measured(path, LIMIT_MB[name]), packages
 
 
 def make_wheels(build):

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* move_files.c: copies files between folders and object stores. A file is complete once its row is in the target; a
  * killed process leaves only a temporary file, or an object that gc finds. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <fts.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -50,32 +50,65 @@ static int compare_move_paths(const void *x, const void *y)
 	return strcmp(((const struct move_file *)x)->path, ((const struct move_file *)y)->path);
 }
 
+struct move_listing {
+	struct move_files *files;
+	struct files_sum left_out;
+	char path[PATH_MAX]; /* of the entry */
+	size_t skip;	     /* bytes of the path before the part that is listed */
+};
+
+static int list_move_below(struct move_listing *l, struct err *err);
+
+static int list_move_entry(struct move_listing *l, struct err *err)
+{
+	const char *path = l->path + l->skip;
+	struct move_file *one;
+	struct stat st;
+
+	if (lstat(l->path, &st))
+		return err_set_errno(err, errno, "%s", l->path);
+	if (S_ISDIR(st.st_mode))
+		return strcmp(path, FILES_UPLOADS) ? list_move_below(l, err) : 0;
+	if (!S_ISREG(st.st_mode)) {
+		files_leave_out(&l->left_out, l->path);
+		return 0;
+	}
+	one = add_move_file(l->files, path);
+	one->bytes = (uint64_t)st.st_size;
+	one->time_ns = file_changed_ns(&st);
+	return 0;
+}
+
+static int list_move_below(struct move_listing *l, struct err *err)
+{
+	size_t length = strlen(l->path), room = sizeof(l->path) - length;
+	DIR *d = opendir(l->path);
+	struct dirent *e;
+	int rc = 0;
+
+	if (!d)
+		return err_set_errno(err, errno, "%s", l->path);
+	while (!rc && (e = readdir(d))) {
+		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
+			continue;
+		if (snprintf(l->path + length, room, "/%s", e->d_name) >= (int)room)
+			rc = err_set_errno(err, ENAMETOOLONG, "%s", l->path);
+		else
+			rc = list_move_entry(l, err);
+		l->path[length] = '\0';
+	}
+	closedir(d);
+	return rc;
+}
+
 /* Lists the files below the folder, by path. */
 static int list_move_folder(struct move_files *f, const struct move_end *e, struct err *err)
 {
-	char *roots[] = { (char *)(uintptr_t)e->files, NULL };
-	size_t skip = strlen(e->files) + 1;
-	struct files_sum left_out = { 0 };
-	FTS *t = access(e->files, F_OK) ? NULL : fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
-	struct move_file *one;
-	FTSENT *at;
-	int rc = 0;
+	struct move_listing l = { .files = f, .skip = strlen(e->files) + 1 };
+	int rc;
 
-	while (t && !rc && (at = fts_read(t))) {
-		if (at->fts_info == FTS_D && at->fts_level == 1 && !strcmp(at->fts_name, FILES_UPLOADS))
-			fts_set(t, at, FTS_SKIP);
-		if (at->fts_info == FTS_DNR || at->fts_info == FTS_ERR || at->fts_info == FTS_NS)
-			rc = err_set_errno(err, at->fts_errno, "%s", at->fts_path);
-		if (at->fts_info == FTS_SL || at->fts_info == FTS_SLNONE || at->fts_info == FTS_DEFAULT)
-			files_leave_out(&left_out, at->fts_path);
-		if (at->fts_info != FTS_F || rc)
-			continue;
-		one = add_move_file(f, at->fts_path + skip);
-		one->bytes = (uint64_t)at->fts_statp->st_size;
-		one->time_ns = file_changed_ns(at->fts_statp);
-	}
-	if (t)
-		fts_close(t);
+	snprintf(l.path, sizeof(l.path), "%s", e->files);
+	rc = access(e->files, F_OK) ? 0 : list_move_below(&l, err);
 	if (f->n)
 		qsort(f->list, f->n, sizeof(*f->list), compare_move_paths);
 	return rc;

@@ -27,7 +27,9 @@ static int vacuum_some(struct db *d)
 /* Each thread's heap keeps the memory of its largest request until malloc_trim. */
 static void trim_now(struct trim *s)
 {
+#ifdef __GLIBC__
 	malloc_trim(0);
+#endif
 	s->trimmed_s = clock_mono_s();
 }
 
