@@ -88,6 +88,7 @@ struct dataset { /* must be the first member of each format's struct */
 	double mean[DATASET_CHANNELS_MAX], std[DATASET_CHANNELS_MAX];
 	/* Token sets: "bytes", or the SHA-256 of the BPE's files; "" if unknown. */
 	char tokenizer[72];
+	char *chat_template; /* conversations: the text of --chat-template, freed by the set; NULL: the tokenizer's */
 	int32_t separator; /* token sets: the token between texts; -1: none, or unknown */
 	char hash[64];		     /* of all pixels and labels: sets with equal content have equal hashes */
 	struct data_account account; /* of the files at path, and of samples that cannot be used */

@@ -157,6 +157,7 @@ bool files_gpt(const struct workload *workload, struct hf_config *ret)
 		ret->text = c->decoder->json;
 		ret->text_bytes = c->decoder->json_bytes;
 		ret->folder = c->decoder->folder;
+		ret->chat_template = workload->data->chat_template;
 		ret->lora = c->decoder->lora.rank ? &c->decoder->lora : NULL;
 	}
 	return workload_reads_words(workload);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tracker/base/file.h"
 #include "tracker/mem/mem.h"
@@ -134,28 +135,37 @@ static int fetch_merged(void *user, size_t i, const void **ret, struct err *err)
 }
 
 /* Writes the weights, and copies what else is in the folder of the base. */
-static int write_merged(struct merging *m, const char *folder, struct err *err)
+static int write_merged(struct merging *m, const char *adapter, const char *folder, struct err *err)
 {
 	static const struct st_meta format = { "format", "pt" };
 	const size_t n = safetensors_count(m->base);
-	const struct hf_config config = { .text = m->d->json, .text_bytes = m->d->json_bytes, .folder = m->d->folder };
+	struct hf_config config = { .text = m->d->json, .text_bytes = m->d->json_bytes, .folder = m->d->folder };
+	struct buf template; /* that the adapter was trained with, if it is not the base's */
 	struct st_tensor *all = mem_array(n + 1, sizeof(*all));
 	char path[OUT_FOLDER_BYTES + 40];
-	int rc;
+	int rc = 0;
 
+	buf_init(&template, SIZE_MAX);
+	if (file_join(path, sizeof(path), adapter, HF_CHAT_TEMPLATE) && !access(path, F_OK)) {
+		rc = file_load(&template, path, err);
+		config.chat_template = template.data ? template.data : "";
+	}
 	for (size_t i = 0; i < n; i++)
 		all[i] = *safetensors_at(m->base, i);
 	snprintf(path, sizeof(path), "%s/" CHECKPOINT_MODEL, folder);
-	rc = safetensors_write(&(struct st_write_opts){ .path = path,
-							.tensors = all,
-							.n_tensors = n,
-							.meta = &format,
-							.n_meta = 1,
-							.fetch = fetch_merged,
-							.user = m },
-			       err);
+	rc = rc ? rc
+		: safetensors_write(&(struct st_write_opts){ .path = path,
+							     .tensors = all,
+							     .n_tensors = n,
+							     .meta = &format,
+							     .n_meta = 1,
+							     .fetch = fetch_merged,
+							     .user = m },
+				    err);
 	free(all);
-	return rc ? rc : hf_config_write(&config, path, err);
+	rc = rc ? rc : hf_config_write(&config, path, err);
+	buf_done(&template);
+	return rc;
 }
 
 static int open_merging(struct merging *m, const struct run_config *cfg, struct err *err)
@@ -194,7 +204,7 @@ int merge_main(struct run_config *cfg, struct buf *out, struct err *err)
 	if (!rc)
 		rc = out_folder_make(folder, cfg->out, "the merged model", err);
 	if (!rc)
-		rc = write_merged(&m, folder, err);
+		rc = write_merged(&m, cfg->adapter, folder, err);
 	if (!rc)
 		rc = out_folder_publish(folder, cfg->out, err);
 	if (rc)

@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
+#include "tracker/base/file.h"
 #include "tracker/base/log.h"
 #include "tracker/mem/mem.h"
 #include "trainer/data/chat/chat.h"
@@ -327,7 +329,11 @@ static int open_chat(struct sampling *s, const char *tokenizer, struct err *err)
 			       .allow_special = cfg->allow_special,
 			       .date = (double)(now - now % 86400) };
 	int rc = cfg->template_date ? chat_parse_date(&o.date, cfg->template_date, err) : 0;
+	char trained[4200]; /* the adapter's */
 
+	if (!o.template_name && cfg->adapter && file_join(trained, sizeof(trained), cfg->adapter, HF_CHAT_TEMPLATE) &&
+	    !access(trained, F_OK))
+		o.template_name = trained;
 	return rc ? rc : chat_open(&s->chat, &o, err);
 }
 

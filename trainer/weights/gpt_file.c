@@ -65,7 +65,7 @@ static int copy_companions(const char *folder, const char *weights, struct err *
 					     "vocab.json",
 					     "merges.txt",
 					     "tokenizer.model",
-					     "chat_template.jinja",
+					     HF_CHAT_TEMPLATE,
 					     "generation_config.json" };
 	char from[PATH_BYTES], to[PATH_BYTES];
 	struct err unread = ERR_INIT;
@@ -93,6 +93,11 @@ int hf_config_write(const struct hf_config *c, const char *weights, struct err *
 	int rc = sibling_path(path, weights, "config.json", err);
 	bool foreign;
 
+	if (!rc && c->chat_template) {
+		rc = sibling_path(path, weights, HF_CHAT_TEMPLATE, err);
+		rc = rc ? rc : file_replace(path, c->chat_template, strlen(c->chat_template), err);
+		rc = rc ? rc : sibling_path(path, weights, "config.json", err);
+	}
 	if (rc)
 		return rc;
 	if (c->lora) {

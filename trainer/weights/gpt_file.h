@@ -7,6 +7,8 @@
 #include "tracker/base/err.h"
 #include "trainer/models/decoder.h"
 
+#define HF_CHAT_TEMPLATE "chat_template.jinja"
+
 /* What config.json states, which Hugging Face's transformers needs next to the weights. */
 struct hf_config {
 	int64_t layers, heads, width, context, vocab;
@@ -17,6 +19,8 @@ struct hf_config {
 			    * back */
 	size_t text_bytes;
 	const char *folder; /* with text: that of the model, whose tokenizer goes along, borrowed. Not read back */
+	const char *chat_template; /* with text: the text that takes the place of the folder's; NULL: none. Not read
+				    * back */
 	const struct decoder_lora *lora; /* with text: the weights are those of this adapter of the model, borrowed;
 					  * NULL: the model's. Not read back */
 };
@@ -24,7 +28,7 @@ struct hf_config {
 /* Writes config.json into the folder of the file `weights`, atomically. It replaces an existing file only if that
  * describes a GPT-2: others belong to another model. `text` is written where there is no file, and the files of a
  * tokenizer and generation_config.json in `folder` are copied to it; what cannot be read is left out. Of an adapter,
- * writes adapter_config.json instead. */
+ * writes adapter_config.json instead, and the chat template. */
 int hf_config_write(const struct hf_config *c, const char *weights, struct err *err);
 
 /* Reads config.json in the folder of `weights`: returns 1 if it describes a GPT-2, 0 if there is no such file.

@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fine-tuning on conversations: loss and all gradients of a batch equal transformers' (labels -100) to 1e-9 in f64; a
 batch of 8, 8 batches of 1 and 2 ranks of 4 give the same to 1e-12; padding changes nothing; long samples, --val-split,
---val-path, --strict and a second run. Skipped where transformers cannot be installed."""
+--val-path, --strict and a second run; the template of --chat-template stays with what was trained. Skipped where transformers cannot be installed."""
 import gzip
 import json
 import os
+import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, ".."), os.path.join(HERE, "..", "..", "data", "texts")]
 from folders import SIZES, make_folder  # noqa: E402
-from helper import Folder, check, distance, dptrain, fast, finish, norm, read_run, safetensors  # noqa: E402
+from helper import DPTRAIN, Folder, check, distance, dptrain, environment, fast, finish, norm, read_run, safetensors  # noqa: E402
 from small_tokenizer import write_tokenizer  # noqa: E402
 from transformers_venv import install, python  # noqa: E402
 
@@ -132,6 +133,29 @@ def sets(folder, data, tmp):
         yield p.stdout
 
 
+def template_stays(folder, data, tmp):
+    """The template of --chat-template is in the run's folder, in the adapter and in what is merged from it: later commands need no flag."""
+    own, text = os.path.join(tmp, "own.jinja"), CHATML.replace("assistant", "helper")
+    with open(own, "w", encoding="utf-8") as f:
+        f.write(text)
+    for title, flags in (("full", []), ("LoRA", ["--lora", 2])):
+        runs = os.path.join(tmp, "stays" + title)
+        p = dptrain("--init-from", folder, "--data-path", data, "--chat-template", own, "--train-on", "all", *fast(), "--max-steps", 1, "--runs-dir", runs, *flags)
+        check(p.returncode == 0, "%s with a template: exit %d: %s" % (title, p.returncode, p.stderr))
+        made = [read_run(runs)["folder"]]
+        if flags:
+            merged = os.path.join(tmp, "with_template")
+            dptrain("merge", "--init-from", folder, "--adapter", os.path.join(made[0], "adapter"), "--out", merged)
+            made += [os.path.join(made[0], "adapter"), merged]
+        for at in made if not flags else made[1:]:
+            with open(os.path.join(at, "chat_template.jinja"), encoding="utf-8") as f:
+                check(f.read() == text, "%s: the template in %s" % (title, at))
+        said = [subprocess.run([DPTRAIN, "sample", "--init-from", made[0], "--chat", "one", "--max-tokens", "8", "--temperature", "0", *more],
+                               env=environment(), capture_output=True, timeout=100, check=False).stdout
+                for more in ([], ["--chat-template", own], ["--chat-template", os.path.join(folder, "chat_template.jinja")])]
+        check(said[0] and said[0] == said[1] != said[2], "%s: answers without the flag: %r" % (title, said))
+
+
 def main():
     install()
     with Folder() as tmp:
@@ -150,6 +174,7 @@ def main():
                              ("padding", ["-b", 8, "--seq-len", 64]), ("a second run", ["-b", 8])):
             same(title, step(folder, data, os.path.join(tmp, title), "--global-batch-size", 8, *flags), whole, 1e-12)
         packed(folder, data, tmp, whole)
+        template_stays(folder, data, tmp)
         first, again, other, path, drop, split = sets(folder, data, tmp)
         check(first == again and first != other, "the seed draws the conversations: %s" % first)
         check("160 training and 8 evaluation" in path, "--val-path: %s" % path)

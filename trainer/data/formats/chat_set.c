@@ -272,6 +272,8 @@ static int prepare_chat_tokens(struct chat_set *d, const struct dataset_opts *o,
 		rc = chat_open(&f.chat, &chat, err);
 	if (!rc) {
 		chat_compare_ends(f.chat, d->ends_notice);
+		if (o->chat_template && !d->base.chat_template)
+			d->base.chat_template = mem_strdup(chat_template_text(f.chat));
 		chat_identify(f.chat, &about);
 		rc = texts_key(&t, &about, key, err);
 	}
@@ -385,6 +387,7 @@ static void chat_set_close(struct dataset *base)
 		pieces_done(&d->split[s].pieces);
 	}
 	json_decref(d->notes);
+	free(d->base.chat_template);
 	free(d->base.path);
 	free(d);
 }
