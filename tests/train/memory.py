@@ -11,6 +11,8 @@ import signal
 import subprocess
 import sys
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "hugging_face"))
+from folders import SIZES, make_folder
 from helper import Folder, check, dptrain, environment, fast, finish, kernel_choices, program, read_run, sanitized, start
 
 BIG = "--model resnet20 -b 512 --deterministic"
@@ -158,10 +160,32 @@ def limited():
             check(p.returncode == code and words in out + err, "ulimit -v of %d MiB: exit %d: %s%s" % (size, p.returncode, out, err))
 
 
+def halved():
+    """Fine-tuning takes the step of 32 samples in passes that fit, on each rank the same."""
+    with Folder() as tmp:
+        sizes = {**SIZES, "hidden_size": 256, "intermediate_size": 768, "max_position_embeddings": 512, "head_dim": 64}
+        folder, words = make_folder(os.path.join(tmp, "model"), "qwen3", sizes), os.path.join(tmp, "words")
+        os.mkdir(words)
+        for name, n in (("train", 1300), ("val", 100)):
+            with open(os.path.join(words, name + ".txt"), "w", encoding="ascii") as f:
+                f.write("one of the words " * n)
+        for ranks, mib, want in ((1, 4000, (32, 1)), (1, 400, (8, 4)), (2, 400, (4, 4))):
+            runs = os.path.join(tmp, "runs%d-%d" % (ranks, mib))
+            p = dptrain("--init-from", folder, "--data-path", words, "--tokenizer", "bytes", "--max-steps", 1, *fast(), "--nproc-per-node", ranks, "--runs-dir", runs,
+                        env={"DPTRAIN_TEST_MEMORY": str(mib << 20)})
+            if not check(p.returncode == 0, "fine-tuning in %d MiB on %d ranks: exit %d: %s%s" % (mib, ranks, p.returncode, p.stdout, p.stderr)):
+                continue
+            params = read_run(runs)["params"]
+            got = (params["batch_size"], params["grad_accum_steps"])
+            told = "a step at once would need" in p.stderr
+            check(got == want and told == (want[1] > 1), "%d ranks in %d MiB: %s, expected %s: %s" % (ranks, mib, got, want, p.stderr))
+
+
 def main():
     full = "--full" in sys.argv
     refused()
     announced()
+    halved()
     tight(full and sys.argv[-1] == "--full")
     if sanitized():
         print("memory used: skipped, a sanitizer uses memory itself")

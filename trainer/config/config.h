@@ -152,6 +152,10 @@ int config_settle(struct run_config *cfg, enum flag_id id, int64_t value, const 
  * of the set, for the message. */
 int config_fit_batch(struct run_config *cfg, int64_t samples, const char *path, struct err *err);
 
+/* Splits the batch of a rank into micro-batches of at most `micro` samples; false if it is not fine-tuning that chose
+ * them, or a step has one pass. */
+bool config_split_batch(struct run_config *cfg, int64_t micro);
+
 /* Sets a flag from text as typed, with origin "derived"; label names its source in messages
  * ("model.safetensors: n_head"). */
 int config_put(struct run_config *cfg, enum flag_id id, const char *label, const char *text, struct err *err);

@@ -307,3 +307,17 @@ int resolve_leaves(struct run_config *cfg, struct err *err)
 	mark_derived(cfg, FLAG_sync_each_batch);
 	return 0;
 }
+
+bool config_split_batch(struct run_config *cfg, int64_t micro)
+{
+	struct err ignored = ERR_INIT;
+
+	if (!has_tuning_batch(cfg) || is_given(cfg, FLAG_grad_accum_steps) || cfg->strategy == STRATEGY_pdp ||
+	    cfg->strategy == STRATEGY_dp || (cfg->deterministic && is_given(cfg, FLAG_sync_each_batch)))
+		return false;
+	cfg->grad_accum_steps = divide_up(divide_up(cfg->global_batch_size, cfg->world), micro);
+	cfg->batch_size = divide_up(divide_up(cfg->global_batch_size, cfg->world), cfg->grad_accum_steps);
+	mark_derived(cfg, FLAG_batch_size);
+	mark_derived(cfg, FLAG_grad_accum_steps);
+	return !resolve_leaves(cfg, &ignored);
+}

@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "tracker/base/log.h"
 #include "trainer/launch/machine.h"
 #include "trainer/ops/copy/copy.h"
 #include "trainer/program/planning.h"
@@ -12,6 +13,7 @@
 #define MIB 1048576.0
 #define FILE_BYTES (2 * COPY_PIECE_BYTES) /* resident part of an offload file: a piece being read, one being written */
 #define ADVICE_BYTES 300
+#define FILL 0.9			 /* part of the free memory that a micro-batch may be chosen for */
 #define OWN_BYTES_MAX ((int64_t)1 << 30) /* device memory used by driver and libraries in addition to a plan */
 
 size_t memory_offloaded(const struct plan *p)
@@ -111,6 +113,42 @@ static int64_t bytes_needed_with(const struct rank *like, const struct workload 
 	if (r.backend->close)
 		r.backend->close(r.module);
 	return bytes;
+}
+
+int memory_fit_batch(struct run_config *cfg, const struct rank *r, const struct workload *s, struct err *err)
+{
+	struct comm *c = rank_comm(r);
+	struct run_config trial = *cfg;
+	struct shortage room = { .whose = "" };
+	int64_t micro = cfg->batch_size;
+	char text[200];
+	int rc = 0;
+
+	if (!config_split_batch(&trial, micro))
+		return 0;
+	if (rank_is_root(r)) {
+		room.free_bytes = r->backend->room ? room_on_device(r) : available_on_host(r->context, &room.whose);
+		room.need_bytes = bytes_needed_with(r, s, &trial);
+		for (int64_t need = room.need_bytes;
+		     room.free_bytes > 0 && (double)need > FILL * (double)room.free_bytes && micro > 1;) {
+			micro = (micro + 1) / 2;
+			config_split_batch(&trial, micro);
+			need = bytes_needed_with(r, s, &trial);
+		}
+	}
+	if (c)
+		rc = c->ops->broadcast(c, &micro, sizeof(micro), 0, err);
+	if (rc || micro == cfg->batch_size)
+		return rc;
+	config_split_batch(cfg, micro);
+	describe_room(text, sizeof(text), r, &room);
+	if (rank_is_root(r))
+		log_info(
+			"fine-tuning: batch_size %lld grad_accum_steps %lld: a step at once would need %.0f MiB, and a "
+			"tenth stays free; %s",
+			(long long)cfg->batch_size, (long long)cfg->grad_accum_steps, (double)room.need_bytes / MIB,
+			text);
+	return 0;
 }
 
 struct advice {

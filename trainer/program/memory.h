@@ -18,6 +18,10 @@ int64_t memory_planned_on_device(const struct plan *p);
 /* The part of it that is offloaded: all of it, or what copies keep resident of a file. */
 size_t memory_offloaded(const struct plan *p);
 
+/* Where fine-tuning chose the batch of cfg, which is r->cfg, halves the micro-batch until the run fits into what rank 0
+ * finds free. Collective. */
+int memory_fit_batch(struct run_config *cfg, const struct rank *r, const struct workload *s, struct err *err);
+
 /* Fails with ERR_USAGE, and names settings that would fit, when the ranks of this machine together need more than it
  * has (a container's limit counts). p is the plan of r->cfg; plans of other settings are made here. Not collective. */
 int memory_check(const struct plan *p, const struct rank *r, const struct workload *s, struct err *err);

@@ -106,8 +106,10 @@ static void announce_large_plan(const struct engine *e)
 static int plan_engine(struct engine *e, struct err *err)
 {
 	const struct run_config *cfg = e->rank.cfg;
-	int rc = resume_kernels(&e->rank, err);
+	int rc = memory_fit_batch(e->job->cfg, &e->rank, &e->workload, err);
 
+	if (!rc)
+		rc = resume_kernels(&e->rank, err);
 	if (!rc && e->rank.context->local_rank == 0)
 		rc = memory_check_first(&e->rank, &e->workload, err);
 	if (!rc)
@@ -211,6 +213,8 @@ int engine_open_plan(struct engine **ret, const struct job *job, const struct ra
 	e->rank.described = job->described;
 	if (!rc)
 		rc = rank_open_backend(&e->rank, err);
+	if (!rc)
+		rc = memory_fit_batch(job->cfg, &e->rank, &e->workload, err);
 	if (!rc)
 		rc = planning_make(&e->train_schedule, &e->prepared, &e->rank, &e->workload, err);
 	return finish_opening(ret, e, rc);
