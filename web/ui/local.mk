@@ -24,13 +24,13 @@ ui_files = \
 	web/ui/src/charts/line/marks.ts web/ui/src/charts/line/names.ts web/ui/src/charts/line/near.ts web/ui/src/charts/line/pane.ts \
 	web/ui/src/charts/line/picture.ts web/ui/src/charts/line/read.ts web/ui/src/charts/line/tip.ts \
 	web/ui/src/charts/line/tiptext.ts \
-	web/ui/src/state/access.ts web/ui/src/state/axis.ts web/ui/src/state/draft.ts web/ui/src/state/follow.ts \
+	web/ui/src/state/access.ts web/ui/src/state/axis.ts web/ui/src/state/draft.ts web/ui/src/state/exact.ts web/ui/src/state/follow.ts \
 	web/ui/src/state/saved/alerts.ts web/ui/src/state/saved/experiments.ts web/ui/src/state/saved/bulk.ts web/ui/src/state/saved/registry.ts \
 	web/ui/src/state/saved/reports.ts web/ui/src/state/saved/saved.ts web/ui/src/state/saved/settings.ts web/ui/src/state/server/api.ts \
 	web/ui/src/state/grouped.ts web/ui/src/state/groups.ts web/ui/src/state/index.ts web/ui/src/state/insight.ts web/ui/src/state/live.ts \
 	web/ui/src/state/load.ts web/ui/src/state/parts.ts web/ui/src/state/phases.ts web/ui/src/state/points.ts \
 	web/ui/src/state/removal.ts web/ui/src/state/run.ts web/ui/src/state/runs.ts web/ui/src/state/series.ts \
-	web/ui/src/state/side.ts web/ui/src/state/sidebar.ts web/ui/src/state/shares.ts web/ui/src/state/tagging.ts web/ui/src/state/tags.ts web/ui/src/state/rolled_back.ts \
+	web/ui/src/state/side.ts web/ui/src/state/sidebar.ts web/ui/src/state/shares.ts web/ui/src/state/tagging.ts web/ui/src/state/tags.ts \
 	web/ui/src/state/records.ts web/ui/src/state/view.ts \
 	web/ui/src/views/index.ts \
 	web/ui/src/views/alerts/alerts.tsx \
@@ -40,7 +40,7 @@ ui_files = \
 	web/ui/src/views/base/markdown.tsx web/ui/src/views/base/nameform.tsx \
 	web/ui/src/views/base/phases.tsx web/ui/src/views/base/save.ts web/ui/src/views/base/says.ts \
 	web/ui/src/views/base/icon.tsx web/ui/src/views/base/menu.tsx web/ui/src/views/base/styles.ts web/ui/src/views/base/lists/tabs.tsx web/ui/src/views/base/theme.ts web/ui/src/views/base/lists/undo.tsx web/ui/src/views/base/lists/versions.tsx \
-	web/ui/src/views/charts/addtoreport.tsx web/ui/src/views/charts/arrange.tsx web/ui/src/views/charts/bars.tsx web/ui/src/views/charts/layout.ts web/ui/src/views/charts/card.tsx web/ui/src/views/charts/grid.tsx web/ui/src/views/charts/grouping.tsx web/ui/src/views/charts/grouplines.ts \
+	web/ui/src/views/charts/addtoreport.tsx web/ui/src/views/charts/arrange.tsx web/ui/src/views/charts/bars.tsx web/ui/src/views/charts/layout.ts web/ui/src/views/charts/card.tsx web/ui/src/views/charts/figure.part.css web/ui/src/views/charts/figure.ts web/ui/src/views/charts/figuredialog.tsx web/ui/src/views/charts/grid.tsx web/ui/src/views/charts/grouping.tsx web/ui/src/views/charts/grouplines.ts \
 	web/ui/src/views/charts/lines.ts web/ui/src/views/charts/paper.ts web/ui/src/views/charts/panels.tsx web/ui/src/views/charts/tools.tsx web/ui/src/views/charts/values.tsx \
 	web/ui/src/views/compare/compare.tsx web/ui/src/views/compare/facts.tsx web/ui/src/views/compare/noruns.tsx \
 	web/ui/src/views/compare/steptime.tsx \

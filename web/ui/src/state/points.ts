@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// All requests for points and the decoding of their replies. Caches nothing.
+// Requests for points of the charts, and the decoding of their replies; those of later parts are in exact.ts. Caches
+// nothing.
 import { fieldAddress } from '../base/group.ts';
 import { FORMULA } from '../base/panel.ts';
-import type { PanelAxes } from '../base/report.ts';
 import type { BucketColumns, RunDetail, Series } from '../base/types.ts';
-import { askSeries, num, queryGroups, queryLines, querySeries, request, type GroupReply, type Json, type SeriesReply }
-	from './server/api.ts';
+import { queryGroups, queryLines, querySeries, type GroupReply, type SeriesReply } from './server/api.ts';
 import { view } from './view.ts';
 
 /** Zoomed curves include a point beyond each edge, so that lines reach the border. */
@@ -24,13 +23,13 @@ export interface CurveQuestion {
 }
 
 /** The view's axis in the server's terms. */
-function viewAxis(): { x: 'step' | 'time' | 'elapsed' | 'epoch'; spacing?: 'log' } {
+export function viewAxis(): { x: 'step' | 'time' | 'elapsed' | 'epoch'; spacing?: 'log' } {
 	const { x, logX } = view.value;
 	return { x: x === 'time' ? 'elapsed' : x === 'clock' ? 'time' : x, ...(logX ? { spacing: 'log' } : {}) };
 }
 
 /** A zoom with margins; undefined for the whole range. */
-function rangeOf(zoom: [number, number] | null): { from?: number; to?: number } {
+export function rangeOf(zoom: [number, number] | null): { from?: number; to?: number } {
 	if (!zoom) return {};
 	const [from, to] = zoom;
 	if (view.value.logX && from > 0) {
@@ -59,28 +58,6 @@ export async function askGroups({ runs, keys, buckets, zoom }: CurveQuestion): P
 	const list = await queryGroups({ runs: [...runs], keys, rank: null, buckets, ...viewAxis(), ...range },
 		view.value.group.map(fieldAddress), view.value.band);
 	return named(keys, list);
-}
-
-/** Curves on the axis of a panel in a report. */
-interface PanelQuestion {
-	runs: readonly string[];
-	keys: readonly string[];
-	buckets: number;
-	axes: Pick<PanelAxes, 'x' | 'logX' | 'range'>;
-}
-
-function panelQuery({ axes: { x, logX, range }, ...q }: PanelQuestion) {
-	return { ...q, x: x === 'clock' ? 'time' as const : x, ...(logX ? { spacing: 'log' as const } : {}),
-		...(range ? { from: range[0], to: range[1] } : {}) };
-}
-
-/** As the server sends them, in full precision, for storage. */
-export function askPanel(q: PanelQuestion): Promise<Json[]> {
-	return askSeries({ ...panelQuery(q), rank: -1 });
-}
-
-export function askPanelGroups(q: PanelQuestion, by: readonly string[], band: string): Promise<GroupReply[]> {
-	return queryGroups({ ...panelQuery(q), rank: null }, by.map(fieldAddress), band);
 }
 
 /** Points after a step. */
@@ -121,30 +98,4 @@ export function askRanks(run: string, keys: readonly string[], buckets: number,
 	zoom: [number, number] | null = null): Promise<SeriesReply[]> {
 	const range = zoom ? { from: zoom[0], to: zoom[1] } : {};
 	return querySeries({ runs: [run], keys, rank: null, buckets, x: 'step', ...range });
-}
-
-const PLACES = 1000;
-
-/** Step range that contains the last point of a series at a time (seconds since 1970); null without points. Points
- * are counted by time, then located by step. */
-export async function pointsUpTo(run: string, key: string, seconds: number): Promise<[number, number] | null> {
-	const one = { runs: [run], keys: [key], rank: -1 };
-	const [early] = await querySeries({ ...one, buckets: 1, x: 'time', to: seconds });
-	let left = early?.columns.count.reduce((a, n) => a + n, 0) ?? 0;
-	if (!left) return null;
-	const [all] = await querySeries({ ...one, buckets: PLACES, x: 'step' });
-	const { count, x_first: first, x_last: last } = all!.columns;
-	for (let b = 0; b < count.length; b++) {
-		left -= count[b]!;
-		if (left <= 0) return [first[b] ?? 0, last[b] ?? 0];
-	}
-	return null;
-}
-
-/** Points of a series in a step range, in full precision. */
-export async function pointsBetween(run: string, key: string, from: number,
-	to: number): Promise<{ step: number; seconds: number; value: number }[]> {
-	const p = new URLSearchParams({ run, key, rank: '-1', from: String(from), to: String(to), limit: '100000' });
-	return ((await request('series?' + p)).points as Json[])
-		.map((o) => ({ step: num(o.step), seconds: num(o.wall_time), value: num(o.value) }));
 }

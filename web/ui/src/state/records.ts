@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Console, code, alerts and media of a run. Loaded on demand; caches nothing.
 import { num, request, type Json } from './server/api.ts';
-import { pointsBetween, pointsUpTo } from './points.ts';
+import { pointsBetween, pointsUpTo } from './exact.ts';
 
 /** Console of one rank in one segment. */
 export interface ConsolePart {

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cache of the series that the charts draw: which are needed, loaded, and requested.
 import { signal } from '@preact/signals';
-import type { Metric, Run, Series } from '../base/types.ts';
+import type { Metric, Run, RunDetail, Series } from '../base/types.ts';
 import { ApiError } from './server/api.ts';
 import { FORMULA } from '../base/panel.ts';
 import { appendBuckets, compact } from '../base/series.ts';
 import { zoomOf } from './axis.ts';
-import { askCurves, askNewer, type CurveQuestion } from './points.ts';
+import { askCurves, askNewer, askTakenBack, type CurveQuestion } from './points.ts';
 import { drawn, heldMetrics, inGroups, loading, mayHave, metricKeys, report } from './runs.ts';
-import { takenBack } from './rolled_back.ts';
 import { view } from './view.ts';
 
 /** Incremented with every change of the series below. */
@@ -236,4 +235,19 @@ async function tail(last: number, ids: string[], keys: string[]): Promise<void> 
 		keep(grown, complete.has(seriesKey(t.run, t.key, t.rank)));
 	}
 	seriesRev.value++;
+}
+
+/** A run with the points that its restarts rolled back, by metric, drawn below its curves; null if not shown. */
+export const takenBack = signal<{ run: string; series: Map<string, Series[]> } | null>(null);
+
+export async function showTakenBack(r: RunDetail | null): Promise<void> {
+	if (!r) {
+		takenBack.value = null;
+		return;
+	}
+	try {
+		takenBack.value = { run: r.id, series: await askTakenBack(r) };
+	} catch (e) {
+		report(e);
+	}
 }

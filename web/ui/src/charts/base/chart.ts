@@ -6,7 +6,7 @@ import { themeOf, type Theme } from './ink.ts';
 type Listeners = { [K in keyof HTMLElementEventMap]?: (e: HTMLElementEventMap[K]) => void };
 
 export abstract class Chart<Data, Events extends { onHover(id: string | null): void }> {
-	protected data: Data | null = null;
+	data: Data | null = null;
 	protected theme: Theme;
 	/** All lines. */
 	protected readonly base: HTMLCanvasElement;
@@ -20,7 +20,7 @@ export abstract class Chart<Data, Events extends { onHover(id: string | null): v
 	private readonly gone = new AbortController();
 	private frame = 0;
 
-	constructor(protected readonly el: HTMLElement, protected readonly ev: Events) {
+	constructor(protected readonly el: HTMLElement, readonly ev: Events) {
 		this.theme = themeOf(el);
 		this.base = this.layer('chart-lines');
 		this.over = this.layer('chart-over');

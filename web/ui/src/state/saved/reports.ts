@@ -8,7 +8,8 @@ import { readReport, withFrozen, type ReportPanel } from '../../base/report.ts';
 import type { Run } from '../../base/types.ts';
 import { getRuns, request, seriesIn, type GroupReply, type Json, type SeriesReply } from '../server/api.ts';
 import { oldest } from '../grouped.ts';
-import { askPanel, askPanelGroups, FIRST_PAGE, HELD_MAX, looks, NEXT_PAGE, PARAMS_MAX, report as complain, tagsOf }
+import { askPanel, askPanelGroups } from '../exact.ts';
+import { FIRST_PAGE, HELD_MAX, looks, NEXT_PAGE, PARAMS_MAX, report as complain, tagsOf }
 	from '../index.ts';
 
 /** Maximum of runs and metrics in a panel, as in the charts; of runs in groups, which are drawn as few lines. */

@@ -24,10 +24,12 @@ interface MoreOptions {
 	/** The metric of a chart that can be arranged. */
 	metric: string | null;
 	save: (kind: 'png' | 'svg') => void;
+	/** Opens the figure dialog. */
+	figure: () => void;
 }
 
 /** Saves a chart; pins, hides, moves and resizes it. */
-export function More({ name, metric, save }: MoreOptions) {
+export function More({ name, metric, save, figure }: MoreOptions) {
 	const open = useSignal(false);
 	const box = useRef<HTMLSpanElement>(null);
 	const label = `More of ${name}`;
@@ -56,6 +58,7 @@ export function More({ name, metric, save }: MoreOptions) {
 	return (
 		<span ref={box}><Opener word={label} icon="more" bare open={open} panel={(close) => (
 			<Panel label={label} close={close}><ul class="menu">
+				{item('Make a figure', 'edit', figure)}
 				{item('Save as PNG', 'download', () => save('png'))}
 				{item('Save as SVG', 'download', () => save('svg'))}
 				{metric !== null && places(metric)}

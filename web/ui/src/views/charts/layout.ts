@@ -117,7 +117,8 @@ function dragCaption(e: PointerEvent, card: HTMLElement): void {
 addEventListener('pointerdown', (e) => {
 	const target = e.target as HTMLElement;
 	const card = target.closest?.<HTMLElement>(CARD);
-	if (!card || e.button !== 0 || e.pointerType === 'touch' || card.matches('.large')) return;
+	const elsewhere = card?.matches('.large') || target.closest('dialog'); // a figure is made within its card
+	if (!card || e.button !== 0 || e.pointerType === 'touch' || elsewhere) return;
 	const { right, bottom } = card.getBoundingClientRect();
 	if (right - e.clientX < CORNER && bottom - e.clientY < CORNER) dragCorner(e, card);
 	else if (target.closest('figcaption') && !target.closest('button, .picker')) dragCaption(e, card);

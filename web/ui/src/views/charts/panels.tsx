@@ -4,13 +4,12 @@
 import { useComputed, useSignal, useSignalEffect, type ReadonlySignal } from '@preact/signals';
 import type { RefObject } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import { csvCell, isBytes, valueText, valueTexts } from '../../base/format.ts';
+import { isBytes, valueText, valueTexts } from '../../base/format.ts';
 import { FORMULA, over, panelMetrics, panelWords, patternOf, type Panel } from '../../base/panel.ts';
 import { LineChart, type ChartLine, type NearLine } from '../../charts/line/index.ts';
 import * as s from '../../state/index.ts';
 import { DIM, Key } from '../base/bits.tsx';
 import { Chooser } from '../base/chooser.tsx';
-import { saveBlob } from '../base/save.ts';
 import { theme } from '../base/theme.ts';
 import { LayoutTools } from './arrange.tsx';
 import { ChartTools } from './tools.tsx';
@@ -129,13 +128,6 @@ function useChart({ box, p, keys, lines }: Drawing): RefObject<LineChart | null>
 
 const titleOf = (p: Panel) => p.metrics + (p.x ? ` over ${p.x}` : '');
 
-/** The drawn points as CSV, one row each. */
-function csvOf(lines: readonly ChartLine[], x: string): string {
-	const rows = lines.flatMap((l) => l.xs.map((v, i) =>
-		`${csvCell(l.name)},${csvCell(l.id.split(OF)[1] ?? '')},${v},${l.ys[i]}`));
-	return [`run,metric,${csvCell(x)},value`, ...rows].join('\n') + '\n';
-}
-
 interface CardOptions {
 	p: Panel;
 	change: (to: Panel | null) => void;
@@ -193,9 +185,6 @@ function Card({ p, change }: CardOptions) {
 				{more > 0 && <span class="dim">{more} more match</span>}
 				<ChartTools of={LIMITS + title} name={title} chart={chart} metric={keys[0] ?? ''}
 					lines={() => lines.value} formatX={(x) => panelX(p, x)} />
-				<button type="button" class="quiet" onClick={() => saveBlob(new
-					Blob([csvOf(lines.value, p.x
-					|| s.view.value.x)], { type: 'text/csv' }), title, 'csv')}>CSV</button>
 			</figcaption>
 			<div class="plot" ref={box} tabIndex={0} role="group" data-chart={'panel ' + title}
 				aria-label={summary(title, lines.value)} />

@@ -22,16 +22,22 @@ function toPaper(el: HTMLElement & { chart?: unknown }): void {
 	if (text) el.append(new DOMParser().parseFromString(text, 'image/svg+xml').documentElement);
 }
 
-/** Ends before the browser prints, which only microtasks do. */
-async function fit(on: boolean): Promise<void> {
-	document.documentElement.toggleAttribute('data-paper', on);
+/** Changes to or from the light theme of paper; resolves when all has followed, before the browser draws or prints:
+ * only microtasks run. */
+export async function setPrinted(on: boolean): Promise<void> {
 	options.requestAnimationFrame = queueMicrotask;
 	printed.value = on;
+	for (let n = 0; n < TURNS; n++) await null;
+	delete options.requestAnimationFrame;
+}
+
+/** Ends before the browser prints. */
+async function fit(on: boolean): Promise<void> {
+	document.documentElement.toggleAttribute('data-paper', on);
 	const grid = document.querySelector<HTMLElement>('.grid');
 	const wide = parseFloat(grid?.style.getPropertyValue('--min') ?? '') + 9;
 	grid?.style.setProperty('zoom', on ? String(Math.max(SCALE_LEAST, Math.min(1, WIDTH / wide))) : '');
-	for (let n = 0; n < TURNS; n++) await null;
-	delete options.requestAnimationFrame;
+	await setPrinted(on);
 	for (const el of document.querySelectorAll<HTMLElement>('.plot')) {
 		if (on) toPaper(el);
 		else el.querySelector('svg')?.remove();

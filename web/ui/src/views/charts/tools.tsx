@@ -58,12 +58,14 @@ function LimitsPanel({ of, close }: { of: string; close: () => void }) {
 	);
 }
 
+const FigureDialog = lazy(() => import('./figuredialog.tsx').then((m) => m.FigureDialog));
 const AddToReport = lazy(() => import('./addtoreport.tsx').then((m) => m.AddToReport));
 
 export function ChartTools(o: Options) {
 	const open = useSignal(false);
 	const adding = useSignal(false);
 	const reading = useSignal(false);
+	const figuring = useSignal(false);
 	const on = s.view.value.limits[o.of] !== undefined;
 	return (
 		<>
@@ -76,7 +78,11 @@ export function ChartTools(o: Options) {
 			{mayWrite(s.experiment.value) && o.metric && <Opener word="Add to report" open={adding}
 				panel={(close) => <AddToReport metric={o.metric} of={o.of} close={close} />} />}
 			<More name={o.name} metric={o.of === o.metric ? o.metric : null}
-				save={(kind) => void save(o, kind).catch(s.report)} />
+				save={(kind) => void save(o, kind).catch(s.report)}
+				figure={() => (figuring.value = true)} />
+			{figuring.value && <FigureDialog of={o.chart.current} name={o.name}
+				metric={o.of === o.metric ? o.metric : ''}
+				close={() => (figuring.value = false)} />}
 		</>
 	);
 }
