@@ -282,7 +282,7 @@ test('scatter and axes describe what they show, offer tables, and take ranges by
 	assert.deepEqual(await page.$$eval('.values tr', (l) => l.slice(0, 3).map((r) =>
 		[...r.cells].map((c) => c.textContent))), [['Run', 'lr', 'acc'], ['s11', '12', '0.55'],
 		['s10', '11', '0.5']]);
-	await page.keyboard.press('Enter'); // on "close", which has the focus
+	await page.press('[role=dialog] [aria-label=Close]', 'Enter');
 	await page.waitForSelector('.values', { state: 'detached' });
 	assert.equal(await page.evaluate(() => document.activeElement.textContent), 'Table');
 	await page.click('.parallel button:text-is("Table")');

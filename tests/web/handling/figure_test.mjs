@@ -184,6 +184,33 @@ for (const [preset, times, size] of [['Paper column', 1, [317, 212]], ['Paper co
 		assert.ok(ink > 0.01 && ink < 0.3, `${ink} of it is drawn`);
 	});
 
+test('the table of a chart has round steps, and is copied and saved whole', async (t) => {
+	const page = await shown(t);
+	await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+	await page.hover(`.chart:has(> [data-chart="${KEY}"])`);
+	await page.click(`.chart:has(> [data-chart="${KEY}"]) .numbers button:text-is("Table")`);
+	const head = await page.$$eval('.values thead th', (l) => l.map((e) => e.textContent));
+	const steps = head.slice(3).map(Number);
+	assert.deepEqual([steps[0], steps.at(-1)], [10, 250]);
+	assert.ok(steps.slice(1, -1).every((x) => x % 20 === 0 || x % 25 === 0), steps.join());
+	await clean(page);
+	const cells = await page.$$eval('.values tr', (l) => l.map((r) => [...r.cells].map((c) => c.textContent)));
+	await page.click('[role=dialog] button:text-is("Copy")');
+	await page.waitForSelector('[role=dialog] [role=status]:text-is("Copied")', WAIT);
+	const copied = await page.evaluate(() => navigator.clipboard.readText());
+	assert.equal(copied, cells.map((r) => r.join('\t')).join('\n'));
+	const [file] = await Promise.all([page.waitForEvent('download', WAIT),
+		page.click('[role=dialog] button:text-is("CSV")')]);
+	const csv = await readFile(await file.path(), 'utf8');
+	assert.equal(csv, '\ufeff' + cells.map((r) => r.join() + '\r\n').join(''));
+	await page.click('[role=dialog] [aria-label=Close]');
+	await page.click(`.chart:has(> [data-chart="${KEY}"]) .limits button`);
+	const boxes = await Promise.all(['From', 'To'].map((k) =>
+		page.locator(`[aria-label="Y axis: ${k}"]`).boundingBox()));
+	assert.ok(boxes[0].y === boxes[1].y && boxes[0].width === boxes[1].width, JSON.stringify(boxes));
+	assert.ok(await page.isDisabled('[role=dialog] button:text-is("Both automatic")'));
+});
+
 const WRONG = [
 	['X to', '5', /first value must be below/], ['Y from', '9', null], ['Width', '10', /Nothing fits/],
 ];

@@ -52,7 +52,8 @@ function LimitsPanel({ of, close }: { of: string; close: () => void }) {
 	return (
 		<Panel label={`Y axis of ${of}`} close={close}>
 			<span class="options">{field('From', 0)}{field('To', 1)}
-				<button type="button" onClick={() => set([null, null])}>Automatic</button></span>
+				<button type="button" disabled={!limits[of]}
+					onClick={() => set([null, null])}>Both automatic</button></span>
 			{wrong && <span class="problem" role="alert">The lower limit must be below the upper.</span>}
 		</Panel>
 	);

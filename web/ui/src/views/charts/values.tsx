@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Values of a chart as a table: the lines at some positions, and their extremes.
 import { count, valueText } from '../../base/format.ts';
+import { evenTicks } from '../../charts/base/ticks.ts';
 import { valueAt } from '../../base/series.ts';
 import type { ChartLine } from '../../charts/line/index.ts';
 import { DataTable } from '../base/datatable.tsx';
@@ -10,13 +11,12 @@ const PLACES = 12;
 /** A step or an epoch, with the precision of a chart. */
 const isWhole = (x: number) => Math.abs(x - Math.round(x)) < 1e-6;
 
-/** Number of positions between the ends of the lines; integers if all points are. */
+/** Both ends of the lines, and round positions between them; integers if all points are. */
 function places(lines: readonly ChartLine[]): number[] {
 	const ends = lines.flatMap((l) => (l.xs.length ? [l.xs[0]!, l.xs[l.xs.length - 1]!] : []));
 	const [from, to] = [Math.min(...ends), Math.max(...ends)];
 	if (!(from <= to)) return [];
-	const all = Array.from({ length: PLACES }, (_, i) => from + ((to - from) * i) / (PLACES - 1));
-	return [...new Set(lines.every((l) => l.xs.every(isWhole)) ? all.map(Math.round) : all)];
+	return [...new Set([from, ...evenTicks(from, to, PLACES, lines.every((l) => l.xs.every(isWhole))), to])];
 }
 
 interface Options {
