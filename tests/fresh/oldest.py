@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The wheel dptrack runs on the oldest system that it is for: it is made of this build folder's page, without documents. No ELF file in
 it needs a newer glibc than its tag says or a library that is not part of glibc; its program passes tests of what depends on its
-libraries; tests/fresh/run installs it on Debian 11. Its libraries are built by make wheels (a long command): without them this is
-skipped."""
+libraries; tests/fresh/run installs it on Debian 11. Another processor's wheel logs and serves under qemu-user-static. Their libraries
+are built by make wheels (a long command): a wheel without them is skipped."""
 import glob
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -18,6 +19,7 @@ OUT = BUILD + "/oldest/release"
 sys.dont_write_bytecode = True
 sys.path[:0] = [SRC + "/web/deploy/release", SRC + "/tests/fresh"]
 import debian
+import emulated
 import programs
 import project
 import static_libraries
@@ -41,27 +43,13 @@ def check_needs(path, limit):
     print(f"oldest: {os.path.basename(path)} needs at most GLIBC_{'.'.join(map(str, newest))}", flush=True)
 
 
-def make(system):
+def make(system, tools):
     """Returns the path of the wheel."""
-    try:
-        debian.require()
-        debian.base("11")
-        tools = wheels.Tools(BUILD + "/oldest/tools")
-    except (debian.Unavailable, project.Failure) as why:
-        skip(" ".join(str(why).split()))
-    for path in glob.glob(OUT + "/wheels/*"):
-        os.remove(path)
-    os.makedirs(OUT + "/wheels", exist_ok=True)
     programs.make(BUILD, "install-man", "install-completion", "prefix=/usr", f"DESTDIR={OUT}/root")
-    wheels.make_client(OUT + "/wheels")
     return OUT + "/wheels/" + wheels.make_server(system, OUT, BUILD, OUT + "/root", tools)[0]
 
 
-def main():
-    system = static_libraries.System(wheels.PROCESSORS[0])
-    if system.missing():
-        skip(f"{', '.join(system.missing())} for {system.target} not built in {system.folder}; make wheels builds them (15 minutes)")
-    wheel = make(system)
+def check_wheel(wheel, processor):
     limit = tuple(map(int, static_libraries.GLIBC.split(".")))
     with tempfile.TemporaryDirectory() as folder:
         with zipfile.ZipFile(wheel) as packed:
@@ -70,9 +58,34 @@ def main():
         for path in (program, *glob.glob(folder + "/dptrack/*.so*")):
             check_needs(path, limit)
         os.chmod(program, 0o755)
+        if processor != os.uname().machine:
+            emulated.check_wheel(folder, processor, BUILD + "/dptrack")
+            return
         for test in TESTS:
             subprocess.run([sys.executable, f"{SRC}/tests/{test}"], check=True, env={**os.environ, "srcdir": SRC, "builddir": os.path.dirname(program)})
-    sys.exit(subprocess.run([SRC + "/tests/fresh/run", "11", "wheels", "--build", os.path.dirname(OUT)], check=False).returncode)
+
+
+def main():
+    systems = [static_libraries.System(processor) for processor in wheels.PROCESSORS]
+    for system in (system for system in systems if system.missing()):
+        print(f"oldest: {', '.join(system.missing())} for {system.target} not built in {system.folder}; make wheels builds them (15 minutes)")
+    present = [system for system in systems if not system.missing()]
+    if not present:
+        skip("no wheel has its libraries")
+    try:
+        debian.require()
+        if systems[0] in present:
+            debian.base("11")
+        tools = wheels.Tools(BUILD + "/oldest/tools")
+    except (debian.Unavailable, project.Failure) as why:
+        skip(" ".join(str(why).split()))
+    shutil.rmtree(OUT + "/wheels", ignore_errors=True)
+    os.makedirs(OUT + "/wheels")
+    wheels.make_client(OUT + "/wheels")
+    for system in present:
+        check_wheel(make(system, tools), system.processor)
+    if systems[0] in present:
+        sys.exit(subprocess.run([SRC + "/tests/fresh/run", "11", "wheels", "--build", os.path.dirname(OUT)], check=False).returncode)
 
 
 main()

