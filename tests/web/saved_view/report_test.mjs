@@ -7,7 +7,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
-import { charted, require, says, until } from '../browser.mjs';
+import { charted, clean, require, says, until } from '../browser.mjs';
 import { builddir } from '../serve.mjs';
 import { stage } from '../stage.mjs';
 
@@ -377,3 +377,30 @@ for (const [scheme, width] of [['light', 1280], ['dark', 390]])
 		assert.deepEqual(violations.filter((v) => /serious|critical/.test(v.impact)).map((v) =>
 			`${v.id}: ${v.nodes.map((n) => n.html).join(' ')}`), []);
 	});
+
+test('the editor has the focus, and the settings of a panel are fields', async (t) => {
+	await run('fields', [3, 2, 1]);
+	const page = await here.open(t, '?e=week');
+	const { id } = await here.ask('POST', 'reports', { experiment: 'week', name: 'fields', text: '' });
+	await page.goto(`${here.server.url}?e=week&report=${id}`);
+	await page.click('button:text-is("Edit")');
+	await until(() => page.evaluate(() => document.activeElement.ariaLabel), (l) => l === 'Text of the report');
+	await page.click('.panelsettings summary');
+	const field = (label) => page.locator(`.panelsettings label:has-text("${label}") input`);
+	await field('Title').fill('Loss of the week');
+	await page.selectOption('.panelsettings select', 'elapsed');
+	await field('X from').fill('1');
+	await field('X to').fill('20');
+	await field('Y to').fill('5');
+	await field('Log y').check();
+	await field('Smooth').fill('0.5');
+	await field('Group by').fill('model, lr');
+	await page.fill('[aria-label="Metrics of the panel"]', 'train/loss');
+	await clean(page);
+	await page.click('button:text-is("Add panel")');
+	assert.equal((await page.inputValue('[aria-label="Text of the report"]')).trim(), ['```panel',
+		'title: Loss of the week', 'metrics: train/loss', 'group: model, lr', 'x: elapsed', 'range: 1 20',
+		'scale: log', 'limits: auto 5', 'smooth: 0.5', '```'].join('\n'));
+	await page.click('.reporteditor button:text-is("Cancel")');
+	await here.ask('DELETE', 'reports/' + id);
+});

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Editor of a report's text without frozen data: the text, a live preview next to it, and a form that adds a panel for
 // the runs of a filter.
-import { useSignal, useSignalEffect } from '@preact/signals';
+import { useSignal, useSignalEffect, type Signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useRef } from 'preact/hooks';
 import { bodyOf, panelBlock, withBody } from '../../base/report.ts';
@@ -10,6 +10,7 @@ import { keepDraft, readDraft, storedBy } from '../../state/draft.ts';
 import * as s from '../../state/index.ts';
 import { getReport, type Report } from '../../state/saved/reports.ts';
 import { Conflict } from '../base/conflict.tsx';
+import { useFocus } from '../base/focus.ts';
 
 const ROWS = 30;
 /** The preview follows the text after this pause. */
@@ -28,13 +29,57 @@ interface Options {
 
 type Which = 'filter' | 'shown';
 
+type Words = Omit<Parameters<typeof panelBlock>[0], 'metrics'>;
+const AXES = ['step', 'elapsed', 'epoch', 'clock'] as const;
+
+/** Settings of a panel that most do without. */
+function Settings({ of }: { of: Signal<Words> }) {
+	const w = of.value;
+	const set = (part: Words) => (of.value = { ...w, ...part });
+	const check = (key: 'logX' | 'log' | 'full', word: string) => (
+		<label><input type="checkbox" checked={w[key] ?? false}
+			onChange={(e) => set({ [key]: e.currentTarget.checked })} />{word}</label>
+	);
+	const ends = (key: 'range' | 'limits', at: 0 | 1, word: string) => (
+		<label>{word}<input type="number" step="any" placeholder="Auto" onInput={(e) => {
+			const list = [...w[key] ?? [null, null]];
+			list[at] = Number.isNaN(e.currentTarget.valueAsNumber) ? null : e.currentTarget.valueAsNumber;
+			set({ [key]: list });
+		}} /></label>
+	);
+	return (
+		<details class="panelsettings"><summary>Settings of the panel</summary><div class="options">
+			<label>Title<input value={w.title ?? ''}
+				onInput={(e) => set({ title: e.currentTarget.value })} /></label>
+			<label>X<select value={w.x ?? 'step'} onChange={(e) =>
+				set({ x: e.currentTarget.value as typeof AXES[number] })}>
+				{AXES.map((x) => <option key={x} value={x}>{x}</option>)}</select></label>
+			{ends('range', 0, 'X from')}{ends('range', 1, 'X to')}{check('logX', 'Log x')}
+			{ends('limits', 0, 'Y from')}{ends('limits', 1, 'Y to')}{check('log', 'Log y')}
+			{check('full', 'Full range of y')}
+			<label>Smooth<input type="number" min="0" max="0.99" step="0.01" value={w.smooth ?? 0}
+				onInput={(e) => set({ smooth: e.currentTarget.valueAsNumber || 0 })} /></label>
+			<label>Group by<input value={w.group?.join(', ') ?? ''} placeholder="Params: model, lr"
+				onChange={(e) => set({ group: e.currentTarget.value.split(',').map((k) => k.trim())
+					.filter(Boolean) })} /></label>
+			<span class="dim">In the text also: band (minmax, std, se, t95), line (mean, median),
+				experiment, a line each</span>
+		</div></details>
+	);
+}
+
+/** Words without a range of which one end is missing. */
+const finished = ({ range, ...w }: Words): Words =>
+	(range && range.every((v: number | null) => v !== null) ? { ...w, range } : w);
+
 /** Form for a panel of metrics of the runs of a filter, or of those charted now. */
 function AddPanel({ add }: { add: (block: string) => void }) {
 	const metric = useSignal('');
 	const which = useSignal<Which>('filter');
 	const filter = useSignal(isExpression(s.view.value.filter) ? s.view.value.filter : '');
 	const charted = s.shown.value.map((r) => r.id.slice(0, 8));
-	const block = () => panelBlock({ metrics: metric.value.trim(),
+	const more = useSignal<Words>({});
+	const block = () => panelBlock({ ...finished(more.value), metrics: metric.value.trim(),
 		...which.value === 'shown' ? { runs: charted } : { filter: filter.value } });
 	return (
 		<form class="options" onSubmit={(e) => {
@@ -54,6 +99,7 @@ function AddPanel({ add }: { add: (block: string) => void }) {
 				placeholder="Filter: params.lr > 0.1 (empty: the newest runs)"
 				onInput={(e) => (filter.value = e.currentTarget.value)} />}
 			<button type="submit">Add panel</button>
+			<Settings of={more} />
 		</form>
 	);
 }
@@ -68,6 +114,7 @@ export function Editor({ r, save, close, reload, preview }: Options) {
 	const theirs = useSignal<{ text: string; etag: string } | null>(null);
 	const etag = draft?.etag ?? r.etag;
 	const box = useRef<HTMLTextAreaElement>(null);
+	useFocus(box, []);
 	useSignalEffect(() => {
 		const now = body.value;
 		keepDraft('report-' + r.id, now === bodyOf(text) ? null : { text: now, etag });
@@ -111,11 +158,7 @@ export function Editor({ r, save, close, reload, preview }: Options) {
 			<p class="options"><button type="button" class="primary" onClick={() => void
 				begin()}>Save</button>
 				<button type="button" onClick={leave}>Cancel</button>
-				<span class="dim">
-					Markdown. A panel takes metrics, runs or filter, x (step, elapsed, epoch,
-					clock), range (of x), xscale and scale (log), limits (of y), full (yes: the full
-					range of y), smooth (0 to 0.99), group (params or t:tag), band (minmax, std, se,
-					t95), line (mean, median), title, experiment: a line each.</span>
+				<span class="dim">Markdown</span>
 				{wrong.value && <span class="problem" role="alert">{wrong.value}</span>}</p>
 		</div>
 	);
