@@ -213,7 +213,7 @@ function Dialog({ source, name, close }: Options) {
 		if (svg) preview.current!.replaceChildren(elementOf(svg));
 	}, [f]);
 	const [wide] = pixelsOf(f);
-	const zoom = wide < SMALL_PX ? 2 : 1;
+	const zoom = wide < SMALL_PX && wide < 0.3 * innerWidth ? 2 : 1;
 	return (
 		<dialog class="figurebox" ref={dialog} aria-label={`Figure of ${name}`} onClose={close}
 			onKeyDown={(e) => e.stopPropagation()}>
