@@ -101,7 +101,8 @@ test('of thinned lines the tooltip shows what was logged at the step, without a 
 		const step = Number(/^step (\d+)$/.exec(s.head)[1]);
 		for (const r of s.rows) {
 			const logged = value(ids.indexOf(r.id))(step);
-			assert.equal(r.value, logged.toFixed(r.value.split('.')[1].length), `at ${step}: ${logged}`);
+			const digits = r.value.split('.')[1].length; // of a value that has seven
+			assert.ok(Math.abs(r.value - logged) < 0.51 * 10 ** -digits, `at ${step}: ${r.value}, ${logged}`);
 		}
 	}
 	await page.focus(plot('loss'));
@@ -367,7 +368,7 @@ test('groups: a diverged run does not flatten the others', async (t) => {
 	const page = await here.open(t, '?e=fashion');
 	await charted(page, 'epoch/top1', (d) => d.lines.length === 12);
 	await page.click('button:text-is("Group by all but seed")');
-	const d = await charted(page, 'epoch/top1', (c) => c.lines.length === 9); // the tenth holds a failed run alone
+	const d = await charted(page, 'epoch/top1', (c) => c.lines.length === 10); // one group, nine runs alone
 	assert.ok(d.lo > 0.5 && d.hi > 0.92, `${d.lo} to ${d.hi}`);
 	const texts = await page.$$eval('.grouped .c-status', (l) => l.map((e) => e.textContent));
 	assert.ok(texts.some((s) => /NaN/.test(s)) && !texts.some((s) => /nan/.test(s)), texts.join('; '));
