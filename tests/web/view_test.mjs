@@ -380,11 +380,16 @@ test('panels: several metrics or a pattern in one chart, one metric over another
 	await page.goto(here.server.url + '?e=panels&pn=train/loss~lr');
 	const over = await charted(page, 'panel train/loss over lr', (c) => c.lines.length === 2 && c.to > 4);
 	assert.ok(over.from === 0 && Math.abs(over.to - 4.9) < 1e-3, JSON.stringify(over));
+	await page.hover('.panel');
+	await page.click('.panel [aria-label^="More of"]');
+	await page.click('[role=dialog] button:text-is("Make a figure")');
+	await page.waitForSelector('dialog.figurebox svg');
 	const [download] = await Promise.all([page.waitForEvent('download'),
-		page.click('.panel button:text-is("CSV")')]);
+		page.click('dialog.figurebox [aria-label="Save as CSV"]')]);
 	const rows = (await readFile(await download.path(), 'utf8')).trim().split('\n');
-	assert.equal(rows[0], 'run,metric,lr,value');
+	assert.equal(rows[0], 'line,lr,train/loss over lr');
 	assert.equal(rows.length, 101);
+	await page.click('dialog.figurebox [aria-label="Close"]');
 	await page.click('.panel button[aria-label="Remove the panel"]');
 	await until(() => page.locator('.panel').count(), (n) => n === 0);
 });
