@@ -101,8 +101,8 @@ test('of thinned lines the tooltip shows what was logged at the step, without a 
 		const step = Number(/^step (\d+)$/.exec(s.head)[1]);
 		for (const r of s.rows) {
 			const logged = value(ids.indexOf(r.id))(step);
-			const digits = r.value.split('.')[1].length; // of a value that has seven
-			assert.ok(Math.abs(r.value - logged) < 0.51 * 10 ** -digits, `at ${step}: ${r.value}, ${logged}`);
+			const last = 10 ** -r.value.split('.')[1].length; // digit, of seven
+			assert.ok(Math.abs(r.value - logged) < 0.51 * last, `at ${step}: ${r.value}, ${logged}`);
 		}
 	}
 	await page.focus(plot('loss'));
