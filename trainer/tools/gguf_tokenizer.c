@@ -279,8 +279,7 @@ static int put_vocab(struct gguf_keys *k, struct gguf_vocab *g, struct err *err)
 	if (!pre)
 		return err_set(err, ERR_USAGE,
 			       "%.200s/tokenizer.json: pre_tokenizer: expected that of GPT-2, GPT-4o, Llama 3, Qwen, "
-			       "SmolLM or DeepSeek V3, "
-			       "which readers of GGUF know by a name",
+			       "SmolLM or DeepSeek V3, which readers of GGUF know by a name",
 			       g->v->folder);
 	rc = read_gguf_tokens(g, err);
 	if (rc)

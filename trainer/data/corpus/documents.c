@@ -327,8 +327,7 @@ static int refuse_json_line(const struct document_walk *w, const char *line, siz
 	list_text_members(object, "", &names);
 	rc = err_set(err, ERR_USAGE,
 		     "%.200s:%lld: has no string member %.60s: use --text-field with one of: %.120s; or conversations: "
-		     "messages, "
-		     "conversations, instruction and output, prompt and completion",
+		     "messages, conversations, instruction and output, prompt and completion",
 		     w->name, (long long)w->number, w->field, names.len ? names.data : "(no string member)");
 	buf_done(&names);
 	json_decref(object);

@@ -259,8 +259,7 @@ static int prepare_chat_tokens(struct chat_set *d, const struct dataset_opts *o,
 	if (!o->tokenizer || !strcmp(o->tokenizer, "bytes"))
 		return err_set(err, ERR_USAGE,
 			       "%.300s: conversations need a tokenizer and its chat template: give --init-from or "
-			       "--tokenizer a "
-			       "folder with tokenizer.json",
+			       "--tokenizer a folder with tokenizer.json",
 			       path);
 	rc = texts_find(&t, path, &(struct texts_opts){ .records = true, .timeout_s = o->data_timeout_s }, err);
 	if (rc)
@@ -336,8 +335,7 @@ static int refuse_long(struct chat_set *d, const struct dataset_opts *o, struct 
 		return 0;
 	snprintf(d->long_notice, sizeof(d->long_notice),
 		 "%.200s: samples longer than %lld tokens: %lld, the longest has %lld: give --seq-len %lld, or "
-		 "--long-samples "
-		 "drop or split",
+		 "--long-samples drop or split",
 		 d->base.path, (long long)d->base.seq_len, (long long)d->n_long, (long long)d->longest,
 		 (long long)((d->longest + ROUND - 1) / ROUND * ROUND));
 	return o->inspected ? 0 : err_set(err, ERR_USAGE, "%s", d->long_notice);
@@ -423,8 +421,7 @@ static int open_marked(struct chat_set *d, const struct dataset_opts *o, struct 
 	if (note_of(d, "missed"))
 		snprintf(d->notice, sizeof(d->notice),
 			 "%.200s: earlier answers that are not trained: %lld: the template writes an answer otherwise "
-			 "once "
-			 "others follow (as templates that drop thoughts do)",
+			 "once others follow (as templates that drop thoughts do)",
 			 o->path, note_of(d, "missed"));
 	return 0;
 }

@@ -174,8 +174,7 @@ __device__ inline void pick_gradient_sides(const struct attention_sizes &z, cons
 
 /* ---- tiles on tensor cores (flash_cuda.cu) ---- */
 
-/* Returns true for 16-bit types and head sizes 8, 16, … 128. Operands must be
- * aligned to 16 bytes. */
+/* Returns true for 16-bit types and head sizes 8, 16, … 128. Operands must be aligned to 16 bytes. */
 bool flash_takes(const struct attention_sizes &z, enum dtype type);
 
 void flash_forward(const struct attention_sizes &z, enum dtype type, const struct kernel_args *a);
@@ -185,8 +184,7 @@ void flash_backward(const struct attention_sizes &z, enum dtype type, const stru
 
 /* ---- tiles in f32 (tiled_cuda.cu) ---- */
 
-/* Returns true for f32 and head sizes 4, 8, … 128. Operands must be aligned to 16
- * bytes. */
+/* Returns true for f32 and head sizes 4, 8, … 128. Operands must be aligned to 16 bytes. */
 bool tiled_takes(const struct attention_sizes &z, enum dtype type);
 
 void tiled_forward(const struct attention_sizes &z, const struct kernel_args *a);
