@@ -37,12 +37,7 @@ const struct op op_places = {
 
 static void run_places_ref(void *state, const struct kernel_args *args)
 {
-	const struct node *n = state;
-	const int64_t t = n->in[0]->shape.dim[1];
-
-	for (int64_t at = 0; at < shape_count(&n->in[0]->shape); at += t)
-		places_of_sample((const int32_t *)args->in[0] + at, t, (int32_t *)args->out[0] + at,
-				 (int32_t *)args->out[1] + at);
+	places_run(state, args);
 }
 
 const struct kernel places_ref = REF_KERNEL(run_places_ref);

@@ -9,6 +9,7 @@
 #include "trainer/graph/document_mark.h"
 #include "trainer/graph/graph.h"
 #include "trainer/graph/host_device.h"
+#include "trainer/graph/kernel.h"
 
 struct places_tensors {
 	struct tensor *tokens, *places;
@@ -28,6 +29,16 @@ HOST_DEVICE_INLINE void places_of_sample(const int32_t *marked, int64_t n, int32
 		tokens[i] = begins ? DOCUMENT_MARK(marked[i]) : marked[i];
 		places[i] = place;
 	}
+}
+
+/* Reads all samples of a node on a host: the kernel of ref and cpu. */
+static inline void places_run(const struct node *n, const struct kernel_args *args)
+{
+	const int64_t t = n->in[0]->shape.dim[1];
+
+	for (int64_t at = 0; at < shape_count(&n->in[0]->shape); at += t)
+		places_of_sample((const int32_t *)args->in[0] + at, t, (int32_t *)args->out[0] + at,
+				 (int32_t *)args->out[1] + at);
 }
 
 #endif

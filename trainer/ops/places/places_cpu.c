@@ -13,12 +13,7 @@ static int prepare_places_cpu(const struct kernel_env *env, struct node *n, void
 
 static void run_places_cpu(void *state, const struct kernel_args *args)
 {
-	const struct node *n = state;
-	const int64_t t = n->in[0]->shape.dim[1];
-
-	for (int64_t at = 0; at < shape_count(&n->in[0]->shape); at += t)
-		places_of_sample((const int32_t *)args->in[0] + at, t, (int32_t *)args->out[0] + at,
-				 (int32_t *)args->out[1] + at);
+	places_run(state, args);
 }
 
 extern const struct kernel places_cpu;
