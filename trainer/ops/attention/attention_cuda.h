@@ -34,7 +34,8 @@ static inline struct attention_sizes read_attention_sizes(const struct node *n, 
 		 a->dropout.p > 0,
 		 a->dropout,
 		 (int)a->window,
-		 a->window || places };
+		 a->window || places,
+		 nullptr };
 }
 
 /* One head at one position, i of its sequence. */
