@@ -309,6 +309,8 @@ export function viewQuery(v: View): string {
 	const add = (k: string, val: string | number) => out.push(k + '=' + encodeURIComponent(val)
 		.replace(/%2F/g, '/').replace(/%3A/g, ':').replace(/%2C/g, ',').replace(/%20/g, '+'));
 	const all = (k: string, list: readonly string[] | null) => list?.forEach((val) => add(k, val));
+	/** What listOf reads. */
+	const chosen = (k: string, list: readonly string[] | null) => all(k, list?.length ? list : list && ['']);
 	const numbers = (k: string, by: Record<string, number>) =>
 		all(k, Object.entries(by).map(([id, n]) => `${n}.${id}`));
 	if (v.page === 'experiments') return '?all';
@@ -329,7 +331,7 @@ export function viewQuery(v: View): string {
 	if (v.sort !== null) add('s', (v.desc ? '-' : '') + v.sort);
 	if (v.then !== null) add('s2', (v.thenDesc ? '-' : '') + v.then);
 	all('fix', v.fixed);
-	all('c', v.columns?.length === 0 ? [''] : v.columns);
+	chosen('c', v.columns);
 	if (v.filter !== '') add('q', v.filter);
 	if (v.archived) out.push('arch');
 	if (v.only) out.push('only');
@@ -351,7 +353,7 @@ export function viewQuery(v: View): string {
 	if (v.everyRun) out.push('every');
 	if (v.flat) out.push('flat');
 	if (v.parallel) out.push('par');
-	all('ax', v.axes?.length === 0 ? [''] : v.axes);
+	chosen('ax', v.axes);
 	if (v.scatter) {
 		for (const id of [v.scatter.x, v.scatter.y, v.scatter.colour]) add('sc', id);
 		if (v.scatter.log) add('scl', v.scatter.log);
@@ -363,7 +365,7 @@ export function viewQuery(v: View): string {
 	if (v.find !== '') add('f', v.find);
 	numbers('gr', v.groups);
 	if (v.perRow) add('cols', v.perRow);
-	all('top', v.tops?.length === 0 ? [''] : v.tops);
+	chosen('top', v.tops);
 	all('hide', v.hidden);
 	all('ord', v.order);
 	numbers('sz', v.sizes);
