@@ -78,6 +78,13 @@ struct shortage { /* describes by how much a plan does not fit */
 	const char *whose; /* who has the free bytes, in words; of hosts */
 };
 
+/* Returns the bytes for what plan_bytes_needed counts; 0: unknown. */
+static int64_t free_bytes(const struct rank *r, const char **ret_whose)
+{
+	*ret_whose = "";
+	return r->backend->room ? room_on_device(r) : available_on_host(r->context, ret_whose);
+}
+
 /* Says how much memory is free where the plan would run. */
 static void describe_room(char *text, size_t n, const struct rank *r, const struct shortage *s)
 {
@@ -115,39 +122,47 @@ static int64_t bytes_needed_with(const struct rank *like, const struct workload 
 	return bytes;
 }
 
+/* Halves the micro-batch of a step that fine-tuning chose until the plan fits; returns it. room: of the whole step. */
+static int64_t fitting_micro_batch(const struct rank *r, const struct workload *s, struct shortage *room)
+{
+	struct run_config trial = *r->cfg;
+	int64_t micro = trial.batch_size, need = bytes_needed_with(r, s, &trial);
+
+	*room = (struct shortage){ .need_bytes = need };
+	room->free_bytes = free_bytes(r, &room->whose);
+	while (room->free_bytes > 0 && (double)need > FILL * (double)room->free_bytes && micro > 1) {
+		micro = (micro + 1) / 2;
+		config_split_batch(&trial, micro);
+		need = bytes_needed_with(r, s, &trial);
+	}
+	return micro;
+}
+
 int memory_fit_batch(struct run_config *cfg, const struct rank *r, const struct workload *s, struct err *err)
 {
 	struct comm *c = rank_comm(r);
 	struct run_config trial = *cfg;
-	struct shortage room = { .whose = "" };
-	int64_t micro = cfg->batch_size;
+	struct shortage room;
+	int64_t micro = 0;
 	char text[200];
 	int rc = 0;
 
-	if (!config_split_batch(&trial, micro))
+	if (!config_split_batch(&trial, cfg->batch_size))
 		return 0;
-	if (rank_is_root(r)) {
-		room.free_bytes = r->backend->room ? room_on_device(r) : available_on_host(r->context, &room.whose);
-		room.need_bytes = bytes_needed_with(r, s, &trial);
-		for (int64_t need = room.need_bytes;
-		     room.free_bytes > 0 && (double)need > FILL * (double)room.free_bytes && micro > 1;) {
-			micro = (micro + 1) / 2;
-			config_split_batch(&trial, micro);
-			need = bytes_needed_with(r, s, &trial);
-		}
-	}
+	if (rank_is_root(r))
+		micro = fitting_micro_batch(r, s, &room);
 	if (c)
 		rc = c->ops->broadcast(c, &micro, sizeof(micro), 0, err);
 	if (rc || micro == cfg->batch_size)
 		return rc;
 	config_split_batch(cfg, micro);
-	describe_room(text, sizeof(text), r, &room);
-	if (rank_is_root(r))
-		log_info(
-			"fine-tuning: batch_size %lld grad_accum_steps %lld: a step at once would need %.0f MiB, and a "
-			"tenth stays free; %s",
-			(long long)cfg->batch_size, (long long)cfg->grad_accum_steps, (double)room.need_bytes / MIB,
-			text);
+	if (rank_is_root(r)) {
+		describe_room(text, sizeof(text), r, &room);
+		log_info("fine-tuning: batch_size %lld grad_accum_steps %lld: a step at once would need %.0f MiB, and "
+			 "a tenth stays free; %s",
+			 (long long)cfg->batch_size, (long long)cfg->grad_accum_steps, (double)room.need_bytes / MIB,
+			 text);
+	}
 	return 0;
 }
 
@@ -221,11 +236,8 @@ static void find_advice(struct advice *a)
 /* Refuses what needs more than `times` the free memory. */
 static int check_bytes(int64_t bytes, int times, const struct rank *r, const struct workload *s, struct err *err)
 {
-	const char *whose = "";
-	const bool on_device = r->backend->room;
-	struct advice a = { .rank = r,
-			    .workload = s,
-			    .limit = on_device ? room_on_device(r) : available_on_host(r->context, &whose) };
+	const char *whose;
+	struct advice a = { .rank = r, .workload = s, .limit = free_bytes(r, &whose) };
 	char room[200];
 
 	if (a.limit <= 0 || bytes / times <= a.limit)
@@ -233,7 +245,7 @@ static int check_bytes(int64_t bytes, int times, const struct rank *r, const str
 	find_advice(&a);
 	describe_room(room, sizeof(room), r, &(struct shortage){ bytes, a.limit, whose });
 	return err_set(err, ERR_USAGE, "the plan needs %.0f MiB%s, but %s; %s%s", (double)bytes / MIB,
-		       !on_device && r->context->local_world > 1 ? " for its ranks" : "", room,
+		       !r->backend->room && r->context->local_world > 1 ? " for its ranks" : "", room,
 		       a.count ? "what fits: " : "no batch size of this model fits; choose a smaller --model",
 		       a.count ? a.text : "");
 }
@@ -282,8 +294,8 @@ static int64_t bytes_that_fit(const struct rank *r, const struct workload *s, in
 
 int64_t memory_largest_batch(const struct rank *r, const struct workload *s, int64_t most, int64_t *ret_bytes)
 {
-	const char *whose = "";
-	const int64_t limit = r->backend->room ? room_on_device(r) : available_on_host(r->context, &whose);
+	const char *whose;
+	const int64_t limit = free_bytes(r, &whose);
 	int64_t fits = 0, fails = most + 1;
 
 	*ret_bytes = 0;

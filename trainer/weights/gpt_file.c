@@ -84,6 +84,14 @@ static int copy_companions(const char *folder, const char *weights, struct err *
 	return rc;
 }
 
+static int write_chat_template(const char *text, const char *weights, struct err *err)
+{
+	char path[PATH_BYTES];
+	int rc = sibling_path(path, weights, HF_CHAT_TEMPLATE, err);
+
+	return rc ? rc : file_replace(path, text, strlen(text), err);
+}
+
 int hf_config_write(const struct hf_config *c, const char *weights, struct err *err)
 {
 	char path[PATH_BYTES];
@@ -93,11 +101,8 @@ int hf_config_write(const struct hf_config *c, const char *weights, struct err *
 	int rc = sibling_path(path, weights, "config.json", err);
 	bool foreign;
 
-	if (!rc && c->chat_template) {
-		rc = sibling_path(path, weights, HF_CHAT_TEMPLATE, err);
-		rc = rc ? rc : file_replace(path, c->chat_template, strlen(c->chat_template), err);
-		rc = rc ? rc : sibling_path(path, weights, "config.json", err);
-	}
+	if (!rc && c->chat_template)
+		rc = write_chat_template(c->chat_template, weights, err);
 	if (rc)
 		return rc;
 	if (c->lora) {
