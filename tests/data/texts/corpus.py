@@ -7,6 +7,7 @@ import gzip
 import json
 import os
 import struct
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -166,7 +167,8 @@ def bad():
     refused("too short", write("bad/empty.txt.gz", gzip.compress(b"")))
     os.makedirs(f"{tmp}/empty/deep")
     refused("no text (*.txt", f"{tmp}/empty")
-    said = run("train", "--model", "gpt2-124m", "--data-path", f"{FORMATS}/texts.parquet", "--max-steps", "1", "--runs-dir", tmp, code=2)
+    shutil.copy(f"{FORMATS}/texts.parquet", f"{tmp}/alone.parquet")  # a cache would be made beside it
+    said = run("train", "--model", "gpt2-124m", "--data-path", f"{tmp}/alone.parquet", "--max-steps", "1", "--runs-dir", tmp, code=2)
     assert "tokenize texts with dptrain tokenize" in said, said
     # Escapes, and lone surrogates, as Python reads them.
     line = r'{"x": -1.5e+3, "text": "\u00e9\ud83d\ude42 \ud83d. \/\"\\\b\f\n\r\t"}'
