@@ -99,6 +99,24 @@ test('the focus is on the heading of an opened page, on the undo of a removal, t
 	await focusOn(page, '.grid [data-cell]');
 });
 
+test('a page opened before the script that keeps the focus has loaded gets it when that script runs', async (t) => {
+	const ids = await made('early', ['a']);
+	const page = await here.open(t);
+	let go;
+	const opened = new Promise((done) => {
+		go = done;
+	});
+	await page.route(/afterwards/, (route) => opened.then(() => route.continue()));
+	await page.goto(here.server.url + '?e=early');
+	await listed(page, 'a');
+	await page.focus(`[data-run="${ids.a}"] [role=rowheader]`);
+	await press(page, 'Enter');
+	await says(page, '.runpage h1', /^a/);
+	assert.equal(await page.evaluate(() => document.activeElement === document.body), true);
+	go();
+	await focusOn(page, '.runpage h1');
+});
+
 test('undo of a deletion offers what the trash still has, and ends when all is restored there', async (t) => {
 	await made('stale', ['a', 'b', 'c', 'd']);
 	const page = await here.open(t, '?e=stale');

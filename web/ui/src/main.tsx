@@ -55,6 +55,7 @@ function App() {
 	);
 }
 
+const first = s.view.value;
 let shown = false;
 
 function show(): void {
@@ -70,7 +71,7 @@ effect(() => {
 	if (!s.settled.value) return;
 	setTimeout(() => void RunPage.ahead(), AHEAD_MS);
 	void Undo.ahead();
-	void import('./views/base/afterwards.ts').then((m) => m.afterwards());
+	void import('./views/base/afterwards.ts').then((m) => m.afterwards(first));
 	void import('./views/charts/paper.ts').then((m) => m.paper());
 });
 void s.start();

@@ -2,6 +2,7 @@
 // What the page does after its first screen.
 import { effect } from '@preact/signals';
 import * as s from '../../state/index.ts';
+import type { View } from '../../base/url.ts';
 import { forgetShare, shared } from '../../state/shares.ts';
 import { keepFocus } from './keepfocus.ts';
 import './later.ts';
@@ -20,7 +21,7 @@ function markShared(): void {
 	});
 }
 
-export function afterwards(): void {
-	keepFocus();
+export function afterwards(first: View): void {
+	keepFocus(first);
 	markShared();
 }
