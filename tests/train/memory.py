@@ -171,7 +171,7 @@ def halved():
                 f.write("one of the words " * n)
         for ranks, mib, want in ((1, 4000, (32, 1)), (1, 400, (8, 4)), (2, 400, (4, 4))):
             runs = os.path.join(tmp, "runs%d-%d" % (ranks, mib))
-            p = dptrain("--init-from", folder, "--data-path", words, "--tokenizer", "bytes", "--max-steps", 1, *fast(), "--nproc-per-node", ranks, "--runs-dir", runs,
+            p = dptrain("--init-from", folder, "--data-path", words, "--tokenizer", "bytes", "--max-steps", 1, "--precision", "fp32", *fast(), "--nproc-per-node", ranks, "--runs-dir", runs,
                         env={"DPTRAIN_TEST_MEMORY": str(mib << 20)})
             if not check(p.returncode == 0, "fine-tuning in %d MiB on %d ranks: exit %d: %s%s" % (mib, ranks, p.returncode, p.stdout, p.stderr)):
                 continue

@@ -42,6 +42,21 @@ struct precision rank_precision(const struct rank *r)
 	}
 }
 
+int rank_choose_precision(struct run_config *cfg, const struct rank *r, struct err *err)
+{
+	const struct precision bf16 = { DTYPE_BF16, DTYPE_F32, NULL };
+	const struct backend *b = r->backend;
+	const bool open = cfg->decoder && !cfg->test_only && cfg->origin[FLAG_precision] == ORIGIN_DEFAULT;
+	double slower = (b->takes && !b->takes(&bf16)) || (b->slow && b->slow(r->module, &bf16));
+	int rc = open && r->comm ? r->comm->ops->allreduce(r->comm, &slower, 1, DTYPE_F64, err) : 0;
+
+	if (rc || !open || slower > 0)
+		return rc;
+	if (rank_is_root(r))
+		log_info("fine-tuning: precision bf16, in which this machine computes faster");
+	return config_put(cfg, FLAG_precision, "--init-from", "bf16", err);
+}
+
 /* Pipelines shard moments only on request. */
 static int zero_stage(const struct run_config *cfg)
 {

@@ -41,6 +41,9 @@ void rank_close(struct rank *r);
 bool rank_is_root(const struct rank *r);
 struct comm *rank_comm(const struct rank *r); /* communicator for the host's collectives between programs */
 struct precision rank_precision(const struct rank *r);
+/* Sets the precision of fine-tuning in cfg, which is r->cfg, if no flag does: bf16 if every rank computes faster in it.
+ * Collective, after rank_open_backend. */
+int rank_choose_precision(struct run_config *cfg, const struct rank *r, struct err *err);
 
 struct strategy_opts rank_sharing(const struct rank *r); /* options of the ranks' strategy */
 int rank_share(const struct rank *r); /* the part of each global batch that it computes, of rank_parts */

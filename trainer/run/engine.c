@@ -102,11 +102,19 @@ static void announce_large_plan(const struct engine *e)
 		clock_sleep_s(0.05);
 }
 
+/* Sets what fine-tuning decides when the backend is known. */
+static int complete_tuning(const struct engine *e, struct err *err)
+{
+	int rc = rank_choose_precision(e->job->cfg, &e->rank, err);
+
+	return rc ? rc : memory_fit_batch(e->job->cfg, &e->rank, &e->workload, err);
+}
+
 /* Makes the plan and checks that it can run. */
 static int plan_engine(struct engine *e, struct err *err)
 {
 	const struct run_config *cfg = e->rank.cfg;
-	int rc = memory_fit_batch(e->job->cfg, &e->rank, &e->workload, err);
+	int rc = complete_tuning(e, err);
 
 	if (!rc)
 		rc = resume_kernels(&e->rank, err);
@@ -214,7 +222,7 @@ int engine_open_plan(struct engine **ret, const struct job *job, const struct ra
 	if (!rc)
 		rc = rank_open_backend(&e->rank, err);
 	if (!rc)
-		rc = memory_fit_batch(job->cfg, &e->rank, &e->workload, err);
+		rc = complete_tuning(e, err);
 	if (!rc)
 		rc = planning_make(&e->train_schedule, &e->prepared, &e->rank, &e->workload, err);
 	return finish_opening(ret, e, rc);

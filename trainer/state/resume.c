@@ -358,14 +358,19 @@ static int settle_runs_dir(struct run_config *cfg, struct err *err)
 	return config_put(cfg, FLAG_runs_dir, "--resume", path, err);
 }
 
-/* Keeps the order of samples of the run, also where the set has moved. A run from before --shuffle existed has the
- * order `table`. */
-static int settle_order(struct run_config *cfg, struct err *err)
+/* Keeps what the run has chosen without a flag: the order of samples, also where the set has moved (`table` before
+ * --shuffle existed), and the precision of fine-tuning, also where the machine would choose another. */
+static int settle_choices(struct run_config *cfg, struct err *err)
 {
-	struct checkpoint *c = config_given(cfg, FLAG_shuffle) ? NULL : open_newest_checkpoint(cfg);
+	const bool order = !config_given(cfg, FLAG_shuffle),
+		   precision = cfg->decoder && cfg->origin[FLAG_precision] == ORIGIN_DEFAULT;
+	struct checkpoint *c = order || precision ? open_newest_checkpoint(cfg) : NULL;
 	const char *was = c ? checkpoint_config(c, "shuffle") : NULL;
-	int rc = c ? config_put(cfg, FLAG_shuffle, "--resume", was && *was ? was : "table", err) : 0;
+	int rc = c && order ? config_put(cfg, FLAG_shuffle, "--resume", was && *was ? was : "table", err) : 0;
 
+	was = c && precision ? checkpoint_config(c, "precision") : NULL;
+	if (!rc && was && *was)
+		rc = config_put(cfg, FLAG_precision, "--resume", was, err);
 	checkpoint_close(c);
 	return rc;
 }
@@ -388,7 +393,7 @@ int resume_settle(struct run_config *cfg, struct err *err)
 	if (rc || !cfg->resume)
 		return rc;
 	if (!cfg->test_only)
-		return settle_order(cfg, err);
+		return settle_choices(cfg, err);
 	settle_trained(cfg);
 	return 0;
 }

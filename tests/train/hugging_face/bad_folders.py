@@ -60,6 +60,25 @@ def defaults(folder, words, runs):
     check(names[0] == names[1], "the run's folder has the tensors of the folder, not %s" % (names[0] ^ names[1]))
 
 
+def precision(folder, words, tmp):
+    """bf16 where the processor has its products; a run keeps the precision in which it began, also elsewhere."""
+    with open("/proc/cpuinfo", encoding="ascii", errors="replace") as f:
+        products = "avx512_bf16" in f.read()
+    here, other = {}, {"DPTRAIN_CPU_ISA": "avx2"}
+    if fast()[1] != "cpu":
+        return
+    train = ("--init-from", folder, "--data-path", words, "--tokenizer", "bytes", *fast(), "--save-steps", 2, "--run-name", "r", "--report-to", "none")
+    for title, first, then, want in (("here", here, other, "bf16" if products else "fp32"), ("AVX2", other, here, "fp32")):
+        runs = os.path.join(tmp, "precision " + title)
+        for i, env in enumerate((first, then)):
+            p = dptrain(*train, "--max-steps", 2 + 2 * i, "--runs-dir", runs, "--resume", "auto", env=env)
+            check(p.returncode == 0 and ("in which this machine computes faster" in p.stderr) == (not i and want == "bf16"),
+                  "%s, part %d: exit %d: %s" % (title, i, p.returncode, p.stderr))
+            check(read_run(runs)["params"].get("precision") == want, "%s, part %d: %s" % (title, i, read_run(runs)["params"].get("precision")))
+        p = dptrain(*train, "--max-steps", 6, "--runs-dir", runs, "--resume", "auto", "--precision", "fp32" if want == "bf16" else "bf16")
+        check(p.returncode == 2 and "was begun with --precision " + want in p.stderr, "%s, another one: exit %d: %s" % (title, p.returncode, p.stderr))
+
+
 def few(folder, tmp):
     """Fewer samples than the 32 of a step: the step is all of them, also on two ranks and in stages. A batch that was given is refused."""
     words = os.path.join(tmp, "few")
@@ -97,6 +116,7 @@ def main():
         check(p.returncode == 2 and "300" in p.stderr.strip().split("\n")[-1], "a token of 300: exit %d: %s" % (p.returncode, p.stderr))
         refused("no tokenizer", folder, ["has no tokenizer.json", words, "--tokenizer"], "--data-path", words)
         defaults(folder, words, os.path.join(tmp, "runs"))
+        precision(folder, words, tmp)
         few(folder, tmp)
         shards(folder, words)
     finish("folders that cannot be trained")
