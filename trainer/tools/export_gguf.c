@@ -290,11 +290,11 @@ static void put_general(struct gguf_export *x)
 static int put_gguf_vocabulary(struct gguf_export *x, struct err *err)
 {
 	const struct run_config *cfg = x->cfg;
-	struct decoder_ends ends;
+	struct decoder_generation generation;
 	struct gguf_vocabulary v = { .folder = cfg->tokenizer ? cfg->tokenizer : x->d->folder,
 				     .rows = x->d->vocab,
-				     .ends = &ends };
-	int rc = decoder_file_ends(&ends, x->d, err);
+				     .generation = &generation };
+	int rc = decoder_file_generation(&generation, x->d, err);
 
 	if (!rc)
 		rc = chat_open(&v.chat,

@@ -249,7 +249,7 @@ static bool adds_space(const struct tokenizer *t)
 static void put_ends(struct gguf_keys *k, const struct gguf_vocab *g)
 {
 	const struct chat_ends ends = chat_find_ends(g->v->chat);
-	const int64_t given = g->v->ends->n ? g->v->ends->token[0] : -1;
+	const int64_t given = g->v->generation->n_ends ? g->v->generation->end[0] : -1;
 	const int64_t eos = ends.of_tokenizer >= 0 ? ends.of_tokenizer : given;
 	const struct tokenizer *t = chat_tokenizer(g->v->chat);
 	const int32_t *before;

@@ -10,7 +10,7 @@
 struct gguf_vocabulary {
 	const char *folder;		 /* with tokenizer.json */
 	int64_t rows;			 /* of the model's table: ids without a token become unused ones */
-	const struct decoder_ends *ends; /* of the model */
+	const struct decoder_generation *generation; /* of the model */
 	struct chat *chat;		 /* opened for the folder */
 };
 

@@ -30,7 +30,7 @@ struct sampling {
 	const struct tokenizer *tokenizer;
 	const struct model *kind;
 	struct model_config model;
-	struct decoder_ends ends; /* tokens that end a text, besides the tokenizer's separator and chat_ends */
+	struct decoder_generation generation; /* its ends count besides the tokenizer's separator and chat_ends */
 	struct chat_ends chat_ends;
 	int32_t *text; /* every token so far */
 	int64_t n, cap, context; /* context: of the model, which may get a shorter one */
@@ -219,8 +219,8 @@ static int print_token(const struct sampling *s, int32_t token, bool first, stru
 
 static bool ends_text(const struct sampling *s, int32_t token)
 {
-	for (int i = 0; i < s->ends.n; i++)
-		if (s->ends.token[i] == token)
+	for (int i = 0; i < s->generation.n_ends; i++)
+		if (s->generation.end[i] == token)
 			return true;
 	return token == tokenizer_separator(s->tokenizer) ||
 	       (s->chat && (token == s->chat_ends.of_template || token == s->chat_ends.of_tokenizer));
@@ -362,14 +362,45 @@ static int open_tokenizer(struct sampling *s, const char *trained, struct err *e
 	return 0;
 }
 
+/* Draws as the folder wants it where no flag says otherwise. */
+static int take_generation(struct sampling *s, struct err *err)
+{
+	const struct decoder_generation *g = &s->generation;
+	const struct {
+		enum flag_id id;
+		const char *name;
+		double value;
+	} wanted[] = { { FLAG_temperature, "temperature", g->temperature },
+		       { FLAG_top_k, "top-k", g->top_k },
+		       { FLAG_top_p, "top-p", g->top_p } };
+	char text[120] = "";
+	size_t n = 0;
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < sizeof(wanted) / sizeof(*wanted); i++) {
+		char number[32];
+
+		if (isnan(wanted[i].value) || config_given(s->cfg, wanted[i].id))
+			continue;
+		snprintf(number, sizeof(number), "%.10g", wanted[i].value);
+		rc = config_put(s->cfg, wanted[i].id, "generation_config.json", number, err);
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s %s", wanted[i].name, number);
+	}
+	if (n && !rc)
+		log_info("as the model's folder says:%s", text);
+	return rc;
+}
+
 /* The model in a folder of Hugging Face, or in a run that began with one. */
 static int describe_decoder(struct sampling *s, struct err *err)
 {
 	const struct decoder_config *d = s->cfg->decoder;
 	struct safetensors *file;
 	const char *trained;
-	int rc = decoder_file_ends(&s->ends, d, err);
+	int rc = decoder_file_generation(&s->generation, d, err);
 
+	if (!rc)
+		rc = take_generation(s, err);
 	if (rc)
 		return rc;
 	s->kind = &model_decoder;

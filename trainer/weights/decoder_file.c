@@ -501,7 +501,7 @@ int decoder_file_read(const struct decoder_config **ret, const char *path, struc
 }
 
 /* Adds the tokens of eos_token_id: a number, a list of them, or null. */
-static void read_ends(struct config_reader *r, struct decoder_ends *ret)
+static void read_ends(struct config_reader *r, struct decoder_generation *ret)
 {
 	const json_t *end = find_member(r->root, "eos_token_id"), *v;
 	const size_t n = json_is_array(end) ? json_array_size(end) : end ? 1 : 0;
@@ -512,18 +512,28 @@ static void read_ends(struct config_reader *r, struct decoder_ends *ret)
 		v = json_is_array(end) ? json_array_get(end, i) : end;
 		if (!json_is_integer(v))
 			refuse(r, "eos_token_id", "expected an integer or a list of integers");
-		ret->token[ret->n++] = json_integer_value(v);
+		ret->end[ret->n_ends++] = json_integer_value(v);
 	}
 }
 
-int decoder_file_ends(struct decoder_ends *ret, const struct decoder_config *c, struct err *err)
+/* Returns a number of at most `most`, or NAN. */
+static double read_optional(struct config_reader *r, const char *key, double most)
+{
+	const double x = find_member(r->root, key) ? read_number(r, r->root, key, 0) : (double)NAN;
+
+	if (x > most)
+		refuse(r, key, "expected at most %g", most);
+	return x;
+}
+
+int decoder_file_generation(struct decoder_generation *ret, const struct decoder_config *c, struct err *err)
 {
 	struct config_reader r = { .err = err };
 	json_t *root = NULL;
 	struct buf text;
 	char path[4200];
 
-	*ret = (struct decoder_ends){ .n = 0 };
+	*ret = (struct decoder_generation){ .n_ends = 0 };
 	snprintf(path, sizeof(path), "%s/generation_config.json", c->folder);
 	if (access(path, F_OK))
 		snprintf(path, sizeof(path), "%s/config.json", c->folder);
@@ -531,8 +541,12 @@ int decoder_file_ends(struct decoder_ends *ret, const struct decoder_config *c, 
 	buf_init(&text, CONFIG_BYTES_MAX);
 	r.rc = load_json(&root, &text, path, err);
 	r.root = root;
-	if (!r.rc)
+	if (!r.rc) {
 		read_ends(&r, ret);
+		ret->temperature = read_switch(&r, "do_sample", true) ? read_optional(&r, "temperature", 100) : 0;
+		ret->top_k = read_optional(&r, "top_k", INT32_MAX);
+		ret->top_p = read_optional(&r, "top_p", 1);
+	}
 	json_decref(root);
 	buf_done(&text);
 	return r.rc;

@@ -14,13 +14,15 @@ int decoder_file_read(const struct decoder_config **ret, const char *path, struc
 
 #define DECODER_ENDS_MAX 32
 
-struct decoder_ends {
-	int64_t token[DECODER_ENDS_MAX];
-	int n;
+/* How a model's folder wants its text generated: generation_config.json or, without that file, config.json. */
+struct decoder_generation {
+	int64_t end[DECODER_ENDS_MAX]; /* tokens that end a text: eos_token_id, a number or a list */
+	int n_ends;
+	double temperature;  /* 0 where do_sample is false; NAN: not said */
+	double top_k, top_p; /* NAN: not said */
 };
 
-/* The tokens that end a text: eos_token_id of generation_config.json in the model's folder, or without that file of its
- * config.json. ERR_USAGE: it is not an integer or a list of at most DECODER_ENDS_MAX of them. */
-int decoder_file_ends(struct decoder_ends *ret, const struct decoder_config *c, struct err *err);
+/* ERR_USAGE names the file and the key. */
+int decoder_file_generation(struct decoder_generation *ret, const struct decoder_config *c, struct err *err);
 
 #endif

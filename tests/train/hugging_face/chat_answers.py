@@ -128,6 +128,25 @@ def adapted(tmp, folder, own):
     answers("moved", want, own, "--init-from", moved, "--adapter", os.path.join(run, "adapter"))
 
 
+def drawing(folder):
+    """generation_config.json says how tokens are drawn, unless a flag does."""
+    def say(*flags):
+        return subprocess.run([DPTRAIN, "sample", "--init-from", folder, "--chat", "x", "--max-tokens", str(LENGTH), "--seed", "3", *map(str, flags)],
+                              env=environment(), timeout=100, capture_output=True)
+    given = ("--temperature", 0.7, "--top-k", 5, "--top-p", 0.9)
+    plain, want, greedy, hot = say().stdout, say(*given).stdout, say("--temperature", 0).stdout, say("--temperature", 3, *given[2:]).stdout
+    check(len({plain, want, greedy, hot}) == 4, "four ways to draw: %r" % [plain, want, greedy, hot])
+    for config, flags, expected in (({"do_sample": True, "temperature": 0.7, "top_k": 5, "top_p": 0.9}, (), want), ({"do_sample": False}, (), greedy),
+                                    ({"temperature": 0.1, "top_k": 5, "top_p": 0.9}, ("--temperature", 3), hot), ({"top_k": None}, (), plain)):
+        write(folder, "generation_config.json", config)
+        p = say(*flags)
+        check(p.returncode == 0 and p.stdout == expected, "%s %s: %r, expected %r: %s" % (config, flags, p.stdout, expected, p.stderr))
+    write(folder, "generation_config.json", {"top_p": 2})
+    p = say()
+    check(p.returncode == 2 and b"generation_config.json: top_p: expected at most 1" in p.stderr, "top_p 2: exit %d: %s" % (p.returncode, p.stderr))
+    write(folder, "generation_config.json", {})
+
+
 def main():
     install()
     with Folder() as tmp:
@@ -138,6 +157,8 @@ def main():
             own, special = make_tokenizer(folder, None, TEMPLATE)
             want = theirs(tmp, folder)
             answers(title, want, own, "--init-from", folder)
+            if title == "llama":
+                drawing(folder)
             ends(title, folder, want, own, special)
         make_tokenizer(folder, None, TEMPLATE)
         adapted(tmp, folder, own)
