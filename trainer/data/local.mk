@@ -63,6 +63,7 @@ libtrainer_la_SOURCES += trainer/data/corpus/documents.c trainer/data/corpus/doc
 libtrainer_la_SOURCES += trainer/data/corpus/json_member.c
 libtrainer_la_SOURCES += trainer/data/corpus/texts.c trainer/data/corpus/texts.h
 libtrainer_la_SOURCES += trainer/data/corpus/tokenize.c trainer/data/corpus/tokenize.h
+libtrainer_la_SOURCES += trainer/data/corpus/job_ring.c trainer/data/corpus/job_ring.h
 # Formats, each in one file or a few; formats.def lists them.
 libtrainer_la_SOURCES += trainer/data/formats/cifar.c trainer/data/formats/folder.c trainer/data/formats/folder.h
 libtrainer_la_SOURCES += trainer/data/formats/folder_remote.c

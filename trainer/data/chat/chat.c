@@ -27,6 +27,7 @@ struct chat {
 	struct tokenizer *tokenizer;
 	struct token_encoder *encoder;
 	struct chat_template *template; /* NULL: the folder has none */
+	bool borrows;			/* tokenizer and template */
 	bool marks;			/* it has {% generation %} */
 	char hash[65];			/* of the template */
 	char *text;			/* … */
@@ -138,19 +139,26 @@ static int read_folder(struct chat *c, struct err *err)
 	return rc;
 }
 
-int chat_open(struct chat **ret, const struct chat_opts *o, struct err *err)
+static struct chat *allocate_chat(const struct chat_opts *o)
 {
 	struct chat *c = mem_zalloc(sizeof(*c));
-	int rc = tokenizer_open(&c->tokenizer, o->tokenizer, err);
 
 	c->o = *o;
-	c->variables = json_pack("{s:n, s:n}", "tools", "documents");
 	buf_init(&c->whole.text, SIZE_MAX);
 	buf_init(&c->whole.spans, SIZE_MAX);
 	buf_init(&c->part.text, SIZE_MAX);
 	buf_init(&c->part.spans, SIZE_MAX);
 	buf_init(&c->tokens, SIZE_MAX);
 	buf_init(&c->ends, SIZE_MAX);
+	return c;
+}
+
+int chat_open(struct chat **ret, const struct chat_opts *o, struct err *err)
+{
+	struct chat *c = allocate_chat(o);
+	int rc = tokenizer_open(&c->tokenizer, o->tokenizer, err);
+
+	c->variables = json_pack("{s:n, s:n}", "tools", "documents");
 	if (!rc)
 		c->encoder = token_encoder_new(c->tokenizer);
 	if (!rc)
@@ -162,13 +170,28 @@ int chat_open(struct chat **ret, const struct chat_opts *o, struct err *err)
 	return rc;
 }
 
+struct chat *chat_another(const struct chat *c)
+{
+	struct chat *a = allocate_chat(&c->o);
+
+	a->tokenizer = c->tokenizer;
+	a->template = c->template;
+	a->borrows = true;
+	a->marks = c->marks;
+	a->variables = json_deep_copy(c->variables);
+	a->encoder = token_encoder_new(a->tokenizer);
+	return a;
+}
+
 void chat_close(struct chat *c)
 {
 	if (!c)
 		return;
 	token_encoder_free(c->encoder);
-	tokenizer_close(c->tokenizer);
-	chat_template_free(c->template);
+	if (!c->borrows) {
+		tokenizer_close(c->tokenizer);
+		chat_template_free(c->template);
+	}
 	free(c->text);
 	json_decref(c->variables);
 	buf_done(&c->whole.text);

@@ -29,6 +29,8 @@ struct chat; /* one thread at a time */
 
 /* Opens tokenizer and template. ERR_USAGE names the file. */
 int chat_open(struct chat **ret, const struct chat_opts *o, struct err *err);
+/* The same for another thread; borrows tokenizer and template. */
+struct chat *chat_another(const struct chat *c);
 void chat_close(struct chat *c); /* NULL is fine */
 
 const struct tokenizer *chat_tokenizer(const struct chat *c);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tokenize.c: splits documents into a training and a validation part, cuts these into pieces, and encodes the pieces
- * on all cores. The pieces go into a ring of jobs with bounded memory. Threads encode the waiting jobs; the caller
- * writes a job's tokens, in the order of the pieces, before it fills the job again. */
+ * on all cores. */
 #include "trainer/data/corpus/tokenize.h"
 
 #include <errno.h>
@@ -13,16 +12,8 @@
 
 #include "tracker/mem/mem.h"
 #include "trainer/data/corpus/documents.h"
+#include "trainer/data/corpus/job_ring.h"
 #include "trainer/data/tokenizer/token_file.h"
-
-struct encode;
-
-struct encode_opts {
-	const struct tokenizer *tokenizer; /* borrowed, as are the writers */
-	struct token_writer *to[SPLIT_COUNT];
-	const struct texts *texts;
-	int threads; /* 0: one per core */
-};
 
 struct encode_piece {
 	enum split split;
@@ -35,7 +26,6 @@ struct encode_piece {
 #define JOB_BYTES ((size_t)1 << 20) /* bytes of text: a job this large is submitted */
 #define TEXT_MAX ((size_t)1 << 30)
 #define TOKENS_MAX ((size_t)1 << 33)
-#define THREADS_MAX 256
 
 struct encoder_piece {
 	enum split split;
@@ -45,35 +35,26 @@ struct encoder_piece {
 	size_t n_tokens; /* set by encoding */
 };
 
-enum job_state { JOB_EMPTY, JOB_WAITING, JOB_DONE };
-
 struct encoder_job {
-	enum job_state state;
 	struct buf text, tokens, pieces; /* bytes; int32_t; struct encoder_piece; concatenated */
-	int rc;
-	struct err err;
 };
 
 struct encode {
-	struct encode_opts o;
-	struct encoder_job *job; /* a ring of n */
-	int n;
-	int filling;	   /* job that the caller fills */
-	int next, waiting; /* first waiting job, and the number of waiting jobs */
-	bool stop;
-	pthread_mutex_t lock;
-	pthread_cond_t work, done;
-	pthread_t thread[THREADS_MAX];
-	int n_threads;
+	const struct tokenizer *tokenizer; /* borrowed, as are the writers and the texts */
+	struct token_writer *const *to;	   /* of each split */
+	const struct texts *texts;
+	struct job_ring *ring;
+	struct encoder_job *job; /* of the ring */
 };
 
 /* Encodes the pieces of a job; an error names the file of its piece. */
-static int run_encoder_job(const struct encode *e, struct token_encoder *encoder, struct encoder_job *j,
-			   struct err *err)
+static int run_encoder_job(void *user, void *encoder, int job, struct err *err)
 {
+	const struct encode *e = user;
+	struct encoder_job *j = &e->job[job];
 	struct encoder_piece *piece = (struct encoder_piece *)(void *)j->pieces.data;
 	size_t n = j->pieces.len / sizeof(*piece), at = 0, before;
-	int32_t separator = tokenizer_separator(e->o.tokenizer);
+	int32_t separator = tokenizer_separator(e->tokenizer);
 	int rc = 0;
 
 	for (size_t i = 0; !rc && i < n; at += piece[i++].n) {
@@ -87,156 +68,86 @@ static int run_encoder_job(const struct encode *e, struct token_encoder *encoder
 							   .tokens = &j->tokens },
 				  err);
 		if (rc)
-			rc = err_prefix(err, "%.300s", e->o.texts->file[piece[i].file].name);
+			rc = err_prefix(err, "%.300s", e->texts->file[piece[i].file].name);
 		piece[i].n_tokens = (j->tokens.len - before) / sizeof(int32_t);
 	}
 	return rc;
 }
 
-/* Thread: encodes waiting jobs until e->stop. */
-static void *run_encoder_thread(void *arg)
+/* Writes the tokens of a job, and empties it. */
+static int write_job_tokens(void *user, int job, struct err *err)
 {
-	struct encode *e = arg;
-	struct token_encoder *encoder = token_encoder_new(e->o.tokenizer);
-
-	pthread_mutex_lock(&e->lock);
-	while (!e->stop) {
-		struct encoder_job *j = &e->job[e->next];
-
-		if (!e->waiting) {
-			pthread_cond_wait(&e->work, &e->lock);
-			continue;
-		}
-		e->next = (e->next + 1) % e->n;
-		e->waiting--;
-		pthread_mutex_unlock(&e->lock);
-		j->rc = run_encoder_job(e, encoder, j, &j->err);
-		pthread_mutex_lock(&e->lock);
-		j->state = JOB_DONE;
-		pthread_cond_signal(&e->done);
-	}
-	pthread_mutex_unlock(&e->lock);
-	token_encoder_free(encoder);
-	return NULL;
-}
-
-static void encode_free(struct encode *e)
-{
-	if (!e)
-		return;
-	pthread_mutex_lock(&e->lock);
-	e->stop = true;
-	pthread_cond_broadcast(&e->work);
-	pthread_mutex_unlock(&e->lock);
-	for (int i = 0; i < e->n_threads; i++)
-		pthread_join(e->thread[i], NULL);
-	for (int i = 0; i < e->n; i++) {
-		buf_done(&e->job[i].text);
-		buf_done(&e->job[i].tokens);
-		buf_done(&e->job[i].pieces);
-	}
-	pthread_mutex_destroy(&e->lock);
-	pthread_cond_destroy(&e->work);
-	pthread_cond_destroy(&e->done);
-	free(e->job);
-	free(e);
-}
-
-/* Starts the threads. ERR_NOMEM: no thread starts. */
-static int encode_new(struct encode **ret, const struct encode_opts *o, struct err *err)
-{
-	struct encode *e = mem_zalloc(sizeof(*e));
-	long cores = sysconf(_SC_NPROCESSORS_ONLN);
-	int most = o->threads ? o->threads : cores < 1 ? 1 : (int)cores;
-
-	e->o = *o;
-	pthread_mutex_init(&e->lock, NULL);
-	pthread_cond_init(&e->work, NULL);
-	pthread_cond_init(&e->done, NULL);
-	most = most > THREADS_MAX ? THREADS_MAX : most;
-	e->n = 2 * most + 1;
-	e->job = mem_array((size_t)e->n, sizeof(*e->job));
-	for (int i = 0; i < e->n; i++) {
-		buf_init(&e->job[i].text, TEXT_MAX);
-		buf_init(&e->job[i].tokens, TOKENS_MAX);
-		buf_init(&e->job[i].pieces, TEXT_MAX);
-	}
-	while (e->n_threads < most && !thread_start(&e->thread[e->n_threads], run_encoder_thread, e))
-		e->n_threads++;
-	if (!e->n_threads) {
-		encode_free(e);
-		return err_set(err, ERR_NOMEM, "cannot start a thread to encode texts");
-	}
-	*ret = e;
-	return 0;
-}
-
-static int write_job_tokens(const struct encode *e, const struct encoder_job *j, struct err *err)
-{
+	const struct encode *e = user;
+	struct encoder_job *j = &e->job[job];
 	const struct encoder_piece *piece = (const struct encoder_piece *)(const void *)j->pieces.data;
 	const int32_t *tokens = (const int32_t *)(const void *)j->tokens.data;
-	int rc = j->rc;
+	int rc = 0;
 
-	if (rc)
-		return err_set(err, rc, "%s", j->err.text);
 	for (size_t i = 0; !rc && i < j->pieces.len / sizeof(*piece); tokens += piece[i++].n_tokens) {
-		struct token_writer *to = e->o.to[piece[i].split];
+		struct token_writer *to = e->to[piece[i].split];
 
 		rc = token_writer_add(to, tokens, piece[i].n_tokens, err);
 		if (!rc && piece[i].ends)
 			rc = token_writer_end(to, err);
 	}
-	return rc;
-}
-
-/* Waits until a job is encoded, writes its tokens, and empties it. */
-static int drain_encoder_job(struct encode *e, struct encoder_job *j, struct err *err)
-{
-	int rc;
-
-	pthread_mutex_lock(&e->lock);
-	while (j->state == JOB_WAITING)
-		pthread_cond_wait(&e->done, &e->lock);
-	pthread_mutex_unlock(&e->lock);
-	rc = j->state == JOB_DONE ? write_job_tokens(e, j, err) : 0;
 	buf_reset(&j->text);
 	buf_reset(&j->tokens);
 	buf_reset(&j->pieces);
-	j->state = JOB_EMPTY;
 	return rc;
 }
 
-/* Submits the job being filled, then drains the oldest one for reuse. */
-static int submit_encoder_job(struct encode *e, struct err *err)
+static void *open_encoder(const void *user)
 {
-	pthread_mutex_lock(&e->lock);
-	e->job[e->filling].state = JOB_WAITING;
-	e->waiting++;
-	pthread_cond_signal(&e->work);
-	pthread_mutex_unlock(&e->lock);
-	e->filling = (e->filling + 1) % e->n;
-	return drain_encoder_job(e, &e->job[e->filling], err);
+	return token_encoder_new(((const struct encode *)user)->tokenizer);
+}
+
+static void close_encoder(void *encoder)
+{
+	token_encoder_free(encoder);
+}
+
+static int encode_open(struct encode *e, struct err *err)
+{
+	const struct job_ring_opts o = { .open = open_encoder,
+					 .close = close_encoder,
+					 .run = run_encoder_job,
+					 .take = write_job_tokens,
+					 .user = e };
+	int rc = job_ring_new(&e->ring, &o, err);
+
+	if (rc)
+		return rc;
+	e->job = mem_array((size_t)job_ring_count(e->ring), sizeof(*e->job));
+	for (int i = 0; i < job_ring_count(e->ring); i++) {
+		buf_init(&e->job[i].text, TEXT_MAX);
+		buf_init(&e->job[i].tokens, TOKENS_MAX);
+		buf_init(&e->job[i].pieces, TEXT_MAX);
+	}
+	return 0;
+}
+
+static void encode_close(struct encode *e)
+{
+	const int n = e->ring ? job_ring_count(e->ring) : 0;
+
+	job_ring_free(e->ring);
+	for (int i = 0; i < n; i++) {
+		buf_done(&e->job[i].text);
+		buf_done(&e->job[i].tokens);
+		buf_done(&e->job[i].pieces);
+	}
+	free(e->job);
 }
 
 /* Adds a piece, of at most PIECE_MAX bytes. A write error. */
 static int encode_add(struct encode *e, const struct encode_piece *p, struct err *err)
 {
-	struct encoder_job *j = &e->job[e->filling];
+	struct encoder_job *j = &e->job[job_ring_filling(e->ring)];
 	struct encoder_piece piece = { p->split, p->file, p->begins, p->ends, .n = p->n };
 
 	buf_add(&j->text, p->text, p->n);
 	buf_add(&j->pieces, &piece, sizeof(piece));
-	return j->text.len < JOB_BYTES ? 0 : submit_encoder_job(e, err);
-}
-
-/* Encodes and writes everything that was added. */
-static int encode_finish(struct encode *e, struct err *err)
-{
-	int rc = submit_encoder_job(e, err);
-
-	for (int i = 1; !rc && i < e->n; i++)
-		rc = drain_encoder_job(e, &e->job[(e->filling + i) % e->n], err);
-	return rc;
+	return j->text.len < JOB_BYTES ? 0 : job_ring_submit(e->ring, err);
 }
 
 #define PATH_BYTES 4200
@@ -249,7 +160,7 @@ struct tokenize_job {
 	struct objects *store;
 	struct token_writer *to[SPLIT_COUNT];
 	char path[SPLIT_COUNT][PATH_BYTES];
-	struct encode *encode;
+	struct encode encode;
 	int file;      /* of the texts */
 	bool in_val;   /* the file is for validation */
 	uint64_t read; /* bytes of text so far */
@@ -266,7 +177,7 @@ static int submit_piece(struct tokenize_job *j, size_t n, bool ends, struct err 
 	int rc = 0;
 
 	if (n || (ends && j->begun))
-		rc = encode_add(j->encode,
+		rc = encode_add(&j->encode,
 				&(struct encode_piece){ j->split, j->file, j->text.data, n, !j->begun, ends }, err);
 	j->begun |= n > 0;
 	buf_consume(&j->text, n);
@@ -426,13 +337,8 @@ static int open_tokenize_job(struct tokenize_job *j, struct err *err)
 
 	if (!rc)
 		rc = open_token_writers(j, err);
-	if (!rc)
-		rc = encode_new(&j->encode,
-				&(struct encode_opts){ .tokenizer = j->o->tokenizer,
-						       .to = { j->to[SPLIT_TRAIN], j->to[SPLIT_VAL] },
-						       .texts = j->o->texts },
-				err);
-	return rc;
+	j->encode = (struct encode){ .tokenizer = j->o->tokenizer, .to = j->to, .texts = j->o->texts };
+	return rc ? rc : encode_open(&j->encode, err);
 }
 
 int tokenize_write_left_out(const char *folder, const struct data_account *left, struct err *err)
@@ -505,10 +411,10 @@ int tokenize(const struct tokenize_opts *o, struct tokenize_made *ret, struct er
 	for (int i = 0; !rc && i < o->texts->n; i++)
 		rc = tokenize_file(&j, i, err);
 	if (!rc)
-		rc = encode_finish(j.encode, err);
+		rc = job_ring_finish(j.encode.ring, err);
 	if (!rc)
 		rc = commit_token_files(&j, ret, err);
-	encode_free(j.encode);
+	encode_close(&j.encode);
 	for (int s = 0; s < SPLIT_COUNT; s++)
 		token_writer_close(j.to[s]);
 	objects_close(j.store);

@@ -10,6 +10,7 @@
 #include "tracker/mem/mem.h"
 #include "trainer/data/chat/chat.h"
 #include "trainer/data/corpus/documents.h"
+#include "trainer/data/corpus/job_ring.h"
 #include "trainer/data/corpus/tokenize.h"
 #include "trainer/data/formats/pieces.h"
 #include "trainer/data/formats/formats.h"
@@ -34,13 +35,28 @@ struct chat_set {
 
 /* ---- making tokens ---- */
 
+#define JOB_BYTES ((size_t)1 << 18) /* of records: a job this large is submitted */
+
+struct chat_record {
+	int file;	/* of the texts */
+	int64_t number; /* in its file, from 1 */
+	size_t bytes, tokens;
+	int64_t trained, missed;	  /* as in struct chat_sample */
+	char why[CONVERSATION_WHY_BYTES]; /* … */
+};
+
+struct chat_job {
+	struct buf text, records, marked; /* bytes; struct chat_record; int32_t; concatenated */
+};
+
 struct chat_filling {
 	const struct texts *texts;
 	struct chat *chat;
 	struct token_writer *to;
-	struct buf record;
+	struct job_ring *ring;
+	struct chat_job *job;	     /* of the ring */
+	struct buf record;	     /* being read */
 	enum conversation_form form; /* CONVERSATION_FORMS: before the first record */
-	struct chat_sample sample;
 	struct data_account left;
 	int file;
 	int64_t n, in_file; /* records, all and of this file */
@@ -85,41 +101,112 @@ static int refuse_first_record(const char *name, const json_t *record, struct er
 	return rc;
 }
 
-/* Makes tokens of a record, or counts why it is left out. */
+static int refuse_no_object(const char *name, int64_t number, struct err *err)
+{
+	return err_set(err, ERR_USAGE, "%.300s: record %lld is not a JSON object", name, (long long)number);
+}
+
+static int find_form(struct chat_filling *f, struct err *err)
+{
+	const char *name = f->texts->file[f->file].name;
+	json_t *record = json_loadb(f->record.data, f->record.len, 0, NULL);
+	int rc = json_is_object(record) ? 0 : refuse_no_object(name, f->in_file, err);
+
+	f->form = conversation_form_of(record);
+	if (!rc && f->form == CONVERSATION_FORMS)
+		rc = refuse_first_record(name, record, err);
+	json_decref(record);
+	return rc;
+}
+
+/* Adds the record to the job being filled. */
 static int end_record(void *user, struct err *err)
 {
 	struct chat_filling *f = user;
-	const char *name = f->texts->file[f->file].name;
-	json_t *record = json_loadb(f->record.data, f->record.len, 0, NULL);
+	struct chat_job *j = &f->job[job_ring_filling(f->ring)];
+	const struct chat_record r = { .file = f->file, .number = ++f->in_file, .bytes = f->record.len };
+	int rc = f->form == CONVERSATION_FORMS ? find_form(f, err) : 0;
+
+	f->n++;
+	buf_add(&j->text, f->record.data, f->record.len);
+	buf_add(&j->records, &r, sizeof(r));
+	return rc || j->text.len < JOB_BYTES ? rc : job_ring_submit(f->ring, err);
+}
+
+static void *open_another_chat(const void *user)
+{
+	return chat_another(((const struct chat_filling *)user)->chat);
+}
+
+static void close_another_chat(void *chat)
+{
+	chat_close(chat);
+}
+
+static struct chat_record *records_of(const struct chat_job *j, size_t *ret_n)
+{
+	*ret_n = j->records.len / sizeof(struct chat_record);
+	return (struct chat_record *)(void *)j->records.data;
+}
+
+/* Thread: makes tokens of the records of a job. */
+static int encode_records(void *user, void *chat, int job, struct err *err)
+{
+	const struct chat_filling *f = user;
+	struct chat_job *j = &f->job[job];
+	struct chat_sample sample = { .trained = 0 };
+	size_t n, at = 0;
+	struct chat_record *r = records_of(j, &n);
+	int rc = 0;
+
+	buf_init(&sample.marked, SIZE_MAX);
+	for (size_t i = 0; !rc && i < n; at += r[i++].bytes) {
+		json_t *record = json_loadb(r[i].bytes ? j->text.data + at : "", r[i].bytes, 0, NULL);
+
+		rc = json_is_object(record) ? chat_encode(chat, f->form, record, &sample, err)
+					    : refuse_no_object(f->texts->file[r[i].file].name, r[i].number, err);
+		json_decref(record);
+		r[i].tokens = sample.marked.len / sizeof(int32_t);
+		r[i].trained = sample.trained;
+		r[i].missed = sample.missed;
+		memcpy(r[i].why, sample.why, sizeof(r[i].why));
+		buf_add(&j->marked, sample.marked.data, sample.marked.len);
+	}
+	buf_done(&sample.marked);
+	return rc;
+}
+
+/* Writes the tokens of a job, counts what is left out, and empties it. */
+static int take_records(void *user, int job, struct err *err)
+{
+	struct chat_filling *f = user;
+	struct chat_job *j = &f->job[job];
+	size_t n;
+	const struct chat_record *r = records_of(j, &n);
+	const int32_t *marked = (const int32_t *)(const void *)j->marked.data;
 	char example[DATA_ACCOUNT_TEXT_BYTES];
 	int rc = 0;
 
-	f->n++;
-	f->in_file++;
-	if (!json_is_object(record))
-		rc = err_set(err, ERR_USAGE, "%.300s: record %lld is not a JSON object", name, (long long)f->in_file);
-	if (!rc && f->form == CONVERSATION_FORMS)
-		f->form = conversation_form_of(record);
-	if (!rc && f->form == CONVERSATION_FORMS)
-		rc = refuse_first_record(name, record, err);
-	if (!rc)
-		rc = chat_encode(f->chat, f->form, record, &f->sample, err);
-	json_decref(record);
-	if (rc)
-		return rc;
-	if (f->sample.why[0]) {
-		snprintf(example, sizeof(example), "%.180s: record %lld", name + f->texts->file[f->file].below,
-			 (long long)f->in_file);
-		data_account_leave_samples(&f->left, 1, example, "%s", f->sample.why);
-		return 0;
+	for (size_t i = 0; !rc && i < n; marked += r[i++].tokens) {
+		if (r[i].why[0]) {
+			const char *name = f->texts->file[r[i].file].name + f->texts->file[r[i].file].below;
+
+			snprintf(example, sizeof(example), "%.180s: record %lld", name, (long long)r[i].number);
+			data_account_leave_samples(&f->left, 1, example, "%s", r[i].why);
+			continue;
+		}
+		f->used++;
+		f->tokens += (int64_t)r[i].tokens;
+		f->trained += r[i].trained;
+		f->missed += r[i].missed;
+		rc = token_writer_add(f->to, marked, r[i].tokens, err);
+		if (!rc)
+			rc = token_writer_end(f->to, err);
 	}
-	f->used++;
-	f->tokens += (int64_t)(f->sample.marked.len / sizeof(int32_t));
-	f->trained += f->sample.trained;
-	f->missed += f->sample.missed;
-	rc = token_writer_add(f->to, (const int32_t *)(const void *)f->sample.marked.data,
-			      f->sample.marked.len / sizeof(int32_t), err);
-	return rc ? rc : token_writer_end(f->to, err);
+	buf_reset(&j->text);
+	buf_reset(&j->records);
+	buf_reset(&j->marked);
+	return rc;
 }
 
 static const struct documents_sink record_sink = { begin_record, add_record_bytes, end_record, NULL };
@@ -143,7 +230,7 @@ static int walk_records(struct chat_filling *f, enum split split, struct err *er
 					    err);
 	}
 	objects_close(store);
-	return rc;
+	return rc ? rc : job_ring_finish(f->ring, err);
 }
 
 static int write_notes(const struct chat_filling *f, const char *folder, struct err *err)
@@ -213,6 +300,41 @@ static int fill_split(struct chat_filling *f, const char *folder, enum split spl
 	return rc;
 }
 
+static int open_filling(struct chat_filling *f, struct err *err)
+{
+	const struct job_ring_opts o = { .open = open_another_chat,
+					 .close = close_another_chat,
+					 .run = encode_records,
+					 .take = take_records,
+					 .user = f };
+	int rc = job_ring_new(&f->ring, &o, err);
+
+	buf_init(&f->record, SIZE_MAX);
+	if (rc)
+		return rc;
+	f->job = mem_array((size_t)job_ring_count(f->ring), sizeof(*f->job));
+	for (int i = 0; i < job_ring_count(f->ring); i++) {
+		buf_init(&f->job[i].text, SIZE_MAX);
+		buf_init(&f->job[i].records, SIZE_MAX);
+		buf_init(&f->job[i].marked, SIZE_MAX);
+	}
+	return 0;
+}
+
+static void close_filling(struct chat_filling *f)
+{
+	const int n = f->ring ? job_ring_count(f->ring) : 0;
+
+	job_ring_free(f->ring);
+	for (int i = 0; i < n; i++) {
+		buf_done(&f->job[i].text);
+		buf_done(&f->job[i].records);
+		buf_done(&f->job[i].marked);
+	}
+	free(f->job);
+	buf_done(&f->record);
+}
+
 static int fill_chat_folder(void *user, const char *folder, struct err *err)
 {
 	struct chat_filling *f = user;
@@ -220,12 +342,10 @@ static int fill_chat_folder(void *user, const char *folder, struct err *err)
 
 	if (mkdir(folder, 0777) && access(folder, W_OK))
 		return err_set(err, ERR_IO, "cannot create the folder %.300s", folder);
-	buf_init(&f->record, SIZE_MAX);
-	buf_init(&f->sample.marked, SIZE_MAX);
+	rc = open_filling(f, err);
 	for (int s = SPLIT_COUNT - 1; !rc && s >= 0; s--)
 		rc = fill_split(f, folder, (enum split)s, err);
-	buf_done(&f->record);
-	buf_done(&f->sample.marked);
+	close_filling(f);
 	return rc;
 }
 
