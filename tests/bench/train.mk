@@ -15,7 +15,9 @@ EXTRA_DIST += tests/bench/footprint
 EXTRA_PROGRAMS += tests/bench/parts/fma_peak
 tests_bench_parts_fma_peak_SOURCES = tests/bench/parts/fma_peak.c
 tests_bench_parts_fma_peak_LDADD = -lpthread
-EXTRA_DIST += tests/bench/compare-pytorch tests/bench/parts/pytorch_step.py
+EXTRA_DIST += tests/bench/compare-pytorch tests/bench/parts/pytorch_step.py tests/bench/parts/processes.py
+# Fine-tuning compared with TRL: tests/bench/recipes/compare-trl
+EXTRA_DIST += tests/bench/recipes/compare-trl tests/bench/parts/trl_step.py
 EXTRA_DIST += tests/bench/accuracy tests/bench/accuracy.json tests/bench/parts/pytorch_accuracy.py
 
 # Accuracy of the recipe of torchvision's reference scripts: tests/bench/recipes/torchvision
