@@ -224,6 +224,8 @@ test('a failed run names the reason from its console and shows the last lines, o
 test('the console: its end first, search, colours, a link from a line to its time and back', async (t) => {
 	const page = await opened(t, 'two', '&x=clock&t=console');
 	await says(page, '.console .line:last-child', /line 1499/);
+	const tops = await Promise.all(['.console', '.chartpart'].map((q) => page.locator(q).boundingBox()));
+	assert.ok(tops[0].y < tops[1].y, 'what was asked first');
 	await page.fill('.console input[type=search]', 'needle');
 	await says(page, '.console .screen', /^[\d:]+needle 700$/);
 	assert.equal(await page.textContent('.console .line .c1'), 'needle');

@@ -181,11 +181,10 @@ function TabBody({ r, tab }: { r: RunDetail; tab: string }) {
 	switch (tab) {
 	case 'charts': return <ChartTab keys={keys.filter((k) => !isSystem(k))} none="No metrics were logged." />;
 	case 'system': return <SystemTab r={r} keys={keys.filter(isSystem)} />;
-	case 'media': return <><FrontCharts r={r} />
-		<div class="parts"><Nothing text="No media were logged." />
-			<Media runs={[r]} key={'m' + r.id} /></div></>;
-	case 'console': return <><FrontCharts r={r} /><div class="parts"><Nothing text="No console was recorded." />
-		<Console r={r} key={'c' + r.id} /></div></>;
+	case 'media': return <><div class="parts"><Nothing text="No media were logged." />
+		<Media runs={[r]} key={'m' + r.id} /></div><FrontCharts r={r} /></>;
+	case 'console': return <><div class="parts"><Nothing text="No console was recorded." />
+		<Console r={r} key={'c' + r.id} /></div><FrontCharts r={r} /></>;
 	case 'files': return <div class="parts"><Nothing text="No files were logged." />
 		{!shared.value && <Versions of="run" name={r.id} />}
 		<Artifacts r={r} key={`${r.id} ${r.artifacts.length}`} /><Files r={r} key={'files ' + r.id} />
