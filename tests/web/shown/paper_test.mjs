@@ -28,6 +28,7 @@ for (const [what, address, charts] of screens)
 		await page.goto(here.server.url + await address());
 		await drawn(page);
 		await until(() => page.$$eval('[data-chart][data-drawn]', (l) => l.length), (n) => n >= charts);
+		await page.waitForSelector('html[data-prints]'); // what prints loads after the first screen
 		const seen = await page.evaluate(async (tools) => {
 			dispatchEvent(new Event('beforeprint'));
 			for (let n = 0; n < 20; n++) await null; // no more than before a browser prints

@@ -47,4 +47,5 @@ async function fit(on: boolean): Promise<void> {
 export function paper(): void {
 	addEventListener('beforeprint', () => void fit(true));
 	addEventListener('afterprint', () => void fit(false));
+	document.documentElement.dataset.prints = ''; // tests wait for it
 }
