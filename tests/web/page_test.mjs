@@ -354,7 +354,8 @@ test('a link shows another reader the same view', async (t) => {
 	await p.selectOption('.goal select', 'epoch/val_loss');
 	await p.click('button:has-text("Log y")');
 	await p.click('button:has-text("Time")');
-	await p.click('.grid .body .row .eye');
+	await p.hover('.grid .body .row');
+	await p.click('.grid .body .row .shows');
 	await charted(p, 'train/loss', (d) => d.lines.length === 11 && d.to < 300 && d.to > 100);
 	await p.waitForURL(/[?&]o=/);
 	const seen = async (q) => [await rowNames(q),

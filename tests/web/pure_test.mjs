@@ -366,7 +366,7 @@ test('the address holds only what differs from the default, and is read back', (
 	const v = { ...p.emptyView, experiment: 'a b', goal: 'epoch/val_loss', dir: 'min', sort: 'p:lr', desc: true,
 		x: 'time', log: true,
 		smooth: 0.6, zoom: [300, 360.5], shown: ['0123abcd', 'ffff0000'], filter: 'params.lr > 0.1',
-		columns: ['p:lr', 'm:best:epoch/top1'] };
+		columns: ['p:lr', 'm:best:epoch/top1'], colours: { '0123abcd': 0xcd3f9b, ffff0000: 0 } };
 	assert.deepEqual(p.parseView(p.viewQuery(v)), v);
 	assert.equal(p.viewQuery({ ...p.emptyView, experiment: 'fashion' }), '?e=fashion');
 	assert.ok(p.viewQuery(v).length < 200);

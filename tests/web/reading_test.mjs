@@ -283,7 +283,8 @@ test('a chart without points draws no axes', async (t) => {
 	const ink = () => page.$eval(`${plot('only/a')} .chart-axes`, (c) =>
 		c.getContext('2d').getImageData(0, 0, c.width, c.height).data.some((v) => v > 0));
 	await until(ink, (on) => on);
-	await page.click(`[data-run="${a}"] .eye`);
+	await page.hover(`[data-run="${a}"]`);
+	await page.click(`[data-run="${a}"] .shows`);
 	await until(ink, (on) => !on, 'nothing is drawn');
 	await charted(page, 'loss', (d) => d.lines.length === 1 && d.lines[0].id === b);
 });
@@ -431,7 +432,7 @@ test('a run looks the same whatever is charted, filtered or opened', async (t) =
 	const all = looks(await charted(page, LOSS, (d) => d.lines.length === 12));
 	const id = await page.$eval('.row:has-text("cnn-ddp4-bf16")', (e) => e.dataset.run);
 	await page.hover(`[data-run="${id}"]`);
-	await page.click(`[data-run="${id}"] .only >> nth=0`);
+	await page.click(`[data-run="${id}"] [title^="Only this run"]`);
 	assert.equal(looks(await charted(page, LOSS, (d) => d.lines.length === 1))[id], all[id]);
 	await page.fill('.filter input', 'params.strategy = \'ddp\'');
 	await page.keyboard.press('Enter');

@@ -73,15 +73,17 @@ test('two of twelve runs are selected in two clicks, one by a key, a range with 
 	for (let i = 0; i < 12; i++)
 		await run('twelve', 'r' + i, { loss: steps(5, (k) => i + k) }, { params: { lr: String(i) } });
 	const page = await here.open(t, '?e=twelve');
-	const eye = (n) => `.grid .body .row[aria-rowindex="${n}"] .eye`;
+	const eye = (n) => `.grid .body .row[aria-rowindex="${n}"] .shows`;
 	const drawnRuns = (n) => charted(page, 'loss', (d) => d.lines.length === n);
 	await drawnRuns(12);
 	await page.hover('.grid .body .row[aria-rowindex="4"]');
-	await page.click('.grid .body .row[aria-rowindex="4"] .only');
+	await page.click('.grid .body .row[aria-rowindex="4"] [title^="Only this run"]');
 	await drawnRuns(1);
+	await page.hover('.grid .body .row[aria-rowindex="7"]');
 	await page.click(eye(7));
 	const two = await drawnRuns(2);
 	assert.deepEqual([...two.names].sort(), ['r2', 'r5']);
+	await page.hover('.grid .body .row[aria-rowindex="9"]');
 	await page.click(eye(9), { modifiers: ['Shift'] });
 	await drawnRuns(4);
 	await page.focus('.grid .body .row[aria-rowindex="3"] [role=rowheader]');

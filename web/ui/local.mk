@@ -41,7 +41,7 @@ ui_files = \
 	web/ui/src/views/base/phases.tsx web/ui/src/views/base/save.ts web/ui/src/views/base/says.ts \
 	web/ui/src/views/base/icon.tsx web/ui/src/views/base/menu.tsx web/ui/src/views/base/styles.ts web/ui/src/views/base/lists/tabs.tsx web/ui/src/views/base/theme.ts web/ui/src/views/base/lists/undo.tsx web/ui/src/views/base/lists/versions.tsx \
 	web/ui/src/views/charts/addtoreport.tsx web/ui/src/views/charts/arrange.tsx web/ui/src/views/charts/bars.tsx web/ui/src/views/charts/layout.ts web/ui/src/views/charts/card.tsx web/ui/src/views/charts/figure.part.css web/ui/src/views/charts/figure.ts web/ui/src/views/charts/figuredialog.tsx web/ui/src/views/charts/grid.tsx web/ui/src/views/charts/grouping.tsx web/ui/src/views/charts/grouplines.ts \
-	web/ui/src/views/charts/lines.ts web/ui/src/views/charts/paper.ts web/ui/src/views/charts/panels.tsx web/ui/src/views/charts/tools.tsx web/ui/src/views/charts/values.tsx \
+	web/ui/src/views/charts/legend.tsx web/ui/src/views/charts/lines.ts web/ui/src/views/charts/paper.ts web/ui/src/views/charts/panels.tsx web/ui/src/views/charts/tools.tsx web/ui/src/views/charts/values.tsx \
 	web/ui/src/views/compare/compare.tsx web/ui/src/views/compare/facts.tsx web/ui/src/views/compare/noruns.tsx \
 	web/ui/src/views/compare/steptime.tsx \
 	web/ui/src/views/experiments/best.tsx web/ui/src/views/experiments/experiments.tsx web/ui/src/views/experiments/trash.tsx \
@@ -72,7 +72,7 @@ ui_files = \
 	web/ui/src/views/table/arrange.ts web/ui/src/views/table/cards.tsx web/ui/src/views/table/column.ts web/ui/src/views/table/columns.tsx \
 	web/ui/src/views/table/copy.tsx \
 	web/ui/src/views/table/csv.ts web/ui/src/views/table/focus.ts web/ui/src/views/table/groupcells.tsx \
-	web/ui/src/views/table/grouped.tsx web/ui/src/views/table/headmenu.tsx web/ui/src/views/table/height.ts web/ui/src/views/table/picker.tsx web/ui/src/views/table/readout.ts \
+	web/ui/src/views/table/grouped.tsx web/ui/src/views/table/owncolour.tsx web/ui/src/views/table/headmenu.tsx web/ui/src/views/table/height.ts web/ui/src/views/table/picker.tsx web/ui/src/views/table/readout.ts \
 	web/ui/src/views/table/row.tsx web/ui/src/views/table/rows.ts web/ui/src/views/table/table.tsx \
 	web/ui/src/views/table/valuefilter.tsx web/ui/src/views/table/values.tsx web/ui/src/views/table/window.ts \
 	web/ui/src/views/records/code.tsx web/ui/src/views/records/console.tsx web/ui/src/views/records/content.tsx \

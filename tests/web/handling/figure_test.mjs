@@ -91,13 +91,69 @@ function linear(pixels, values, most = 0.03) {
 		`${v} is drawn at ${pixels[i]}, not ${pixels[a] + k * (v - values[a])}`));
 }
 
+test('a click on its dash gives a run an own colour: table, charts, figure, address; and back', async (t) => {
+	const page = await shown(t);
+	const row = `.body [data-run="${ids.beta}"]`;
+	const colour = async (name, of = page) => (await chart(of, KEY)).lines.find((l) => l.id === ids[name]).colour;
+	const dash = (of = page) => of.getAttribute(`${row} .key line`, 'stroke');
+	const others = await Promise.all(['alpha', 'gamma', 'delta'].map((n) => colour(n)));
+	const automatic = await colour('beta');
+	await page.click(`${row} .eye`);
+	await page.check('[aria-label="Colour of beta"] [aria-label="Magenta"]');
+	await until(() => colour('beta'), (c) => c === '#cd3f9b');
+	await clean(page);
+	assert.equal(await dash(), '#cd3f9b');
+	assert.deepEqual(await Promise.all(['alpha', 'gamma', 'delta'].map((n) => colour(n))), others, 'others stay');
+	await page.keyboard.press('Escape');
+	await page.waitForURL(/[?&]oc=/, WAIT);
+	const other = await shown(t, { query: new URL(page.url()).search.replace('?e=figure', ''), dark: true });
+	assert.deepEqual([await colour('beta', other), await dash(other)], ['#cd3f9b', '#cd3f9b'], 'for others');
+
+	// the dash of its name in a chart, then any colour
+	const at = await page.evaluate((key) => {
+		const el = document.querySelector(`[data-chart="${key}"]`);
+		const { left, top } = el.getBoundingClientRect();
+		const { box, lines } = el.chart.drawn();
+		return { x: left + box.left + box.width + 8, y: top + box.top,
+			height: box.height, id: lines.length };
+	}, KEY);
+	for (let y = at.y; y <= at.y + at.height; y += 6) {
+		await page.mouse.move(at.x, y);
+		if (await page.$(`${row}.lit`)) {
+			await page.mouse.click(at.x, y);
+			break;
+		}
+	}
+	await page.waitForSelector('[aria-label="Colour of beta"]', WAIT);
+	await page.fill('[aria-label="Colour of beta"] input[type=color]', '#102030');
+	await until(() => colour('beta'), (c) => c === '#102030');
+	await page.keyboard.press('Escape');
+	await page.hover(`.chart:has(> [data-chart="${KEY}"])`);
+	await page.click(`[aria-label="More of ${KEY}"]`);
+	await page.click('[role=dialog] button:text-is("Make a figure")');
+	await page.waitForSelector(`${DIALOG} svg`, WAIT);
+	assert.ok('#102030' in (await svgOf(page)).lines, 'the figure has it');
+	await page.keyboard.press('Escape');
+
+	// by keys, back to the automatic one
+	await page.focus(`${row} [role=rowheader]`);
+	await page.keyboard.press('c');
+	await page.waitForSelector('[aria-label="Colour of beta"] input:focus', WAIT);
+	await page.keyboard.press('Space');
+	await until(() => colour('beta'), (c) => c === automatic);
+	await page.keyboard.press('Escape');
+	await until(() => page.$eval(`${row} [role=rowheader]`, (e) => e === document.activeElement), (on) => on);
+	assert.ok(!/[?&]oc=/.test(page.url()));
+});
+
 test('two curves, 84 mm wide, with own names, as SVG: 8 clicks', async (t) => {
 	const page = await shown(t);
 	let clicks = 0;
 	const click = (q) => (clicks++, page.click(q));
 	await page.hover(`.body [data-run="${ids.beta}"]`);
-	await click(`.body [data-run="${ids.beta}"] .only >> nth=0`);
-	await click(`.body [data-run="${ids.delta}"] .eye`);
+	await click(`.body [data-run="${ids.beta}"] [title^="Only this run"]`);
+	await page.hover(`.body [data-run="${ids.delta}"]`);
+	await click(`.body [data-run="${ids.delta}"] .shows`);
 	await until(() => chart(page, KEY), (d) => d.lines.length === 2);
 	await page.hover(`.chart:has(> [data-chart="${KEY}"])`);
 	await click(`[aria-label="More of ${KEY}"]`);

@@ -79,6 +79,8 @@ export interface View {
 	/** Params of colour and dash, null: automatic. */
 	hue: string | null;
 	dash: string | null;
+	/** Colours of runs (0xrrggbb by the first 8 digits of the id), as set by the user. */
+	colours: Record<string, number>;
 	/** Fields (a param, or "t:" and a tag) to group by; table and charts then show groups instead of runs. */
 	group: string[];
 	/** The band around a group's line, and how the line is computed. */
@@ -139,6 +141,7 @@ export const emptyView: View = {
 	thenDesc: false, columns: null, fixed: [], filter: '',
 	archived: false, only: false, pins: [], baseline: null, widths: {},
 	x: 'step', log: false, logX: false, smooth: 0, full: false, zoom: null, epochZoom: null, hue: null, dash: null,
+	colours: {},
 	flat: false, parallel: false, axes: null, scatter: null, pivot: null, importance: false, panels: [], find: '',
 	groups: {}, perRow: 0, tops: null, hidden: [], order: [], sizes: {}, media: null, brushes: {},
 	group: [], band: 'minmax', middle: 'mean', everyRun: false, limits: {}, shown: null,
@@ -165,7 +168,7 @@ function zoomText([from, to]: [number, number]): string {
 
 /** Parses "12.epoch" as epoch: 12. */
 function numbersOf(list: readonly string[]): Record<string, number> {
-	const pairs = list.map((t) => /^(\d{1,6})\.(.+)$/.exec(t));
+	const pairs = list.map((t) => /^(\d{1,8})\.(.+)$/.exec(t));
 	return Object.fromEntries(pairs.filter((m) => m !== null).map((m) => [m[2]!, Number(m[1])]));
 }
 
@@ -271,8 +274,8 @@ export function parseView(query: string): View {
 		full : p.has('full'),
 		zoom : zoomOf(p.get('z')),
 		epochZoom : zoomOf(p.get('ze')),
-		hue : p.get('col'),
-		dash : p.get('dash'),
+		hue : p.get('col'), dash : p.get('dash'),
+		colours : numbersOf(p.getAll('oc')),
 		group : p.getAll('by'),
 		band : BANDS.includes(p.get('band') ?? '') ? p.get('band') as Band : 'minmax',
 		middle : p.has('median') ? 'median' : 'mean',
@@ -315,8 +318,7 @@ export function viewQuery(v: View): string {
 		all(k, Object.entries(by).map(([id, n]) => `${n}.${id}`));
 	if (v.page === 'experiments') return '?all';
 	if (v.page === 'trash') return '?trash';
-	if (v.page === 'settings')
-		return '?settings' + (v.tab && '=' + v.tab);
+	if (v.page === 'settings') return '?settings' + (v.tab && '=' + v.tab);
 	if (v.experiment !== null) add('e', v.experiment);
 	if (v.page === 'side' || v.page === 'alerts') out.push(v.page);
 	if (v.page === 'models') v.model ? add('models', v.model) : out.push('models');
@@ -347,6 +349,7 @@ export function viewQuery(v: View): string {
 	if (v.epochZoom) add('ze', zoomText(v.epochZoom));
 	if (v.hue !== null) add('col', v.hue);
 	if (v.dash !== null) add('dash', v.dash);
+	numbers('oc', v.colours);
 	all('by', v.group);
 	if (v.band !== 'minmax') add('band', v.band);
 	if (v.middle === 'median') out.push('median');

@@ -7,7 +7,7 @@ import type { GroupReply } from './server/api.ts';
 import { zoomOf } from './axis.ts';
 import { groupCurves, isCounted, runGroups, wanted } from './groups.ts';
 import { askGroups } from './points.ts';
-import { inGroups, isGrouped, liveRev, looks, report, shown } from './runs.ts';
+import { autoLooks, inGroups, isGrouped, liveRev, looks, report, shown } from './runs.ts';
 import { view } from './view.ts';
 
 /** Buckets of a group: a band needs fewer than a line. */
@@ -34,10 +34,10 @@ export function looksOfGroups(own: readonly (Look | undefined)[]): Look[] {
 
 /** The look of each group by name: the same in table and charts. */
 export const groupLooks = computed(() => {
-	const { byRun } = looks.value;
+	const { byRun } = autoLooks.value;
 	const groups = runGroups.value.filter((g) => !g.alone);
 	const own = looksOfGroups(groups.map((g) => byRun.get(oldest(g.all))));
-	return new Map([...runGroups.value.map((g) => [g.name, byRun.get(g.all[0]!.id)] as const),
+	return new Map([...runGroups.value.map((g) => [g.name, looks.value.byRun.get(g.all[0]!.id)] as const),
 		...groups.map((g, n) => [g.name, own[n]] as const)]);
 });
 

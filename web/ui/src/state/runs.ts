@@ -278,12 +278,25 @@ export const changesToken = signal<string | null>(null);
 /** The deleted runs of the experiment that the server knows: their looks are taken. */
 export const deletedRuns = signal<readonly Run[]>([]);
 
-/** Depends on the runs, also deleted ones, and the user's choice alone, not on what is listed or charted. */
-export const looks = computed(() => {
+/** Depends on the runs, also deleted ones, and the params that the user chose, not on what is listed or charted. */
+export const autoLooks = computed(() => {
 	const { hue, dash } = view.value;
 	const list = knownRuns.value;
 	return assignLooks([...list, ...deletedRuns.value.filter((r) => !known.has(r.id))],
 		{ hue, dash, among: lookParams.value });
+});
+
+/** The looks, with the colours that the user gave to runs. */
+export const looks = computed(() => {
+	const { colours } = view.value;
+	const byRun = new Map(autoLooks.value.byRun);
+	for (const [id, look] of byRun) {
+		const own = colours[id.slice(0, 8)];
+		if (own === undefined) continue;
+		const light = '#' + (0x1000000 + own).toString(16).slice(1);
+		byRun.set(id, { ...look, light, dark: light });
+	}
+	return { ...autoLooks.value, byRun };
 });
 
 /** Charted runs, in table order. */

@@ -11,9 +11,27 @@ export const lit = signal<string | null>(null);
 /** Position of the pointer in a chart: the metric, and x in units of the chart. */
 export const cursor = signal<{ key: string; x: number } | null>(null);
 
+/** In menuOf.id: of a run, not of a column. */
+export const RUN = 'run:';
+/** The column or run whose menu is open, and where. */
+export const menuOf = signal<{ id: string; left: number; top: number } | null>(null);
+
+/** Opens a menu below an element, or at the pointer. */
+export function openMenu(id: string, near: Element, { clientX, clientY }: { clientX?: number; clientY?: number } = {}):
+	void {
+	const { left, bottom } = near.getBoundingClientRect();
+	menuOf.value = { id, left: Math.max(8, Math.min(clientX ?? left, innerWidth - 268)),
+		top: clientY ?? bottom + 3 };
+}
+
+/** Opens the colours of a run, where its table is. */
+export function openColours(run: string, near: Element, at?: { clientX?: number; clientY?: number }): void {
+	if (view.value.page === 'compare') openMenu(RUN + run, near, at);
+}
+
 /** Changes that Back undoes, as it undoes a change of page. */
 const UNDONE = ['zoom', 'epochZoom', 'filter', 'group', 'x', 'log', 'logX', 'full', 'limits', 'perRow', 'tops',
-	'hidden', 'order', 'sizes'] as const;
+	'hidden', 'order', 'sizes', 'colours'] as const;
 /** Changes of one kind within this time are one: the letters of a filter. */
 const ONE_MS = 1000;
 let undone = { kind: '', at: 0 };

@@ -49,6 +49,8 @@ const NEAR_PX = 24;
 const SNAP_PX = 12;
 /** Keys that move the cursor, and where. */
 const WALKS: Record<string, 1 | -1> = { ArrowLeft: -1, ArrowRight: 1 };
+/** Pixels from the plot to the end of the dashes in front of names. */
+const DASH_PX = 12;
 /** Shorter drags count as clicks. */
 const DRAG_PX = 4;
 /** Elements that use the arrow keys themselves. */
@@ -365,8 +367,10 @@ export class LineChart extends Chart<LineData, LineEvents> {
 		const p = this.pane;
 		const named = this.flagUnder(e);
 		if (named) return void (named.flag.kind === 'failed' && this.ev.onOpen(named.line.id, true));
-		if (p && this.pixelsOf(e)[0] > p.box.left + p.box.width + 4 && this.hoverId !== null)
-			this.ev.onOpen(this.hoverId);
+		const beyond = p ? this.pixelsOf(e)[0] - p.box.left - p.box.width : 0;
+		if (beyond <= 4 || this.hoverId === null) return;
+		if (beyond < DASH_PX) this.ev.onColour?.(this.hoverId, e);
+		else this.ev.onOpen(this.hoverId);
 	};
 
 	private readonly key = (e: KeyboardEvent): void => {
@@ -377,6 +381,7 @@ export class LineChart extends Chart<LineData, LineEvents> {
 		if (e.key in WALKS || e.key === 'Home' || e.key === 'End') this.step(p, e);
 		else if (e.key === 'ArrowUp' || e.key === 'ArrowDown') this.walk(p, e.key === 'ArrowUp' ? -1 : 1);
 		else if (e.key === 'Enter' && this.lit !== null) this.ev.onOpen(this.lit);
+		else if (e.key === 'c' && this.lit !== null) this.ev.onColour?.(this.lit, {});
 		else if (e.key === '+' || e.key === '=') this.ev.onZoom(p.xAt(at - width / 4), p.xAt(at + width / 4));
 		else if (e.key === 'Escape' && this.drag) this.cancel();
 		else if (e.key === '-' || e.key === 'Escape') this.ev.onReset();

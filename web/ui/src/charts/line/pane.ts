@@ -38,6 +38,8 @@ export interface LineEvents {
 	onReset(): void;
 	/** why: at the reason of its failure. */
 	onOpen(id: string, why?: boolean): void;
+	/** Asks for a colour, by a click on the dash of a name or by a key. */
+	onColour?(id: string, e: { clientX?: number; clientY?: number }): unknown;
 }
 
 /** A drawn mark (hollow end, cross, arrow, flag) with its value or text. */

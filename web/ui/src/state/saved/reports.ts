@@ -9,7 +9,7 @@ import type { Run } from '../../base/types.ts';
 import { getRuns, request, seriesIn, type GroupReply, type Json, type SeriesReply } from '../server/api.ts';
 import { oldest } from '../grouped.ts';
 import { askPanel, askPanelGroups } from '../exact.ts';
-import { FIRST_PAGE, HELD_MAX, looks, NEXT_PAGE, PARAMS_MAX, report as complain, tagsOf }
+import { autoLooks, FIRST_PAGE, HELD_MAX, NEXT_PAGE, PARAMS_MAX, report as complain, tagsOf }
 	from '../index.ts';
 
 /** Maximum of runs and metrics in a panel, as in the charts; of runs in groups, which are drawn as few lines. */
@@ -193,7 +193,7 @@ const sought = new Set<string>();
 
 /** The look of a run in the table of its experiment; undefined until needLooks has loaded it. */
 export function lookOf(id: string): Look | undefined {
-	return looks.value.byRun.get(id) ?? foreign.value.get(id);
+	return autoLooks.value.byRun.get(id) ?? foreign.value.get(id);
 }
 
 /** Assigns looks as the page of the experiment does: from all its runs and the params that its first screen has. */

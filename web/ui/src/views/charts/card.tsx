@@ -31,6 +31,7 @@ function begin(metric: string, el: HTMLElement, chart: { current: LineChart | nu
 		near: (from, to) => s.pointsNear(metric, from, to), onCursor: (x) => s.setCursor(metric, x),
 		onHover: (id) => (s.lit.value = id), onZoom: (from, to) => s.zoomTo(metric, from, to),
 		onReset: s.resetZoom, onOpen: (id, why) => !id.startsWith(GROUP) && s.openRun(id, why ? '' : undefined),
+		onColour: (id, e) => s.openColours(id, el, e),
 	});
 	chart.current = c;
 	let visible = false;

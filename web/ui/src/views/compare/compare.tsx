@@ -7,7 +7,6 @@ import { lazy } from '../base/lazy.tsx';
 import { ChartGrid, Toolbar } from '../charts/grid.tsx';
 import { Header } from '../header/header.tsx';
 import { setShare, SHARE_MAX, SHARE_MIN, tableHeight, tableShare } from '../table/height.ts';
-import { menuOf } from '../table/focus.ts';
 import { visibleRows } from '../table/rows.ts';
 import { Table } from '../table/table.tsx';
 import { Facts } from './facts.tsx';
@@ -78,7 +77,7 @@ export function Compare() {
 					onClick={scrollColumns}>›</button>
 				{s.chosenRuns.value.length > 0 && <Bulk />}
 				{any && !narrow.value && <Handle />}
-				{menuOf.value && <HeadMenu />}
+				{s.menuOf.value && <HeadMenu />}
 			</main>
 			<Header />
 			{any && <section class="chartpane" aria-label="Charts">

@@ -13,7 +13,7 @@ const KEYS: [string, [string, string][]][] = [
 		['m', 'On a header: its menu'], ['Space x', 'Select'],
 			['Shift Space X', 'Select all up to the last one'],
 		['v', 'Show or hide in the charts'], ['V', 'All up to the last one'],
-		['o', 'Only this run in the charts'], ['p', 'Pin'],
+		['o', 'Only this run in the charts'], ['c', 'Its colour'], ['p', 'Pin'],
 		['b', 'Use as baseline'], ['+ −', 'Show or hide nested runs'],
 		['Alt ← →', 'On a header: move the column'], ['Alt Shift ← →', 'On a header: resize the column'],
 	]],
@@ -21,6 +21,7 @@ const KEYS: [string, [string, string][]][] = [
 		['← → Home End', 'The cursor by one logged point, also where the pointer rests; with Shift by larger '
 			+ 'steps'], ['+', 'Zoom in'],
 		['− Escape', 'The whole range'], ['↑ ↓', 'From run to run, by value'], ['Enter', 'Open the run'],
+		['c', 'Its colour'],
 	]],
 	['Params and goal, scatter', [
 		['Arrows', 'From run to run; between axes'], ['Enter', 'Open the run'],

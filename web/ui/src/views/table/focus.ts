@@ -27,15 +27,6 @@ export const paramsLeft = computed(() => {
 	return s.knownSplit.value.differ.filter((k) => !on.has('p:' + k)).length;
 });
 
-/** The column whose menu is open, and where. */
-export const menuOf = signal<{ id: string; left: number; top: number } | null>(null);
-
-/** Opens the menu of a head. */
-export function openMenu(id: string, head: HTMLElement): void {
-	const box = head.getBoundingClientRect();
-	menuOf.value = { id, left: Math.max(8, Math.min(box.left, innerWidth - 268)), top: box.bottom + 3 };
-}
-
 /** Sorts runs that are equal in the first sort by this column: one way, the other way, no longer. */
 export function sortThen(c: Column): void {
 	const { then, thenDesc } = s.view.value;
@@ -134,6 +125,7 @@ export function act(key: string, n: number, col: number, shift: boolean): boolea
 	else if (key === 'p') s.togglePin(r);
 	else if (key === 'b') s.toggleBaseline(r);
 	else if (key === 'o') s.showOnly(r.id);
+	else if (key === 'c') s.openColours(r.id, document.activeElement!);
 	else if ((key === '+' || key === '-') && expanded(r) === (key === '-')) toggleFold(r.id);
 	else if (key === 'Enter') {
 		const ways = c?.id === 'status' ? statements(r).map((t) => wayOf(r, t)) : [];

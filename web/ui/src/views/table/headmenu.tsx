@@ -8,7 +8,7 @@ import { Icon, type IconName } from '../base/icon.tsx';
 import { fix, hide, place } from './arrange.ts';
 import type { Column } from './column.ts';
 import { columns } from './columns.tsx';
-import { menuOf } from './focus.ts';
+import { OwnColour } from './owncolour.tsx';
 import { filterField, ValueFilter } from './valuefilter.tsx';
 
 interface Item {
@@ -71,10 +71,12 @@ function Line({ of, close }: { of: Item; close: () => void }) {
 }
 
 export function HeadMenu() {
-	const at = menuOf.value!;
+	const at = s.menuOf.value!;
 	const filtering = useSignal(false);
 	const c = columns.value.find((o) => o.id === at.id);
-	const close = () => (menuOf.value = null);
+	const close = () => (s.menuOf.value = null);
+	if (at.id.startsWith(s.RUN))
+		return <OwnColour key={at.id} id={at.id.slice(s.RUN.length)} at={at} close={close} />;
 	if (!c) return null;
 	const filter: Item[] = filterField(c) === null ? [] : [{ word: 'Filter by value', icon: 'filter', apart: true,
 		act: () => (filtering.value = true), stays: true }];

@@ -9,7 +9,7 @@ import { Icon } from '../base/icon.tsx';
 import { hintOf, wayOf } from '../base/jump.tsx';
 import { statements } from '../base/says.ts';
 import { twoLines, type Column } from './column.ts';
-import { active, arranging, expanded, menuOf, openMenu, sortBy, sortThen } from './focus.ts';
+import { active, arranging, expanded, sortBy, sortThen } from './focus.ts';
 import { cursorTitle } from './readout.ts';
 import { DEEPEST, INDENT, isFolded, nesting, toggleFold, visibleRows } from './rows.ts';
 
@@ -42,7 +42,7 @@ function menuKey(e: KeyboardEvent, c: Column): void {
 	if (!down && e.key !== 'm' && e.key !== 'ContextMenu' && !(e.shiftKey && e.key === 'F10')) return;
 	e.preventDefault();
 	e.stopPropagation();
-	openMenu(c.id, e.currentTarget as HTMLElement);
+	s.openMenu(c.id, e.currentTarget as HTMLElement);
 }
 
 /** Place of a column that stays at the left. */
@@ -58,7 +58,7 @@ export function HeadCell({ c, i }: { c: Column; i: number }) {
 	const title = reads ? cursorTitle.value : c.title;
 	const second = s.view.value.then === c.id;
 	const kind = (c.number ? ' num' : '') + (c.id === 'name' ? ' first' : '') + (reads ? ' reading' : '')
-		+ (c.left === undefined ? '' : ' fixed') + (menuOf.value?.id === c.id ? ' open' : '');
+		+ (c.left === undefined ? '' : ' fixed') + (s.menuOf.value?.id === c.id ? ' open' : '');
 	return (
 		<div role="columnheader" class={'cell' + kind} aria-colindex={i + 1}
 			aria-sort={c.sortable ? order : undefined}
@@ -66,7 +66,7 @@ export function HeadCell({ c, i }: { c: Column; i: number }) {
 			tabIndex={on ? 0 : -1} style={leftOf(c)} onPointerDown={(e) => by?.dragHead(e, i)}
 			onKeyDown={(e) => menuKey(e, c)} onContextMenu={(e) => {
 				e.preventDefault();
-				openMenu(c.id, e.currentTarget);
+				s.openMenu(c.id, e.currentTarget);
 			}} onClick={(e) => !by?.wasDragged() && c.sortable && (e.shiftKey ? sortThen : sortBy)(c)}>
 			{c.id === 'name' && <SelectAll />}
 			<span class="lines">{twoLines(title).map((l) => <Name key={l} text={l}
@@ -79,7 +79,7 @@ export function HeadCell({ c, i }: { c: Column; i: number }) {
 			<button type="button" class="headmenu" tabIndex={-1} aria-label={`Menu of ${c.title}`}
 				aria-haspopup="dialog" onPointerDown={(e) => e.stopPropagation()} onClick={(e) => {
 				e.stopPropagation();
-				openMenu(c.id, e.currentTarget.parentElement!);
+				s.openMenu(c.id, e.currentTarget.parentElement!);
 			}}><Icon name="down" /></button>
 			<span class="edge" aria-hidden="true" onPointerDown={(e) => by?.dragEdge(e, c.id)}
 				onClick={(e) => e.stopPropagation()} onDblClick={() => by?.size(c.id, null)} />
@@ -128,7 +128,7 @@ function Marks({ r }: { r: Run }) {
 		<Icon name="edit" /></span>}</>;
 }
 
-/** First cell: the check box, the run's key, which toggles it in the charts, and its name, a link. */
+/** First cell: the check box, the run's key, which opens its colours, and its name, a link. */
 function NameCell({ r, shown }: { r: Run; shown: boolean }) {
 	const parent = parentOf(r);
 	const pinned = s.isPinned(r);
@@ -136,8 +136,7 @@ function NameCell({ r, shown }: { r: Run; shown: boolean }) {
 		<>
 			<Fold r={r} />
 			<Pick r={r} />
-			<span class="eye" title={shown ? 'Hide in the charts (v)' : 'Show in the charts (v)'}
-				onClick={(e) => (e.shiftKey ? s.showTo(r.id, visibleRows.value) : s.toggleShown(r.id))}>
+			<span class="eye" title="Colour (c)" onClick={(e) => s.openColours(r.id, e.currentTarget)}>
 				<Key look={s.looks.value.byRun.get(r.id)} on={shown} /></span>
 			<a href={s.runAddress(r.id)} tabIndex={-1}
 				onClick={followed(() => s.openRun(r.id))}><Name text={s.nameOf(r.id, r)} /></a>
@@ -145,8 +144,11 @@ function NameCell({ r, shown }: { r: Run; shown: boolean }) {
 			{!nesting.value && parent !== null
 				&& <span class="child" title={`Belongs to ${s.nameOf(parent)}`}>↳</span>}
 			<span class="onrow">
+				<span class="only shows" title={`${shown ? 'Hide' : 'Show'} in the charts (v)`}
+					onClick={(e) => (e.shiftKey ? s.showTo(r.id, visibleRows.value)
+						: s.toggleShown(r.id))}><Icon name="eye" /></span>
 				<span class="only" title="Only this run in the charts (o)"
-					onClick={() => s.showOnly(r.id)}><Icon name="eye" /></span>
+					onClick={() => s.showOnly(r.id)}><Icon name="only" /></span>
 				<span class={pinned ? 'only on' : 'only'}
 					title={pinned ? 'Unpin (p)' : 'Pin on top (p); b makes it the baseline'}
 					onClick={() => s.togglePin(r)}><Icon name="pin" /></span>
