@@ -48,7 +48,7 @@ ui_files = \
 	web/ui/src/views/header/keys.tsx \
 	web/ui/src/views/header/brand.tsx web/ui/src/views/header/bulk.tsx \
 	web/ui/src/views/header/completion.tsx web/ui/src/views/header/filter.tsx web/ui/src/views/header/suggest.ts \
-	web/ui/src/views/header/nav.tsx web/ui/src/views/header/header.tsx web/ui/src/views/header/tools.tsx web/ui/src/views/saved/saved.tsx \
+	web/ui/src/views/header/nav.tsx web/ui/src/views/header/header.tsx web/ui/src/views/header/tools.tsx web/ui/src/views/header/viewshown.tsx web/ui/src/views/saved/saved.tsx \
 	web/ui/src/views/insight/insight.part.css web/ui/src/views/insight/styles.ts \
 	web/ui/src/views/insight/trace.tsx web/ui/src/views/insight/waterfall.tsx \
 	web/ui/src/views/models/address.ts web/ui/src/views/models/model.tsx \

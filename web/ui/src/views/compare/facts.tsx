@@ -2,13 +2,15 @@
 // Summary line above the table: number of runs, problems, common params.
 import { count, cut, pairText } from '../../base/format.ts';
 import { fellOut } from '../../base/goal.ts';
-import { EVERY, SHOW_MAX } from '../../base/url.ts';
+import { EVERY, PLAIN, SHOW_MAX } from '../../base/url.ts';
 import type { Run } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
 import { paramsLeft, picking } from '../table/focus.ts';
 import { wayOf } from '../base/jump.tsx';
+import { lazy } from '../base/lazy.tsx';
 import { statements } from '../base/says.ts';
 
+const ViewShown = lazy(() => import('../header/viewshown.tsx').then((m) => m.ViewShown));
 const SAME_SHOWN = 14;
 
 /** Shows why the only run of a kind is of it, or lists the runs of the kind alone. */
@@ -100,6 +102,7 @@ export function Facts() {
 			{s.notHeld.value
 				&& <span>the newest ones; a filter such as <code>params.lr = 0.1</code> finds the others
 					</span>}
+			{s.view.value.saved && s.view.value.saved !== PLAIN && <ViewShown />}
 			<Kinds list={list} />
 			<Choices list={list} />
 			<Same />

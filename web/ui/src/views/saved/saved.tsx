@@ -25,11 +25,11 @@ function Acts({ v, act, remove, rename }: LineOptions & { rename: () => void }) 
 	return (
 		<span class="savedacts">
 			<button type="button" class="quiet" aria-pressed={v.preferred}
-				aria-label={`Open the experiment with ${v.name}`}
+				aria-label={`Show ${v.name} as default`}
 				title={v.preferred ? 'The experiment opens with this view'
 					: 'Let the experiment open with it'}
 				onClick={() => act(() => preferView(v, !v.preferred))}>
-				{v.preferred ? '★' : '☆'}</button>
+				{v.preferred ? '★ Default' : 'Show as default'}</button>
 			<button type="button" class="quiet" aria-label={`Rename ${v.name}`}
 				onClick={rename}>Rename</button>
 			<button type="button" class="quiet" aria-label={`Delete ${v.name}`}
@@ -51,7 +51,7 @@ function Line(o: LineOptions) {
 		<li class="savedline">
 			<a href={`?v=${v.id}`} aria-current={here ? 'page' : undefined}
 				onClick={followed(() => s.openSaved(v))}>{v.name}</a>
-			{!may && v.preferred && <span class="dim">★</span>}
+			{!may && v.preferred && <span class="dim">★ Default</span>}
 			{here && isChanged(v) && may && <button type="button"
 				title="The saved view becomes what is on the screen"
 				onClick={() => o.act(() => replaceView(v))}>Update</button>}
@@ -82,6 +82,12 @@ function SaveForm({ act }: Pick<LineOptions, 'act'>) {
 	);
 }
 
+/** Opens the experiment without its views. */
+export function WithoutView() {
+	const plain = { ...emptyView, experiment: s.experiment.value, saved: PLAIN };
+	return <a href={s.addressOf(plain)} onClick={followed(() => s.go(plain, true))}>Without a view</a>;
+}
+
 export function SavedViews({ close }: { close: () => void }) {
 	const said = useSignal('');
 	const undo = useSignal<{ name: string; again: () => Promise<void> } | null>(null);
@@ -96,7 +102,6 @@ export function SavedViews({ close }: { close: () => void }) {
 	});
 	const list = savedViews.value;
 	const now = savedNow();
-	const plain = { ...emptyView, experiment: s.experiment.value, saved: PLAIN };
 	return (
 		<Panel label="Saved views" close={close}>
 			{mayWrite(s.experiment.value) && <SaveForm act={act} />}
@@ -107,8 +112,7 @@ export function SavedViews({ close }: { close: () => void }) {
 				<Line key={v.id} v={v} act={act} remove={() => remove(v)} />))}</ul>
 			{list && !list.length && <p class="dim">No view of this experiment is saved. A saved view keeps
 				runs, columns, charts, panels, groups and zoom; its link opens it alike for others.</p>}
-			{(now || list?.some((v) => v.preferred)) && <a href={s.addressOf(plain)}
-				onClick={followed(() => s.go(plain))}>Without a view</a>}
+			{(now || list?.some((v) => v.preferred)) && <WithoutView />}
 		</Panel>
 	);
 }
