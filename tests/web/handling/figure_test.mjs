@@ -313,3 +313,39 @@ for (const [width, height, dark] of [[1440, 900, false], [1440, 900, true], [390
 		await page.waitForSelector(DIALOG, { ...WAIT, state: 'detached' });
 		assert.equal(await page.evaluate(() => document.activeElement.ariaLabel), `More of ${KEY}`);
 	});
+
+/** [what, its address, the button, the names of its lines]. */
+const others = [
+	['a panel of a report', async () => {
+		const text = `\`\`\`panel\nmetrics: ${KEY}\n\`\`\`\n`;
+		return '?e=figure&report=' + (await here.ask('POST', 'reports',
+			{ experiment: 'figure', name: 'p', text })).id;
+	}, /^Figure of /, RUNS],
+	['a chart by rank', async () => {
+		const points = STEPS.flatMap((step) => [0, 1].map((rank) =>
+			({ key: 'phase/forward', step, value: step + rank, rank, wall_time: 1.8e9 + step })));
+		await here.ask('POST', `runs/${ids.beta}/metrics`, { points });
+		return `?e=figure&r=${ids.beta}&t=system`;
+	}, /^Figure of phase\/forward by rank/, ['rank 0', 'rank 1']],
+];
+
+for (const [what, address, label, names] of others)
+	test(`${what} is a figure, in the colours of paper`, async (t) => {
+		const page = await shown(t, { dark: true });
+		await page.goto(here.server.url + await address());
+		if (what.includes('rank')) await page.click('section[aria-label="By rank"] h2 button');
+		const button = page.getByLabel(label).first();
+		await button.hover();
+		await button.click();
+		await page.waitForSelector('dialog.figurebox svg', WAIT);
+		const [file] = await Promise.all([page.waitForEvent('download', WAIT),
+			page.click('dialog [aria-label="Save as SVG"]')]);
+		const svg = await readSvg(page, (await readFile(await file.path())).toString());
+		assert.equal(svg.wrong, null);
+		assert.equal(Object.keys(svg.lines).length, names.length, JSON.stringify(svg.texts));
+		for (const name of names) assert.ok(svg.texts.includes(name), `${name}: ${svg.texts}`);
+		assert.equal(svg.back, '#ffffff');
+		await clean(page);
+		await page.keyboard.press('Escape');
+		await page.waitForSelector('dialog.figurebox', { ...WAIT, state: 'detached' });
+	});

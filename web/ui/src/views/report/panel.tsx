@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A panel of a report: curves of its runs and all numbers in a table; live or frozen.
 import { useSignal } from '@preact/signals';
+import type { RefObject } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { lookAt, type Look } from '../../base/colour.ts';
 import { clockText, count, isBytes, short, sinceStart, valueText, valueTexts, when } from '../../base/format.ts';
@@ -15,6 +16,7 @@ import * as s from '../../state/index.ts';
 import { lookOf, needLooks, panelNow, type PanelData, type PanelRun } from '../../state/saved/reports.ts';
 import { followed, Key, useLoaded } from '../base/bits.tsx';
 import { colourOf, theme } from '../base/theme.ts';
+import { FigureButton } from '../charts/figurebutton.tsx';
 import { meanLine } from '../charts/grouplines.ts';
 import { endOf, flagsOf, GROUP, smoothed } from '../charts/lines.ts';
 
@@ -120,9 +122,15 @@ export function titleOf(p: ReportPanel): string {
 	return p.title || p.metrics.join(', ') || 'panel';
 }
 
-function Plot({ p, d, name }: { p: ReportPanel; d: PanelData; name: string }) {
+interface PlotOptions {
+	p: ReportPanel;
+	d: PanelData;
+	name: string;
+	chart: RefObject<LineChart | null>;
+}
+
+function Plot({ p, d, name, chart }: PlotOptions) {
 	const box = useRef<HTMLDivElement>(null);
-	const chart = useRef<LineChart | null>(null);
 	const at = useSignal<number | null>(null);
 	const lines = linesOf(p, d);
 	const look = theme();
@@ -226,6 +234,7 @@ function nothing(p: ReportPanel, d: PanelData | null): string {
 
 export function PanelFigure({ p, frozen, experiment, name, toggle }: Options) {
 	const { d, wrong } = useNow(p, frozen, experiment);
+	const chart = useRef<LineChart | null>(null);
 	const why = wrong || nothing(p, d);
 	return (
 		<figure class="card chart reportpanel" data-frozen={p.frozen !== null}>
@@ -238,13 +247,14 @@ export function PanelFigure({ p, frozen, experiment, name, toggle }: Options) {
 					&& <span class="dim">smoothed {p.smooth}, raw values pale</span>}
 				{d && <Left d={d} />}
 				<span class="grow" />
+				{d && !why && <FigureButton chart={chart} name={name} />}
 				{toggle && <button type="button" class="quiet" data-here onClick={toggle}
 					aria-label={`${p.frozen === null ? 'Freeze' : 'Unfreeze'} ${name}`}
 					title={p.frozen === null ? 'Keep its current data' : 'Show live data again'}>
 					{p.frozen === null ? 'Freeze' : 'Unfreeze'}</button>}
 			</figcaption>
 			{p.wrong.length > 0 && <p class="problem" role="alert">Not understood: {p.wrong.join('; ')}</p>}
-			{d && !why && <><Plot p={p} d={d} name={name} /><Legend p={p} d={d} />
+			{d && !why && <><Plot p={p} d={d} name={name} chart={chart} /><Legend p={p} d={d} />
 				<Numbers p={p} d={d} />
 				<script type="application/json" data-series>{JSON.stringify(d.sent)
 					.replace(/</g, '\\u003c')}</script></>}

@@ -14,6 +14,7 @@ import { seriesOf, valueAt } from '../../base/series.ts';
 import { LineChart, type ChartLine, type LineData } from '../../charts/line/index.ts';
 import { GroupHead, Opener } from '../base/bits.tsx';
 import { theme } from '../base/theme.ts';
+import { FigureButton } from '../charts/figurebutton.tsx';
 import { stepText } from '../charts/lines.ts';
 import { Values } from '../charts/values.tsx';
 
@@ -138,7 +139,8 @@ function RankChart(o: Options) {
 				{zoom.value && <button type="button" class="quiet"
 					onClick={() => (zoom.value = null)}>Reset zoom</button>}
 				<span class="grow" />
-				<span class="acts"><Table metric={o.metric} all={series} /></span>
+				<span class="acts"><Table metric={o.metric} all={series} />
+					<FigureButton chart={chart} name={`${o.metric} by rank`} /></span>
 			</figcaption>
 			<div class="plot" ref={box} tabIndex={0} role="group" data-rank-chart={o.metric}
 				aria-label={`${o.metric} by rank`} aria-describedby={words} />
