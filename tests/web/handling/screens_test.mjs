@@ -101,3 +101,24 @@ test('what has the focus shows it', async (t) => {
 	}
 	assert.deepEqual(found, {});
 });
+
+test('17: lists have one left edge: headings, names of columns and names', async (t) => {
+	for (const name of ['a', 'b']) await here.ask('POST', 'reports', { experiment: 'fashion', name, text: 'x' });
+	const { id } = await here.ask('POST', 'runs', { experiment: 'fashion', name: 'gone' });
+	await here.ask('DELETE', 'runs/' + id);
+	const page = await here.open(t);
+	await page.setViewportSize({ width: 1440, height: 900 });
+	const edges = {};
+	for (const query of ['?all', '?e=fashion&report', '?trash']) {
+		await page.goto(here.server.url + query);
+		await page.waitForSelector('main .list tbody td', WAIT);
+		edges[query] = await page.evaluate(() => ['main h1', 'main .list th', 'main .list td'].map((q) => {
+			const range = document.createRange();
+			range.selectNodeContents(document.querySelector(q));
+			return Math.round(range.getBoundingClientRect().left);
+		}));
+	}
+	const [first] = Object.values(edges);
+	assert.deepEqual(edges, Object.fromEntries(Object.keys(edges).map((k) => [k, first])));
+	assert.equal(first[1], first[2]);
+});

@@ -9,6 +9,7 @@ import { deleteReport, loadReports, makeReport, reports } from '../../state/save
 import type { Report, ReportHead } from '../../state/saved/reports.ts';
 import { Empty, followed } from '../base/bits.tsx';
 import '../base/later.ts';
+import { List, type Column } from '../base/lists/list.tsx';
 import { addStyles } from '../base/styles.ts';
 import { Header } from '../header/header.tsx';
 import { Document } from './document.tsx';
@@ -34,17 +35,16 @@ function NewReport({ experiment, fail }: { experiment: string; fail: (e: Error) 
 	);
 }
 
-function Line({ r, remove }: { r: ReportHead; remove: (() => void) | null }) {
-	return (
-		<tr><td><a href={s.addressOf(pageOf(r.id))} onClick={followed(() => open(r.id))}>{r.name}</a></td>
-			<td>{r.experiment}</td><td class="num">{r.edition}</td><td class="num">{when(r.changed)}</td>
-			<td>{r.by}</td>
-			<td>{remove && <button type="button" class="quiet" aria-label={`Delete ${r.name}`}
-				onClick={remove}>Delete</button>}</td></tr>
-	);
-}
+const COLUMNS: readonly Column<ReportHead>[] = [
+	{ head: 'Name', cell: (r) => <a href={s.addressOf(pageOf(r.id))}
+		onClick={followed(() => open(r.id))}>{r.name}</a> },
+	{ head: 'Experiment', cell: (r) => r.experiment },
+	{ head: 'Version', cell: (r) => r.edition, num: true },
+	{ head: 'Last change', cell: (r) => when(r.changed), num: true },
+	{ head: 'By', cell: (r) => r.by, wide: true },
+];
 
-function List({ experiment }: { experiment: string | null }) {
+function AllReports({ experiment }: { experiment: string | null }) {
 	const wrong = useSignal('');
 	const undo = useSignal<{ name: string; again: () => Promise<Report> } | null>(null);
 	useEffect(() => {
@@ -64,21 +64,18 @@ function List({ experiment }: { experiment: string | null }) {
 	if (!list) return <div class="wait" aria-busy="true" />;
 	return (
 		<>
-			<h1>Reports{experiment !== null && <span class="dim"> of {experiment}</span>}</h1>
+			<h1>Reports {experiment !== null && <small class="dim">{experiment}</small>}</h1>
 			{s.experiment.value !== null && mayWrite(s.experiment.value)
 				&& <NewReport experiment={experiment ?? s.experiment.value} fail={fail} />}
 			{wrong.value && <p class="problem" role="alert">{wrong.value}</p>}
 			{undo.value && <p class="dim" role="status">{undo.value.name} is deleted. <button
 				type="button" onClick={() => void again()}>Undo</button></p>}
-			{list.length ? <div class="box scroll"><table>
-				<thead><tr><th>Name</th><th>Experiment</th><th>Version</th>
-					<th>Last change</th><th>By</th>
-					<th><span class="unseen">Changes</span></th></tr></thead>
-				<tbody>{list.map((r) => <Line key={r.id} r={r}
-					remove={mayWrite(r.experiment) ? () => void remove(r) :
-						null} />)}</tbody></table></div>
-				: <Empty title="No reports yet"><p>A report is a text in Markdown with charts of runs
-					between: live ones, or frozen as they were.</p></Empty>}
+			<List label="Reports" rows={list} id={(r) => r.id} columns={COLUMNS}
+				acts={(r) => mayWrite(r.experiment) && <button type="button" class="quiet"
+					aria-label={`Delete ${r.name}`}
+					onClick={() => void remove(r)}>Delete</button>}
+				none={<Empty title="No reports yet"><p>A report is a text in Markdown with
+					charts of runs between: live ones, or frozen as they were.</p></Empty>} />
 		</>
 	);
 }
@@ -88,7 +85,7 @@ export function Reports() {
 	return (
 		<><main class="reports">
 			{report ? <Document key={report} id={report} edition={edition} />
-				: <List experiment={experiment} />}
+				: <AllReports experiment={experiment} />}
 		</main><Header /></>
 	);
 }
