@@ -77,6 +77,11 @@ const cases = [
 		const axes = () => page.$eval('[data-parallel]', (e) => e.chart?.drawn()?.axes.map((a) => a.title));
 		await until(axes, (l) => l?.includes('batch size (log)'));
 	}],
+	['21: a scatter opens with the param that moves the goal', '?e=lines&o=*&sc=&sc=&sc=&g=%2Btest/acc',
+		async (page) => {
+		await says(page, '.scatter .said', /^26 points\. Higher lr goes with higher acc/);
+		assert.match(await page.textContent('.scatter .options'), /lr/);
+	}],
 ];
 
 for (const [name, address, look] of cases)

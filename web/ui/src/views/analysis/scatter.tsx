@@ -6,6 +6,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import { count } from '../../base/format.ts';
 import { fellOut } from '../../base/goal.ts';
 import { paretoFront } from '../../base/why/pareto.ts';
+import { relationOf } from '../../base/why/relation.ts';
 import { tellingParams } from '../../base/params.ts';
 import type { Run } from '../../base/types.ts';
 import { emptyScatter, type Scatter as Choice } from '../../base/url.ts';
@@ -19,11 +20,30 @@ import { gradeOf } from './grade.ts';
 import { placeOf, Said, scatterSaid, TableOf } from './said.tsx';
 
 const SHOW_MAX = 100;
+const PARAMS_MAX = 30;
 
-/** The choice with defaults: the most relevant param and the goal. */
+/** The param of the default x axis and what it was found for; it does not change under the reader. */
+let kept = { of: '', param: '' };
+
+/** The param whose rank correlation with the goal is strongest, if one is certain; else the most relevant. */
+function firstParam(): string {
+	const g = s.goal.value;
+	const of = `${s.experiment.value}\n${g?.key}`;
+	if (kept.of === of || !s.rows.value.length) return kept.param;
+	const params = tellingParams(s.split.value, PARAMS_MAX).filter((k) => !/seed/.test(k));
+	const counting = s.rows.value.filter((r) => !fellOut(r));
+	const numbers = (id: string) => counting.map((r) => Number(axisOf(id, counting).value(r) ?? NaN));
+	const target = numbers('m:best:' + g?.key);
+	const found = params.map((param) => ({ param, ...relationOf(numbers('p:' + param), target, params.length) }))
+		.filter((f) => f.sure).sort((a, b) => Math.abs(b.r) - Math.abs(a.r));
+	kept = { of, param: found[0]?.param ?? params[0] ?? '' };
+	return kept.param;
+}
+
+/** The choice with defaults: the strongest param and the goal. */
 function chosen(): Choice {
 	const c = s.view.value.scatter ?? emptyScatter;
-	const [first] = tellingParams(s.split.value, 8).filter((k) => !/seed/.test(k));
+	const first = firstParam();
 	const goal = s.goal.value ? 'm:best:' + s.goal.value.key : 'time';
 	return { ...c, x: c.x || (first ? 'p:' + first : 'start'), y: c.y || goal };
 }
