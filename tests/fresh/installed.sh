@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # installed.sh PYTHON: tests installed programs, which are on PATH: the server answers, also with TLS, a script logs to its
-# folder and over HTTP, the table is exported, dptrain trains on Fashion-MNIST unless $ONLY is dptrack. No compiler is on this machine.
+# folder and over HTTP, the table is exported, dptrain trains on Fashion-MNIST and tokenises unless $ONLY is dptrack; unless $BARE, the
+# documents are there. No compiler is on this machine.
 set -e
 python=$1
 here=$(dirname "$(realpath "$0")")
@@ -44,6 +45,20 @@ train() {
 	grep 'step 20/' trained || { cat trained; fail "dptrain did no 20 steps"; }
 }
 
+tokenise() { # with GPT-2's letters and one merge
+	mkdir texts letters
+	yes 'hello there' | head -n 5000 >texts/all.txt
+	$python -c "
+import json
+own = [*range(33, 127), *range(161, 173), *range(174, 256)]
+letters = list(map(chr, own + list(range(256, 512 - len(own))))) + ['he']
+json.dump({letter: i for i, letter in enumerate(letters)}, open('letters/vocab.json', 'w'))
+open('letters/merges.txt', 'w').write('#version: 0.2\nh e\n')
+"
+	dptrain tokenize --data-path texts --tokenizer letters --out tokens --val-split 0.1 || fail "dptrain tokenize"
+	[ "$(cat tokens/*.tokens | wc -c)" -lt 110000 ] || fail "no merge: $(ls -l tokens)"
+}
+
 finished() { # experiment, folder
 	for i in $(seq 100); do
 		! dptrack ls --logdir "$2" --experiment "$1" --csv | grep -q finished || return 0
@@ -69,7 +84,7 @@ serve runs
 now=$(date +%s%N)
 [ -z "$STARTED" ] || echo "from the start of the installation until the server answers: $(((now - STARTED) / 1000000)) ms"
 [ -z "$STARTED" ] || [ $((now - STARTED)) -le 15000000000 ] || fail "more than 15 s"
-[ "$ONLY" = dptrack ] || $python "$here/documents.py" "$address" || fail "the documents at $address/docs"
+[ "$ONLY" = dptrack ] || [ "$BARE" ] || $python "$here/documents.py" "$address" || fail "the documents at $address/docs"
 log here
 finished here runs
 send sent
@@ -77,6 +92,7 @@ finished sent runs
 dptrack export --logdir runs --experiment sent --series | grep '^[^ ]*,100,' || fail "the export has no step 100"
 if [ "$ONLY" != dptrack ]; then
 	train
+	tokenise
 	finished fashion runs
 	dptrack compare --logdir runs --experiment fashion
 	dptrack show --logdir runs base | sed -n 1,20p

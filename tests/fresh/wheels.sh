@@ -1,20 +1,20 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# wheels.sh FOLDER [dptrack]: installs the wheels in FOLDER, or that of dptrack, perhaps without documents, into a new virtual
-# environment of a bare Debian and tests them; then the client without compiled code, from another environment.
+# wheels.sh FOLDER [bare]: installs the wheels in FOLDER, bare: without documents, into a new virtual environment of a bare Debian and
+# tests them; then the client without compiled code, from another environment.
 set -e
 here=$(dirname "$(realpath "$0")")
 folder=$(realpath "$1")
-ONLY=$2
-export ONLY
+BARE=$2
+export BARE
 export DEBIAN_FRONTEND=noninteractive
 apt-get update -qq
-apt-get install -qq -y --no-install-recommends python3-venv $([ "$ONLY" ] || echo dataset-fashion-mnist) >/dev/null
+apt-get install -qq -y --no-install-recommends python3-venv dataset-fashion-mnist >/dev/null
 python3 -m venv venv
 python3 -m venv pure
 STARTED=$(date +%s%N)
 export STARTED
-venv/bin/pip install -q --no-index --find-links "$folder" ${ONLY:-dptrack dptrack-trainer}
+venv/bin/pip install -q --no-index --find-links "$folder" dptrack dptrack-trainer
 PATH=$(pwd)/venv/bin:$PATH
 sh "$here/installed.sh" python3
 pure/bin/pip install -q --no-index --no-deps "$folder"/dptrack-*-py3-none-any.whl

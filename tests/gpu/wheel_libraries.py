@@ -13,7 +13,6 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..", "train"), os.path.join(HERE, "..", "..", "web", "deploy", "release")]
 sys.dont_write_bytecode = True
-import programs
 import wheel_file
 import wheels
 from helper import BUILD, Folder, check, environment, finish, skip
@@ -38,15 +37,15 @@ def write_wheel(folder, module):
     """A wheel of this build's program with that CUDA module."""
     root, program = os.path.join(folder, "root"), os.path.join(BUILD, ".libs", "dptrain")
     path = os.path.join(folder, "dptrack_trainer-%s-py3-none-linux_x86_64.whl" % wheels.project.version())
-    for place, data in (("/usr/bin/dptrain", program if os.path.exists(program) else os.path.join(BUILD, "dptrain")),
-                        (programs.LIBDIR + "/dptrack/dptrain_cuda.so", module)):
+    for place, data in (("/dptrain", program if os.path.exists(program) else os.path.join(BUILD, "dptrain")),
+                        ("/.libs/dptrain_cuda.so", module)):
         os.makedirs(os.path.dirname(root + place), exist_ok=True)
         os.symlink(data, root + place)
     for place in wheels.manual_paths("dptrain"):
         os.makedirs(os.path.dirname(f"{root}/usr/{place}"), exist_ok=True)
         with open(f"{root}/usr/{place}", "w"):
             pass
-    wheel_file.write(path, wheels.trainer_files(root, {}, Stripped()), 1700000000)
+    wheel_file.write(path, wheels.trainer_files(root, root, {}, Stripped()), 1700000000)
     return path
 
 

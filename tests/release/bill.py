@@ -31,7 +31,7 @@ def main():
         for path in files:
             with open(path, "wb") as f:
                 f.write(path.encode())
-        made = [json.dumps(sbom.bill(order, {os.path.basename(files[0]): [["zlib1g", "1:1.2.13.dfsg-1", "amd64"], ["zlib", "1:1.2.13.dfsg-1", "source"]]}, {"base-files": "12.4+deb12u5", "libc6": "2:2.36-9"}))
+        made = [json.dumps(sbom.bill(order, {os.path.basename(files[0]): [["zlib1g", "1:1.2.13.dfsg-1", "amd64"], ["zlib", "1:1.2.13.dfsg-1", "source"], ["onednn-cpu-gomp", "2023.2.0", "pypi"]]}, {"base-files": "12.4+deb12u5", "libc6": "2:2.36-9"}))
                 for order in (files, files[::-1])]
         assert made[0] == made[1], "the order of the files changes the bill"
         bill = json.loads(made[0])
@@ -42,7 +42,8 @@ def main():
     with open(os.path.join(SRC, "web", "ui", "package.json"), encoding="utf-8") as f:
         wanted = set(json.load(f).get("dependencies", {}))
     names = {c["name"] for c in bill["components"]}
-    wanted |= {"mkdocs-material"}  # its code is in the documents
+    wanted |= {"mkdocs-material", "onednn-cpu-gomp"}  # the code of the first is in the documents
+    assert "pkg:pypi/onednn-cpu-gomp@2023.2.0" in {c.get("purl") for c in bill["components"]}
     assert len(wanted) > 1 and wanted <= names, wanted - names
     parts = {c["bom-ref"] for c in bill["components"]}
     assert all(part in parts for link in bill["dependencies"] for part in link["dependsOn"])

@@ -41,7 +41,7 @@ class SmallTools:
 
 def small_root(folder):
     shared = ("man/man1/%s.1", "bash-completion/completions/%s", "fish/vendor_completions.d/%s.fish", "zsh/site-functions/_%s")
-    for path in (*("/usr/share/" + path % program for path in shared for program in ("dptrack", "dptrain")), "/usr/bin/dptrain", programs.LIBDIR + "/dptrack/dptrain_cpu.so", "/dptrack", "/.libs/libdptrack.so", "/libcurl.so.4"):
+    for path in (*("/usr/share/" + path % program for path in shared for program in ("dptrack", "dptrain")), "/dptrain", "/.libs/dptrain_cpu.so", "/dptrack", "/.libs/libdptrack.so", "/libcurl.so.4"):
         os.makedirs(os.path.dirname(folder + path), exist_ok=True)
         with open(folder + path, "wb") as f:
             f.write(PROGRAM)
@@ -86,7 +86,7 @@ def check_absent_documents(folder):
 def write_both(root, folder):
     os.makedirs(folder)
     for name, files in (("dptrack", wheels.server_files(root, root, SmallTools(), "linux_x86_64")),
-                        ("dptrack_trainer", wheels.trainer_files(root, dict.fromkeys(OPENED, root + "/libcurl.so.4"), SmallTools()))):
+                        ("dptrack_trainer", wheels.trainer_files(root, root, dict.fromkeys(OPENED, root + "/libcurl.so.4"), SmallTools()))):
         path = f"{folder}/{name}-{wheels.project.version()}-py3-none-linux_x86_64.whl"
         wheel_file.write(path, files, 1700000000)
         yield path

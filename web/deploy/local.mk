@@ -2,7 +2,7 @@
 # Packages of a release, below release/ of the build folder. Their programs are built there once, with this folder's features
 # and with flags of their own.
 EXTRA_DIST += web/deploy/release/project.py web/deploy/release/programs.py web/deploy/release/wheel_file.py \
-	web/deploy/release/static_libraries.py web/deploy/release/wheels.py web/deploy/release/static.py web/deploy/release/deb.py \
+	web/deploy/release/static_libraries.py web/deploy/release/old_glibc.py web/deploy/release/wheels.py web/deploy/release/static.py web/deploy/release/deb.py \
 	web/deploy/release/sbom.py web/deploy/release/release.py web/deploy/release/health_check.py web/deploy/image.sh web/deploy/health.sh \
 	web/deploy/needs.sh
 EXTRA_DIST += web/deploy/debian/control web/deploy/debian/copyright web/deploy/debian/rules web/deploy/debian/source/format \

@@ -6,7 +6,7 @@ cd "$(dirname "$0")/../.." || exit 1
 . tests/setup.sh
 lacks=
 
-need_wheels() {
+need_static() {
 	need_command python3 python3
 	python3 -c 'import venv, ensurepip' 2>/dev/null || missing_packages="$missing_packages python3-venv"
 	need_command dpkg-source dpkg-dev
@@ -14,8 +14,25 @@ need_wheels() {
 	need_command tclsh tcl
 }
 
-need_static() {
-	need_wheels
+need_wheels() {
+	need_static
+	need_command pkg-config pkg-config
+	while read -r archive package; do # that dptrain is linked with
+		need_file "/usr/lib/x86_64-linux-gnu/lib$archive.a" "$package"
+	done <<-END
+		jansson libjansson-dev
+		yaml libyaml-dev
+		pcre2-8 libpcre2-dev
+		utf8proc libutf8proc-dev
+		jpeg libjpeg62-turbo-dev
+		png libpng-dev
+		webp libwebp-dev
+		tiff libtiff-dev
+		snappy libsnappy-dev
+		zstd libzstd-dev
+		lz4 liblz4-dev
+		z zlib1g-dev
+	END
 }
 
 need_deb() {

@@ -114,6 +114,16 @@ def build_for(system, out, native):
     return folder
 
 
+def build_trainer(linking, out, native):
+    """Builds dptrain and its modules with what old_glibc.py links, and with the features of the build folder native. Returns the folder in
+    which they are."""
+    folder, archives = os.path.join(out, "trainer"), os.path.join(out, "archives")
+    linking.link_archives(archives)
+    configure(folder, [*features(native), "--without-ui", *FLAGS, *linking.words(archives), "CFLAGS=" + CFLAGS % project.TOP])
+    make(folder, "quickstart-trainer")
+    return folder
+
+
 def hdf5_library(out):
     """The path of libhdf5, which dptrain opens by name, or an empty text where configure did not find it."""
     with open(os.path.join(out, "c", "config.h"), encoding="utf-8") as f:

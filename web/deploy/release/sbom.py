@@ -23,7 +23,10 @@ def file_component(path):
             "hashes": [{"alg": "SHA-256", "content": digest(path)}]}
 
 
-def debian_component(name, version, architecture):
+def library_component(name, version, architecture):
+    """Of Debian, or of PyPI, which is then the architecture."""
+    if architecture == "pypi":
+        return {"type": "library", "bom-ref": f"pkg:pypi/{name}@{version}", "name": name, "version": version, "purl": f"pkg:pypi/{name}@{version}"}
     return {"type": "library", "bom-ref": f"pkg:deb/debian/{name}@{version}?arch={architecture}", "name": name, "version": version,
             "purl": f"pkg:deb/debian/{name}@{version.replace('+', '%2B').replace(':', '%3A')}?arch={architecture}"}
 
@@ -54,14 +57,14 @@ def theme_component():
 
 
 def bill(files, bundled, image):
-    """files: paths; bundled: {wheel: [(Debian package, version, architecture)]}; image: {package: version} or an empty one."""
+    """files: paths; bundled: {wheel: [(package, version, architecture)]}; image: {package: version} or an empty one."""
     installed = [(name, version, "amd64") for name, version in sorted(image.items())]
     debian = {tuple(package) for packages in (installed, *bundled.values()) for package in packages}
     page = [*page_components(), theme_component()]
-    parts = [*map(file_component, sorted(files)), *page, *(debian_component(*package) for package in sorted(debian))]
-    links = [{"ref": "file:" + wheel, "dependsOn": [debian_component(*package)["bom-ref"] for package in packages]
+    parts = [*map(file_component, sorted(files)), *page, *(library_component(*package) for package in sorted(debian))]
+    links = [{"ref": "file:" + wheel, "dependsOn": [library_component(*package)["bom-ref"] for package in packages]
               + ([p["bom-ref"] for p in page] if wheel.startswith("dptrack-") else [])} for wheel, packages in sorted(bundled.items())]
-    links += [{"ref": "file:" + os.path.basename(path), "dependsOn": [debian_component(*package)["bom-ref"] for package in installed]}
+    links += [{"ref": "file:" + os.path.basename(path), "dependsOn": [library_component(*package)["bom-ref"] for package in installed]}
               for path in files if path.endswith(".oci.tar")]
     top = {"type": "application", "bom-ref": "dptrack", "name": "dptrack", "version": project.version(),
            "licenses": [{"license": {"id": project.LICENCE}}]}

