@@ -56,3 +56,39 @@ for (const [what, address, charts] of screens)
 		const back = await page.$eval('[data-chart]', (e) => e.chart.drawn().lines[0].colour);
 		assert.notEqual(back, seen.charts[0].colour, 'in dark colours');
 	});
+
+test('long pages on paper: charts that were not on the screen, and how many rows are left out', async (t) => {
+	for (let n = 0; n < 210; n++) {
+		const { id } = await here.ask('POST', 'runs', { experiment: 'long', name: 'r' + n });
+		const points = [...'abcdefgh'].flatMap((k) => [1, 2, 3].map((step) =>
+			({ key: k + '/x', step, value: n * step, wall_time: 1.8e9 })));
+		if (n > 200) await here.ask('POST', `runs/${id}/metrics`, { points });
+		await here.ask('PATCH', 'runs/' + id, { status: 'finished' });
+	}
+	const page = await here.open(t, '?e=long');
+	await drawn(page);
+	await page.waitForSelector('html[data-prints]');
+	await until(() => page.locator('[data-chart]').count(), (n) => n === 8);
+	const paper = async () => {
+		const seen = await page.evaluate(async () => {
+			dispatchEvent(new Event('beforeprint'));
+			for (let n = 0; n < 20; n++) await null;
+			const all = (q) => [...document.querySelectorAll(q)];
+			return { drawn: all('.plot > svg').length, unseen: all('[data-unseen]').map((e) =>
+				getComputedStyle(e, '::after').content), rows: all('.grid .body .row').length,
+			cut: getComputedStyle(document.querySelector('.grid'), '::after').content };
+		});
+		await page.evaluate(() => dispatchEvent(new Event('afterprint')));
+		return seen;
+	};
+	const before = await paper();
+	assert.ok(before.unseen.length > 0 && before.drawn + before.unseen.length === 8, JSON.stringify(before));
+	for (const words of before.unseen) assert.match(words, /not loaded/);
+	assert.equal(before.rows, 200);
+	assert.match(before.cut, /The first 200 of 210 rows/);
+	await page.evaluate(() => (globalThis.print = () => (document.title = 'printing')));
+	await page.keyboard.press('Control+p');
+	await until(() => page.title(), (text) => text === 'printing');
+	const after = await paper();
+	assert.deepEqual([after.drawn, after.unseen], [8, []]);
+});

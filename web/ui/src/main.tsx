@@ -57,6 +57,8 @@ function App() {
 
 const first = s.view.value;
 let shown = false;
+/** What follows the first screen has begun. */
+let followed = false;
 
 function show(): void {
 	if (!shown) render(<App />, document.getElementById('app')!);
@@ -68,7 +70,8 @@ effect(() => {
 });
 effect(() => {
 	// most users open a run next: load that first
-	if (!s.settled.value) return;
+	if (!s.settled.value || followed) return;
+	followed = true;
 	setTimeout(() => void RunPage.ahead(), AHEAD_MS);
 	void Undo.ahead();
 	void import('./views/base/afterwards.ts').then((m) => m.afterwards(first));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The page on paper: light colours, the paper's width, all rows of the table, and charts as vectors, since a browser
-// may print a canvas before it is drawn. Styles are in views/base/later.part.css ([data-paper]).
+// The page on paper: light colours, the paper's width, many rows of the table, and charts as vectors, since a browser
+// may print a canvas before it is drawn. Ctrl P first loads the charts that have not been on the screen; the browser's
+// menu cannot wait, so those say that they are missing. Styles are in views/base/later.part.css ([data-paper]).
 import { options } from 'preact';
 import { LineChart } from '../../charts/line/index.ts';
 import { svgOf } from '../../charts/line/picture.ts';
@@ -13,8 +14,44 @@ const TURNS = 12;
 /** Smallest scale of a wide table. */
 const SCALE_LEAST = 0.5;
 
-function toPaper(el: HTMLElement & { chart?: unknown }): void {
+/** How long to wait for charts. */
+const LOAD_MS = 6000;
+const LOOK_MS = 50;
+
+type Plot = HTMLElement & { chart?: unknown };
+
+const plots = () => [...document.querySelectorAll<Plot>('.plot')];
+
+/** Returns true for a chart whose lines are not loaded. */
+function isUnseen({ chart, parentElement }: Plot): boolean {
+	return chart instanceof LineChart && !chart.data?.lines.length && !parentElement!.querySelector('.nothing');
+}
+
+/** Loads the charts that have not been on the screen: until then they are, invisibly. */
+async function loadAll(): Promise<void> {
+	const unseen = plots().filter(isUnseen);
+	for (const el of unseen) {
+		Object.assign(el.style, { width: el.clientWidth + 'px', height: el.clientHeight + 'px' });
+		el.dataset.loading = '';
+	}
+	for (const end = Date.now() + LOAD_MS; unseen.some(isUnseen) && Date.now() < end;)
+		await new Promise((done) => setTimeout(done, LOOK_MS));
+	for (const el of unseen) {
+		Object.assign(el.style, { width: '', height: '' });
+		delete el.dataset.loading;
+	}
+}
+
+/** Says how many rows are left out. */
+function sayRows(grid: HTMLElement | null): void {
+	const all = Number(grid?.ariaRowCount) - 1;
+	const rows = grid?.querySelectorAll('.row:not(.head)').length ?? 0;
+	if (rows < all) grid!.dataset.cut = `The first ${rows} of ${all} rows`;
+}
+
+function toPaper(el: Plot): void {
 	const { chart } = el;
+	el.toggleAttribute('data-unseen', isUnseen(el));
 	if (!(chart instanceof LineChart)) return;
 	chart.redraw();
 	const pane = chart.paint(document.createElement('canvas').getContext('2d')!);
@@ -38,7 +75,9 @@ async function fit(on: boolean): Promise<void> {
 	const wide = parseFloat(grid?.style.getPropertyValue('--min') ?? '') + 9;
 	grid?.style.setProperty('zoom', on ? String(Math.max(SCALE_LEAST, Math.min(1, WIDTH / wide))) : '');
 	await setPrinted(on);
-	for (const el of document.querySelectorAll<HTMLElement>('.plot')) {
+	if (on) sayRows(grid);
+	else delete grid?.dataset.cut;
+	for (const el of plots()) {
 		if (on) toPaper(el);
 		else el.querySelector('svg')?.remove();
 	}
@@ -47,5 +86,11 @@ async function fit(on: boolean): Promise<void> {
 export function paper(): void {
 	addEventListener('beforeprint', () => void fit(true));
 	addEventListener('afterprint', () => void fit(false));
+	addEventListener('keydown', (e) => {
+		if (!(e.ctrlKey || e.metaKey) || e.shiftKey || e.altKey || e.key !== 'p') return;
+		if (!plots().some(isUnseen)) return;
+		e.preventDefault();
+		void loadAll().then(print);
+	});
 	document.documentElement.dataset.prints = ''; // tests wait for it
 }

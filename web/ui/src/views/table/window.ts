@@ -63,9 +63,9 @@ export function reveal(el: HTMLElement, n: number, above = 0): void {
 export function made(count: number, active: number): { from: number; indexes: number[] } {
 	const { height } = scrolled.value;
 	const top = printed.value ? 0 : scrolled.value.top;
-	const beside = height ? OVERSCAN : 0;
+	const beside = height && !printed.value ? OVERSCAN : 0;
 	const from = Math.max(0, Math.floor(top / ROW) - beside);
 	const to = Math.min(count, Math.ceil((top + high()) / ROW) + beside);
-	const far = active >= 0 && active < count && (active < from || active >= to) ? [active] : [];
+	const far = !printed.value && active >= 0 && active < count && (active < from || active >= to) ? [active] : [];
 	return { from, indexes: [...far, ...Array.from({ length: Math.max(0, to - from) }, (_, i) => from + i)] };
 }
