@@ -136,7 +136,7 @@ EXTRA_DIST += tracker/python/build_dptrack.py tracker/python/pyproject.toml trac
 	tracker/python/dptrack/accelerate.py \
 	tracker/python/dptrack/keras.py tracker/python/dptrack/_read.py tracker/python/dptrack/_watch.py \
 	tracker/python/dptrack/_console.py tracker/python/dptrack/_atexit.py tracker/python/dptrack/_environment.py tracker/python/dptrack/_init.py \
-	tracker/python/dptrack/_goals.py tracker/python/dptrack/_job.py tracker/python/dptrack/_library.py tracker/python/dptrack/_media.py tracker/python/dptrack/_query.py \
+	tracker/python/dptrack/_goals.py tracker/python/dptrack/_job.py tracker/python/dptrack/_library.py tracker/python/dptrack/_media.py tracker/python/dptrack/_program.py tracker/python/dptrack/_query.py \
 	tracker/python/dptrack/pure/__init__.py tracker/python/dptrack/pure/records.py tracker/python/dptrack/pure/send.py \
 	tracker/python/dptrack/mcp/__init__.py tracker/python/dptrack/mcp/__main__.py tracker/python/dptrack/mcp/tools.py \
 	tracker/python/dptrack/_run.py tracker/python/dptrack/_secrets.py tracker/python/dptrack/_values.py \

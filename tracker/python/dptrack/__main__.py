@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from dptrack._query import find_program
+from dptrack._program import find_program
 
 
 def main() -> None:

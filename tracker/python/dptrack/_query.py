@@ -3,7 +3,6 @@
 with the program dptrack or, without it, with the library's reader."""
 from __future__ import annotations
 
-import glob
 import json
 import math
 import os
@@ -12,6 +11,7 @@ import subprocess
 import sys
 from urllib.parse import quote, urlencode, urlsplit
 
+from dptrack._program import find_program
 from dptrack._run import Error, Run, say
 
 TYPE_CHECKING = False
@@ -280,32 +280,6 @@ class _Journals:
         for point in sorted(points, key=lambda p: (p[0], p[1], p[3], p[4])):
             if wanted.get('key', point[0]) == point[0] and wanted.get('rank', 'all') in ('all', str(point[1])):
                 yield dict(zip(_POINT, point))
-
-
-def find_program() -> str | None:
-    """The program dptrack: $DPTRACK_PROGRAM, of this package or environment, or on PATH."""
-    import sysconfig
-    named = os.environ.get('DPTRACK_PROGRAM')
-    if named:
-        return named
-    package = os.path.dirname(os.path.abspath(__file__))
-    near = [os.path.join(package, 'bin', 'dptrack'), os.path.join(sysconfig.get_path('scripts'), 'dptrack'),
-            os.path.join(os.path.dirname(sys.executable or ''), 'dptrack')]
-    found = [path for path in [*near, *(os.path.join(folder, 'dptrack') for folder in os.get_exec_path())] if os.path.isfile(path) and os.access(path, os.X_OK)]
-    return next(filter(None, map(_program_at, found)), None)
-
-
-def _program_at(path: str) -> str | None:
-    """The path; of a wheel's command the program that it would start, if it has one: the client's would search again, without end."""
-    try:
-        with open(path, 'rb') as f:
-            head = f.read(4096)
-    except OSError:  # a program need not be readable
-        return path
-    if not head.startswith(b'#!') or b'dptrack.__main__' not in head:
-        return path
-    root = os.path.dirname(os.path.dirname(os.path.realpath(path)))
-    return next(iter(glob.glob(os.path.join(glob.escape(root), 'lib*', 'python3*', 'site-packages', 'dptrack', 'bin', 'dptrack'))), None)
 
 
 def _source(url: str | None, runs_dir: str | os.PathLike[str] | None) -> _Server | _Folder | _Journals:

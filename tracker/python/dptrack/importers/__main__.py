@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 
-from dptrack._query import find_program
+from dptrack._program import find_program
 from dptrack.importers import Refused, RunWriter, Skipped, WriteFailed
 
 TYPE_CHECKING = False

@@ -17,7 +17,8 @@ import threading
 import time
 from contextlib import ExitStack, contextmanager
 
-from dptrack._query import NoAnswer, Refused, _Server, find_program, holder
+from dptrack._program import find_program
+from dptrack._query import NoAnswer, Refused, _Server, holder
 from dptrack._run import Error
 from dptrack.mcp.tools import TOOLS, one_line
 
