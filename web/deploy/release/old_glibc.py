@@ -140,6 +140,10 @@ class Linking:
                 "TIFF_LIBS=" + libraries("libtiff-4"), f"SNAPPY_LIBS={libraries('snappy')} -labsent -lstdc++",
                 f"HDF5_CFLAGS=-I{self.folder}/hdf5/include", f"HDF5_LIBS=-L{self.folder}/hdf5/lib -lhdf5"]
 
+    def libraries_word(self):
+        """For make, in place of configure's, whose search path would leave its length in the module."""
+        return f"ONEDNN_LIBS=-L{self.folder}/onednn/lib -ldnnl"
+
     def packed(self):
         """{name as the loader knows it: path} of the shared libraries that go with the program."""
         found = [f"{self.folder}/onednn/lib/libdnnl.so.3", f"{self.folder}/onednn/lib/libgomp.so.1", f"{self.folder}/hdf5/lib/libhdf5.so.103"]

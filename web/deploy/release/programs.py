@@ -120,7 +120,7 @@ def build_trainer(linking, out, native):
     folder, archives = os.path.join(out, "trainer"), os.path.join(out, "archives")
     linking.link_archives(archives)
     configure(folder, [*features(native), "--without-ui", *FLAGS, *linking.words(archives), "CFLAGS=" + CFLAGS % project.TOP])
-    make(folder, "quickstart-trainer")
+    make(folder, "quickstart-trainer", linking.libraries_word())
     return folder
 
 
