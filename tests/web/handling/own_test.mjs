@@ -43,3 +43,24 @@ test('a page shorter than its window has no band around the table', async (t) =>
 	assert.ok(await at('.chartpane', 'top') - await at('.tablepane', 'bottom') <= 1, 'below the table');
 	assert.ok(await at('.tablepane', 'bottom') - await at('.grid', 'bottom') < 20, 'in the pane of the table');
 });
+
+test('29: a live page draws a chart once for each report of changes', async (t) => {
+	const ids = [];
+	for (const name of ['a', 'b']) ids.push(await run('drawing', name, ['train/loss', 'train/lr'], null));
+	const page = await here.open(t, '?e=drawing');
+	await charted(page, 'train/loss', (c) => c.lines.length === 2);
+	await page.waitForTimeout(1500); // what follows the first screen
+	const draws = () => page.$eval('[data-chart="train/loss"]', (e) => Number(e.dataset.drawn));
+	let reports = 0;
+	page.on('request', (r) => (reports += Number(/\/runs\?.*run=/.test(r.url()))));
+	const before = await draws();
+	for (let step = 100; step < 130; step++) {
+		for (const id of ids)
+			await here.ask('POST', `runs/${id}/metrics`, { points: ['train/loss', 'train/lr'].map((key) =>
+				({ key, step, value: 1 / step, wall_time: 1.8e9 + step })) });
+		await page.waitForTimeout(150);
+	}
+	await charted(page, 'train/loss', (c) => c.to === 129);
+	const drawn = await draws() - before;
+	assert.ok(reports > 5 && drawn <= reports + 2, `${drawn} times for ${reports} reports`);
+});

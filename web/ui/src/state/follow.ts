@@ -63,8 +63,9 @@ async function takeChanges(): Promise<void> {
 		problem.value = null;
 		if (of !== experiment.value) return;
 		countNew(keys);
-		mergeRuns(ids, found);
 		await grow(found);
+		// right after their points, so that a chart is drawn once
+		if (of === experiment.value) mergeRuns(ids, found);
 	} catch (e) {
 		report(e);
 	} finally {
