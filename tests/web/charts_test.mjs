@@ -107,6 +107,7 @@ test('the legend has the colours of all runs, also where they share a hue', asyn
 	const strokes = (where) => page.$$eval(where + ' .key line', (l) =>
 		[...new Set(l.map((e) => e.getAttribute('stroke')).filter((c) => c.startsWith('#')))].sort());
 	const lines = await until(() => strokes('[data-run]'), (l) => l.length === 6);
+	await until(() => strokes('.looks'), (l) => l.length === 6); // the legend follows the first frame
 	assert.deepEqual(await strokes('.looks'), lines);
 	const hint = await page.$eval('.looks span[title^="model cnn"]', (e) => e.title);
 	assert.equal(hint, 'model cnn: 3 runs');

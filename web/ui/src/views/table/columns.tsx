@@ -19,9 +19,9 @@ const NAME_MAX = 190;
 const STATUS_MAX = 280;
 const STATUS_WANTED = 420;
 /** Most room of a name, however long, and room of what precedes and follows it. */
-const NAME_WANTED = 272;
+const NAME_WANTED = 278;
 const LEAD = 76;
-const ONROW = 70;
+const ONROW = 48;
 
 function cursorColumn(): Column {
 	return {
