@@ -3,13 +3,16 @@
 import { useEffect } from 'preact/hooks';
 import * as s from '../../state/index.ts';
 import { isChanged, loadSaved, savedNow } from '../../state/saved/saved.ts';
+import { shared } from '../../state/shares.ts';
 import { cut } from '../../base/format.ts';
 import { WithoutView } from '../saved/saved.tsx';
 import '../base/later.ts';
 
 export function ViewShown() {
 	const { saved } = s.view.value;
-	useEffect(() => void loadSaved(), [s.experiment.value, saved]);
+	useEffect(() => {
+		if (!shared.value) void loadSaved(); // a link shows one view alone
+	}, [s.experiment.value, saved]);
 	const v = savedNow();
 	if (!v) return null;
 	return (
