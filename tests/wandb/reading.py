@@ -63,6 +63,7 @@ assert [r["val/acc"] for r in run.scan_history(keys=["val/acc"], page_size=7)] =
 assert len(run.history(samples=10, keys=["loss"], pandas=False)) == 10
 assert [r["acc"] for r in run.scan_history(keys=["acc"], page_size=7)] == [i / 30 for i in range(30)]
 assert [r["loss"] for r in run.scan_history()] == [30 - i for i in range(30)]
+assert set(next(iter(run.scan_history(keys=["acc"])))) == {"_step", "acc"} and set(next(iter(run.scan_history(keys=["acc", "_runtime"])))) == {"_step", "acc", "_runtime"}
 assert [r.name for r in api.runs("dptrack/art", filters={"config.lr": 0.5})] == ["maker"]
 assert [r.name for r in api.runs("dptrack/art", filters={"$or": [{"state": "finished"}, {"tags": "red"}]}, order="+created_at")] == ["maker", "user"]
 assert len(api.runs("dptrack/art", filters={"summary_metrics.loss": {"$lt": 0}})) == 0

@@ -24,6 +24,7 @@ struct row_sel {
 	int64_t from, to, samples;
 	uint64_t thinned; /* rows are left out unless these bits of their hash are 0 */
 	bool system;
+	bool timestamp, runtime; /* rows have _timestamp and _runtime */
 };
 
 /* Where a point with a step metric is. */
@@ -73,8 +74,11 @@ static void put_point(const struct row_sel *sel, struct map *rows, const struct 
 	row = map_put(rows, &step, sizeof(step));
 	if (!row->values) {
 		row->step = step;
-		row->values =
-			json_pack("{s:f, s:f}", "_timestamp", p->wall_time, "_runtime", p->wall_time - sel->start_s);
+		row->values = json_object();
+		if (sel->timestamp)
+			json_object_set_new(row->values, "_timestamp", json_real(p->wall_time));
+		if (sel->runtime)
+			json_object_set_new(row->values, "_runtime", json_real(p->wall_time - sel->start_s));
 		if (!system)
 			json_object_set_new(row->values, "_step", json_integer(step));
 	}
@@ -212,7 +216,9 @@ static bool begin_sel(struct call *c, json_t *object, struct row_sel *ret)
 				 .stepped = map_new(sizeof(const char *)),
 				 .marks = map_new(sizeof(int64_t)),
 				 .from = INT64_MIN,
-				 .to = INT64_MAX };
+				 .to = INT64_MAX,
+				 .timestamp = true,
+				 .runtime = true };
 	call_defer(c, drop_map, ret->stepped);
 	call_defer(c, drop_map, ret->marks);
 	return read_marks(c, &r, ret);
@@ -244,7 +250,18 @@ json_t *wandb_history(struct call *c, json_t *object, const struct graphql_field
 	return texts;
 }
 
-/* sampledHistory(specs: ["{keys, samples, minStep, maxStep}"]): a list of rows for each. */
+static bool names_key(json_t *keys, const char *name)
+{
+	json_t *key;
+	size_t i;
+
+	json_array_foreach(keys, i, key)
+		if (json_is_string(key) && !strcmp(json_string_value(key), name))
+			return true;
+	return false;
+}
+
+/* sampledHistory(specs: ["{keys, samples, minStep, maxStep}"]): a list of rows for each, with the keys alone. */
 json_t *wandb_sampled_history(struct call *c, json_t *object, const struct graphql_field *f)
 {
 	json_t *all = json_array(), *text, *key;
@@ -263,6 +280,8 @@ json_t *wandb_sampled_history(struct call *c, json_t *object, const struct graph
 			if (json_is_string(key) && *json_string_value(key) != '_')
 				names[sel.key_count++] = arena_strdup(c->arena, json_string_value(key));
 		sel.keys = sel.key_count ? names : NULL;
+		sel.timestamp = !sel.keys || names_key(keys, "_timestamp");
+		sel.runtime = !sel.keys || names_key(keys, "_runtime");
 		sel.from = json_is_integer(min) ? json_integer_value(min) : INT64_MIN;
 		sel.to = json_is_integer(max) ? json_integer_value(max) + 1 : INT64_MAX; /* maxStep is included */
 		sel.samples = json_integer_value(json_object_get(spec, "samples"));
