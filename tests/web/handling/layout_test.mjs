@@ -3,7 +3,7 @@
 // wrapped where they are, and controls keep their places.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { until } from '../browser.mjs';
+import { says, until } from '../browser.mjs';
 import { stage } from '../stage.mjs';
 
 const WAIT = { timeout: 30000 };
@@ -164,7 +164,7 @@ test('the tools stay where no run matches, whatever the kind of filter', async (
 	const page = await shown(t, '?e=filtered', '.grid .body .row');
 	const seen = async (filter, facts) => {
 		await page.fill('.filter input', filter);
-		await until(() => page.$eval('.facts', (e) => e.textContent), (text) => text.startsWith(facts));
+		await says(page, '.facts', new RegExp('^' + facts)); // absent while nothing is loaded
 		return [await page.$$eval('.app > .head > *', (l) => l.map((e) => [e.className, e.offsetWidth])),
 			await page.inputValue('.goal select'), await page.locator('.chartpane').count(),
 			await page.locator('.empty').count()];
