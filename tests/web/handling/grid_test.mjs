@@ -156,8 +156,8 @@ test('three charts side by side on top are kept as the default of the experiment
 	await page.click('.head button:has-text("Views")'); // 3
 	await page.fill('[aria-label="Name of the view"]', 'three');
 	await page.click('[role=dialog] button:text-is("Save")'); // 4
-	await page.click('[aria-label="Show three as default"]'); // 5
-	await page.waitForSelector('[aria-label="Show three as default"][aria-pressed=true]', WAIT);
+	await page.click('[aria-label="Show as default: three"]'); // 5
+	await page.waitForSelector('[aria-label="Show as default: three"][aria-pressed=true]', WAIT);
 	const other = await shown(t);
 	await until(() => top(other), (l) => String(l) === String([...TOPS, 'val/c']));
 	const { views } = await here.ask('GET', 'views?experiment=grid');

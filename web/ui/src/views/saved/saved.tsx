@@ -25,7 +25,7 @@ function Acts({ v, act, remove, rename }: LineOptions & { rename: () => void }) 
 	return (
 		<span class="savedacts">
 			<button type="button" class="quiet" aria-pressed={v.preferred}
-				aria-label={`Show ${v.name} as default`}
+				aria-label={`Show as default: ${v.name}`}
 				title={v.preferred ? 'The experiment opens with this view'
 					: 'Let the experiment open with it'}
 				onClick={() => act(() => preferView(v, !v.preferred))}>
