@@ -237,8 +237,8 @@ test('columns are moved and resized by keys and pointer, kept in the address', a
 	const page = await here.open(t, '?e=columns&c=p:lr&c=p:seed&c=status');
 	await listed(page, 'a,b');
 	assert.equal(await heads(page), 'Run|lr|seed|Status');
-	await until(() => page.evaluate(() => performance.getEntriesByType('resource').some((e) => /arrange/.test(e.name))),
-		(there) => there, 'what moves columns is loaded');
+	await until(() => page.evaluate(() => performance.getEntriesByType('resource')
+		.some((e) => /arrange/.test(e.name))), (there) => there, 'what moves columns is loaded');
 	await page.focus(`[data-run="${ids.a}"] [role=rowheader]`);
 	await press(page, 'ArrowUp', 'ArrowRight', 'Alt+ArrowRight');
 	await until(() => heads(page), (h) => h === 'Run|seed|lr|Status');
