@@ -13,6 +13,7 @@
 enum job_state { JOB_EMPTY, JOB_WAITING, JOB_DONE };
 
 struct ring_job {
+	struct encode_job job;
 	enum job_state state;
 	int rc;
 	struct err err;
@@ -47,7 +48,7 @@ static void *run_jobs(void *arg)
 		r->next = (r->next + 1) % r->n;
 		r->waiting--;
 		pthread_mutex_unlock(&r->lock);
-		j->rc = r->o.run(r->o.user, worker, (int)(j - r->job), &j->err);
+		j->rc = r->o.run(r->o.user, worker, &j->job, &j->err);
 		pthread_mutex_lock(&r->lock);
 		j->state = JOB_DONE;
 		pthread_cond_signal(&r->done);
@@ -67,6 +68,11 @@ void job_ring_free(struct job_ring *r)
 	pthread_mutex_unlock(&r->lock);
 	for (int i = 0; i < r->n_threads; i++)
 		pthread_join(r->thread[i], NULL);
+	for (int i = 0; i < r->n; i++) {
+		buf_done(&r->job[i].job.text);
+		buf_done(&r->job[i].job.parts);
+		buf_done(&r->job[i].job.tokens);
+	}
 	pthread_mutex_destroy(&r->lock);
 	pthread_cond_destroy(&r->work);
 	pthread_cond_destroy(&r->done);
@@ -87,6 +93,11 @@ int job_ring_new(struct job_ring **ret, const struct job_ring_opts *o, struct er
 	most = most > THREADS_MAX ? THREADS_MAX : most;
 	r->n = 2 * most + 1;
 	r->job = mem_array((size_t)r->n, sizeof(*r->job));
+	for (int i = 0; i < r->n; i++) {
+		buf_init(&r->job[i].job.text, SIZE_MAX);
+		buf_init(&r->job[i].job.parts, SIZE_MAX);
+		buf_init(&r->job[i].job.tokens, SIZE_MAX);
+	}
 	while (r->n_threads < most && !thread_start(&r->thread[r->n_threads], run_jobs, r))
 		r->n_threads++;
 	if (!r->n_threads) {
@@ -97,14 +108,9 @@ int job_ring_new(struct job_ring **ret, const struct job_ring_opts *o, struct er
 	return 0;
 }
 
-int job_ring_count(const struct job_ring *r)
+struct encode_job *job_ring_filling(struct job_ring *r)
 {
-	return r->n;
-}
-
-int job_ring_filling(const struct job_ring *r)
-{
-	return r->filling;
+	return &r->job[r->filling].job;
 }
 
 /* Waits until a job is done, and takes its result. */
@@ -118,7 +124,10 @@ static int take_job(struct job_ring *r, int i, struct err *err)
 		pthread_cond_wait(&r->done, &r->lock);
 	pthread_mutex_unlock(&r->lock);
 	if (j->state == JOB_DONE)
-		rc = j->rc ? err_set(err, j->rc, "%s", j->err.text) : r->o.take(r->o.user, i, err);
+		rc = j->rc ? err_set(err, j->rc, "%s", j->err.text) : r->o.take(r->o.user, &j->job, err);
+	buf_reset(&j->job.text);
+	buf_reset(&j->job.parts);
+	buf_reset(&j->job.tokens);
 	j->state = JOB_EMPTY;
 	return rc;
 }

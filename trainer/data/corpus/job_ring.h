@@ -4,16 +4,21 @@
 #ifndef DPT_DATA_JOB_RING_H
 #define DPT_DATA_JOB_RING_H
 
+#include "tracker/base/buf.h"
 #include "tracker/base/err.h"
 
 struct job_ring;
+
+struct encode_job {			/* empty when it is filled */
+	struct buf text, parts, tokens; /* bytes; what the caller notes of each part of them; int32_t */
+};
 
 struct job_ring_opts {
 	int threads;			/* 0: one per core */
 	void *(*open)(const void *user); /* what a thread works with; called in it, as is close */
 	void (*close)(void *worker);
-	int (*run)(void *user, void *worker, int job, struct err *err); /* in a thread */
-	int (*take)(void *user, int job, struct err *err);		/* in the caller's: empties the job */
+	int (*run)(void *user, void *worker, struct encode_job *j, struct err *err); /* in a thread */
+	int (*take)(void *user, const struct encode_job *j, struct err *err); /* in the caller's: uses the result */
 	void *user;
 };
 
@@ -21,8 +26,7 @@ struct job_ring_opts {
 int job_ring_new(struct job_ring **ret, const struct job_ring_opts *o, struct err *err);
 void job_ring_free(struct job_ring *r); /* NULL is fine; waiting jobs are dropped */
 
-int job_ring_count(const struct job_ring *r);	/* jobs are numbered from 0 to this */
-int job_ring_filling(const struct job_ring *r); /* the empty job that the caller fills */
+struct encode_job *job_ring_filling(struct job_ring *r); /* the job that the caller fills */
 
 /* Submits the job being filled, and takes the oldest one, which is filled next. Returns the first error of a job. */
 int job_ring_submit(struct job_ring *r, struct err *err);

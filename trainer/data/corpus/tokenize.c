@@ -24,8 +24,6 @@ struct encode_piece {
 };
 
 #define JOB_BYTES ((size_t)1 << 20) /* bytes of text: a job this large is submitted */
-#define TEXT_MAX ((size_t)1 << 30)
-#define TOKENS_MAX ((size_t)1 << 33)
 
 struct encoder_piece {
 	enum split split;
@@ -35,25 +33,19 @@ struct encoder_piece {
 	size_t n_tokens; /* set by encoding */
 };
 
-struct encoder_job {
-	struct buf text, tokens, pieces; /* bytes; int32_t; struct encoder_piece; concatenated */
-};
-
 struct encode {
 	const struct tokenizer *tokenizer; /* borrowed, as are the writers and the texts */
 	struct token_writer *const *to;	   /* of each split */
 	const struct texts *texts;
-	struct job_ring *ring;
-	struct encoder_job *job; /* of the ring */
+	struct job_ring *ring; /* parts of a job: struct encoder_piece */
 };
 
 /* Encodes the pieces of a job; an error names the file of its piece. */
-static int run_encoder_job(void *user, void *encoder, int job, struct err *err)
+static int run_encoder_job(void *user, void *encoder, struct encode_job *j, struct err *err)
 {
 	const struct encode *e = user;
-	struct encoder_job *j = &e->job[job];
-	struct encoder_piece *piece = (struct encoder_piece *)(void *)j->pieces.data;
-	size_t n = j->pieces.len / sizeof(*piece), at = 0, before;
+	struct encoder_piece *piece = (struct encoder_piece *)(void *)j->parts.data;
+	size_t n = j->parts.len / sizeof(*piece), at = 0, before;
 	int32_t separator = tokenizer_separator(e->tokenizer);
 	int rc = 0;
 
@@ -74,25 +66,21 @@ static int run_encoder_job(void *user, void *encoder, int job, struct err *err)
 	return rc;
 }
 
-/* Writes the tokens of a job, and empties it. */
-static int write_job_tokens(void *user, int job, struct err *err)
+/* Writes the tokens of a job. */
+static int write_job_tokens(void *user, const struct encode_job *j, struct err *err)
 {
 	const struct encode *e = user;
-	struct encoder_job *j = &e->job[job];
-	const struct encoder_piece *piece = (const struct encoder_piece *)(const void *)j->pieces.data;
+	const struct encoder_piece *piece = (const struct encoder_piece *)(const void *)j->parts.data;
 	const int32_t *tokens = (const int32_t *)(const void *)j->tokens.data;
 	int rc = 0;
 
-	for (size_t i = 0; !rc && i < j->pieces.len / sizeof(*piece); tokens += piece[i++].n_tokens) {
+	for (size_t i = 0; !rc && i < j->parts.len / sizeof(*piece); tokens += piece[i++].n_tokens) {
 		struct token_writer *to = e->to[piece[i].split];
 
 		rc = token_writer_add(to, tokens, piece[i].n_tokens, err);
 		if (!rc && piece[i].ends)
 			rc = token_writer_end(to, err);
 	}
-	buf_reset(&j->text);
-	buf_reset(&j->tokens);
-	buf_reset(&j->pieces);
 	return rc;
 }
 
@@ -113,40 +101,18 @@ static int encode_open(struct encode *e, struct err *err)
 					 .run = run_encoder_job,
 					 .take = write_job_tokens,
 					 .user = e };
-	int rc = job_ring_new(&e->ring, &o, err);
 
-	if (rc)
-		return rc;
-	e->job = mem_array((size_t)job_ring_count(e->ring), sizeof(*e->job));
-	for (int i = 0; i < job_ring_count(e->ring); i++) {
-		buf_init(&e->job[i].text, TEXT_MAX);
-		buf_init(&e->job[i].tokens, TOKENS_MAX);
-		buf_init(&e->job[i].pieces, TEXT_MAX);
-	}
-	return 0;
-}
-
-static void encode_close(struct encode *e)
-{
-	const int n = e->ring ? job_ring_count(e->ring) : 0;
-
-	job_ring_free(e->ring);
-	for (int i = 0; i < n; i++) {
-		buf_done(&e->job[i].text);
-		buf_done(&e->job[i].tokens);
-		buf_done(&e->job[i].pieces);
-	}
-	free(e->job);
+	return job_ring_new(&e->ring, &o, err);
 }
 
 /* Adds a piece, of at most PIECE_MAX bytes. A write error. */
 static int encode_add(struct encode *e, const struct encode_piece *p, struct err *err)
 {
-	struct encoder_job *j = &e->job[job_ring_filling(e->ring)];
+	struct encode_job *j = job_ring_filling(e->ring);
 	struct encoder_piece piece = { p->split, p->file, p->begins, p->ends, .n = p->n };
 
 	buf_add(&j->text, p->text, p->n);
-	buf_add(&j->pieces, &piece, sizeof(piece));
+	buf_add(&j->parts, &piece, sizeof(piece));
 	return j->text.len < JOB_BYTES ? 0 : job_ring_submit(e->ring, err);
 }
 
@@ -414,7 +380,7 @@ int tokenize(const struct tokenize_opts *o, struct tokenize_made *ret, struct er
 		rc = job_ring_finish(j.encode.ring, err);
 	if (!rc)
 		rc = commit_token_files(&j, ret, err);
-	encode_close(&j.encode);
+	job_ring_free(j.encode.ring);
 	for (int s = 0; s < SPLIT_COUNT; s++)
 		token_writer_close(j.to[s]);
 	objects_close(j.store);

@@ -45,16 +45,11 @@ struct chat_record {
 	char why[CONVERSATION_WHY_BYTES]; /* … */
 };
 
-struct chat_job {
-	struct buf text, records, marked; /* bytes; struct chat_record; int32_t; concatenated */
-};
-
 struct chat_filling {
 	const struct texts *texts;
 	struct chat *chat;
 	struct token_writer *to;
-	struct job_ring *ring;
-	struct chat_job *job;	     /* of the ring */
+	struct job_ring *ring;	     /* parts of a job: struct chat_record */
 	struct buf record;	     /* being read */
 	enum conversation_form form; /* CONVERSATION_FORMS: before the first record */
 	struct data_account left;
@@ -123,13 +118,13 @@ static int find_form(struct chat_filling *f, struct err *err)
 static int end_record(void *user, struct err *err)
 {
 	struct chat_filling *f = user;
-	struct chat_job *j = &f->job[job_ring_filling(f->ring)];
+	struct encode_job *j = job_ring_filling(f->ring);
 	const struct chat_record r = { .file = f->file, .number = ++f->in_file, .bytes = f->record.len };
 	int rc = f->form == CONVERSATION_FORMS ? find_form(f, err) : 0;
 
 	f->n++;
 	buf_add(&j->text, f->record.data, f->record.len);
-	buf_add(&j->records, &r, sizeof(r));
+	buf_add(&j->parts, &r, sizeof(r));
 	return rc || j->text.len < JOB_BYTES ? rc : job_ring_submit(f->ring, err);
 }
 
@@ -143,17 +138,16 @@ static void close_another_chat(void *chat)
 	chat_close(chat);
 }
 
-static struct chat_record *records_of(const struct chat_job *j, size_t *ret_n)
+static struct chat_record *records_of(const struct encode_job *j, size_t *ret_n)
 {
-	*ret_n = j->records.len / sizeof(struct chat_record);
-	return (struct chat_record *)(void *)j->records.data;
+	*ret_n = j->parts.len / sizeof(struct chat_record);
+	return (struct chat_record *)(void *)j->parts.data;
 }
 
 /* Thread: makes tokens of the records of a job. */
-static int encode_records(void *user, void *chat, int job, struct err *err)
+static int encode_records(void *user, void *chat, struct encode_job *j, struct err *err)
 {
 	const struct chat_filling *f = user;
-	struct chat_job *j = &f->job[job];
 	struct chat_sample sample = { .trained = 0 };
 	size_t n, at = 0;
 	struct chat_record *r = records_of(j, &n);
@@ -170,20 +164,19 @@ static int encode_records(void *user, void *chat, int job, struct err *err)
 		r[i].trained = sample.trained;
 		r[i].missed = sample.missed;
 		memcpy(r[i].why, sample.why, sizeof(r[i].why));
-		buf_add(&j->marked, sample.marked.data, sample.marked.len);
+		buf_add(&j->tokens, sample.marked.data, sample.marked.len);
 	}
 	buf_done(&sample.marked);
 	return rc;
 }
 
-/* Writes the tokens of a job, counts what is left out, and empties it. */
-static int take_records(void *user, int job, struct err *err)
+/* Writes the tokens of a job and counts what is left out. */
+static int take_records(void *user, const struct encode_job *j, struct err *err)
 {
 	struct chat_filling *f = user;
-	struct chat_job *j = &f->job[job];
 	size_t n;
 	const struct chat_record *r = records_of(j, &n);
-	const int32_t *marked = (const int32_t *)(const void *)j->marked.data;
+	const int32_t *marked = (const int32_t *)(const void *)j->tokens.data;
 	char example[DATA_ACCOUNT_TEXT_BYTES];
 	int rc = 0;
 
@@ -203,9 +196,6 @@ static int take_records(void *user, int job, struct err *err)
 		if (!rc)
 			rc = token_writer_end(f->to, err);
 	}
-	buf_reset(&j->text);
-	buf_reset(&j->records);
-	buf_reset(&j->marked);
 	return rc;
 }
 
@@ -307,32 +297,9 @@ static int open_filling(struct chat_filling *f, struct err *err)
 					 .run = encode_records,
 					 .take = take_records,
 					 .user = f };
-	int rc = job_ring_new(&f->ring, &o, err);
 
 	buf_init(&f->record, SIZE_MAX);
-	if (rc)
-		return rc;
-	f->job = mem_array((size_t)job_ring_count(f->ring), sizeof(*f->job));
-	for (int i = 0; i < job_ring_count(f->ring); i++) {
-		buf_init(&f->job[i].text, SIZE_MAX);
-		buf_init(&f->job[i].records, SIZE_MAX);
-		buf_init(&f->job[i].marked, SIZE_MAX);
-	}
-	return 0;
-}
-
-static void close_filling(struct chat_filling *f)
-{
-	const int n = f->ring ? job_ring_count(f->ring) : 0;
-
-	job_ring_free(f->ring);
-	for (int i = 0; i < n; i++) {
-		buf_done(&f->job[i].text);
-		buf_done(&f->job[i].records);
-		buf_done(&f->job[i].marked);
-	}
-	free(f->job);
-	buf_done(&f->record);
+	return job_ring_new(&f->ring, &o, err);
 }
 
 static int fill_chat_folder(void *user, const char *folder, struct err *err)
@@ -345,7 +312,8 @@ static int fill_chat_folder(void *user, const char *folder, struct err *err)
 	rc = open_filling(f, err);
 	for (int s = SPLIT_COUNT - 1; !rc && s >= 0; s--)
 		rc = fill_split(f, folder, (enum split)s, err);
-	close_filling(f);
+	job_ring_free(f->ring);
+	buf_done(&f->record);
 	return rc;
 }
 
