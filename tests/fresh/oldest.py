@@ -39,8 +39,8 @@ def skip(why):
 def check_needs(path, limit):
     said = subprocess.run(["readelf", "-hdVW", path], capture_output=True, text=True, check=True, env={**os.environ, "LC_ALL": "C"}).stdout
     needed, versions = re.findall(r"\(NEEDED\).*\[(.*)\]", said), re.findall(r"Name: GLIBC_([\d.]+) ", said)
-    beside = os.listdir(os.path.dirname(path))
-    assert needed and all(SYSTEM.fullmatch(name) or TRANSPORTS.fullmatch(name) or name in beside for name in needed), (path, needed)
+    files = os.listdir(os.path.dirname(path))
+    assert needed and all(SYSTEM.fullmatch(name) or TRANSPORTS.fullmatch(name) or name in files for name in needed), (path, needed)
     newest = max(tuple(map(int, version.split("."))) for version in versions)
     assert newest <= limit and "DYN (" in said, (path, newest, said[:900])
     print(f"oldest: {os.path.basename(path)} needs at most GLIBC_{'.'.join(map(str, newest))}", flush=True)
