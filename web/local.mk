@@ -56,7 +56,8 @@ libwebapi_la_SOURCES = \
 	web/api/wandb/graphql.c web/api/wandb/graphql.h \
 	web/api/wandb/roots.def web/api/wandb/wandb_graphql.c web/api/wandb/wandb_names.c \
 	web/api/wandb/wandb.h \
-	web/api/wandb/wandb_artifacts.c web/api/wandb/wandb_filter.c web/api/wandb/wandb_history.c \
+	web/api/wandb/wandb_artifacts.c web/api/wandb/wandb_artifacts.h web/api/wandb/wandb_artifact_files.c \
+	web/api/wandb/wandb_filter.c web/api/wandb/wandb_history.c \
 	web/api/wandb/wandb_files.c web/api/wandb/wandb_media.c \
 	web/api/wandb/wandb_read.c \
 	web/api/wandb/wandb_records.c \

@@ -1,7 +1,7 @@
 -- Every table of start.sql, in PostgreSQL: same names, same meaning. Tables for teams of processes are at the
 -- end. Texts compare by bytes, as in SQLite; blobs are packed already, so they are stored uncompressed and can be sliced.
 CREATE TABLE meta (name text COLLATE "C" PRIMARY KEY, value text NOT NULL);
-INSERT INTO meta VALUES ('store_id', replace(CAST(gen_random_uuid() AS text), '-', '')), ('version', '26'),
+INSERT INTO meta VALUES ('store_id', replace(CAST(gen_random_uuid() AS text), '-', '')), ('version', '27'),
 	('address_key', replace(CAST(gen_random_uuid() AS text) || CAST(gen_random_uuid() AS text), '-', ''));
 
 CREATE SEQUENCE experiment_id;
@@ -535,11 +535,15 @@ CREATE TABLE wandb_file (
 	artifact_id bigint NOT NULL,
 	name text COLLATE "C" NOT NULL,
 	md5 text NOT NULL,
+	bytes bigint NOT NULL DEFAULT -1,
+	born bigint NOT NULL DEFAULT 0,
 	PRIMARY KEY (artifact_id, name)
 );
+CREATE INDEX wandb_file_by_born ON wandb_file (born) WHERE born <> 0 AND born <> artifact_id;
 CREATE TABLE wandb_use (
 	run text COLLATE "C" NOT NULL,
 	artifact_id bigint NOT NULL,
+	how bigint NOT NULL DEFAULT 1,
 	PRIMARY KEY (run, artifact_id)
 );
 CREATE INDEX wandb_use_by_artifact ON wandb_use (artifact_id);

@@ -813,9 +813,10 @@ SELECT source, location, coalesce(run, '') AS run FROM model_version WHERE stage
 SELECT 1 FROM model_version WHERE stage <> 'Deleted_Internal' AND (run = ?1 OR source LIKE '%' || ?1 || '%' OR location LIKE '%' || ?1 || '%') LIMIT 1;
 -- name: retention_versions
 SELECT w.id, w.experiment_id, w.collection, w.version, w.created_ms, EXISTS (SELECT 1 FROM wandb_alias l WHERE l.experiment_id = w.experiment_id
-	AND l.collection = w.collection AND l.version = w.version) AS aliased, coalesce(u.run, '') AS used_by
+	AND l.collection = w.collection AND l.version = w.version) OR EXISTS (SELECT 1 FROM wandb_file f JOIN wandb_artifact n ON n.id = f.artifact_id
+	WHERE f.born = w.id AND f.born <> 0 AND f.born <> f.artifact_id AND n.state <> 2) AS needed, coalesce(u.run, '') AS used_by
 FROM wandb_artifact w LEFT JOIN wandb_use u ON u.artifact_id = w.id;
--- name: retention_alias
+-- name: wandb_aliased
 SELECT 1 FROM wandb_alias l JOIN wandb_artifact w ON w.experiment_id = l.experiment_id AND w.collection = l.collection AND w.version = l.version
 WHERE w.id = ?1 LIMIT 1;
 -- name: purge_retention
@@ -1525,16 +1526,16 @@ SELECT id, experiment_id, collection, version, type, digest, client, run, state,
 WHERE experiment_id = ?1 AND state = 1 ORDER BY collection, version DESC;
 -- name: wandb_made_by as wandb_by_id
 SELECT id, experiment_id, collection, version, type, digest, client, run, state, created_ms, said FROM wandb_artifact
-WHERE run = ?1 AND state = 1 ORDER BY id;
+WHERE (run = ?1 OR id IN (SELECT artifact_id FROM wandb_use WHERE run = ?1 AND how >= 2)) AND state = 1 ORDER BY id;
 -- name: wandb_used_by as wandb_by_id
 SELECT a.id, a.experiment_id, a.collection, a.version, a.type, a.digest, a.client, a.run, a.state, a.created_ms, a.said FROM wandb_artifact a
-JOIN wandb_use u ON u.artifact_id = a.id WHERE u.run = ?1 AND a.state = 1 ORDER BY a.id;
+JOIN wandb_use u ON u.artifact_id = a.id WHERE u.run = ?1 AND u.how <> 2 AND a.state = 1 ORDER BY a.id;
 -- name: wandb_users as environment_of_run
-SELECT run AS name, '' AS value FROM wandb_use WHERE artifact_id = ?1 ORDER BY run;
+SELECT run AS name, '' AS value FROM wandb_use WHERE artifact_id = ?1 AND how <> 2 ORDER BY run;
 -- name: wandb_aliases as environment_of_run
 SELECT alias AS name, CAST(version AS text) AS value FROM wandb_alias WHERE experiment_id = ?1 AND collection = ?2 ORDER BY alias;
--- name: wandb_files as environment_of_run
-SELECT name, md5 AS value FROM wandb_file WHERE artifact_id = ?1 ORDER BY name;
+-- name: wandb_files
+SELECT name, md5, bytes, born FROM wandb_file WHERE artifact_id = ?1 ORDER BY name;
 -- name: wandb_last_version
 SELECT coalesce(max(version), -1) FROM wandb_artifact WHERE experiment_id = ?1 AND collection = ?2;
 -- name: wandb_same
@@ -1545,6 +1546,13 @@ VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 0, ?8, ?9);
 -- postgresql:
 INSERT INTO wandb_artifact (experiment_id, collection, version, type, digest, client, run, state, created_ms, said)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 0, ?8, ?9) RETURNING id;
+-- name: wandb_pending
+SELECT id FROM wandb_artifact WHERE experiment_id = ?1 AND collection = ?2 AND client = ?3 AND state = 0 ORDER BY id LIMIT 1;
+-- name: wandb_digest_put
+UPDATE wandb_artifact SET digest = ?2 WHERE id = ?1;
+-- name: wandb_births
+SELECT 1 FROM wandb_file f JOIN wandb_artifact n ON n.id = f.artifact_id
+WHERE f.born = ?1 AND f.born <> 0 AND f.born <> f.artifact_id AND n.state <> 2 LIMIT 1;
 -- name: wandb_state_put
 UPDATE wandb_artifact SET state = ?2 WHERE id = ?1;
 -- name: wandb_said_put
@@ -1552,7 +1560,8 @@ UPDATE wandb_artifact SET said = ?2 WHERE id = ?1;
 -- name: wandb_run_put
 UPDATE wandb_artifact SET run = ?2 WHERE id = ?1 AND run = '';
 -- name: wandb_file_put
-INSERT INTO wandb_file (artifact_id, name, md5) VALUES (?1, ?2, ?3) ON CONFLICT (artifact_id, name) DO UPDATE SET md5 = ?3;
+INSERT INTO wandb_file (artifact_id, name, md5, bytes, born) VALUES (?1, ?2, ?3, ?4, ?5)
+ON CONFLICT (artifact_id, name) DO UPDATE SET md5 = ?3, bytes = ?4, born = ?5;
 -- name: wandb_alias_put
 INSERT INTO wandb_alias (experiment_id, collection, alias, version)
 SELECT experiment_id, collection, ?2, version FROM wandb_artifact WHERE id = ?1
@@ -1563,11 +1572,11 @@ DELETE FROM wandb_alias WHERE alias = ?2 AND EXISTS (SELECT 1 FROM wandb_artifac
 -- name: wandb_aliases_drop
 DELETE FROM wandb_alias WHERE EXISTS (SELECT 1 FROM wandb_artifact a WHERE a.id = ?1
 	AND a.experiment_id = wandb_alias.experiment_id AND a.collection = wandb_alias.collection AND a.version = wandb_alias.version);
--- name: wandb_use_other
-INSERT INTO wandb_use (run, artifact_id) SELECT CAST(?1 AS text), id FROM wandb_artifact WHERE id = ?2 AND run <> ?1
-ON CONFLICT (run, artifact_id) DO NOTHING;
+-- name: wandb_logged_again
+INSERT INTO wandb_use (run, artifact_id, how) SELECT CAST(?1 AS text), id, 2 FROM wandb_artifact WHERE id = ?2 AND run <> ?1
+ON CONFLICT (run, artifact_id) DO UPDATE SET how = wandb_use.how | 2;
 -- name: wandb_use_add
-INSERT INTO wandb_use (run, artifact_id) VALUES (?1, ?2) ON CONFLICT (run, artifact_id) DO NOTHING;
+INSERT INTO wandb_use (run, artifact_id) VALUES (?1, ?2) ON CONFLICT (run, artifact_id) DO UPDATE SET how = wandb_use.how | 1;
 
 -- saved views and reports
 

@@ -629,18 +629,23 @@ CREATE TABLE wandb_alias (
 	PRIMARY KEY (experiment_id, collection, alias)
 ) WITHOUT ROWID;
 
--- Files of artifacts that were uploaded, with the MD5 of their bytes in base64.
+-- Files of artifacts, by their manifests. md5: of their bytes, in base64; of a reference the digest that its client
+-- named. bytes: their size, -1: unknown. born: the artifact that they were uploaded for; 0: a reference.
 CREATE TABLE wandb_file (
 	artifact_id INTEGER NOT NULL,
 	name TEXT NOT NULL,
 	md5 TEXT NOT NULL,
+	bytes INTEGER NOT NULL DEFAULT -1,
+	born INTEGER NOT NULL DEFAULT 0,
 	PRIMARY KEY (artifact_id, name)
 ) WITHOUT ROWID;
+CREATE INDEX wandb_file_by_born ON wandb_file (born) WHERE born <> 0 AND born <> artifact_id;
 
--- Versions that runs use.
+-- Versions that runs use (how 1), have logged again (2), or both (3).
 CREATE TABLE wandb_use (
 	run TEXT NOT NULL,
 	artifact_id INTEGER NOT NULL,
+	how INTEGER NOT NULL DEFAULT 1,
 	PRIMARY KEY (run, artifact_id)
 ) WITHOUT ROWID;
 CREATE INDEX wandb_use_by_artifact ON wandb_use (artifact_id);
@@ -687,4 +692,4 @@ CREATE TABLE retention (
 -- The key of addresses that hold their own right.
 INSERT INTO meta VALUES ('address_key', lower(hex(randomblob(32))));
 
-PRAGMA user_version = 26;
+PRAGMA user_version = 27;

@@ -11,5 +11,7 @@ BACK = {20: "ALTER TABLE token DROP COLUMN person; ALTER TABLE token DROP COLUMN
         24: "ALTER TABLE token DROP COLUMN share; ALTER TABLE token DROP COLUMN experiment_id; ALTER TABLE token DROP COLUMN used_ms",
         25: "DROP TABLE note_text; ALTER TABLE note DROP COLUMN edition; ALTER TABLE note DROP COLUMN editing;"
             "ALTER TABLE note DROP COLUMN written_ms; ALTER TABLE kept_text DROP COLUMN editing",
-        26: "DROP TABLE leaving; DROP TABLE retention"}
+        26: "DROP TABLE leaving; DROP TABLE retention",
+        27: "DROP INDEX wandb_file_by_born; ALTER TABLE wandb_file DROP COLUMN bytes; ALTER TABLE wandb_file DROP COLUMN born;"
+            "ALTER TABLE wandb_use DROP COLUMN how"}
 FIRST = min(BACK) - 1

@@ -5,7 +5,7 @@
 
 #include "web/store/db/engine.h"
 
-#define NEXT 27
+#define NEXT 28
 _Static_assert(NEXT == DB_VERSION + 1, "the next version");
 #define TEXT2(n) #n
 #define TEXT(n) TEXT2(n)

@@ -46,7 +46,8 @@ def script(server, text, version=NEWEST, code=0, folder=None, timeout=180, key=K
         done = subprocess.run([python or client(version), "-c", text], env=environment(server, place, key, **more), cwd=place, capture_output=True, text=True, timeout=timeout)
         said = done.stdout + done.stderr
         lib.equal(done.returncode, code, f"the exit code with {version}; it said {said[-3000:]}")
-        harmless = ("WARNING Symlinked", "already exists with the same content", "UnsupportedFieldAttributeWarning", "The anonymous setting has no effect")
+        harmless = ("WARNING Symlinked", "already exists with the same content", "UnsupportedFieldAttributeWarning", "The anonymous setting has no effect",
+                    "experimental arg `incremental`")
         complaints = "\n".join(line for line in said.split("\n") if not any(word in line for word in harmless) and (not python or line.startswith("wandb:")))
         for word in ("ERROR", "WARN", "Traceback", "error:", "rror while"):
             lib.check(code or word not in complaints, f"{version} complains: {said[-2000:]}")

@@ -48,6 +48,76 @@ assert open(first.get_entry("data.txt").download()).read() == "first"
 run.log({"loss": 1})
 """
 
+# Versions that are made of others, of several runs' files, and of references: each download has all files.
+GROWS = """
+import os
+import wandb
+
+def made(name, files, type="dataset", **more):
+    artifact = wandb.Artifact(name, type=type, **more)
+    for path in files:
+        with artifact.new_file(path) as f:
+            f.write(path + " of " + name)
+    return artifact
+
+def downloaded(name):
+    artifact = wandb.Api().artifact("dptrack/grow/" + name)
+    folder = artifact.download(f"down/{artifact.collection.name}-{artifact.version}")
+    if artifact.type != "references":
+        artifact.verify(folder)
+    found = {os.path.relpath(os.path.join(d, f), folder): open(os.path.join(d, f)).read() for d, _, names in os.walk(folder) for f in names}
+    assert sum(1 for _ in artifact.files()) == len(found) == artifact.file_count, (name, found, artifact.file_count)
+    assert artifact.size == sum(len(text) for text in found.values()), (name, artifact.size, found)
+    return artifact, found
+
+run = wandb.init(project="grow", id="first")
+for path in ("a", "b", "c/d"):
+    run.log_artifact(made("parts", [path], incremental=True)).wait()
+assert downloaded("parts:v0")[1] == {"a": "a of parts"}
+artifact, found = downloaded("parts:latest")
+assert found == {path: path + " of parts" for path in ("a", "b", "c/d")}, found
+draft = artifact.new_draft()
+draft.remove("b")
+with draft.new_file("e") as f:
+    f.write("e of draft")
+run.log_artifact(draft).wait()
+assert downloaded("parts:latest")[1] == {"a": "a of parts", "c/d": "c/d of parts", "e": "e of draft"}
+run.log_artifact(made("parts", ["b"], incremental=True)).wait()
+assert set(downloaded("parts:latest")[1]) == {"a", "b", "c/d", "e"} and wandb.Api().artifact("dptrack/grow/parts:latest").version == "v4"
+os.makedirs("far/deep")
+for path in ("far/one", "far/deep/two"):
+    with open(path, "w") as f:
+        f.write(path)
+references = made("references", ["here"], "references")
+references.add_reference("file://" + os.path.abspath("far"))
+run.log_artifact(references).wait()
+assert downloaded("references:v0")[1] == {"here": "here of references", "one": "far/one", "deep/two": "far/deep/two"}
+run.log_artifact(made("kept", ["x"], metadata={"n": 1}), tags=["red"]).wait()
+run.log_artifact(made("kept", ["x"], metadata={"n": 2}), tags=["blue"]).wait()
+kept, _ = downloaded("kept:latest")
+assert (kept.version, kept.metadata, sorted(kept.tags)) == ("v0", {"n": 1}, ["blue", "red"]), (kept.version, kept.metadata, kept.tags)
+kept.tags = ["blue", "green"]
+kept.save()
+assert sorted(downloaded("kept:latest")[0].tags) == ["blue", "green"]
+try:
+    kept.delete()
+    assert False, "it has an alias"
+except (ValueError, wandb.errors.CommError):
+    assert downloaded("kept:v0")[1] == {"x": "x of kept"}
+kept.delete(delete_aliases=True)
+assert not wandb.Api().artifact_exists("dptrack/grow/kept:v0")
+run.upsert_artifact(made("shared", ["rank0"]), distributed_id="job")
+run.finish()
+run = wandb.init(project="grow", id="second")
+run.finish_artifact(made("shared", ["rank1"]), distributed_id="job").wait()
+assert downloaded("shared:latest")[1] == {"rank0": "rank0 of shared", "rank1": "rank1 of shared"}
+run.log_artifact(made("parts", ["a"])).wait()
+run.finish()
+logged = {r: sorted(a.name for a in wandb.Api().run("dptrack/grow/" + r).logged_artifacts()) for r in ("first", "second")}
+assert logged == {"first": ["parts:v0", "parts:v1", "parts:v2", "parts:v3", "parts:v4", "references:v0", "shared:v0"], "second": ["parts:v0"]}, logged
+assert not wandb.Api().run("dptrack/grow/second").used_artifacts()
+"""
+
 READS = """
 import wandb
 api = wandb.Api()
@@ -120,6 +190,7 @@ def read(version, server, front=None):
     status, _, data = server.request("GET", f"/api/v1/runs/{maker['id']}/artifacts/wandb-artifacts/set/v1/data.txt")
     lib.equal((status, data), (200, b"second"), "a file of an artifact")
     install.script(front or server, READS, version)
+    install.script(front or server, GROWS, version)
 
 
 def direct(version):

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -189,6 +190,54 @@ enum call_next blob_remove(struct call *c, const struct blob_remove *remove)
 		return remove->fail(c, &w->err);
 	c->own = w;
 	return start_blob_job(w, record_blob_removal);
+}
+
+/* --- reading, on a thread of the caller */
+
+static void wake_reader(void *arg)
+{
+	sem_post(arg);
+}
+
+static int read_object(struct call *c, const struct artifact_file *f, struct buf *to, struct err *err)
+{
+	const struct artifact_read_opts opts = { .file = f, .n = f->bytes };
+	struct artifact_read *r;
+	int rc = artifact_read_begin(&r, store_artifacts(c->api->store), &opts, err);
+	sem_t more;
+
+	if (rc)
+		return rc;
+	sem_init(&more, 0, 0);
+	while ((rc = artifact_read_next(r, to, err)) > ARTIFACT_END && !buf_failed(to)) {
+		if (rc != ARTIFACT_WAIT)
+			continue;
+		artifact_read_wait(r, wake_reader, &more);
+		sem_wait(&more);
+	}
+	artifact_read_end(r);
+	sem_destroy(&more);
+	return rc < 0 ? rc : 0;
+}
+
+int blob_load(struct call *c, const char *place, struct buf *to, struct err *err)
+{
+	struct artifact_file f;
+	ssize_t n = 1;
+	int rc = artifact_open(c->api->store, place, &f, err);
+
+	if (rc || f.fd < 0)
+		return rc ? rc : read_object(c, &f, to, err);
+	while (n > 0 && !buf_failed(to)) {
+		char *room = buf_reserve(to, 65536);
+
+		n = room ? read(f.fd, room, 65536) : 0;
+		to->len += n > 0 ? (size_t)n : 0;
+	}
+	if (n < 0)
+		rc = err_set_errno(err, errno, "%s", place);
+	close(f.fd);
+	return rc;
 }
 
 /* --- downloads */

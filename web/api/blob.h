@@ -58,4 +58,7 @@ struct blob_page {
 
 void blob_page(struct blob_page *page, struct artifact_entry **entries, size_t *count);
 
+/* Reads a stored file whole, waiting for it, so on a thread of its own. buf_failed(to): it is larger than to may be. */
+int blob_load(struct call *c, const char *place, struct buf *to, struct err *err);
+
 #endif

@@ -4,10 +4,12 @@
 noinst_LTLIBRARIES += libwebstore.la
 # Changes of stores that exist: schema/sql/NNNN_*.sql and schema/sql/postgresql/NNNN_*.sql, from one version to the next.
 store_sql = schema/sql/0020_grants.sql schema/sql/0021_person.sql schema/sql/0022_wandb.sql \
-	schema/sql/0023_audit.sql schema/sql/0024_share.sql schema/sql/0025_editions.sql schema/sql/0026_retention.sql
+	schema/sql/0023_audit.sql schema/sql/0024_share.sql schema/sql/0025_editions.sql schema/sql/0026_retention.sql \
+	schema/sql/0027_artifact_files.sql
 store_pg_sql = schema/sql/postgresql/0020_grants.sql schema/sql/postgresql/0021_person.sql \
 	schema/sql/postgresql/0022_wandb.sql schema/sql/postgresql/0023_audit.sql schema/sql/postgresql/0024_share.sql \
-	schema/sql/postgresql/0025_editions.sql schema/sql/postgresql/0026_retention.sql
+	schema/sql/postgresql/0025_editions.sql schema/sql/postgresql/0026_retention.sql \
+	schema/sql/postgresql/0027_artifact_files.sql
 store_scripts = schema/sql/sqlite.sql schema/sql/open_new.sql schema/sql/open_writer.sql schema/sql/open_reader.sql schema/sql/open_backup.sql \
 	schema/sql/open_alone.sql
 EXTRA_DIST += $(store_sql) $(store_pg_sql) $(store_scripts) schema/sql/postgresql.sql schema/sql/queries.sql schema/gen/sql.awk schema/gen/tables.awk

@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wandb_artifacts.c: W&B's artifacts: versions of collections, whose files and manifest are files of the run that made
- * them, below wandb-artifacts/COLLECTION. */
-#include "web/api/wandb/wandb.h"
+/* wandb_artifacts.c: W&B's artifacts: versions of collections, their aliases, tags and lineage. */
+#include "web/api/wandb/wandb_artifacts.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "tracker/base/clock.h"
 #include "tracker/base/text.h"
-#include "web/api/blob.h"
+#include "web/store/files/artifacts.h"
 #include "web/store/mlflow/experiments.h"
-#include "web/store/wandb/artifact_versions.h"
 
-static const char *encode_base64(struct call *c, const void *bytes, size_t n)
+const char *wandb_base64(struct call *c, const void *bytes, size_t n)
 {
 	const char *text;
 	struct buf b;
@@ -26,16 +23,14 @@ static const char *encode_base64(struct call *c, const void *bytes, size_t n)
 	return text;
 }
 
-/* The client turns ids into hex digits and back, so they are base64, as W&B's. */
-static const char *artifact_id(struct call *c, int64_t id)
+const char *wandb_artifact_id(struct call *c, int64_t id)
 {
 	const char *text = arena_printf(c->arena, "Artifact:%" PRId64, id);
 
-	return encode_base64(c, text, strlen(text));
+	return wandb_base64(c, text, strlen(text));
 }
 
-/* The number in an id; -1: it has none. */
-static int64_t read_artifact_id(const char *id)
+int64_t wandb_read_artifact_id(const char *id)
 {
 	char text[64] = "";
 
@@ -46,20 +41,27 @@ static int64_t read_artifact_id(const char *id)
 
 /* --- reading ---------------------------------------------------------------------------------------------------- */
 
-/* The first version that is selected; NULL: none, or the call has failed. */
-static const struct artifact_version *find_one(struct call *c, const struct artifact_version_sel *sel)
+const struct artifact_version *wandb_find_version(struct call *c, const struct artifact_version_sel *sel)
 {
 	struct artifact_versions list;
 	struct err err = ERR_INIT;
 
 	if (artifact_versions(c->api->store, sel, c->arena, &list, &err))
 		return call_fail_err(c, NULL, &err), NULL;
-	return list.count && list.items[0].state != ARTIFACT_DELETED ? &list.items[0] : NULL;
+	return list.count ? &list.items[0] : NULL;
 }
 
-static const struct artifact_version *find_by_id(struct call *c, const char *id)
+/* As wandb_find_version, but no deleted one. */
+static const struct artifact_version *find_one(struct call *c, const struct artifact_version_sel *sel)
 {
-	return find_one(c, &(struct artifact_version_sel){ .by = ARTIFACT_BY_ID, .id = read_artifact_id(id) });
+	const struct artifact_version *v = wandb_find_version(c, sel);
+
+	return v && v->state != ARTIFACT_DELETED ? v : NULL;
+}
+
+const struct artifact_version *wandb_version_of_id(struct call *c, const char *id)
+{
+	return find_one(c, &(struct artifact_version_sel){ .by = ARTIFACT_BY_ID, .id = wandb_read_artifact_id(id) });
 }
 
 /* A version by its number ("v3"), by an alias, or by its digest. */
@@ -109,27 +111,6 @@ static json_t *project_of(struct call *c, int64_t id)
 		     : wandb_project_json(c, WANDB_ENTITY, e.name);
 }
 
-/* Path of a file of the version below the artifacts of its run; name NULL: of its manifest. */
-static const char *version_path(struct call *c, const struct artifact_version *v, const char *name)
-{
-	return name ? arena_printf(c->arena, WANDB_ARTIFACTS "/%s/v%" PRId64 "/%s", v->collection, v->version, name)
-		    : arena_printf(c->arena, WANDB_ARTIFACTS "/%s/v%" PRId64 ".wandb_manifest.json", v->collection,
-				   v->version);
-}
-
-/* The size of a file; -1: it is not there. */
-static int64_t file_size(struct call *c, const struct artifact_version *v, const char *path)
-{
-	const char *place = arena_printf(c->arena, "%" PRId64 "/%s/artifacts/%s", v->experiment, v->run, path);
-	struct artifact_file f;
-
-	if (!*v->run || artifact_open(c->api->store, place, &f, NULL))
-		return -1;
-	if (f.fd >= 0)
-		close(f.fd);
-	return (int64_t)f.bytes;
-}
-
 static json_t *collection_json(struct call *c, int64_t experiment, const char *name, const char *type)
 {
 	return json_pack("{s:s, s:s, s:s, s:n, s:s, s:s, s:s, s:{s:[]}, s:{s:s}, s:o}", "__typename",
@@ -149,9 +130,9 @@ static json_t *version_json(struct call *c, const struct artifact_version *v)
 	json_array_foreach(json_object_get(said, "tags"), i, tag)
 		json_array_append_new(tags, json_pack("{s:s, s:s, s:O}", "__typename", "Tag", "id", "", "name", tag));
 	o = json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:{s:s}, s:o, s:i, s:b, s:n, s:o}", "__typename", "Artifact",
-		      "id", artifact_id(c, v->id), "state", states[v->state], "digest", v->digest, "digestAlgorithm",
-		      "MANIFEST_MD5", "versionIndex", (json_int_t)v->version, "artifactType", "name", v->type, "tags",
-		      tags, "ttlDurationSeconds", 0, "ttlIsInherited", 0, "commitHash", "createdAt",
+		      "id", wandb_artifact_id(c, v->id), "state", states[v->state], "digest", v->digest,
+		      "digestAlgorithm", "MANIFEST_MD5", "versionIndex", (json_int_t)v->version, "artifactType", "name",
+		      v->type, "tags", tags, "ttlDurationSeconds", 0, "ttlIsInherited", 0, "commitHash", "createdAt",
 		      wandb_time_json(v->created_ms));
 	json_object_set(o, "updatedAt", json_object_get(o, "createdAt"));
 	json_object_foreach(said, key, value)
@@ -161,9 +142,20 @@ static json_t *version_json(struct call *c, const struct artifact_version *v)
 	return o;
 }
 
+static void reverse_versions(struct artifact_versions *l)
+{
+	for (size_t i = 0; i < l->count / 2; i++) {
+		const struct artifact_version kept = l->items[i];
+
+		l->items[i] = l->items[l->count - 1 - i];
+		l->items[l->count - 1 - i] = kept;
+	}
+}
+
+/* A page of the versions that are selected, the newest first unless the client asks for the oldest. */
 static json_t *give_versions(struct call *c, const struct artifact_version_sel *sel, const struct graphql_field *f)
 {
-	const char *after = graphql_text(f, "after");
+	const char *after = graphql_text(f, "after"), *order = graphql_text(f, "order");
 	int64_t first = graphql_int(f, "first", 50, 1, 1000), from = after ? strtoll(after, NULL, 10) : 0;
 	struct artifact_versions list;
 	struct err err = ERR_INIT;
@@ -174,6 +166,8 @@ static json_t *give_versions(struct call *c, const struct artifact_version_sel *
 		json_decref(nodes);
 		return call_fail_err(c, NULL, &err), NULL;
 	}
+	if (order && !strcmp(order + (*order == '+'), "version_index"))
+		reverse_versions(&list);
 	for (int64_t k = from; k < (int64_t)list.count && k < from + first; k++)
 		json_array_append_new(nodes, version_json(c, &list.items[k]));
 	all = graphql_connection(nodes, arena_printf(c->arena, "%" PRId64, from + first),
@@ -196,14 +190,14 @@ static struct query_kvs read_pairs(struct call *c, const struct artifact_version
 
 /* --- members ---------------------------------------------------------------------------------------------------- */
 
-static const struct artifact_version *version_of(struct call *c, json_t *object)
+const struct artifact_version *wandb_version_of(struct call *c, json_t *object)
 {
-	return find_by_id(c, json_string_value(json_object_get(object, "id")));
+	return wandb_version_of_id(c, json_string_value(json_object_get(object, "id")));
 }
 
 json_t *wandb_artifact_aliases(struct call *c, json_t *object, const struct graphql_field *f)
 {
-	const struct artifact_version *v = version_of(c, object);
+	const struct artifact_version *v = wandb_version_of(c, object);
 	json_t *all = json_array(), *collection;
 	const struct query_kvs pairs = read_pairs(c, v, ARTIFACT_ALIASES);
 
@@ -222,7 +216,7 @@ json_t *wandb_artifact_aliases(struct call *c, json_t *object, const struct grap
 
 json_t *wandb_artifact_sequence(struct call *c, json_t *object, const struct graphql_field *f)
 {
-	const struct artifact_version *v = version_of(c, object), *latest;
+	const struct artifact_version *v = wandb_version_of(c, object), *latest;
 	json_t *o;
 
 	if (!v)
@@ -237,67 +231,9 @@ json_t *wandb_artifact_sequence(struct call *c, json_t *object, const struct gra
 	return o;
 }
 
-json_t *wandb_artifact_manifest(struct call *c, json_t *object, const struct graphql_field *f)
-{
-	const struct artifact_version *v = version_of(c, object);
-	const char *url = v ? wandb_address(c, METHOD_GET, v->run, version_path(c, v, NULL)) : NULL;
-
-	(void)f;
-	return v ? json_pack("{s:s, s:s, s:{s:s, s:s, s:s}}", "__typename", "ArtifactManifest", "id",
-			     artifact_id(c, v->id), "file", "__typename", "File", "id", artifact_id(c, v->id),
-			     "directUrl", url)
-		 : NULL;
-}
-
-static json_t *version_file_json(struct call *c, const struct artifact_version *v, const struct query_kv *file)
-{
-	const char *path = version_path(c, v, file->key), *url = wandb_address(c, METHOD_GET, v->run, path);
-	int64_t bytes = file_size(c, v, path);
-
-	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:s, s:s, s:s, s:n, s:s}", "__typename", "File", "id",
-			 path, "name", file->key, "displayName", file->key, "url", url, "directUrl", url, "sizeBytes",
-			 (json_int_t)(bytes > 0 ? bytes : 0), "mimetype", "application/octet-stream", "digest",
-			 file->value, "md5", file->value, "storagePath", "updatedAt", "1970-01-01T00:00:00Z");
-}
-
-json_t *wandb_artifact_files(struct call *c, json_t *object, const struct graphql_field *f)
-{
-	json_t *inner = json_object_get(object, "artifact"), *nodes = json_array(), *names = graphql_arg(f, "names"),
-	       *name;
-	const struct artifact_version *v = version_of(c, inner ? inner : object);
-	const char *after = graphql_text(f, "after");
-	int64_t first = graphql_int(f, "first", 1000, 1, 1000), from = after ? strtoll(after, NULL, 10) : 0, n = 0;
-	const struct query_kvs files = read_pairs(c, v, ARTIFACT_FILE_NAMES);
-	size_t k;
-
-	for (size_t i = 0; i < files.count; i++) {
-		json_array_foreach(names, k, name)
-			if (json_is_string(name) && !strcmp(json_string_value(name), files.items[i].key))
-				break;
-		if (json_array_size(names) && k == json_array_size(names))
-			continue;
-		if (n >= from && n < from + first)
-			json_array_append_new(nodes, version_file_json(c, v, &files.items[i]));
-		n++;
-	}
-	return graphql_connection(nodes, arena_printf(c->arena, "%" PRId64, from + first), from + first < n, n);
-}
-
-/* "size" or "fileCount". */
-json_t *wandb_artifact_size(struct call *c, json_t *object, const struct graphql_field *f)
-{
-	const struct artifact_version *v = version_of(c, object);
-	const struct query_kvs files = read_pairs(c, v, ARTIFACT_FILE_NAMES);
-	int64_t bytes = 0, one;
-
-	for (size_t i = 0; i < files.count && !strcmp(f->name, "size"); i++)
-		bytes += (one = file_size(c, v, version_path(c, v, files.items[i].key))) > 0 ? one : 0;
-	return json_integer(strcmp(f->name, "size") ? (json_int_t)files.count : bytes);
-}
-
 json_t *wandb_artifact_runs(struct call *c, json_t *object, const struct graphql_field *f)
 {
-	const struct artifact_version *v = version_of(c, object);
+	const struct artifact_version *v = wandb_version_of(c, object);
 	json_t *nodes = json_array(), *run;
 	struct query_kvs users;
 	struct wandb_run r;
@@ -320,7 +256,7 @@ static json_t *membership_json(struct call *c, const struct artifact_version *v)
 	json_t *artifact = version_json(c, v), *o;
 
 	o = json_pack("{s:s, s:s, s:I, s:O, s:o, s:o}", "__typename", "ArtifactCollectionMembership", "id",
-		      artifact_id(c, v->id), "versionIndex", (json_int_t)v->version, "createdAt",
+		      wandb_artifact_id(c, v->id), "versionIndex", (json_int_t)v->version, "createdAt",
 		      json_object_get(artifact, "createdAt"), "artifactCollection",
 		      collection_json(c, v->experiment, v->collection, v->type), "artifact", artifact);
 	json_object_set_new(o, "aliases", wandb_artifact_aliases(c, artifact, NULL));
@@ -386,9 +322,11 @@ static json_t *type_json(json_t *project, const char *name)
 }
 
 /* The types of a project, or the collections of a type: what differs in the list of all versions. */
-static json_t *list_distinct(struct call *c, json_t *object, const char *type)
+static json_t *list_distinct(struct call *c, json_t *object, const struct graphql_field *f, const char *type)
 {
 	struct artifact_version_sel sel = { .by = ARTIFACT_OF_EXPERIMENT, .experiment = experiment_of(object) };
+	const char *after = graphql_text(f, "after");
+	int64_t first = graphql_int(f, "first", 1000, 1, 1000), from = after ? strtoll(after, NULL, 10) : 0, n = 0;
 	json_t *nodes = json_array(), *seen = json_object();
 	struct artifact_versions list = { 0 };
 
@@ -400,11 +338,13 @@ static json_t *list_distinct(struct call *c, json_t *object, const char *type)
 		if ((type && *type && strcmp(type, v->type)) || json_object_get(seen, key))
 			continue;
 		json_object_set_new(seen, key, json_true());
-		json_array_append_new(nodes, type ? collection_json(c, v->experiment, v->collection, v->type)
-						  : type_json(object, v->type));
+		if (n >= from && n < from + first)
+			json_array_append_new(nodes, type ? collection_json(c, v->experiment, v->collection, v->type)
+							  : type_json(object, v->type));
+		n++;
 	}
 	json_decref(seen);
-	return graphql_connection(nodes, NULL, false, (int64_t)json_array_size(nodes));
+	return graphql_connection(nodes, arena_printf(c->arena, "%" PRId64, from + first), from + first < n, n);
 }
 
 json_t *wandb_artifact_types(struct call *c, json_t *object, const struct graphql_field *f)
@@ -414,7 +354,7 @@ json_t *wandb_artifact_types(struct call *c, json_t *object, const struct graphq
 
 	if (!strcmp(f->name, "artifactType"))
 		return name ? type_json(object, name) : NULL;
-	return list_distinct(c, object, strcmp(f->name, "artifactTypes") ? (type ? type : "") : NULL);
+	return list_distinct(c, object, f, strcmp(f->name, "artifactTypes") ? (type ? type : "") : NULL);
 }
 
 json_t *wandb_run_artifacts(struct call *c, json_t *object, const struct graphql_field *f)
@@ -429,16 +369,15 @@ json_t *wandb_run_artifacts(struct call *c, json_t *object, const struct graphql
 
 /* --- changes ---------------------------------------------------------------------------------------------------- */
 
-/* Submits a change of a version; the root field then gives what `then` makes of it. */
-static enum call_next submit_version(struct call *c, const struct artifact_version_op *op,
-				     enum call_next (*then)(struct call *c, const struct ingest_result *res))
+enum call_next wandb_submit_version(struct call *c, const struct artifact_version_op *op,
+				    enum call_next (*then)(struct call *c, const struct ingest_result *res))
 {
 	const struct ingest_op change = artifact_version_op(op);
 
 	return api_submit(c, &(struct api_change){ .op = &change, .field = "artifact", .then = then });
 }
 
-static enum call_next give_version(struct call *c, const struct ingest_result *res)
+enum call_next wandb_give_version(struct call *c, const struct ingest_result *res)
 {
 	const struct artifact_version *v =
 		find_one(c, &(struct artifact_version_sel){ .by = ARTIFACT_BY_ID, .id = strtoll(res->id, NULL, 10) });
@@ -448,8 +387,7 @@ static enum call_next give_version(struct call *c, const struct ingest_result *r
 	return graphql_give(c, json_pack("{s:o, s:b}", "artifact", v ? version_json(c, v) : json_null(), "success", 1));
 }
 
-/* A list of texts, or of objects with the text as a member, as pairs. */
-static size_t read_names(struct call *c, json_t *list, const char *member, const char *mark, struct ingest_kv **ret)
+size_t wandb_read_names(struct call *c, json_t *list, const char *member, const char *mark, struct ingest_kv **ret)
 {
 	json_t *item;
 	size_t i, n = 0;
@@ -464,38 +402,71 @@ static size_t read_names(struct call *c, json_t *list, const char *member, const
 	return n;
 }
 
-/* What a client says of a version, as JSON. */
-static const char *said_of(struct call *c, const struct graphql_field *f, json_t *before)
+/* The names in a list of the arguments, added to those in *io, or taken from them. */
+static void change_names(struct call *c, json_t *list, const char *member, bool remove, json_t **io)
 {
-	static const char *const members[] = { "description", "metadata", "historyStep", "aliases", "tags" };
-	json_t *o = before ? json_copy(before) : json_object(), *list;
 	struct ingest_kv *names;
-	char *text;
+	size_t n = wandb_read_names(c, list, member, "", &names), k;
+	json_t *kept = json_array(), *name;
 
-	for (size_t i = 0; i < 3; i++)
-		if (graphql_arg(f, members[i]))
-			json_object_set(o, members[i], graphql_arg(f, members[i]));
-	for (size_t i = 3; i < 5; i++) {
-		size_t n = read_names(c, graphql_arg(f, members[i]), i == 3 ? "alias" : "tagName", "", &names);
+	json_array_foreach(*io, k, name) {
+		size_t i = 0;
 
-		if (!graphql_arg(f, members[i]))
-			continue;
-		list = json_array();
-		for (size_t k = 0; k < n; k++)
-			json_array_append_new(list, json_string(names[k].key));
-		json_object_set_new(o, members[i], list);
+		while (i < n && strcmp(names[i].key, wandb_default(json_string_value(name), "")))
+			i++;
+		if (i == n)
+			json_array_append(kept, name);
 	}
-	text = json_dumps(o, JSON_COMPACT);
-	json_decref(o);
-	o = json_string(text ? text : "{}");
-	free(text);
-	text = arena_strdup(c->arena, json_string_value(o));
-	json_decref(o);
-	return text;
+	for (size_t i = 0; i < n && !remove; i++)
+		json_array_append_new(kept, json_string(names[i].key));
+	json_decref(*io);
+	*io = kept;
 }
 
-/* The run of the arguments entityName, projectName and runName; the id is "" if none is given. */
-static bool run_of_args(struct call *c, const struct graphql_field *f, struct wandb_run *ret)
+static void change_tags(struct call *c, const struct graphql_field *f, json_t *said)
+{
+	json_t *tags = json_incref(json_object_get(said, "tags"));
+
+	change_names(c, graphql_arg(f, "tags"), "tagName", false, &tags);
+	change_names(c, graphql_arg(f, "tagsToAdd"), "tagName", false, &tags);
+	change_names(c, graphql_arg(f, "tagsToDelete"), "tagName", true, &tags);
+	json_object_set_new(said, "tags", tags);
+}
+
+/* What was said of a version, to be changed; the caller owns it. */
+static json_t *parse_said(const struct artifact_version *v)
+{
+	json_t *o = wandb_parse(v->said);
+
+	if (json_is_object(o))
+		return o;
+	json_decref(o);
+	return json_object();
+}
+
+/* As the text that is stored; takes said over. */
+static const char *write_said(struct call *c, json_t *said)
+{
+	char *text = json_dumps(said, JSON_COMPACT);
+	const char *ret = arena_strdup(c->arena, text ? text : "{}");
+
+	free(text);
+	json_decref(said);
+	return ret;
+}
+
+/* What the arguments say of a version. */
+static void take_said(struct call *c, const struct graphql_field *f, json_t *said)
+{
+	static const char *const members[] = { "description", "metadata", "historyStep" };
+
+	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++)
+		if (graphql_arg(f, members[i]))
+			json_object_set(said, members[i], graphql_arg(f, members[i]));
+	change_tags(c, f, said);
+}
+
+bool wandb_run_of_args(struct call *c, const struct graphql_field *f, struct wandb_run *ret)
 {
 	const char *name = graphql_text(f, "runName");
 
@@ -509,21 +480,41 @@ static bool is_collection_name(const char *name)
 	return name && *name && strlen(name) <= 128 && !strpbrk(name, "/\\:%") && artifact_path_ok(name);
 }
 
+/* Content that is there already gets the tags that this time were given to it. */
+static enum call_next give_created(struct call *c, const struct ingest_result *res)
+{
+	const struct graphql_field *f = *graphql_own(c);
+	const struct artifact_version_sel sel = { .by = ARTIFACT_BY_ID, .id = strtoll(res->id, NULL, 10) };
+	const struct artifact_version *v =
+		res->existed && json_array_size(graphql_arg(f, "tags")) ? wandb_find_version(c, &sel) : NULL;
+	struct artifact_version_op op = { .what = ARTIFACT_UPDATE, .id = sel.id };
+	json_t *said;
+
+	if (!v)
+		return wandb_give_version(c, res);
+	said = parse_said(v);
+	change_tags(c, f, said);
+	op.said = write_said(c, said);
+	return wandb_submit_version(c, &op, wandb_give_version);
+}
+
 enum call_next wandb_root_createArtifact(struct call *c, const struct graphql_field *f)
 {
 	const char *entity = graphql_text(f, "entityName"), *project = graphql_text(f, "projectName");
 	const char *type = graphql_text(f, "artifactTypeName"), *digest = graphql_text(f, "digest");
-	const char *client = graphql_text(f, "clientID");
+	const char *client = graphql_text(f, "clientID"), *shared = graphql_text(f, "distributedID");
+	const char *first = json_string_value(json_array_get(graphql_arg(f, "artifactCollectionNames"), 0));
 	struct artifact_version_op op = { .what = ARTIFACT_CREATE,
-					  .collection = graphql_text(f, "artifactCollectionName") };
+					  .collection =
+						  wandb_default(graphql_text(f, "artifactCollectionName"), first) };
 	struct ingest_kv *aliases;
 	struct wandb_run r;
-	json_t *o;
+	json_t *o, *named = NULL;
 
 	if (!is_collection_name(op.collection) || !type || !digest)
 		return graphql_refuse(
 			c, "an artifact needs a type, a digest and a name of at most 128 characters without /\\:%%");
-	if (!run_of_args(c, f, &r))
+	if (!wandb_run_of_args(c, f, &r))
 		return CALL_DONE;
 	o = wandb_project_json(c, entity && *entity ? entity : WANDB_ENTITY,
 			       project && *project ? project : WANDB_PROJECT);
@@ -533,108 +524,18 @@ enum call_next wandb_root_createArtifact(struct call *c, const struct graphql_fi
 		return graphql_refuse(c, "there is no project %.100s", project ? project : "");
 	op.type = type;
 	op.digest = digest;
-	op.client = client ? client : "";
+	op.shared = shared && *shared;
+	op.client = op.shared ? arena_printf(c->arena, "distributed/%s", shared) : wandb_default(client, "");
 	op.run = r.found ? r.id : "";
-	op.said = said_of(c, f, NULL);
-	op.pair_count = read_names(c, graphql_arg(f, "aliases"), "alias", "", &aliases);
+	o = json_object();
+	take_said(c, f, o);
+	change_names(c, graphql_arg(f, "aliases"), "alias", false, &named);
+	json_object_set_new(o, "aliases", named);
+	op.said = write_said(c, o);
+	op.pair_count = wandb_read_names(c, graphql_arg(f, "aliases"), "alias", "", &aliases);
 	op.pairs = aliases;
-	return submit_version(c, &op, give_version);
-}
-
-static enum call_next give_manifest(struct call *c, const struct ingest_result *res)
-{
-	const struct artifact_version *v =
-		find_one(c, &(struct artifact_version_sel){ .by = ARTIFACT_BY_ID, .id = strtoll(res->id, NULL, 10) });
-	const char *id = v ? artifact_id(c, v->id) : "";
-
-	if (!v || !*v->run)
-		return c->status == 200 ? graphql_refuse(c, "the artifact has no run") : CALL_DONE;
-	return graphql_give(c,
-			    json_pack("{s:{s:s, s:{s:s, s:s, s:[]}}}", "artifactManifest", "id", id, "file", "id", id,
-				      "uploadUrl", wandb_address(c, METHOD_PUT, v->run, version_path(c, v, NULL)),
-				      "uploadHeaders"));
-}
-
-enum call_next wandb_root_createArtifactManifest(struct call *c, const struct graphql_field *f)
-{
-	struct artifact_version_op op = { .what = ARTIFACT_FILES,
-					  .id = read_artifact_id(graphql_text(f, "artifactID")) };
-	struct wandb_run r;
-
-	if (!run_of_args(c, f, &r))
-		return CALL_DONE;
-	op.run = r.found ? r.id : NULL;
-	return submit_version(c, &op, give_manifest);
-}
-
-enum call_next wandb_root_updateArtifactManifest(struct call *c, const struct graphql_field *f)
-{
-	const struct artifact_version_op op = { .what = ARTIFACT_FILES,
-						.id = read_artifact_id(graphql_text(f, "artifactManifestID")) };
-
-	return submit_version(c, &op, give_manifest);
-}
-
-/* Addresses for the files of a request, in its order. */
-static enum call_next give_addresses(struct call *c, const struct ingest_result *res)
-{
-	const struct graphql_field *f = *graphql_own(c);
-	const struct artifact_version *v =
-		find_one(c, &(struct artifact_version_sel){ .by = ARTIFACT_BY_ID, .id = strtoll(res->id, NULL, 10) });
-	json_t *nodes = json_array(), *file;
-	size_t i;
-
-	json_array_foreach(graphql_arg(f, "artifactFiles"), i, file) {
-		const char *path = v ? version_path(c, v, json_string_value(json_object_get(file, "name"))) : "";
-
-		json_array_append_new(nodes, json_pack("{s:s, s:s, s:s, s:[], s:n, s:{s:s}}", "__typename", "File",
-						       "storagePath", path, "uploadUrl",
-						       wandb_address(c, METHOD_PUT, v ? v->run : "", path),
-						       "uploadHeaders", "uploadMultipartUrls", "artifact", "id",
-						       artifact_id(c, v ? v->id : 0)));
-	}
-	return graphql_give(c, json_pack("{s:o}", "files", graphql_connection(nodes, NULL, false, (int64_t)i)));
-}
-
-enum call_next wandb_root_createArtifactFiles(struct call *c, const struct graphql_field *f)
-{
-	json_t *files = graphql_arg(f, "artifactFiles"), *file;
-	struct artifact_version_op op = { .what = ARTIFACT_FILES, .id = -1 };
-	struct ingest_kv *pairs = arena_array(c->arena, json_array_size(files) + 1, sizeof(*pairs));
-	size_t i;
-
-	json_array_foreach(files, i, file) {
-		const char *name = json_string_value(json_object_get(file, "name"));
-		const char *md5 = json_string_value(json_object_get(file, "md5"));
-		int64_t id = read_artifact_id(json_string_value(json_object_get(file, "artifactID")));
-
-		if (!name || !artifact_path_ok(name) || !md5 || (op.id >= 0 && id != op.id))
-			return graphql_refuse(c, "artifactFiles[%zu]: expected a path, its md5, and one artifact", i);
-		op.id = id;
-		pairs[op.pair_count++] = (struct ingest_kv){ name, md5 };
-	}
-	op.pairs = pairs;
 	*graphql_own(c) = (void *)(uintptr_t)f;
-	return submit_version(c, &op, give_addresses);
-}
-
-enum call_next wandb_root_commitArtifact(struct call *c, const struct graphql_field *f)
-{
-	struct artifact_version_op op = { .what = ARTIFACT_COMMIT,
-					  .id = read_artifact_id(graphql_text(f, "artifactID")) };
-	const struct artifact_version *v = find_by_id(c, graphql_text(f, "artifactID"));
-	struct ingest_kv *aliases;
-	json_t *said;
-
-	if (!v)
-		return c->status == 200 ? graphql_refuse(c, "there is no such artifact") : CALL_DONE;
-	if (file_size(c, v, version_path(c, v, NULL)) < 0)
-		return graphql_refuse(c, "the manifest of %.100s was not uploaded", v->collection);
-	said = wandb_parse(v->said);
-	op.pair_count = read_names(c, json_object_get(said, "aliases"), "alias", "", &aliases);
-	json_decref(said);
-	op.pairs = aliases;
-	return submit_version(c, &op, give_version);
+	return wandb_submit_version(c, &op, give_created);
 }
 
 /* The page shows what a run uses as a data set. */
@@ -647,7 +548,7 @@ static enum call_next build_use(struct call *c, struct wandb_job *job)
 					.digest = wandb_span(v->digest),
 					.context = wandb_span(v->type),
 					.source_type = wandb_span("wandb"),
-					.source = wandb_span(artifact_id(c, v->id)) };
+					.source = wandb_span(wandb_artifact_id(c, v->id)) };
 
 	if (!wandb_begin(c, job, &(struct wandb_writer){ .name = "about", .start_s = now_s }))
 		return CALL_DONE;
@@ -661,25 +562,25 @@ static enum call_next use_version(struct call *c)
 	const struct artifact_version *v = job->state;
 	const struct artifact_version_op op = { .what = ARTIFACT_USE, .id = v->id, .run = job->run.id };
 
-	return submit_version(c, &op, give_version);
+	return wandb_submit_version(c, &op, wandb_give_version);
 }
 
 enum call_next wandb_root_useArtifact(struct call *c, const struct graphql_field *f)
 {
-	const struct artifact_version *v = find_by_id(c, graphql_text(f, "artifactID"));
+	const struct artifact_version *v = wandb_version_of_id(c, graphql_text(f, "artifactID"));
 	struct wandb_job *job = arena_alloc(c->arena, sizeof(*job));
 
 	if (!v)
 		return c->status == 200 ? graphql_refuse(c, "there is no such artifact") : CALL_DONE;
 	*job = (struct wandb_job){ .build = build_use, .then = use_version, .state = (void *)(uintptr_t)v };
-	if (!run_of_args(c, f, &job->run))
+	if (!wandb_run_of_args(c, f, &job->run))
 		return CALL_DONE;
 	return job->run.found ? wandb_change(c, job) : graphql_refuse(c, "there is no such run");
 }
 
 enum call_next wandb_root_artifact(struct call *c, const struct graphql_field *f)
 {
-	const struct artifact_version *v = find_by_id(c, graphql_text(f, "id"));
+	const struct artifact_version *v = wandb_version_of_id(c, graphql_text(f, "id"));
 
 	return c->status == 200 ? graphql_give(c, v ? version_json(c, v) : NULL) : CALL_DONE;
 }
@@ -692,8 +593,9 @@ enum call_next wandb_root_clientIDMapping(struct call *c, const struct graphql_f
 			? find_one(c, &(struct artifact_version_sel){ .by = ARTIFACT_BY_CLIENT, .text = client })
 			: NULL;
 
-	return c->status == 200 ? graphql_give(c, v ? json_pack("{s:s}", "serverID", artifact_id(c, v->id)) : NULL)
-				: CALL_DONE;
+	return c->status == 200
+		       ? graphql_give(c, v ? json_pack("{s:s}", "serverID", wandb_artifact_id(c, v->id)) : NULL)
+		       : CALL_DONE;
 }
 
 enum call_next wandb_root_artifactCollection(struct call *c, const struct graphql_field *f)
@@ -707,12 +609,12 @@ enum call_next wandb_root_artifactCollection(struct call *c, const struct graphq
 static enum call_next change_aliases(struct call *c, const struct graphql_field *f, const char *mark)
 {
 	struct artifact_version_op op = { .what = ARTIFACT_ALIAS,
-					  .id = read_artifact_id(graphql_text(f, "artifactID")) };
+					  .id = wandb_read_artifact_id(graphql_text(f, "artifactID")) };
 	struct ingest_kv *pairs;
 
-	op.pair_count = read_names(c, graphql_arg(f, "aliases"), "alias", mark, &pairs);
+	op.pair_count = wandb_read_names(c, graphql_arg(f, "aliases"), "alias", mark, &pairs);
 	op.pairs = pairs;
-	return submit_version(c, &op, give_version);
+	return wandb_submit_version(c, &op, wandb_give_version);
 }
 
 enum call_next wandb_root_addAliases(struct call *c, const struct graphql_field *f)
@@ -727,61 +629,27 @@ enum call_next wandb_root_deleteAliases(struct call *c, const struct graphql_fie
 
 enum call_next wandb_root_updateArtifact(struct call *c, const struct graphql_field *f)
 {
-	const struct artifact_version *v = find_by_id(c, graphql_text(f, "artifactID"));
+	const struct artifact_version *v = wandb_version_of_id(c, graphql_text(f, "artifactID"));
 	struct artifact_version_op op = { .what = ARTIFACT_UPDATE };
 	struct ingest_kv *pairs;
-	json_t *before;
+	json_t *said;
 
 	if (!v)
 		return c->status == 200 ? graphql_refuse(c, "there is no such artifact") : CALL_DONE;
-	before = wandb_parse(v->said);
 	op.id = v->id;
-	op.said = said_of(c, f, before);
-	json_decref(before);
-	op.pair_count = read_names(c, graphql_arg(f, "aliases"), "alias", "", &pairs);
+	said = parse_said(v);
+	take_said(c, f, said);
+	op.said = write_said(c, said);
+	op.pair_count = wandb_read_names(c, graphql_arg(f, "aliases"), "alias", "", &pairs);
 	op.pairs = pairs;
-	return submit_version(c, &op, give_version);
+	return wandb_submit_version(c, &op, wandb_give_version);
 }
 
 enum call_next wandb_root_deleteArtifact(struct call *c, const struct graphql_field *f)
 {
 	const struct artifact_version_op op = { .what = ARTIFACT_REMOVE,
-						.id = read_artifact_id(graphql_text(f, "artifactID")) };
+						.aliased = json_is_true(graphql_arg(f, "deleteAliases")),
+						.id = wandb_read_artifact_id(graphql_text(f, "artifactID")) };
 
-	return submit_version(c, &op, give_version);
-}
-
-/* --- downloads by content: /artifactsV2/REGION/ENTITY[/PROJECT/COLLECTION[/ID]]/ID/MD5[/NAME] -----------------------
- */
-
-static enum call_next fail_download(struct call *c, const struct err *err)
-{
-	return call_fail_err(c, "path", err);
-}
-
-enum call_next on_wandb_artifact_get(struct call *c)
-{
-	char *rest = arena_strdup(c->arena, c->address.rest), *part, *save = NULL;
-	const char *id = NULL, *digest = NULL;
-	const struct artifact_version *v;
-	struct query_kvs files;
-	unsigned char md5[16];
-
-	for (part = strtok_r(rest, "/", &save); part && !digest; part = strtok_r(NULL, "/", &save))
-		if (id && text_unhex(md5, part, strlen(part) == 32 ? 16 : 0) && strlen(part) == 32)
-			digest = encode_base64(c, md5, 16);
-		else if (read_artifact_id(part) >= 0)
-			id = part;
-	v = digest ? find_by_id(c, id) : NULL;
-	files = read_pairs(c, v, ARTIFACT_FILE_NAMES);
-	for (size_t i = 0; i < files.count; i++)
-		if (!strcmp(files.items[i].value, digest)) {
-			const char *place = arena_printf(c->arena, "%" PRId64 "/%s/artifacts/%s", v->experiment, v->run,
-							 version_path(c, v, files.items[i].key));
-
-			return blob_reply(
-				c, &(struct blob_reply){ .path = place, .download = true, .fail = fail_download });
-		}
-	return c->status == 200 ? call_fail(c, CALL_not_found, "artifact", "there is no such file of an artifact")
-				: CALL_DONE;
+	return wandb_submit_version(c, &op, wandb_give_version);
 }

@@ -22,6 +22,7 @@ static const struct graphql_member members[] = {
 	{ "Project", "artifactCollections", wandb_artifact_types, true },
 	{ "Project", "artifactType", wandb_artifact_types, true },
 	{ "Project", "artifactTypes", wandb_artifact_types, true },
+	{ "ArtifactType", "artifact", wandb_project_artifact, false },
 	{ "ArtifactType", "artifactCollection", wandb_project_collection, true },
 	{ "ArtifactType", "artifactCollections", wandb_artifact_types, true },
 	{ "ArtifactSequence", "artifacts", wandb_collection_member, true },
@@ -56,19 +57,28 @@ static const struct graphql_member members[] = {
 	{ 0 },
 };
 
-/* Older clients ask which members a type has, and leave out the others. */
+static void add_names(json_t *to, const char *const *names)
+{
+	for (; *names; names++)
+		json_array_append_new(to, json_pack("{s:s, s:[]}", "name", *names, "args"));
+}
+
+/* Older clients ask which members and inputs a type has, and leave out the others. */
 enum call_next wandb_root___type(struct call *c, const struct graphql_field *f)
 {
-	static const char *const plain[] = { "tags", "ttlDurationSeconds", "ttlIsInherited", "historyStep" };
-	const char *type = graphql_text(f, "name");
-	json_t *fields = json_array();
+	static const char *const plain[] = { "tags", "ttlDurationSeconds", "ttlIsInherited", "historyStep", NULL };
+	static const char *const inputs[] = { "tags", "historyStep", NULL };
+	const char *type = wandb_default(graphql_text(f, "name"), "");
+	json_t *fields = json_array(), *taken = json_array();
 
-	for (size_t i = 0; type && !strcmp(type, "Artifact") && i < sizeof(plain) / sizeof(plain[0]); i++)
-		json_array_append_new(fields, json_pack("{s:s, s:[]}", "name", plain[i], "args"));
-	for (const struct graphql_member *m = members; type && m->type; m++)
+	if (!strcmp(type, "Artifact"))
+		add_names(fields, plain);
+	if (!strcmp(type, "CreateArtifactInput"))
+		add_names(taken, inputs);
+	for (const struct graphql_member *m = members; m->type; m++)
 		if (!strcmp(m->type, type))
 			json_array_append_new(fields, json_pack("{s:s, s:[]}", "name", m->name, "args"));
-	return graphql_give(c, json_pack("{s:o, s:[], s:[]}", "fields", fields, "inputFields", "enumValues"));
+	return graphql_give(c, json_pack("{s:o, s:o, s:[]}", "fields", fields, "inputFields", taken, "enumValues"));
 }
 
 enum call_next on_wandb_graphql(struct call *c)

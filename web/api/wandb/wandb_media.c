@@ -5,7 +5,6 @@
 #include "web/api/wandb/wandb.h"
 
 #include <ctype.h>
-#include <semaphore.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -14,6 +13,7 @@
 #include "tracker/base/clock.h"
 #include "tracker/base/thread.h"
 #include "tracker/mem/mem.h"
+#include "web/api/blob.h"
 #include "web/store/files/artifacts.h"
 
 /* Stores the files that are there, one after the other, then calls `then`. */
@@ -24,7 +24,6 @@ struct settle {
 	const char *place;
 	struct buf bytes; /* failed: too large */
 	int rc;
-	sem_t more; /* bytes of an object have arrived */
 	size_t at;  /* expected files that were looked at */
 	enum call_next (*then)(struct call *c);
 };
@@ -41,52 +40,15 @@ static void drop_settle(void *arg)
 	struct settle *s = arg;
 
 	buf_done(&s->bytes);
-	sem_destroy(&s->more);
 }
 
 /* --- reading a file, on a thread of its own --------------------------------------------------------------------- */
 
-static void wake_reader(void *arg)
-{
-	sem_post(arg);
-}
-
-static int read_object(struct settle *s, const struct artifact_file *f)
-{
-	const struct artifact_read_opts opts = { .file = f, .n = f->bytes };
-	struct artifact_read *r;
-	int rc = artifact_read_begin(&r, store_artifacts(s->c->api->store), &opts, NULL);
-
-	if (rc)
-		return rc;
-	while ((rc = artifact_read_next(r, &s->bytes, NULL)) > ARTIFACT_END && !buf_failed(&s->bytes)) {
-		if (rc != ARTIFACT_WAIT)
-			continue;
-		artifact_read_wait(r, wake_reader, &s->more);
-		sem_wait(&s->more);
-	}
-	artifact_read_end(r);
-	return rc < 0 ? rc : 0;
-}
-
 static void *read_file(void *arg)
 {
 	struct settle *s = arg;
-	struct artifact_file f;
-	ssize_t n = 1;
 
-	s->rc = artifact_open(s->c->api->store, s->place, &f, NULL);
-	if (!s->rc && f.fd < 0)
-		s->rc = read_object(s, &f);
-	while (!s->rc && f.fd >= 0 && n > 0 && !buf_failed(&s->bytes)) {
-		char *room = buf_reserve(&s->bytes, 65536);
-
-		n = room ? read(f.fd, room, 65536) : 0;
-		s->bytes.len += n > 0 ? (size_t)n : 0;
-		s->rc = n < 0 ? ERR_IO : 0;
-	}
-	if (!s->rc && f.fd >= 0)
-		close(f.fd);
+	s->rc = blob_load(s->c, s->place, &s->bytes, NULL);
 	call_wake(s->c);
 	return NULL;
 }
@@ -266,7 +228,6 @@ enum call_next wandb_settle(struct call *c, const char *run, enum call_next (*th
 	s->job = (struct wandb_job){ .build = build_media, .then = settle_next, .state = s };
 	s->job.run.name = run;
 	buf_init(&s->bytes, LIMIT_media_bytes);
-	sem_init(&s->more, 0, 0);
 	call_defer(c, drop_settle, s);
 	*wandb_own(c) = &s->job;
 	return settle_next(c);

@@ -54,7 +54,7 @@ int db_address_version(const char *address, int *ret, struct err *err);
 int db_address_init(const char *address, struct err *err);
 int db_address_upgrade(const char *address, int *ret_from, struct err *err);
 int db_address_check(const char *address, bool *ret_password, struct err *err);
-#define DB_VERSION 26	    /* of the tables in schema/sql/sqlite.sql and schema/sql/postgresql.sql */
+#define DB_VERSION 27	    /* of the tables in schema/sql/sqlite.sql and schema/sql/postgresql.sql */
 #define DB_VERSION_FIRST 19 /* the oldest that can be migrated: that of 0.1.0 */
 
 /* Runs a query without result rows. A query that has no text for the engine does nothing there, and has no rows. */

@@ -158,7 +158,9 @@ static int is_kept_now(struct db *d, const struct retention_step *s, struct err 
 	if (!rc && !s->model)
 		rc = db_int(d, &one, DB_retention_kept_run, err, "tt", s->uuid, RETENTION_KEEP);
 	if (!rc && s->version)
-		rc = db_int(d, &one, DB_retention_alias, err, "i", s->version);
+		rc = db_int(d, &one, DB_wandb_aliased, err, "i", s->version);
+	if (!rc && s->version)
+		rc = db_int(d, &one, DB_wandb_births, err, "i", s->version);
 	return rc;
 }
 

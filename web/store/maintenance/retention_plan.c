@@ -208,7 +208,7 @@ static int read_kept_versions(struct planner *p, struct db *d, struct err *err)
 
 		v->id = db_i64(q, COL_retention_versions_id);
 		v->created_ms = db_i64(q, COL_retention_versions_created_ms);
-		v->kept = v->kept || db_i64(q, COL_retention_versions_aliased) || map_get(p->kept, user, strlen(user));
+		v->kept = v->kept || db_i64(q, COL_retention_versions_needed) || map_get(p->kept, user, strlen(user));
 	}
 	return rc;
 }

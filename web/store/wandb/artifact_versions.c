@@ -25,6 +25,12 @@ static void copy_version_op(struct change *c, const struct ingest_op *op)
 	to->run = change_dup(a, from->run);
 	to->said = change_dup(a, from->said);
 	to->pairs = change_dup_pairs(a, from->pairs, from->pair_count);
+	to->files.items = arena_array(a, from->files.count + 1, sizeof(*to->files.items));
+	for (size_t i = 0; i < from->files.count; i++) {
+		to->files.items[i] = from->files.items[i];
+		to->files.items[i].name = change_dup(a, from->files.items[i].name);
+		to->files.items[i].md5 = change_dup(a, from->files.items[i].md5);
+	}
 	c->op = (struct ingest_op){ .kind = op->kind, .more = to };
 }
 
@@ -42,9 +48,11 @@ static int put_aliases(struct db *d, const struct artifact_version_op *op, int64
 static int find_same_version(struct db *d, const struct artifact_version_op *op, struct change *c, int64_t *ret,
 			     struct err *err)
 {
-	int rc = *op->client ? db_int(d, ret, DB_wandb_by_client, err, "t", op->client) : 0;
+	int rc = op->shared ? db_int(d, ret, DB_wandb_pending, err, "itt", op->experiment, op->collection, op->client)
+		 : *op->client ? db_int(d, ret, DB_wandb_by_client, err, "t", op->client)
+			       : 0;
 
-	if (rc)
+	if (rc || op->shared)
 		return rc;
 	rc = db_int(d, ret, DB_wandb_same, err, "itt", op->experiment, op->collection, op->digest);
 	c->res.existed = rc > 0;
@@ -52,7 +60,7 @@ static int find_same_version(struct db *d, const struct artifact_version_op *op,
 		return rc;
 	rc = put_aliases(d, op, *ret, err);
 	if (!rc && op->run && *op->run) /* its files stay while one of their runs is kept */
-		rc = db_run(d, DB_wandb_use_other, err, "ti", op->run, *ret);
+		rc = db_run(d, DB_wandb_logged_again, err, "ti", op->run, *ret);
 	return rc ? rc : 1;
 }
 
@@ -74,13 +82,30 @@ static int create_version(struct db *d, const struct artifact_version_op *op, st
 	return rc < 0 ? rc : 0;
 }
 
-static int put_files(struct db *d, const struct artifact_version_op *op, struct err *err)
+static int commit_version(struct db *d, const struct artifact_version_op *op, struct err *err)
 {
-	int rc = op->run ? db_run(d, DB_wandb_run_put, err, "it", op->id, op->run) : 0;
+	int rc = db_run(d, DB_wandb_state_put, err, "ii", op->id, (int64_t)ARTIFACT_COMMITTED);
 
-	for (size_t i = 0; i < op->pair_count && !rc; i++)
-		rc = db_run(d, DB_wandb_file_put, err, "itt", op->id, op->pairs[i].key, op->pairs[i].value);
-	return rc;
+	if (!rc && op->digest)
+		rc = db_run(d, DB_wandb_digest_put, err, "it", op->id, op->digest);
+	for (size_t i = 0; i < op->files.count && !rc; i++) {
+		const struct artifact_version_file *f = &op->files.items[i];
+
+		rc = db_run(d, DB_wandb_file_put, err, "ittii", op->id, f->name, f->md5, f->bytes, f->born);
+	}
+	return rc ? rc : put_aliases(d, op, op->id, err);
+}
+
+static int remove_version(struct db *d, const struct artifact_version_op *op, struct change *c, struct err *err)
+{
+	int64_t one;
+	int rc = op->aliased ? 0 : db_int(d, &one, DB_wandb_aliased, err, "i", op->id);
+
+	if (rc > 0)
+		return change_refuse(c, ERR_EXISTS,
+				     "the version has aliases: delete them with it (delete_aliases=True)");
+	rc = rc ? rc : db_run(d, DB_wandb_aliases_drop, err, "i", op->id);
+	return rc ? rc : db_run(d, DB_wandb_state_put, err, "ii", op->id, (int64_t)ARTIFACT_DELETED);
 }
 
 /* Whether the caller may write to the version's experiment, and to the run that uses it: 1, 0 refused, or negative. */
@@ -141,10 +166,9 @@ static int apply_version_op(struct state *st, struct change *c, struct err *err)
 		return rc;
 	switch (op->what) {
 	case ARTIFACT_COMMIT:
-		rc = db_run(d, DB_wandb_state_put, err, "ii", op->id, (int64_t)ARTIFACT_COMMITTED);
-		return rc ? rc : put_aliases(d, op, op->id, err);
-	case ARTIFACT_FILES:
-		return put_files(d, op, err);
+		return commit_version(d, op, err);
+	case ARTIFACT_RUN:
+		return db_run(d, DB_wandb_run_put, err, "it", op->id, op->run);
 	case ARTIFACT_ALIAS:
 		return put_aliases(d, op, op->id, err);
 	case ARTIFACT_UPDATE:
@@ -153,8 +177,7 @@ static int apply_version_op(struct state *st, struct change *c, struct err *err)
 	case ARTIFACT_USE:
 		return db_run(d, DB_wandb_use_add, err, "ti", op->run, op->id);
 	default:
-		rc = db_run(d, DB_wandb_aliases_drop, err, "i", op->id);
-		return rc ? rc : db_run(d, DB_wandb_state_put, err, "ii", op->id, (int64_t)ARTIFACT_DELETED);
+		return remove_version(d, op, c, err);
 	}
 }
 
@@ -232,10 +255,35 @@ int artifact_version_pairs(struct store *s, const struct artifact_version_part *
 	if (part->what == ARTIFACT_ALIASES)
 		rc = db_start(d, &q, DB_wandb_aliases, err, "it", part->of->experiment, part->of->collection);
 	else
-		rc = db_start(d, &q, part->what == ARTIFACT_USERS ? DB_wandb_users : DB_wandb_files, err, "i",
-			      part->of->id);
+		rc = db_start(d, &q, DB_wandb_users, err, "i", part->of->id);
 	rc = rc ? rc : query_pairs_read(d, q, a, &pairs, err);
 	readers_give(s, d);
 	*ret = pairs;
 	return rc;
+}
+
+int artifact_version_files(struct store *s, int64_t id, struct arena *a, struct artifact_version_files *ret,
+			   struct err *err)
+{
+	struct artifact_version_files list = { 0 };
+	struct db_rows *q;
+	struct db *d;
+	int64_t experiment;
+	int rc = readers_take_permitted(s, &d, err);
+
+	if (rc)
+		return rc;
+	rc = db_int(d, &experiment, DB_wandb_experiment, err, "i", id);
+	if (rc > 0 && permitted(d, experiment)) {
+		rc = db_start(d, &q, DB_wandb_files, err, "i", id);
+		while (rc >= 0 && (rc = db_next(d, q, err)) > 0)
+			list_push(a, &list.items, &list.count,
+				  (struct artifact_version_file){ .name = db_text(a, q, COL_wandb_files_name),
+								  .md5 = db_text(a, q, COL_wandb_files_md5),
+								  .bytes = db_i64(q, COL_wandb_files_bytes),
+								  .born = db_i64(q, COL_wandb_files_born) });
+	}
+	readers_give(s, d);
+	*ret = list;
+	return rc < 0 ? rc : 0;
 }

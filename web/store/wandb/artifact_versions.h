@@ -31,21 +31,36 @@ struct artifact_versions {
 enum artifact_version_what {
 	ARTIFACT_CREATE, /* experiment, collection, type, digest, client, run, said; pairs: aliases, set if the content
 			  * is there already. The next number, unless a committed version has the digest, or one has the
-			  * client's id */
-	ARTIFACT_COMMIT, /* id; pairs: aliases */
-	ARTIFACT_FILES,	 /* id, run (if it has none); pairs: name, MD5 */
+			  * client's id. shared: the pending version with the client's id, or a new one */
+	ARTIFACT_COMMIT, /* id, digest (NULL: as created), files; pairs: aliases */
+	ARTIFACT_RUN,	 /* id, run (if it has none) */
 	ARTIFACT_ALIAS,	 /* id; pairs: an alias and "" (set) or "-" (removed) */
 	ARTIFACT_UPDATE, /* id, said; pairs: as ARTIFACT_ALIAS */
 	ARTIFACT_USE,	 /* id, run */
-	ARTIFACT_REMOVE, /* id: the version is deleted, its number is not used again */
+	ARTIFACT_REMOVE, /* id: the version is deleted, its number is not used again; ERR_EXISTS: it has aliases, and
+			  * aliased is not set */
+};
+
+/* A file of a version. */
+struct artifact_version_file {
+	const char *name, *md5; /* md5: of its bytes, in base64; of a reference what its client says */
+	int64_t bytes;		/* -1: unknown */
+	int64_t born;		/* the version that it was uploaded for; 0: a reference, which is not here */
+};
+
+struct artifact_version_files {
+	struct artifact_version_file *items; /* by name */
+	size_t count;
 };
 
 struct artifact_version_op {
 	enum artifact_version_what what;
+	bool shared, aliased;
 	int64_t id, experiment;
 	const char *collection, *type, *digest, *client, *run, *said;
 	const struct ingest_kv *pairs;
 	size_t pair_count;
+	struct artifact_version_files files;
 };
 
 struct ingest_op artifact_version_op(const struct artifact_version_op *op); /* for ingest_submit; borrows it */
@@ -71,14 +86,17 @@ struct artifact_version_sel {
 int artifact_versions(struct store *s, const struct artifact_version_sel *sel, struct arena *a,
 		      struct artifact_versions *ret, struct err *err);
 
-/* Pairs of a version: its collection's aliases with the numbers of their versions; its files with their MD5; runs that
- * use it. */
-enum artifact_version_pairs { ARTIFACT_ALIASES, ARTIFACT_FILE_NAMES, ARTIFACT_USERS };
+/* Pairs of a version: its collection's aliases with the numbers of their versions; runs that use it. */
+enum artifact_version_pairs { ARTIFACT_ALIASES, ARTIFACT_USERS };
 struct artifact_version_part {
 	const struct artifact_version *of;
 	enum artifact_version_pairs what;
 };
 int artifact_version_pairs(struct store *s, const struct artifact_version_part *part, struct arena *a,
 			   struct query_kvs *ret, struct err *err);
+
+/* The files of a version that the caller may see. */
+int artifact_version_files(struct store *s, int64_t id, struct arena *a, struct artifact_version_files *ret,
+			   struct err *err);
 
 #endif
