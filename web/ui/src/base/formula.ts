@@ -3,7 +3,6 @@
 // name" / 3`. The grammar equals that of the server's formulas over points (web/api/native/formula), but a metric is
 // one number: its last value, or the one selected by .first, .min or .max.
 
-
 /** A param or a number of a metric. */
 interface FormulaName {
 	key: string;
@@ -140,24 +139,20 @@ class Parser {
 		return out;
 	}
 
-	product(): Value {
-		let out = this.power();
-		for (let c = this.next(); c === '*' || c === '/'; c = this.next()) {
+	/** Operands joined by the operators of a level. */
+	private chain(operand: () => Value, level: Record<string, (a: number, b: number) => number>): Value {
+		let out = operand();
+		for (let join = level[this.next()]; join; join = level[this.next()]) {
 			this.at++;
-			const [a, b] = [out, this.power()];
-			out = c === '*' ? (of) => a(of) * b(of) : (of) => a(of) / b(of);
+			const [a, b, of] = [out, operand(), join];
+			out = (run) => of(a(run), b(run));
 		}
 		return out;
 	}
 
 	sum(): Value {
-		let out = this.product();
-		for (let c = this.next(); c === '+' || c === '-'; c = this.next()) {
-			this.at++;
-			const [a, b] = [out, this.product()];
-			out = c === '+' ? (of) => a(of) + b(of) : (of) => a(of) - b(of);
-		}
-		return out;
+		const product = () => this.chain(() => this.power(), { '*': (a, b) => a * b, '/': (a, b) => a / b });
+		return this.chain(product, { '+': (a, b) => a + b, '-': (a, b) => a - b });
 	}
 }
 

@@ -247,14 +247,12 @@ export function parseView(query: string): View {
 		       : p.has('side')	   ? 'side'
 		       : p.has('alerts')   ? 'alerts'
 		       : p.has('trash')	   ? 'trash'
-		       : p.has('settings') ? 'settings'
-					   : 'compare',
+		       : p.has('settings') ? 'settings' : 'compare',
 		experiment : p.get('e'),
 		run,
 		goal : goal === null ? null : goal.replace(/^[+ -]/, ''),
 		dir : goal?.[0] === '-'		 ? 'min'
-		      : /^[+ ]/.test(goal ?? '') ? 'max'
-						 : null,
+		      : /^[+ ]/.test(goal ?? '') ? 'max' : null,
 		sort : sort === null ? null : sort.replace(/^-/, ''),
 		desc : sort !== null && sort[0] === '-',
 		then : p.get('s2')?.replace(/^-/, '') ?? null,

@@ -119,16 +119,14 @@ async function resume(): Promise<void>
 async function poll(): Promise<void> {
 	if (document.hidden || away.value) return;
 	try {
-		if (api.signedOut.value)
-			return await resume();
+		if (api.signedOut.value) return await resume();
 		const c = await api.getChanges(changesToken.value);
 		if (streaming) return;
 		onChanges(c);
 		pollIn(c.more ? 0 : runs.value.some((r) => r.status === 'running') ? POLL_MS : IDLE_MS);
 	} catch (e) {
 		report(e);
-		if (api.signedOut.value)
-			pollIn(POLL_MS);
+		if (api.signedOut.value) pollIn(POLL_MS);
 	}
 }
 

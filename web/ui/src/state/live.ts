@@ -67,11 +67,9 @@ export async function start(): Promise<void> {
 		if (!settled.value || began) return;
 		began = true;
 		void api.getSession().then((s) => (session.value = s), report).then(() => {
-			if (session.value?.share)
-				return;
+			if (session.value?.share) return;
 			void follower.load();
-			if (experiments.value === null)
-				void loadExperiments();
+			if (experiments.value === null) void loadExperiments();
 		});
 	});
 	if (wrong) report(wrong);

@@ -41,10 +41,8 @@ export const liveRev = signal(0);
 /** Reports a failed request. */
 export function report(e: unknown): void {
 	const status = e instanceof ApiError ? e.status : -1;
-	if (signedOut.value)
-		return;
-	if (status === 0 || status >= 502)
-		away.value = true;
+	if (signedOut.value) return;
+	if (status === 0 || status >= 502) away.value = true;
 	else problem.value = e instanceof Error ? e.message : String(e);
 }
 
@@ -106,8 +104,7 @@ let kept: { of: string | null; goal: Goal | null } = { of: null, goal: null };
 
 /** A better default goal that has appeared since; null if the goal is current or chosen by the user. */
 export const betterGoal = computed(() => {
-	const fresh = view.value.goal === null ? defaultGoal(keyRuns.value, runs.value.length, said.value)
-		: null;
+	const fresh = view.value.goal === null ? defaultGoal(keyRuns.value, runs.value.length, said.value) : null;
 	return fresh && fresh.key !== goal.value?.key ? fresh : null;
 });
 
@@ -127,8 +124,7 @@ export const curve = computed(() => {
 });
 export const split = computed(() => splitParams(runs.value));
 
-export const paramKeys = computed(() =>
-	[...split.value.differ, ...split.value.same.map(([k]) => k)].sort(byName));
+export const paramKeys = computed(() => [...split.value.differ, ...split.value.same.map(([k]) => k)].sort(byName));
 
 /** The tag of archived runs. */
 export const ARCHIVED = 'dptrack.archived';
@@ -154,8 +150,7 @@ export function hasWords(r: Run, words: string): boolean {
 export const rows = computed<Run[]>(() => {
 	const words = view.value.filter;
 	let list = listed.value;
-	if (words !== '' && !isExpression(words))
-		list = list.filter((r) => hasWords(r, words));
+	if (words !== '' && !isExpression(words)) list = list.filter((r) => hasWords(r, words));
 	const { sort, desc, then, thenDesc } = view.value;
 	return orderRuns(list, goal.value, sort, desc, then === null ? null : { id: then, desc: thenDesc }, said.value);
 });

@@ -45,8 +45,7 @@ function isField(field: string, id: string): boolean {
 	if (field[0] !== '?') return false;
 	const [, what, key] = /^m:(\w+):([^]+)$/.exec(id) ?? [];
 	const key0 = field.slice(2);
-	return what === undefined ? id === 'p:' + key0
-		: key0 === `${key}.${what}` || (what === 'last' && key0 === key);
+	return what === undefined ? id === 'p:' + key0 : key0 === `${key}.${what}` || (what === 'last' && key0 === key);
 }
 
 /** The parts of an expression that AND joins on its first level; null if OR does. */

@@ -35,8 +35,7 @@ const rounded = (v: number, digits: number) => Number(v.toPrecision(digits));
 
 function wordsOf(param: string, delta: number, spread: number, per: number): string {
 	const unit = per === 100 ? ' points' : '';
-	const difference =
-		`${param.replace(/_/g, ' ')} differs, ${signed(rounded(delta * per, 3), null)}${unit}`;
+	const difference = `${param.replace(/_/g, ' ')} differs, ${signed(rounded(delta * per, 3), null)}${unit}`;
 	if (Number.isNaN(spread)) return `${difference}; unknown spread over seeds: no repeats`;
 	// 95 % limit for the difference of two single runs with equal settings
 	const significant = Math.abs(delta) > 1.96 * Math.SQRT2 * spread;

@@ -2,7 +2,6 @@
 // Rank correlation of two columns (Spearman, ties by mean rank) with its interval, in words. Ranks, because params span
 // orders of magnitude and relations are rarely linear.
 
-
 interface Relation {
 	/** Pairs of finite numbers. */
 	n: number;
@@ -45,8 +44,7 @@ function correlation(x: Float64Array, y: Float64Array): number {
 /** The standard normal's upper quantile of a small p (Abramowitz and Stegun 26.2.23: within 4.5e-4). */
 function upper(p: number): number {
 	const t = Math.sqrt(-2 * Math.log(p));
-	return t - (2.515517 + t * (0.802853 + t * 0.010328))
-		/ (1 + t * (1.432788 + t * (0.189269 + t * 0.001308)));
+	return t - (2.515517 + t * (0.802853 + t * 0.010328)) / (1 + t * (1.432788 + t * (0.189269 + t * 0.001308)));
 }
 
 /** Correlation of two columns, one of several that are tested together (simultaneous 95 % coverage). The interval is

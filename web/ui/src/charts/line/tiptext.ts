@@ -14,8 +14,7 @@ interface At {
 
 /** The band around a point with its number of runs, or the smoothed value at it; '' without. */
 function aroundText({ line: { band, smooth }, x, at }: Reading, text: (v: number) => string): string {
-	if (band && at >= 0)
-		return `${text(band.low[at]!)} – ${text(band.high[at]!)}, n ${band.n[at]}`;
+	if (band && at >= 0) return `${text(band.low[at]!)} – ${text(band.high[at]!)}, n ${band.n[at]}`;
 	const near = smooth ? nearPoint(smooth, x) : -1;
 	return near < 0 || smooth!.means ? '' : `smoothed ${text(smooth!.ys[near]!)}`;
 }

@@ -105,8 +105,7 @@ async function runsBehind(ids: readonly string[]): Promise<Pick<Model, 'runs' | 
 	const { runs, keys } = await getRuns({ ...asked, keys: true, metrics: [''] });
 	const { goal: key, dir } = view.value;
 	const said = saidOf(runs);
-	const goal = key === null ? defaultGoal(keys, runs.length, said)
-		: { key, dir: dir ?? directionOf(key, said) };
+	const goal = key === null ? defaultGoal(keys, runs.length, said) : { key, dir: dir ?? directionOf(key, said) };
 	const measured = goal ? (await getRuns({ ...asked, metrics: [goal.key], fields: ['metrics'] })).runs : [];
 	const metrics = new Map(measured.map((r) => [r.id, r.metrics]));
 	return { keys, goal, runs: new Map(runs.map((r) => [r.id, { ...r, metrics: metrics.get(r.id) ?? {} }])) };

@@ -9,8 +9,7 @@ import type { Run } from '../../base/types.ts';
 import { getRuns, request, seriesIn, type GroupReply, type Json, type SeriesReply } from '../server/api.ts';
 import { oldest } from '../grouped.ts';
 import { askPanel, askPanelGroups } from '../exact.ts';
-import { autoLooks, FIRST_PAGE, HELD_MAX, NEXT_PAGE, PARAMS_MAX, report as complain, tagsOf }
-	from '../index.ts';
+import { autoLooks, FIRST_PAGE, HELD_MAX, NEXT_PAGE, PARAMS_MAX, report as complain, tagsOf } from '../index.ts';
 
 /** Maximum of runs and metrics in a panel, as in the charts; of runs in groups, which are drawn as few lines. */
 const RUNS_MAX = 100;

@@ -127,8 +127,7 @@ export function Pivot() {
 	return (
 		<div class="card pivot">
 			<p class="options">
-				<Chooser name="Rows" now={label(c.rows)} list={list}
-					choose={(rows) => go({ rows })} />
+				<Chooser name="Rows" now={label(c.rows)} list={list} choose={(rows) => go({ rows })} />
 				<Chooser name="Columns" now={label(c.columns)} list={list}
 					choose={(columns) => go({ columns })} />
 				<Chooser name="Cells" now={label(c.value)} list={list}

@@ -101,8 +101,7 @@ export function GroupHead({ open, toggle, name, count }: GroupOptions) {
 			toggle();
 			const section = e.currentTarget.closest('section');
 			if (!open && section) follow(section);
-		}}>
-			<span aria-hidden="true">{open ? '▾' : '▸'}</span> {name} <span class="dim">{count}</span>
+		}}><span aria-hidden="true">{open ? '▾' : '▸'}</span> {name} <span class="dim">{count}</span>
 		</button></h2>
 	);
 }

@@ -45,8 +45,7 @@ export function Toolbar() {
 			{v.x !== 'clock' && <button type="button" aria-pressed={v.logX}
 				title="X by factors: what is early takes more room"
 				onClick={() => s.go({ logX: !v.logX })}>Log x</button>}
-			<button type="button" aria-pressed={v.log}
-				onClick={() => s.go({ log: !v.log })}>Log y</button>
+			<button type="button" aria-pressed={v.log} onClick={() => s.go({ log: !v.log })}>Log y</button>
 			<button type="button" aria-pressed={v.full}
 				title="Stretch the axis to spikes and runs that fell out"
 				onClick={() => s.go({ full: !v.full })}>Full range</button>
@@ -55,8 +54,7 @@ export function Toolbar() {
 					onInput={(e) => s.go({ smooth: Number(e.currentTarget.value) })} />
 				<output>{v.smooth || 'off'}</output>
 			</label>
-			{(v.zoom || v.epochZoom) && <button type="button"
-				onClick={s.resetZoom}>Reset zoom</button>}
+			{(v.zoom || v.epochZoom) && <button type="button" onClick={s.resetZoom}>Reset zoom</button>}
 			{v.page === 'compare' && s.split.value.differ.length > 0 && <Grouping />}
 			<span class="grow" />
 			{!s.isGrouped.value && <Deferred of={() => <Legend />} />}
@@ -82,8 +80,7 @@ function Group({ group }: { group: ChartGroup }) {
 		<section class="group" aria-label={name} style={wide(shown)}>
 			<GroupHead open={n > 0} name={name} count={keys.length}
 				toggle={() => show(n > 0 ? 0 : Math.min(AT_ONCE, keys.length))} />
-			{n > 0 && <div class="charts">
-				{shown.map((k) => <ChartCard key={k} metric={k} />)}</div>}
+			{n > 0 && <div class="charts">{shown.map((k) => <ChartCard key={k} metric={k} />)}</div>}
 			{n > 0 && n < keys.length && (
 				<button type="button" onClick={() => show(n + AT_ONCE)}>
 					{keys.length - n > AT_ONCE ? `Show ${AT_ONCE} more of ${keys.length - n}`
@@ -114,8 +111,7 @@ export function ChartGrid({ keys, after, only }: GridOptions) {
 		<>
 			<div class="charts first" style={wide(first)}>
 				{first.map((k) => <ChartCard key={k} metric={k}
-					note={k !== g?.key ? undefined : g.dir ? `goal: ${g.dir}`
-						: 'goal'} />)}
+					note={k !== g?.key ? undefined : g.dir ? `goal: ${g.dir}` : 'goal'} />)}
 			</div>
 			{!words && !only && <Panels />}
 			<div class="sections">

@@ -35,8 +35,7 @@ function Meaning({ what, of, chosen }: { what: 'hue' | 'dash'; of: string | null
 	return (
 		<select aria-label={words.by} title={words.hint} value={chosen ?? ''}
 			onChange={(e) => s.go({ [what]: e.currentTarget.value || null })}>
-			<option value="">
-				{of === null || chosen !== null ? words.automatic : named(of)}</option>
+			<option value="">{of === null || chosen !== null ? words.automatic : named(of)}</option>
 			{params.map((k) => <option key={k} value={k}>{named(k)}</option>)}
 		</select>
 	);

@@ -77,8 +77,7 @@ function takenBackLines(r: Run, key: string): ChartLine[] {
 	const back = s.takenBack.value;
 	const list = back?.run === r.id ? back.series.get(key) ?? [] : [];
 	return list.map((t, i) => ({
-		id: `${r.id}:${i}`, name: `before restart ${i + 1}`,
-			colour: colourOf(s.looks.value.byRun.get(r.id)),
+		id: `${r.id}:${i}`, name: `before restart ${i + 1}`, colour: colourOf(s.looks.value.byRun.get(r.id)),
 		dash: [2, 4],
 		xs: t.xs, ys: t.ys, smooth: null, fit: true, badX: t.badX, badToEnd: t.badToEnd, end: 'none' as const,
 		flags: [],

@@ -26,8 +26,7 @@ function Kinds({ list }: { list: readonly Run[] }) {
 	const kind = (look: string, word: string, is: (r: Run) => boolean) => {
 		const own = list.filter(is);
 		return own.length > 0 && <button type="button" class={look}
-			title={own.length > 1 ? 'List these runs alone'
-				: `Show ${s.nameOf(own[0]!.id, own[0])}`}
+			title={own.length > 1 ? 'List these runs alone' : `Show ${s.nameOf(own[0]!.id, own[0])}`}
 			onClick={() => showKind(own)}>{own.length} {word}</button>;
 	};
 	return (

@@ -29,8 +29,7 @@ function colours(el: HTMLElement, trace: Trace): (cat: string) => string {
 	const known = new Map<string, string>();
 	const colour = (cat: string) => css.getPropertyValue('--' + phaseClass(cat).slice(PREFIX.length)).trim();
 	for (const r of trace.rows)
-		for (const x of r.spans)
-			if (!known.has(x.cat)) known.set(x.cat, colour(x.cat));
+		for (const x of r.spans) if (!known.has(x.cat)) known.set(x.cat, colour(x.cat));
 	return (cat) => known.get(cat)!;
 }
 

@@ -76,8 +76,7 @@ function Step({ line, dir, decimals }: { line: VersionLine; dir: Direction | nul
 	const word = !dir || Number.isNaN(step) || step === 0 ? '' : better ? 'better' : 'worse';
 	return (
 		<td class={'num step ' + word}>{signed(step, decimals)} {word}
-			{since !== line.version.version - 1
-				&& <p class="dim detail">since {since}</p>}</td>
+			{since !== line.version.version - 1 && <p class="dim detail">since {since}</p>}</td>
 	);
 }
 

@@ -62,8 +62,7 @@ function AllModels() {
 export function Models() {
 	const { model } = s.view.value;
 	return (
-		<><main class="page models">
-			{model ? <OneModel key={model} name={model} /> : <AllModels />}
+		<><main class="page models">{model ? <OneModel key={model} name={model} /> : <AllModels />}
 		</main><Header /></>
 	);
 }

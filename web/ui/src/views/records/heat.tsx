@@ -105,8 +105,7 @@ function TableOf({ name, rows }: { name: string; rows: readonly Row[] }) {
 		cells: [short(of.counts.reduce((a, n) => a + n, 0)), ...places(of)] });
 	return <span class="numbers"><Opener word="Table" open={open} panel={(close) => <DataTable name={name}
 		caption={`${name}: ${count(rows.length, 'step')}`} rows={rows} row={row} close={close}
-		head={['Step', 'Values', 'Lowest', 'Quarter', 'Middle', 'Three quarters',
-			'Highest']} />} /></span>;
+		head={['Step', 'Values', 'Lowest', 'Quarter', 'Middle', 'Three quarters', 'Highest']} />} /></span>;
 }
 
 /** Change of the median. */

@@ -161,8 +161,7 @@ function StepGrid({ name, runs, items, steps, at, ranges }: GridOptions) {
 						{columns.map((c) => <td key={c}>{cell(items[i] ?? [], c)}</td>)}
 					</tr>))}</tbody>
 			</table>
-			{columns.length < steps.length
-				&& <p class="dim">{columns.length} of {steps.length} steps</p>}
+			{columns.length < steps.length && <p class="dim">{columns.length} of {steps.length} steps</p>}
 		</div>
 	);
 }

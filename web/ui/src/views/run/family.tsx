@@ -65,8 +65,7 @@ export function Family({ r }: { r: Run }) {
 			<h2>Nested runs {any && g && <span class="dim">by {g.key}</span>}</h2>
 			{up !== null && <p>Belongs to <Parent id={up} /></p>}
 			{any && (
-				<ul class="files">
-					{[...children].sort(byGoal).map((c) => <Child key={c.id} r={c} />)}
+				<ul class="files">{[...children].sort(byGoal).map((c) => <Child key={c.id} r={c} />)}
 				</ul>
 			)}
 			{any && <CompareThem r={r} count={children.length} more={found?.next !== null} />}

@@ -173,7 +173,6 @@ export function Ranks({ r }: { r: RunDetail }) {
 	if (ranks < 2) return null;
 	const rows = rankRows(h);
 	const slow = measure.value === 'own' ? mostOftenSlow(rows) : null;
-	const turn = () => (against.value = !against.value);
 	return (
 		<section class="box ranks" aria-label="Ranks over steps">
 			<h2>Ranks over steps</h2>
@@ -182,8 +181,8 @@ export function Ranks({ r }: { r: RunDetail }) {
 					onChange={(e) => (measure.value = e.currentTarget.value)}>
 					{MEASURES.map((x) => <option key={x.id} value={x.id}>{x.label}</option>)}
 				</select>
-				<label><input type="checkbox" checked={against.value}
-					onChange={turn} /> Against the usual rank</label>
+				<label><input type="checkbox" checked={against.value} onChange={() =>
+					(against.value = !against.value)} /> Against the usual rank</label>
 				{rows.length > 0 && <Table rows={rows} measure={measure.value} />}
 				{slow && (
 					<span class={slow.slow > 0.5 ? 'warn' : 'dim'}>

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tabs of a run's page, and which series each of them charts.
 
-
 export const TABS = [
-	['', 'Overview'], ['charts', 'Charts'], ['system', 'System'], ['media', 'Media'], ['console',
-		'Console'],
+	['', 'Overview'], ['charts', 'Charts'], ['system', 'System'], ['media', 'Media'], ['console', 'Console'],
 	['files', 'Files'], ['compare', 'Compare'], ['timeline', 'Timeline'],
 ] as const;
 

@@ -32,8 +32,7 @@ function Acts({ v, act, remove, rename }: LineOptions & { rename: () => void }) 
 				{v.preferred ? '★ Default' : 'Show as default'}</button>
 			<button type="button" class="quiet" aria-label={`Rename ${v.name}`}
 				onClick={rename}>Rename</button>
-			<button type="button" class="quiet" aria-label={`Delete ${v.name}`}
-				onClick={remove}>✕</button>
+			<button type="button" class="quiet" aria-label={`Delete ${v.name}`} onClick={remove}>✕</button>
 		</span>
 	);
 }

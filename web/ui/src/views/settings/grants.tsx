@@ -45,8 +45,7 @@ export function whereText(names: readonly string[]): string {
 /** What may be done, a line for each level; of several grants for the same name the highest. */
 export function MayDo({ list }: { list: readonly Grant[] }) {
 	const by = new Map<string, string>();
-	for (const g of list)
-		if (rank(g.level) >= rank(by.get(g.name) ?? '')) by.set(g.name, g.level);
+	for (const g of list) if (rank(g.level) >= rank(by.get(g.name) ?? '')) by.set(g.name, g.level);
 	return <ul class="maydo">{LEVELS.map(([level, word]) => {
 		const names = [...by].filter(([, l]) => l === level).map(([n]) => n);
 		return names.length > 0 && <li key={level}><b>{word}</b>: {whereText(names)}</li>;

@@ -148,8 +148,7 @@ export function Cards() {
 			{list.length > FEW_FROM && <li><button type="button" onClick={() => (whole.value = few)}>
 				{few ? `All ${list.length} runs` : `The first ${FEW} runs`}</button></li>}
 			{!few && more > 0 && <li class="dim">
-				{count(more, 'more run')}: filter to see {more === 1 ? 'it'
-					: 'them'}</li>}
+				{count(more, 'more run')}: filter to see {more === 1 ? 'it' : 'them'}</li>}
 		</ol>
 	);
 }

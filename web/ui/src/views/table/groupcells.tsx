@@ -135,8 +135,7 @@ function statusGroups(of: Column): GroupColumn {
 
 function groupColumn(of: Column): GroupColumn {
 	if (metricColumn(of.id)) return metricGroups(of);
-	if (of.id.startsWith(DERIVED))
-		return numberColumn(of, (r) => cell(r, of.id, s.dirOf) as number | undefined);
+	if (of.id.startsWith(DERIVED)) return numberColumn(of, (r) => cell(r, of.id, s.dirOf) as number | undefined);
 	switch (of.id) {
 	case 'name': return { of, cell: () => null, full: (g) => g.title, value: (g) => g.name };
 	case 'delta': return deltaGroups(of);

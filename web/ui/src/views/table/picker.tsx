@@ -51,8 +51,7 @@ function Move({ id, label }: { id: string; label: string }) {
 		<span class="move">
 			<button type="button" class="quiet" aria-label={`Earlier: ${label}`}
 				onClick={move(-1)}>↑</button>
-			<button type="button" class="quiet" aria-label={`Later: ${label}`}
-				onClick={move(1)}>↓</button>
+			<button type="button" class="quiet" aria-label={`Later: ${label}`} onClick={move(1)}>↓</button>
 		</span>
 	);
 }

@@ -18,8 +18,7 @@ export function paramColumn(key: string): Column {
 	const numeric = list.every((r) => r.params[key] === undefined || !Number.isNaN(Number(r.params[key])));
 	const text = paramTexts(numeric ? list.map((r) => r.params[key] ?? '') : []);
 	return {
-		id: 'p:' + key, title: key.replace(/_/g, ' '), hint: `Param ${key}`, number: numeric,
-			sortable: true,
+		id: 'p:' + key, title: key.replace(/_/g, ' '), hint: `Param ${key}`, number: numeric, sortable: true,
 		width: widthOf(key.replace(/_/g, ' '), sample(list, (r) => text(r.params[key] ?? '')), 150),
 		cell: (r) => text(r.params[key] ?? ''),
 		full: (r) => r.params[key] ?? '',

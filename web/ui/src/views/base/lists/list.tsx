@@ -89,8 +89,7 @@ export function Ask({ title, word, act, close, children }: AskOptions) {
 			<span class="options"><button type="button" class="danger" onClick={() => {
 				close();
 				act();
-			}}>{word}</button>
-				<button type="button" onClick={close}>Cancel</button></span>
+			}}>{word}</button><button type="button" onClick={close}>Cancel</button></span>
 		</Panel>
 	);
 }
