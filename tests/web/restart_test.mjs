@@ -64,7 +64,6 @@ test('notes are rendered as Markdown, ranks are compared step by step', async (t
 		.map((y) => c.getContext('2d').getImageData(c.width / 2, c.height * y, 1, 1).data[3]));
 	await until(inks, (ink) => ink[1] > 50 && !ink[0] && !ink[2], 'only the slow rank has ink');
 	await page.click('.tabs a:text-is("System")');
-	await page.click('.group button:has-text("By rank")');
 	const drawn = await charted(page, 'phase/forward', (d) => d.lines.length === 3);
 	assert.deepEqual(drawn.names, ['rank 0', 'rank 1', 'rank 2']);
 	assert.deepEqual(drawn.lines.map((l) => [l.points, l.top]), [[40, 0.5], [40, 0.7], [40, 0.5]]);

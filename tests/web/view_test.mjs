@@ -102,8 +102,8 @@ test('the CSV has the filter, order and columns of the table, with every digit',
 	const [download] =
 		await Promise.all([page.waitForEvent('download'),
 			page.click('.others button:text-is("Download CSV")')]);
-	const text = (await readFile(await download.path(), 'utf8')).trimEnd().split('\n');
-	assert.equal(text[0], 'run_id,run_name,params.lr,metrics.x/acc.last');
+	const text = (await readFile(await download.path(), 'utf8')).trimEnd().split('\r\n');
+	assert.equal(text[0], '\ufeffrun_id,run_name,params.lr,metrics.x/acc.last');
 	assert.deepEqual(text.slice(1).map((l) => l.slice(33)),
 		['abe,3,NaN', `abd,2,${1 / 3}`, `"ab, ""c""",1,${0.1 + 0.2}`]);
 });
@@ -388,7 +388,7 @@ test('panels: several metrics or a pattern in one chart, one metric over another
 	await page.waitForSelector('dialog.figurebox svg');
 	const [download] = await Promise.all([page.waitForEvent('download'),
 		page.click('dialog.figurebox [aria-label="Save as CSV"]')]);
-	const rows = (await readFile(await download.path(), 'utf8')).trim().split('\n');
+	const rows = (await readFile(await download.path(), 'utf8')).trim().split('\r\n');
 	assert.equal(rows[0], 'line,lr,train/loss over lr');
 	assert.equal(rows.length, 101);
 	await page.click('dialog.figurebox [aria-label="Close"]');

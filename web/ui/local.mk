@@ -18,7 +18,7 @@ ui_files = \
 	web/ui/src/charts/heat.ts web/ui/src/charts/parallel.ts web/ui/src/charts/place.ts \
 	web/ui/src/charts/scale.ts web/ui/src/charts/scatter.ts web/ui/src/charts/spark.ts \
 	web/ui/src/charts/stack.ts web/ui/src/charts/timeline.ts \
-	web/ui/src/charts/base/chart.ts web/ui/src/charts/base/ink.ts web/ui/src/charts/base/ticks.ts \
+	web/ui/src/charts/base/chart.ts web/ui/src/charts/base/ink.ts web/ui/src/charts/base/pick.ts web/ui/src/charts/base/ticks.ts \
 	web/ui/src/charts/line/axes.ts web/ui/src/charts/line/cursor.ts web/ui/src/charts/line/geometry.ts \
 	web/ui/src/charts/line/index.ts web/ui/src/charts/line/line.ts web/ui/src/charts/line/lines.ts \
 	web/ui/src/charts/line/marks.ts web/ui/src/charts/line/names.ts web/ui/src/charts/line/near.ts web/ui/src/charts/line/pane.ts \
@@ -40,7 +40,7 @@ ui_files = \
 	web/ui/src/views/base/markdown.tsx web/ui/src/views/base/nameform.tsx \
 	web/ui/src/views/base/phases.tsx web/ui/src/views/base/save.ts web/ui/src/views/base/says.ts \
 	web/ui/src/views/base/icon.tsx web/ui/src/views/base/menu.tsx web/ui/src/views/base/styles.ts web/ui/src/views/base/lists/tabs.tsx web/ui/src/views/base/theme.ts web/ui/src/views/base/lists/undo.tsx web/ui/src/views/base/lists/versions.tsx \
-	web/ui/src/views/charts/addtoreport.tsx web/ui/src/views/charts/arrange.tsx web/ui/src/views/charts/bars.tsx web/ui/src/views/charts/layout.ts web/ui/src/views/charts/card.tsx web/ui/src/views/charts/figure.part.css web/ui/src/views/charts/figure.ts web/ui/src/views/charts/figurebutton.tsx web/ui/src/views/charts/figuredialog.tsx web/ui/src/views/charts/grid.tsx web/ui/src/views/charts/grouping.tsx web/ui/src/views/charts/grouplines.ts \
+	web/ui/src/views/charts/addtoreport.tsx web/ui/src/views/charts/arrange.tsx web/ui/src/views/charts/bars.tsx web/ui/src/views/charts/layout.ts web/ui/src/views/charts/card.tsx web/ui/src/views/charts/figure.part.css web/ui/src/views/charts/figure.ts web/ui/src/views/charts/figurebutton.tsx web/ui/src/views/charts/figuredialog.tsx web/ui/src/views/charts/front.tsx web/ui/src/views/charts/grid.tsx web/ui/src/views/charts/grouping.tsx web/ui/src/views/charts/grouplines.ts \
 	web/ui/src/views/charts/legend.tsx web/ui/src/views/charts/lines.ts web/ui/src/views/charts/paper.ts web/ui/src/views/charts/panels.tsx web/ui/src/views/charts/tools.tsx web/ui/src/views/charts/values.tsx \
 	web/ui/src/views/compare/compare.tsx web/ui/src/views/compare/facts.tsx web/ui/src/views/compare/noruns.tsx \
 	web/ui/src/views/compare/steptime.tsx \

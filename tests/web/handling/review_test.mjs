@@ -136,7 +136,6 @@ test('system series of one rank are charted at once, with round byte ticks', asy
 test('system series of two ranks are compared by rank; the button for more says how many', async (t) => {
 	const keys = Array.from({ length: 14 }, (_, i) => `memory/part${i + 10}_bytes`);
 	const page = await here.open(t, `?e=system&r=${await ranked('two', 2, keys)}&t=system`);
-	await page.click('section[aria-label="By rank"] h2 button', WAIT);
 	await charted(page, keys[0], (c) => c.lines.length === 2);
 	await says(page, '.runfacts', /2 ranks/);
 	const more = 'section[aria-label="By rank"] > button';

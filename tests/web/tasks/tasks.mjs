@@ -143,7 +143,6 @@ export const tasks = [
 		at: '?e=ranks&r=RANKED&t=system',
 		async act(k) {
 			const card = '.ranked:has([data-rank-chart="phase/forward"])';
-			await k.enter('section[aria-label="By rank"] h2 button');
 			await k.reach('[data-rank-chart="phase/forward"]');
 			await k.lines('phase/forward', 16);
 			await k.press('Home');

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parallel coordinates: an axis per value, a line per run. Ranges of axes can be brushed; other lines are dimmed.
 // drawn() returns what is on the screen.
-import { Chart } from './base/chart.ts';
+import type { Painted } from './base/chart.ts';
 import { blank, cut, disc, FONT, halo } from './base/ink.ts';
+import { PickChart } from './base/pick.ts';
 
 interface ParallelLine {
 	id: string;
@@ -68,19 +69,11 @@ export function isBrushed(axes: readonly ParallelAxis[], l: ParallelLine): boole
 		|| (l.at[i] != null && l.at[i]! >= brush[0] && l.at[i]! <= brush[1]));
 }
 
-export class ParallelChart extends Chart<ParallelData, ParallelEvents> {
-	private drag: Drag | null = null;
-	/** The axis with the keyboard focus, once chosen; the run at which a keyboard range started. */
+/** Up and Down step through the runs, best first; Left and Right through the axes; Enter opens. Space starts a range
+ * of the axis at a run and ends it at another; Delete removes it. */
+export class ParallelChart extends PickChart<ParallelData, ParallelLine, Drag, ParallelEvents> {
+	/** The axis with the keyboard focus, once chosen. */
 	private axis: number | null = null;
-	private begun: ParallelLine | null = null;
-
-	constructor(el: HTMLElement, ev: ParallelEvents) {
-		super(el, ev);
-		this.listen({
-			keydown: this.key, pointermove: this.move, pointerleave: this.leave, pointerdown: this.down,
-			pointerup: this.up, pointercancel: this.cancel, click: this.click,
-		});
-	}
 
 	/** Axes with their pixels, lines with those of their points. */
 	drawn(): Drawn | null {
@@ -133,10 +126,9 @@ export class ParallelChart extends Chart<ParallelData, ParallelEvents> {
 		});
 	}
 
-	protected draw(): void {
+	paint(g: CanvasRenderingContext2D): Painted | null {
 		const d = this.data;
-		if (!d || this.el.clientWidth < 60) return;
-		const g = blank(this.base, this.el.clientWidth, this.el.clientHeight);
+		if (!d) return null;
 		for (const l of d.lines) {
 			if (!this.isBack(l)) continue;
 			const near = isBrushed(d.axes, l);
@@ -147,7 +139,9 @@ export class ParallelChart extends Chart<ParallelData, ParallelEvents> {
 		for (const l of d.lines) if (!this.isBack(l)) this.trace(g, l, 1.4);
 		g.globalAlpha = 1;
 		d.axes.forEach((a, i) => this.drawAxis(g, a, i));
-		this.drawOver();
+		const { clientWidth: width, clientHeight } = this.el;
+		return { width, height: clientHeight, theme: this.theme,
+			box: { left: LEFT, top: TOP, width: width - LEFT - RIGHT, height: this.height } };
 	}
 
 	private drawAxis(g: CanvasRenderingContext2D, a: ParallelAxis, i: number): void {
@@ -177,7 +171,7 @@ export class ParallelChart extends Chart<ParallelData, ParallelEvents> {
 
 	protected drawOver(): void {
 		const d = this.data;
-		if (!d || this.el.clientWidth < 60) return;
+		if (!d) return;
 		const g = blank(this.over, this.el.clientWidth, this.el.clientHeight);
 		const line = this.front(d.lines);
 		const drag = this.drag;
@@ -223,7 +217,7 @@ export class ParallelChart extends Chart<ParallelData, ParallelEvents> {
 		return best;
 	}
 
-	private readonly move = (e: PointerEvent): void => {
+	protected move(e: PointerEvent): void {
 		if (!this.data) return;
 		const [px, py] = this.pixelsOf(e);
 		if (this.drag && !this.begun) {
@@ -233,22 +227,18 @@ export class ParallelChart extends Chart<ParallelData, ParallelEvents> {
 		const on = this.axisAt(px) !== null;
 		this.el.style.cursor = on ? 'ns-resize' : 'pointer';
 		this.hover(this.closest(px, py));
-	};
+	}
 
-	private readonly leave = (): void => {
-		if (!this.drag) this.hover(null);
-	};
-
-	private readonly down = (e: PointerEvent): void => {
+	protected down(e: PointerEvent): void {
 		const [px, py] = this.pixelsOf(e);
 		const axis = this.data && e.button === 0 ? this.axisAt(px) : null;
 		if (axis === null) return;
 		this.begun = null;
 		this.drag = { axis, from: py, to: py };
 		this.el.setPointerCapture(e.pointerId);
-	};
+	}
 
-	private readonly up = (): void => {
+	protected up(): void {
 		const drag = this.drag;
 		if (!drag || this.begun) return;
 		this.cancel();
@@ -257,28 +247,14 @@ export class ParallelChart extends Chart<ParallelData, ParallelEvents> {
 		const range: [number, number] =
 			[place(Math.max(drag.from, drag.to)), place(Math.min(drag.from, drag.to))];
 		this.ev.onBrush(drag.axis, Math.abs(drag.to - drag.from) < DRAG_PX ? null : range);
-	};
+	}
 
-	private readonly cancel = (): void => {
-		this.drag = null;
-		this.drawOver();
-	};
-
-	private readonly click = (e: MouseEvent): void => {
+	protected click(e: MouseEvent): void {
 		const [px] = this.pixelsOf(e);
 		if (this.data && this.axisAt(px) === null && this.hoverId !== null) this.ev.onOpen(this.hoverId);
-	};
+	}
 
-	/** Up and Down step through the runs, best first; Left and Right through the axes; Enter opens. Space starts a
-	 * range of the axis at a run and ends it at another; Delete removes it. */
-	private readonly key = (e: KeyboardEvent): void => {
-		if (!this.data || !this.act(e.key)) return;
-		e.preventDefault();
-		e.stopPropagation();
-	};
-
-	/** Handles a key; returns false if it is not bound. */
-	private act(key: string): boolean {
+	protected act(key: string): boolean {
 		const lines = this.data!.lines;
 		const list = lines.filter((l) => !(this.begun ? l.back : this.isBack(l))).reverse();
 		const at = list.findIndex((l) => l.id === this.lit);
@@ -320,10 +296,5 @@ export class ParallelChart extends Chart<ParallelData, ParallelEvents> {
 		this.begun = l;
 		this.drag = { axis, from: this.y(at), to: this.y(at) };
 		this.drawOver();
-	}
-
-	private end(): void {
-		this.begun = null;
-		this.cancel();
 	}
 }

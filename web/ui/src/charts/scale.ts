@@ -20,6 +20,8 @@ interface ScaleOptions {
 	flip?: boolean;
 	/** Logarithmic or linear if set by the user; else automatic. */
 	log?: boolean | null;
+	/** Ends set by the user, beyond which values have no position; null: automatic. */
+	ends?: readonly [number | null, number | null];
 	/** Reserves a position at the bottom for missing values. */
 	missing?: boolean;
 }
@@ -42,14 +44,17 @@ function wordScale(words: readonly string[], floor: number): Omit<Scale, 'at'> &
 		ticks: words.filter((_, i) => i % jump === 0).map((text) => ({ at: place.get(text)!, text })) };
 }
 
-function numberScale(numbers: readonly number[], floor: number, o: ScaleOptions): Scale {
-	const [lo, hi] = [numbers[0] ?? 0, numbers[numbers.length - 1] ?? 0];
+function numberScale(all: readonly number[], floor: number, o: ScaleOptions): Scale {
+	const [first = null, last = null] = o.ends ?? [];
+	const isIn = (v: number) => !(v < (first ?? -Infinity) || v > (last ?? Infinity));
+	const numbers = all.filter(isIn);
+	const [lo, hi] = [first ?? numbers[0] ?? 0, last ?? numbers.at(-1) ?? 0];
 	const doubled = numbers.length > 2 && numbers.every((v, i) => !i || v >= 2 * numbers[i - 1]!);
 	const log = lo > 0 && (o.log ?? (doubled || hi / lo >= LOG_FROM));
 	const t = log ? Math.log : (v: number) => v / 2; // halves: the range of doubles overflows a difference
 	const width = t(hi) - t(lo);
 	const at = (v: Value): number | null => {
-		if (typeof v !== 'number' || !Number.isFinite(v)) return null;
+		if (typeof v !== 'number' || !Number.isFinite(v) || !isIn(v)) return null;
 		const share = !(width > 0) ? 0.5 : log && v <= 0 ? 0 : Math.min(1, Math.max(0, (t(v) - t(lo)) / width));
 		return floor + EDGE + (o.flip ? 1 - share : share) * (1 - floor - 2 * EDGE);
 	};

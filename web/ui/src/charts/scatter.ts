@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scatter plot of runs over two axes, each numeric or categorical, with the Pareto front as a line. Takes points, emits
 // events.
-import { Chart } from './base/chart.ts';
+import type { Painted } from './base/chart.ts';
 import { blank, cut, disc, FONT, halo } from './base/ink.ts';
+import { PickChart } from './base/pick.ts';
 import { xyPlace, type Place } from './place.ts';
 
 interface ScatterPoint {
@@ -38,8 +39,6 @@ interface ScatterEvents {
 
 interface Drawn {
 	points: { id: string; px: number; py: number; back: boolean }[];
-	x: { title: string; ticks: string[] };
-	y: { title: string; ticks: string[] };
 	front: number;
 }
 
@@ -50,28 +49,18 @@ const RADIUS = 4;
 const RADIUS_MANY = 2.6;
 const MANY = 300;
 
-export class ScatterChart extends Chart<ScatterData, ScatterEvents> {
-	/** Corners of the drag. */
-	private drag: [number, number, number, number] | null = null;
-	/** The run at which a keyboard selection started. */
-	private begun: ScatterPoint | null = null;
+/** Corners of a drag. */
+type Drag = [number, number, number, number];
 
-	constructor(el: HTMLElement, ev: ScatterEvents) {
-		super(el, ev);
-		this.listen({
-			keydown: this.key, pointermove: this.move, pointerleave: this.leave, pointerdown: this.down,
-			pointerup: this.up, pointercancel: this.cancel, click: this.click,
-		});
-	}
-
+/** Arrows step through the runs by x, Enter opens; Space starts a rectangle at a run and ends it at another. */
+export class ScatterChart extends PickChart<ScatterData, ScatterPoint, Drag, ScatterEvents> {
 	drawn(): Drawn | null {
 		const d = this.data;
 		const at = this.place;
 		return d && {
 			points: d.points.flatMap((p) => (p.x === null || p.y === null ? []
 				: [{ id: p.id, px: at.x(p.x), py: at.y(p.y), back: p.back }])),
-			x: { title: d.x.title, ticks: d.x.ticks.map((t) => t.text) },
-			y: { title: d.y.title, ticks: d.y.ticks.map((t) => t.text) }, front: d.front.length,
+			front: d.front.length,
 		};
 	}
 
@@ -79,10 +68,9 @@ export class ScatterChart extends Chart<ScatterData, ScatterEvents> {
 		return xyPlace(this.el.clientWidth, this.el.clientHeight, PAD);
 	}
 
-	protected draw(): void {
+	paint(g: CanvasRenderingContext2D): Painted | null {
 		const d = this.data;
-		if (!d || this.el.clientWidth < 80) return;
-		const g = blank(this.base, this.el.clientWidth, this.el.clientHeight);
+		if (!d) return null;
 		this.drawAxes(g, d);
 		this.drawFront(g, d);
 		const radius = d.points.length > MANY ? RADIUS_MANY : RADIUS;
@@ -91,7 +79,9 @@ export class ScatterChart extends Chart<ScatterData, ScatterEvents> {
 			for (const p of d.points) if (p.back === back) this.dot(g, p, radius);
 		}
 		g.globalAlpha = 1;
-		this.drawOver();
+		const { left, right, top, bottom } = this.place;
+		return { width: this.el.clientWidth, height: this.el.clientHeight, theme: this.theme,
+			box: { left, top, width: right - left, height: bottom - top } };
 	}
 
 	private dot(g: CanvasRenderingContext2D, p: ScatterPoint, radius: number): void {
@@ -137,7 +127,7 @@ export class ScatterChart extends Chart<ScatterData, ScatterEvents> {
 
 	protected drawOver(): void {
 		const d = this.data;
-		if (!d || this.el.clientWidth < 80) return;
+		if (!d) return;
 		const g = blank(this.over, this.el.clientWidth, this.el.clientHeight);
 		const p = this.front(d.points);
 		if (this.drag) {
@@ -167,7 +157,7 @@ export class ScatterChart extends Chart<ScatterData, ScatterEvents> {
 		return best;
 	}
 
-	private readonly move = (e: PointerEvent): void => {
+	protected move(e: PointerEvent): void {
 		if (!this.data) return;
 		const [px, py] = this.pixelsOf(e);
 		if (this.drag && !this.begun) {
@@ -177,21 +167,17 @@ export class ScatterChart extends Chart<ScatterData, ScatterEvents> {
 		const id = this.closest(px, py);
 		this.el.style.cursor = id === null ? '' : 'pointer';
 		this.hover(id);
-	};
+	}
 
-	private readonly leave = (): void => {
-		if (!this.drag) this.hover(null);
-	};
-
-	private readonly down = (e: PointerEvent): void => {
+	protected down(e: PointerEvent): void {
 		if (!this.data || e.button !== 0 || e.pointerType === 'touch') return;
 		const [px, py] = this.pixelsOf(e);
 		this.begun = null;
 		this.drag = [px, py, px, py];
 		this.el.setPointerCapture(e.pointerId);
-	};
+	}
 
-	private readonly up = (): void => {
+	protected up(): void {
 		const drag = this.drag;
 		if (!drag || this.begun) return;
 		this.cancel();
@@ -199,7 +185,7 @@ export class ScatterChart extends Chart<ScatterData, ScatterEvents> {
 		if (Math.abs(x1 - x0) < DRAG_PX && Math.abs(y1 - y0) < DRAG_PX) return;
 		this.hover(null); // a click follows and opens the hovered run
 		this.pick(x0, y0, x1, y1);
-	};
+	}
 
 	/** Selects the runs in a rectangle. */
 	private pick(x0: number, y0: number, x1: number, y1: number): void {
@@ -208,24 +194,11 @@ export class ScatterChart extends Chart<ScatterData, ScatterEvents> {
 			&& within(this.place.x(p.x), x0, x1) && within(this.place.y(p.y), y0, y1)).map((p) => p.id));
 	}
 
-	private readonly cancel = (): void => {
-		this.drag = null;
-		this.drawOver();
-	};
-
-	private readonly click = (): void => {
+	protected click(): void {
 		if (this.hoverId !== null) this.ev.onOpen(this.hoverId);
-	};
+	}
 
-	/** Arrows step through the runs by x, Enter opens; Space starts a rectangle at a run and ends it at another. */
-	private readonly key = (e: KeyboardEvent): void => {
-		if (!this.data || !this.act(e.key)) return;
-		e.preventDefault();
-		e.stopPropagation();
-	};
-
-	/** Handles a key; returns false if it is not bound. */
-	private act(key: string): boolean {
+	protected act(key: string): boolean {
 		const list = this.data!.points.filter((p) => p.x !== null && p.y !== null)
 			.sort((a, b) => a.x! - b.x! || a.y! - b.y!);
 		const at = list.findIndex((p) => p.id === this.lit);
@@ -257,10 +230,5 @@ export class ScatterChart extends Chart<ScatterData, ScatterEvents> {
 		this.begun = p;
 		this.walk(p);
 		this.drawOver();
-	}
-
-	private end(): void {
-		this.begun = null;
-		this.cancel();
 	}
 }

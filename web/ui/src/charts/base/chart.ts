@@ -3,6 +3,31 @@
 // line, and hit testing under the pointer.
 import { themeOf, type Theme } from './ink.ts';
 
+export interface Box {
+	left: number;
+	top: number;
+	width: number;
+	height: number;
+}
+
+/** What a chart has painted, in CSS pixels of its element. */
+export interface Painted {
+	/** The plot area. */
+	box: Box;
+	/** The whole element. */
+	width: number;
+	height: number;
+	theme: Theme;
+}
+
+/** A chart of which pictures are made. */
+export interface Paintable {
+	/** Draws everything except the overlay on another canvas; returns null before the first draw. */
+	paint(g: CanvasRenderingContext2D): Painted | null;
+	redraw(): void;
+	destroy(): void;
+}
+
 type Listeners = { [K in keyof HTMLElementEventMap]?: (e: HTMLElementEventMap[K]) => void };
 
 export abstract class Chart<Data, Events extends { onHover(id: string | null): void }> {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Axes of a line chart: plot area, grid, ticks and labels.
 import type { Range } from './geometry.ts';
+import type { Box } from '../base/chart.ts';
 import { FONT } from '../base/ink.ts';
-import type { Box, LineData, Pane } from './pane.ts';
+import type { LineData, Pane } from './pane.ts';
 import { byteTexts, byteTicks, evenTicks, logTicks, tickTexts, timeTicks } from '../base/ticks.ts';
 
 const TOP = 8;
@@ -30,8 +31,7 @@ export function boxOf(g: CanvasRenderingContext2D, d: LineData, range: Range,
 	formatY: (y: number) => string): Box {
 	const height = Math.max(10, size.height - TOP - size.lanes - BOTTOM);
 	g.font = FONT;
-	const widest =
-		Math.max(0, ...textsY(d, ticksY(d, range, height), formatY).map((t) => g.measureText(t).width));
+	const widest = Math.max(0, ...textsY(d, ticksY(d, range, height), formatY).map((t) => g.measureText(t).width));
 	const left = Math.min(size.width / 3, Math.max(LEFT, Math.ceil(widest) + 12));
 	return { left, top: TOP + size.lanes, width: Math.max(10, size.width - left - (d.gutter || RIGHT)), height };
 }

@@ -4,4 +4,4 @@ export { LineChart } from './line.ts';
 export { fitRange, lastPoint } from './geometry.ts';
 export { NAME_APART, NAME_MARGIN, nameWidth } from './names.ts';
 export type { ChartLine, Flag } from './geometry.ts';
-export type { LineData, LineEvents, NearLine } from './pane.ts';
+export type { LineData, LineEvents, NearLine, Pane } from './pane.ts';

@@ -3,14 +3,14 @@
 // never redraws all lines; a tooltip lists the values at the cursor. Takes lines, emits events. drawn() returns what is
 // on the screen, for tests and the text alternative.
 import { boxOf, drawAxes, labelsY, ticksX } from './axes.ts';
-import { Chart } from '../base/chart.ts';
+import { Chart, type Box } from '../base/chart.ts';
 import { drawCursor, drawSelection } from './cursor.ts';
 import { distanceTo, fitRange, lastPoint, snapX, type ChartLine } from './geometry.ts';
 import { blank } from '../base/ink.ts';
 import { drawEnd, drawLine } from './lines.ts';
 import { drawFlags, drawNotOnLog, drawOutside, flagAt, flagRows, LANE } from './marks.ts';
 import { drawLabel, labelsOf, type Label } from './names.ts';
-import { clip, mapsOf, type Box, type LineData, type LineEvents, type Mark, type Pane } from './pane.ts';
+import { clip, mapsOf, type LineData, type LineEvents, type Mark, type Pane } from './pane.ts';
 import { Near } from './near.ts';
 import { nextX, readLines, snapTo, type Reading } from './read.ts';
 import { Tip } from './tip.ts';
@@ -131,7 +131,6 @@ export class LineChart extends Chart<LineData, LineEvents> {
 		};
 	}
 
-	/** Draws everything except the overlay on another canvas; returns null before the first draw. */
 	paint(g: CanvasRenderingContext2D): Pane | null {
 		const p = this.pane;
 		if (!p) return null;

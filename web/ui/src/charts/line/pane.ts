@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shared types of a line chart: its data, its events, and the pane, which maps values to pixels.
 import type { ChartLine, Fit, Range } from './geometry.ts';
-import type { Theme } from '../base/ink.ts';
+import type { Box, Painted } from '../base/chart.ts';
 
 export interface LineData extends Fit {
 	lines: ChartLine[];
@@ -51,23 +51,9 @@ export interface Mark {
 	text: string;
 }
 
-export interface Box {
-	left: number;
-	top: number;
-	width: number;
-	height: number;
-}
-
-/** In CSS pixels of the chart's element. */
-export interface Pane {
+export interface Pane extends Painted {
 	d: LineData;
 	range: Range;
-	/** The plot area. */
-	box: Box;
-	/** The whole element. */
-	width: number;
-	height: number;
-	theme: Theme;
 	formatX(x: number): string;
 	cursorX(x: number): string;
 	formatY(y: number): string;

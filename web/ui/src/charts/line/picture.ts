@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Saves a chart as PNG, or as SVG by recording the canvas calls. Loaded on demand.
 import { blank, FONT, segment } from '../base/ink.ts';
-import type { LineChart } from './line.ts';
-import type { Pane } from './pane.ts';
+import type { Paintable, Painted } from '../base/chart.ts';
 
 const TITLE_PX = 24;
 const MARGIN = 8;
@@ -78,15 +77,15 @@ export function padsOf(s: Surround): { left: number; top: number; bottom: number
 }
 
 /** The surround of a chart on a card. */
-const plain = (p: Pane, title: string): Surround => ({ title, x: '', y: '', legend: [], back: p.theme.back });
+const plain = (p: Painted, title: string): Surround => ({ title, x: '', y: '', legend: [], back: p.theme.back });
 
-function size(p: Pane, s: Surround): [number, number] {
+function size(p: Painted, s: Surround): [number, number] {
 	const { left, top, bottom } = padsOf(s);
 	return [p.width + left, p.height + top + bottom];
 }
 
 /** Draws the names of the axes at the middles of the plot area. */
-function nameAxes(g: CanvasRenderingContext2D, p: Pane, s: Surround): void {
+function nameAxes(g: CanvasRenderingContext2D, p: Painted, s: Surround): void {
 	const { left, top } = padsOf(s);
 	const middle = left + p.box.left + p.box.width / 2;
 	g.fillStyle = p.theme.text;
@@ -99,7 +98,7 @@ function nameAxes(g: CanvasRenderingContext2D, p: Pane, s: Surround): void {
 	g.restore();
 }
 
-function drawLegend(g: CanvasRenderingContext2D, p: Pane, s: Surround): void {
+function drawLegend(g: CanvasRenderingContext2D, p: Painted, s: Surround): void {
 	const { top } = padsOf(s);
 	s.legend.forEach((row, n) => {
 		const y = top + p.height + (s.x ? NAME_PX : 0) + (n + 0.5) * ROW_PX;
@@ -116,7 +115,7 @@ function drawLegend(g: CanvasRenderingContext2D, p: Pane, s: Surround): void {
 }
 
 /** Paints background, title, chart and the names around it. */
-function paint(chart: LineChart, g: CanvasRenderingContext2D, p: Pane, s: Surround): void {
+function paint(chart: Paintable, g: CanvasRenderingContext2D, p: Painted, s: Surround): void {
 	const [width, height] = size(p, s);
 	const { left, top } = padsOf(s);
 	if (s.back) {
@@ -160,6 +159,7 @@ export class SvgCanvas {
 	lineWidth = 1;
 	globalAlpha = 1;
 	font = FONT;
+	textAlign: 'left' | 'center' | 'right' = 'left';
 	readonly parts: string[] = [];
 	private readonly kept: Ink[] = [];
 	private dash: readonly number[] = [];
@@ -265,13 +265,14 @@ export class SvgCanvas {
 	private word(text: string, x: number, y: number, ink: string): void {
 		if (!text) return;
 		const bold = this.font.startsWith('bold ') ? ' font-weight="bold"' : '';
-		this.parts.push(`<text x="${round(x)}" y="${round(y)}" dominant-baseline="central"${bold} ${ink}>`
-			+ `${escaped(text)}</text>`);
+		const side = { left: '', center: ' text-anchor="middle"', right: ' text-anchor="end"' }[this.textAlign];
+		this.parts.push(`<text x="${round(x)}" y="${round(y)}" dominant-baseline="central"${side}${bold}`
+			+ ` ${ink}>${escaped(text)}</text>`);
 	}
 }
 
 /** A title alone: as on a card, with '' for none. */
-export function svgOf(chart: LineChart, p: Pane, around: Surround | string, o: Output = {}): string {
+export function svgOf(chart: Paintable, p: Painted, around: Surround | string, o: Output = {}): string {
 	const g = new SvgCanvas(measured);
 	const s = typeof around === 'string' ? plain(p, around) : around;
 	paint(chart, g as unknown as CanvasRenderingContext2D, p, s);
@@ -284,12 +285,11 @@ export function svgOf(chart: LineChart, p: Pane, around: Surround | string, o: O
 }
 
 /** Returns null before the chart is drawn. */
-export function pictureOf(chart: LineChart, around: Surround | string, kind: 'png' | 'svg', o: Output = {}):
+export function pictureOf(chart: Paintable, around: Surround | string, kind: 'png' | 'svg', o: Output = {}):
 	Promise<Blob | null> {
 	const p = chart.paint(blank(document.createElement('canvas'), 1, 1));
 	if (!p) return Promise.resolve(null);
-	if (kind === 'svg')
-		return Promise.resolve(new Blob([svgOf(chart, p, around, o)], { type: 'image/svg+xml' }));
+	if (kind === 'svg') return Promise.resolve(new Blob([svgOf(chart, p, around, o)], { type: 'image/svg+xml' }));
 	const s = typeof around === 'string' ? plain(p, around) : around;
 	const c = document.createElement('canvas');
 	const scale = o.scale ?? (devicePixelRatio || 1);

@@ -44,16 +44,17 @@ export function axisOf(id: string, list: readonly Run[]): Axis {
 	};
 }
 
-interface ScaleWish {
+export interface ScaleWish {
 	/** Logarithmic; null: automatic. */
 	log: boolean | null;
 	flip?: boolean;
+	ends?: readonly [number | null, number | null];
 }
 
 export function axisScale(a: Axis, list: readonly Run[], wish: ScaleWish): Scale {
 	const isThere = (v: Value) => v !== null && !(typeof v === 'number' && !Number.isFinite(v));
 	return scaleOf(list.filter(a.fit).map(a.value).sort((x, y) => natural(String(x ?? ''), String(y ?? ''))),
-		{ format: a.format, flip: wish.flip, log: wish.log, missing: list.some((r) => !isThere(a.value(r))) });
+		{ ...wish, format: a.format, missing: list.some((r) => !isThere(a.value(r))) });
 }
 
 /** All possible axes. */
@@ -65,8 +66,7 @@ export function axisChoices(): Choice[] {
 	return [
 		...g ? [{ id: 'm:best:' + g.key, label: `Goal: ${g.key}` }] : [],
 		...params.map((k) => ({ id: 'p:' + k, label: k })),
-		{ id: 'time', label: 'Duration' }, { id: 'start', label: 'Started' }, { id: 'status',
-			label: 'Status' },
+		{ id: 'time', label: 'Duration' }, { id: 'start', label: 'Started' }, { id: 'status', label: 'Status' },
 		...s.tagKeys.value.map((k) => ({ id: 't:' + k, label: `Tag ${k}` })),
 		...(s.view.value.columns ?? []).filter((id) => id.startsWith(DERIVED))
 			.map((id) => ({ id, label: id.slice(DERIVED.length) })), ...metrics,

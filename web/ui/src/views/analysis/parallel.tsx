@@ -3,7 +3,7 @@
 // charted.
 import { useComputed, useSignal, useSignalEffect, type Signal } from '@preact/signals';
 import type { RefObject } from 'preact';
-import { useEffect, useRef } from 'preact/hooks';
+import { useRef } from 'preact/hooks';
 import type { Run } from '../../base/types.ts';
 import { count } from '../../base/format.ts';
 import { fellOut } from '../../base/goal.ts';
@@ -12,9 +12,10 @@ import { isBrushed, ParallelChart, type ParallelData } from '../../charts/parall
 import * as s from '../../state/index.ts';
 import { Chooser } from '../base/chooser.tsx';
 import { colourOf } from '../base/theme.ts';
+import { FigureButton, type FigureSettings, type MakeSource } from '../charts/figurebutton.tsx';
 import { axisChoices, axisOf, axisScale, metricsOf, type Axis } from './axes.ts';
 import { gradeOf } from './grade.ts';
-import { parallelSaid, placeOf, Said, TableOf } from './said.tsx';
+import { litSaid, parallelSaid, Picked, rowsOn, Said, TableOf, useRunsChart } from './said.tsx';
 import './styles.ts';
 
 const AXIS_PX = 92;
@@ -23,8 +24,6 @@ const AXES_MAX = 10;
 const OWN_COLOURS = 24;
 /** Lines with equal values are spread over this share of the axis. */
 const SPREAD = 0.035;
-/** Maximum of runs that can be charted. */
-const SHOW_MAX = 100;
 
 /** Brushed ranges by axis title. */
 type Brushes = Record<string, [number, number]>;
@@ -63,53 +62,42 @@ function pictureOf(list: readonly Run[], axes: readonly Axis[], brushes: Brushes
 	};
 }
 
-/** Number of brushed runs and the actions for them. */
-function Brushed({ ids, clear }: { ids: readonly string[]; clear: () => void }) {
-	const most = ids.length > SHOW_MAX;
-	const show = () => s.setShown(new Set(ids.slice(0, SHOW_MAX)));
-	return (
-		<><b>{count(ids.length, 'run')}</b> within the brushes
-			<button type="button" disabled={!ids.length} onClick={show}>
-				Show {most ? `${SHOW_MAX} of them`
-					: 'only these'} in the charts</button>
-			<button type="button" onClick={clear}>Clear</button></>
-	);
-}
+/** The plot as a figure: as it is drawn, without its brushes. */
+const figureOf = (drawn: ParallelChart, axes: readonly Axis[]): MakeSource => async (onPaper) => {
+	const list = s.rows.value;
+	const { data, style } = await onPaper(drawn);
+	if (!data) return null;
+	const titles = data.axes.map((a) => a.title);
+	const namesOf = (f: FigureSettings) => titles.map((t) => f.names[t] || t);
+	return { kind: 'axes', range: [NaN, NaN], axes: titles, style, items: data.lines,
+		first: { width: 174, height: 80 },
+		plot: (el) => {
+			const chart = new ParallelChart(el, { onHover() {}, onOpen() {}, onAxis() {}, onBrush() {} });
+			return { chart, rows: (f, items) => rowsOn(axes, namesOf(f), list, items),
+				set: (f, items) => chart.set({ lines: items as ParallelData['lines'],
+					axes: data.axes.map((a, i) =>
+						({ ...a, brush: null, title: namesOf(f)[i]! })) }) };
+		} };
+};
 
-/** Events of the chart: brushed runs, drawn axes, the axis with the keyboard focus. */
-interface ChartEvents {
-	brushed: Signal<string[]>;
-	axes: Signal<Axis[]>;
-	chosen: Signal<number | null>;
-}
-
-/** Keeps the chart in its element up to date. */
-function useParallel(box: RefObject<HTMLDivElement | null>, { brushed, axes: drawn, chosen }: ChartEvents): void {
-	const chart = useRef<ParallelChart | null>(null);
+/** Keeps the chart in its element up to date, and what it says: brushed runs, its axes, the one with the focus. */
+function useParallel(box: RefObject<HTMLDivElement | null>, brushed: Signal<string[]>, drawn: Signal<Axis[]>,
+	chosen: Signal<number | null>): RefObject<ParallelChart | null> {
 	const titles = useRef<string[]>([]);
-	useEffect(() => {
-		const c = new ParallelChart(box.current!, {
-			onHover: (id) => (s.lit.value = id), onOpen: s.openRun, onAxis: (i) => (chosen.value = i),
-			onBrush: (i, range) => {
-				const { [titles.current[i]!]: _, ...others } = s.view.value.brushes;
-				s.go({ brushes: range ? { ...others, [titles.current[i]!]: range } : others });
-			},
-		});
-		chart.current = c;
-		return () => c.destroy();
-	}, []);
-	useSignalEffect(() => {
+	return useRunsChart(box, (el) => new ParallelChart(el, {
+		onHover: (id) => (s.lit.value = id), onOpen: s.openRun, onAxis: (i) => (chosen.value = i),
+		onBrush: (i, range) => {
+			const { [titles.current[i]!]: _, ...others } = s.view.value.brushes;
+			s.go({ brushes: range ? { ...others, [titles.current[i]!]: range } : others });
+		},
+	}), (c) => {
 		const list = [...s.rows.value].reverse();
 		const axes = idsOf(box.current?.clientWidth ?? 1000).map((id) => axisOf(id, list));
 		titles.current = axes.map((a) => a.title);
 		drawn.value = axes;
 		const picture = pictureOf(list, axes, s.view.value.brushes);
-		chart.current?.set(picture);
+		c.set(picture);
 		brushed.value = picture.lines.filter((l) => isBrushed(picture.axes, l)).map((l) => l.id);
-	});
-	useSignalEffect(() => {
-		const id = s.lit.value;
-		chart.current?.highlight(id);
 	});
 }
 
@@ -118,8 +106,7 @@ function Axes({ now }: { now: readonly string[] }) {
 	const toggle = (id: string) => s.go({ axes: now.includes(id) ? now.filter((a) => a !== id) : [...now, id] });
 	return (
 		<>
-			<Chooser name="Axes" now={String(now.length)} list={axisChoices()} on={now}
-				choose={toggle} />
+			<Chooser name="Axes" now={String(now.length)} list={axisChoices()} on={now} choose={toggle} />
 			{s.view.value.axes && <button type="button" class="quiet"
 				onClick={() => s.go({ axes: null })}>Default axes</button>}
 		</>
@@ -135,12 +122,9 @@ export function Parallel() {
 	const said = useComputed(() => parallelSaid(s.rows.value, axes.value));
 	/** The axis with the keyboard focus. */
 	const chosen = useSignal<number | null>(null);
-	useParallel(box, { brushed, axes, chosen });
-	const lit = s.lit.value === null ? undefined : s.runs.value.find((r) => r.id === s.lit.value);
+	const chart = useParallel(box, brushed, axes, chosen);
 	const axis = chosen.value === null ? undefined : axes.value[chosen.value];
-	const spoken = [axis && `Axis ${axis.title}`, lit
-		&& `${s.nameOf(lit.id, lit)}: ${placeOf(axes.value, lit)}`]
-		.filter(Boolean).join('; ');
+	const spoken = [axis && `Axis ${axis.title}`, litSaid(axes.value)].filter(Boolean).join('; ');
 	const lost = s.rows.value.filter(fellOut).length;
 	const label = `Params and goal of ${count(s.rows.value.length, 'run')}; up and down walk through the runs, `
 		+ 'left and right through the axes';
@@ -149,11 +133,14 @@ export function Parallel() {
 			<p class="options">
 				<Axes now={axes.value.map((a) => a.id)} />
 				{Object.keys(brushes).length > 0
-					? <Brushed ids={brushed.value} clear={() => s.go({ brushes: {} })} />
+					? <Picked ids={brushed.value} where=" within the brushes"
+						clear={() => s.go({ brushes: {} })} />
 					: <span class="dim">Drag along an axis to pick runs; by keyboard, press Space at
 						the first and at the last. The best is at the top.</span>}
 				{lost > 0 && <span class="dim">grey: {count(lost, 'run')} failed or diverged</span>}
 				<TableOf name="Params and goal" axes={() => axes.value} />
+				<FigureButton name="Params and goal"
+					of={() => chart.current && figureOf(chart.current, axes.value)} />
 			</p>
 			<div class="plot" ref={box} tabIndex={0} role="group" data-parallel
 				aria-label={label} aria-describedby="parallel-said" />

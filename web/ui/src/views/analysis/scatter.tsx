@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scatter plot of runs over any two columns, coloured by a third, with the Pareto front.
-import { useComputed, useSignal, useSignalEffect, type Signal } from '@preact/signals';
-import type { RefObject } from 'preact';
-import { useEffect, useRef } from 'preact/hooks';
+import { useComputed, useSignal, useSignalEffect } from '@preact/signals';
+import { useRef } from 'preact/hooks';
 import { count } from '../../base/format.ts';
 import { fellOut } from '../../base/goal.ts';
 import { paretoFront } from '../../base/why/pareto.ts';
@@ -14,13 +13,16 @@ import { ScatterChart, type ScatterData } from '../../charts/scatter.ts';
 import { lookAt } from '../../base/colour.ts';
 import * as s from '../../state/index.ts';
 import { Chooser } from '../base/chooser.tsx';
-import { colourOf, theme } from '../base/theme.ts';
-import { axisChoices, axisOf, axisScale, metricsOf, type Axis } from './axes.ts';
+import { colourOf } from '../base/theme.ts';
+import { FigureButton, type FigureSettings, type Item, type MakeSource } from '../charts/figurebutton.tsx';
+import { axisChoices, axisOf, axisScale, metricsOf, type Axis, type ScaleWish } from './axes.ts';
 import { gradeOf } from './grade.ts';
-import { placeOf, Said, scatterSaid, TableOf } from './said.tsx';
+import { litSaid, numberOn, Picked, rowsOn, Said, scatterSaid, TableOf, useRunsChart } from './said.tsx';
 
-const SHOW_MAX = 100;
 const PARAMS_MAX = 30;
+const LOG = ' (log)';
+
+type Spot = [number | null, number | null];
 
 /** The param of the default x axis and what it was found for; it does not change under the reader. */
 let kept = { of: '', param: '' };
@@ -57,27 +59,22 @@ function colours(axis: Axis | null, list: readonly Run[]): (r: Run) => string {
 	return (r) => gradeOf(scale.at(axis.value(r)) ?? 0);
 }
 
-function frontOf(list: readonly Run[], x: Axis, y: Axis, at: (r: Run) => [number | null, number | null]): [number,
-	number][] {
+function frontOf(list: readonly Run[], x: Axis, y: Axis, at: (r: Run) => Spot): [number, number][] {
 	const counting = list.filter((r) => !fellOut(r));
-	const number = (a: Axis, r: Run) => {
-		const v = a.value(r);
-		return typeof v === 'number' ? v : NaN;
-	};
-	const pairs = counting.map((r) => ({ x: number(x, r), y: number(y, r) }));
+	const pairs = counting.map((r) => ({ x: numberOn(x)(r), y: numberOn(y)(r) }));
 	return paretoFront(pairs, x.dir ?? 'min', y.dir ?? 'min')
 		.map((i) => at(counting[i]!)).filter((p): p is [number, number] => p[0] !== null && p[1] !== null);
 }
 
-function pictureOf(list: readonly Run[], c: Choice): ScatterData {
+function pictureOf(list: readonly Run[], c: Choice, wishes: readonly ScaleWish[] = [
+	{ log: c.log.includes('x') || null }, { log: c.log.includes('y') }]): ScatterData {
 	const [x, y] = [axisOf(c.x, list), axisOf(c.y, list)];
-	const [sx, sy] = [axisScale(x, list, { log: c.log.includes('x') || null }),
-		axisScale(y, list, { log: c.log.includes('y') })];
+	const [sx, sy] = [axisScale(x, list, wishes[0]!), axisScale(y, list, wishes[1]!)];
 	const colour = colours(c.colour ? axisOf(c.colour, list) : null, list);
-	const at = (r: Run): [number | null, number | null] => [sx.at(x.value(r)), sy.at(y.value(r))];
+	const at = (r: Run): Spot => [sx.at(x.value(r)), sy.at(y.value(r))];
 	return {
-		x: { title: x.title + (sx.log ? ' (log)' : ''), ticks: sx.ticks },
-		y: { title: y.title + (sy.log ? ' (log)' : ''), ticks: sy.ticks },
+		x: { title: x.title + (sx.log ? LOG : ''), ticks: sx.ticks },
+		y: { title: y.title + (sy.log ? LOG : ''), ticks: sy.ticks },
 		points: list.map((r) => {
 			const [px, py] = at(r);
 			return { id: r.id, name: s.nameOf(r.id, r), colour: colour(r), x: px, y: py, back: fellOut(r) };
@@ -86,24 +83,30 @@ function pictureOf(list: readonly Run[], c: Choice): ScatterData {
 	};
 }
 
-function useScatter(box: RefObject<HTMLDivElement | null>, picked: Signal<string[]>): void {
-	const chart = useRef<ScatterChart | null>(null);
-	useEffect(() => {
-		const c = new ScatterChart(box.current!, {
-			onHover: (id) => (s.lit.value = id), onOpen: s.openRun, onPick: (ids) => (picked.value = ids),
-		});
-		chart.current = c;
-		return () => c.destroy();
-	}, []);
-	useSignalEffect(() => {
-		void theme();
-		chart.current?.set(pictureOf(s.rows.value, chosen()));
-	});
-	useSignalEffect(() => {
-		const id = s.lit.value;
-		chart.current?.highlight(id);
-	});
-}
+/** The plot as a figure: the runs and columns of now. */
+const figureOf = (drawn: ScatterChart): MakeSource => async (onPaper) => {
+	const [list, c] = [s.rows.value, chosen()];
+	const { data, style } = await onPaper(drawn);
+	if (!data) return null;
+	const { x: { title: x }, y: { title: y } } = data;
+	const axes = [c.x, c.y].map((id) => axisOf(id, list));
+	const dataOf = (f: FigureSettings, items: readonly Item[]): ScatterData => {
+		const shown = new Map(items.map((i) => [i.id, i]));
+		const d = pictureOf(list.filter((r) => shown.has(r.id)), c, [{ log: f.logX, ends: [f.from, f.to] },
+			{ log: f.log, ends: [f.low, f.high] }]);
+		return { ...d, x: { ...d.x, title: f.x }, y: { ...d.y, title: f.y },
+			points: d.points.map((p) => ({ ...p, ...shown.get(p.id) })) };
+	};
+	return { kind: 'points', range: [NaN, NaN], axes: [], style,
+		items: data.points.filter((p) => p.x !== null && p.y !== null).map(({ id, name, colour }) =>
+			({ id, name, colour, dash: [] })),
+		first: { x, y, logX: x.endsWith(LOG), log: y.endsWith(LOG) },
+		plot: (el) => {
+			const chart = new ScatterChart(el, { onHover() {}, onOpen() {}, onPick() {} });
+			return { chart, set: (f, items) => chart.set(dataOf(f, items)),
+				rows: (f, items) => rowsOn(axes, [f.x, f.y], list, items) };
+		} };
+};
 
 function Options({ c }: { c: Choice }) {
 	const list = axisChoices();
@@ -129,25 +132,13 @@ function Options({ c }: { c: Choice }) {
 	);
 }
 
-/** Number of selected runs and the actions for them. */
-function Picked({ picked }: { picked: Signal<string[]> }) {
-	const ids = picked.value;
-	if (!ids.length) return <span class="dim">
-		Drag a rectangle to pick runs; by keyboard, press Space at two corners</span>;
-	return (
-		<><b>{count(ids.length, 'run')}</b>
-			<button type="button" onClick={() => s.setShown(new Set(ids.slice(0, SHOW_MAX)))}>
-				Show {ids.length > SHOW_MAX ? `${SHOW_MAX} of them`
-					: 'only these'} in the charts</button>
-			<button type="button" onClick={() => (picked.value = [])}>Clear</button></>
-	);
-}
-
 export function Scatter() {
 	const box = useRef<HTMLDivElement>(null);
 	const picked = useSignal<string[]>([]);
 	const c = chosen();
-	useScatter(box, picked);
+	const chart = useRunsChart(box, (el) => new ScatterChart(el, { onHover: (id) => (s.lit.value = id),
+		onOpen: s.openRun, onPick: (ids) => (picked.value = ids) }),
+	(drawn) => drawn.set(pictureOf(s.rows.value, chosen())));
 	useSignalEffect(() => {
 		const now = chosen();
 		void s.needMetrics(metricsOf([now.x, now.y, now.colour]));
@@ -159,15 +150,16 @@ export function Scatter() {
 	const said = useComputed(() => scatterSaid(s.rows.value, axes.value[0]!, axes.value[1]!));
 	const label = `${count(s.rows.value.length, 'run')} by ${axes.value[0]!.title} and `
 		+ `${axes.value[1]!.title}; arrows walk through the runs`;
-	const lit = s.lit.value === null ? undefined : s.runs.value.find((r) => r.id === s.lit.value);
 	return (
 		<div class="card chart scatter">
 			<p class="options"><Options c={c} /> <TableOf name="Scatter" axes={() => axes.value} />
-				<Picked picked={picked} /></p>
+				<FigureButton name="Scatter" of={() => chart.current && figureOf(chart.current)} />
+				{picked.value.length ? <Picked ids={picked.value} clear={() => (picked.value = [])} />
+					: <span class="dim">Drag a rectangle to pick runs; by keyboard, press Space at
+						two corners</span>}</p>
 			<div class="plot" ref={box} tabIndex={0} role="group" data-scatter
 				aria-label={label} aria-describedby="scatter-said" />
-			<span class="unseen" aria-live="polite">
-				{lit && `${s.nameOf(lit.id, lit)}: ${placeOf(axes.value, lit)}`}</span>
+			<span class="unseen" aria-live="polite">{litSaid(axes.value)}</span>
 			<Said id="scatter-said" said={said} />
 		</div>
 	);

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Values of a chart as a table in a panel, one row per line or point; all rows are copied or saved.
 import { useSignal } from '@preact/signals';
-import { csvCell } from '../../base/format.ts';
 import { Panel } from './bits.tsx';
 import { copy } from './copytext.tsx';
 import { Icon } from './icon.tsx';
-import { saveBlob } from './save.ts';
+import { saveCsv } from './save.ts';
 import './later.ts';
 
 const ROWS_MAX = 200;
@@ -35,14 +34,13 @@ export function DataTable<T>({ name, caption, head, rows, row, close }: Options<
 	const all = () => [head, ...rows.map(row).map((r) => [r.name, ...r.cells])];
 	const put = async () => void (said.value = await copy(all().map((l) => l.join('\t')).join('\n')) ? 'Copied'
 		: 'The browser does not allow it: save the CSV');
-	const save = () => saveBlob(new Blob(['\ufeff', ...all().map((l) => l.map(csvCell).join() + '\r\n')],
-		{ type: 'text/csv' }), name, 'csv');
 	return (
 		<Panel label={`Values: ${name}`} close={close}>
 			<span class="options valuesbar"><b aria-hidden="true">{title}</b><span class="grow" />
 				<span class="dim" role="status">{said.value}</span>
 				<button type="button" onClick={() => void put()}><Icon name="copy" />Copy</button>
-				<button type="button" onClick={save}><Icon name="download" />CSV</button>
+				<button type="button" onClick={() => saveCsv(all(), name)}>
+					<Icon name="download" />CSV</button>
 				<button type="button" class="bare" aria-label="Close" onClick={close}>
 					<Icon name="close" /></button></span>
 			<div class="values" tabIndex={0} role="region" aria-label={`Values: ${name}`}><table>

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A chart as a figure for a paper or a slide: its settings, and the chart that draws them, in a hidden element of the
 // figure's size. Text has the size of FONT there; the picture is scaled so that it is that of the settings.
-import { csvCell, paramTexts } from '../../base/format.ts';
+import { paramTexts } from '../../base/format.ts';
 import { smooth } from '../../base/series.ts';
 import type { Run } from '../../base/types.ts';
-import { LineChart, NAME_MARGIN, nameWidth, type ChartLine, type LineData, type LineEvents }
+import type { Paintable, Painted } from '../../charts/base/chart.ts';
+import { LineChart, NAME_MARGIN, nameWidth, type ChartLine, type LineData, type LineEvents, type Pane }
 	from '../../charts/line/index.ts';
 import { padsOf, pictureOf, rowsOf, svgOf, type Output, type Surround } from '../../charts/line/picture.ts';
 import { askExact } from '../../state/exact.ts';
@@ -66,13 +67,35 @@ export const PRESETS: Record<'Paper column' | 'Slide', Size> = {
 	Slide: { width: 960, height: 540, unit: 'px', font: 16 },
 };
 
+/** A line or a point, as a legend names it. */
+export type Item = Pick<ChartLine, 'id' | 'name' | 'colour' | 'dash'>;
+
+/** A chart that draws a figure. */
+export interface Plot {
+	chart: Paintable;
+	/** Sets what the settings ask for; gutter: the width of names at the ends of lines. */
+	set(f: FigureSettings, items: readonly Item[], gutter: number): void;
+	/** What is drawn, below the names of its columns. */
+	rows(f: FigureSettings, items: readonly Item[]): unknown[][];
+}
+
 /** What a figure is made from: a chart as it was. */
 export interface Source {
-	data: LineData;
-	events: LineEvents;
+	kind: 'lines' | 'points' | 'axes';
+	items: readonly Item[];
+	/** What the settings begin with. */
+	first: Partial<FigureSettings>;
+	/** Ends of x; NaN: by the values. */
+	range: readonly [number, number];
+	/** Parallel axes, whose names the settings have among those of lines. */
+	axes: readonly string[];
 	/** Custom properties of the light theme. */
 	style: Readonly<Record<string, string>>;
+	plot(el: HTMLElement): Plot;
 }
+
+/** Points or lines without ends of a figure that has a legend unless chosen. */
+const NAMED_MOST = 8;
 
 /** Lines of a metric in full precision. */
 async function exactly(lines: ChartLine[], metric: string): Promise<ChartLine[]> {
@@ -88,33 +111,63 @@ async function exactly(lines: ChartLine[], metric: string): Promise<ChartLine[]>
 	});
 }
 
-/** The chart in the light theme, as on paper; null before it is drawn. metric: what all its lines are of; '': other
- * things, which are as precise as they are drawn. */
-export async function sourceOf(chart: LineChart, metric: string): Promise<Source | null> {
+/** The data of a chart in the light theme, as on paper, and the style. */
+export async function onPaper<T>(chart: { data: T }): Promise<{ data: T } & Pick<Source, 'style'>> {
 	await setPrinted(true);
-	const { data, ev: events } = chart;
+	const { data } = chart;
 	const css = getComputedStyle(document.documentElement);
 	const style = Object.fromEntries(COLOURS.map((c) => ['--' + c, css.getPropertyValue('--' + c)]));
 	await setPrinted(false);
-	if (!data || !metric) return data && { data, events, style };
-	return { data: { ...data, lines: await exactly(data.lines, metric) }, events, style };
+	return { data, style };
 }
 
-/** What a chart begins with; name is that of its values. */
-export function firstSettings({ data }: Source, name: string): FigureSettings {
-	return { title: '', x: data.xLabel, y: name, from: null, to: null, low: data.limits?.[0] ?? null,
-		high: data.limits?.[1] ?? null, logX: data.logX ?? false, log: data.log, template: '{name}', names: {},
-		colours: {}, hidden: [], legend: 'auto', marks: true,
-		flags: data.lines.length <= FLAGGED_MOST, clear: false, times: 2, ...PRESETS['Paper column'] };
+/** A chart of lines; null before it is drawn. metric: what all its lines are of; '': other things, which are as
+ * precise as they are drawn. name is that of its values. */
+export async function sourceOf(chart: LineChart, metric: string, name: string): Promise<Source | null> {
+	const { data: drawn, style } = await onPaper(chart);
+	if (!drawn) return null;
+	const data = metric ? { ...drawn, lines: await exactly(drawn.lines, metric) } : drawn;
+	const [low, high] = data.limits ?? [null, null];
+	return { kind: 'lines', items: data.lines, range: [data.from, data.to], axes: [], style,
+		first: { x: data.xLabel, y: name, low, high, logX: data.logX ?? false, log: data.log,
+			flags: data.lines.length <= FLAGGED_MOST },
+		plot: (el) => plotLines(el, data, chart.ev) };
+}
+
+function plotLines(el: HTMLElement, data: LineData, events: LineEvents): Plot {
+	const nothing = () => {};
+	const chart = new LineChart(el, { ...events, near: undefined, onCursor: nothing, onHover: nothing,
+		onZoom: nothing, onReset: nothing, onOpen: nothing });
+	return { chart, rows: (f) => rowsOfLines(chart.data!, f), set: (f, items, gutter) =>
+		chart.set({ ...dataOf(data, f, items as ChartLine[]), xLabel: '', gutter }) };
+}
+
+/** The drawn points of all lines. */
+function rowsOfLines({ lines, from, to, log }: LineData, f: FigureSettings): unknown[][] {
+	const banded = lines.some((l) => l.band);
+	const isDrawn = (x: number, y: number) => x >= from && x <= to && Number.isFinite(y) && !(log && y <= 0);
+	const rows = (name: string, { xs, ys }: Pick<ChartLine, 'xs' | 'ys'>, band?: ChartLine['band']) =>
+		xs.flatMap((x, i) => (!isDrawn(x, ys[i]!) ? [] : [[name, x, ys[i],
+			...banded ? [band?.low[i], band?.high[i]] : []]]));
+	const all = lines.flatMap((l) => [...rows(l.name, l, l.band), ...l.smooth
+		? rows(`${l.name} (${l.smooth.means ? 'means' : 'smoothed'})`, l.smooth) : []]);
+	return [['line', f.x || 'x', f.y || 'y', ...banded ? ['low', 'high'] : []], ...all];
+}
+
+/** What a figure begins with. */
+export function firstSettings({ first }: Source): FigureSettings {
+	return { title: '', x: '', y: '', from: null, to: null, low: null, high: null, logX: false, log: false,
+		template: '{name}', names: {}, colours: {}, hidden: [], legend: 'auto', marks: true, flags: false,
+		clear: false, times: 2, ...PRESETS['Paper column'], ...first };
 }
 
 /** Width and height in CSS pixels. */
 export const pixelsOf = (f: Size): [number, number] => [f.width * PX_PER[f.unit], f.height * PX_PER[f.unit]];
 
 /** Names of lines by the template. */
-export function templateNames(lines: readonly ChartLine[], template: string, runs: ReadonlyMap<string, Run>):
+export function templateNames(lines: readonly Item[], template: string, runs: ReadonlyMap<string, Run>):
 	string[] {
-	const runOf = (l: ChartLine) => runs.get(l.id.split('\n')[0]!);
+	const runOf = (l: Item) => runs.get(l.id.split('\n')[0]!);
 	const values = (key: string) => lines.flatMap((l) => runOf(l)?.params[key] ?? []);
 	const texts = new Map([...template.matchAll(/\{([^{}]+)\}/g)].map(([, k]) => [k!, paramTexts(values(k!))]));
 	return lines.map((l) => (l.id.startsWith(GROUP) || !runOf(l) ? l.name
@@ -125,11 +178,10 @@ export function templateNames(lines: readonly ChartLine[], template: string, run
 }
 
 /** The lines as they are drawn, and the axis of x. */
-function dataOf({ data }: Source, f: FigureSettings, names: readonly string[]): LineData {
+function dataOf(data: LineData, f: FigureSettings, items: readonly ChartLine[]): LineData {
 	const bare = { ...!f.flags && { flags: [] },
 		...!f.marks && { end: 'none' as const, badX: null, badToEnd: false } };
-	const lines = data.lines.map((l, i) => ({ ...l, ...bare, name: f.names[l.id] || names[i]!, label: undefined,
-		colour: f.colours[l.id] ?? l.colour })).filter((l) => !f.hidden.includes(l.id));
+	const lines = items.map((l) => ({ ...l, ...bare, label: undefined }));
 	const xs = lines.flatMap((l) => l.xs.filter((x) => !f.logX || x > 0));
 	const first = f.logX && data.from <= 0 ? xs.reduce((a, b) => Math.min(a, b), Infinity) : data.from;
 	return { ...data, lines, from: f.from ?? first, to: f.to ?? data.to, logX: f.logX, log: f.log,
@@ -137,18 +189,19 @@ function dataOf({ data }: Source, f: FigureSettings, names: readonly string[]): 
 }
 
 /** Says what is wrong with settings; '' if nothing. */
-export function problemOf(f: FigureSettings, { data }: Source): string {
-	const [from, to] = [f.from ?? data.from, f.to ?? data.to];
-	if (!(from < to)) return 'X: the first value must be below the last.';
+export function problemOf(f: FigureSettings, { range, items }: Source): string {
+	const [from, to] = [f.from ?? range[0], f.to ?? range[1]];
+	if (from >= to) return 'X: the first value must be below the last.';
 	if (f.low !== null && f.high !== null && f.low >= f.high) return 'Y: the first value must be below the last.';
 	if (f.logX && (to <= 0 || (f.from ?? 1) <= 0)) return 'X: a log axis needs values above 0.';
 	if (f.log && (f.low ?? 1) <= 0) return 'Y: a log axis needs values above 0.';
-	if (f.hidden.length >= data.lines.length) return 'All lines are hidden: show one.';
+	if (f.hidden.length >= items.length) return 'All are hidden: show one.';
 	return '';
 }
 
 export class Figure {
-	private readonly chart: LineChart;
+	private readonly plot: Plot;
+	private items: readonly Item[] = [];
 	private around: Surround = { title: '', x: '', y: '', legend: [], back: '' };
 	private output: Output = {};
 	/** Number of names for which a legend has no room. */
@@ -156,13 +209,11 @@ export class Figure {
 
 	constructor(private readonly el: HTMLElement, private readonly source: Source) {
 		for (const [k, v] of Object.entries(source.style)) el.style.setProperty(k, v);
-		const nothing = () => {};
-		this.chart = new LineChart(el, { ...source.events, near: undefined, onCursor: nothing, onHover: nothing,
-			onZoom: nothing, onReset: nothing, onOpen: nothing });
+		this.plot = source.plot(el);
 	}
 
 	destroy(): void {
-		this.chart.destroy();
+		this.plot.chart.destroy();
 	}
 
 	/** Draws; returns the picture as SVG, '' if the size is too small. */
@@ -170,12 +221,16 @@ export class Figure {
 		const scale = (f.font * PX_PER_PT) / TEXT_PX;
 		const view = pixelsOf(f).map((v) => v / scale) as [number, number];
 		const [width, height] = view;
-		const data = dataOf(this.source, f, names);
-		const ends = Math.max(ENDS_LEAST, Math.ceil(nameWidth(data.lines.map((l) => l.name)) + NAME_MARGIN));
-		const where = f.legend !== 'auto' ? f.legend : data.lines.length < 2 ? 'none'
-			: ends <= width * ENDS_SHARE ? 'ends' : 'below';
-		const rows = where === 'below' ? rowsOf(data.lines, width) : [];
-		const around = { title: f.title, x: f.x, y: f.y, legend: rows, back: f.clear ? '' : '#ffffff' };
+		const isLines = this.source.kind === 'lines';
+		const items = this.items = this.source.items.map((l, i) => ({ ...l, name: f.names[l.id] || names[i]!,
+			colour: f.colours[l.id] ?? l.colour })).filter((l) => !f.hidden.includes(l.id));
+		const ends = Math.max(ENDS_LEAST, Math.ceil(nameWidth(items.map((l) => l.name)) + NAME_MARGIN));
+		const where = f.legend !== 'auto' ? f.legend
+			: items.length < 2 || !isLines && items.length > NAMED_MOST ? 'none'
+			: isLines && ends <= width * ENDS_SHARE ? 'ends' : 'below';
+		const rows = where === 'below' ? rowsOf(items, width) : [];
+		const around = { title: f.title, x: isLines ? f.x : '', y: isLines ? f.y : '', legend: rows,
+			back: f.clear ? '' : '#ffffff' };
 		this.lost = 0;
 		while (padsOf(around).bottom > height * LEGEND_SHARE && rows.length) this.lost += rows.pop()!.length;
 		const { left, top, bottom } = padsOf(this.around = around);
@@ -183,33 +238,24 @@ export class Figure {
 		if (w < SIDE_LEAST || h < SIDE_LEAST) return '';
 		this.el.style.width = w + 'px';
 		this.el.style.height = h + 'px';
-		this.chart.set({ ...data, xLabel: '', gutter: where === 'ends' ? Math.min(ends, w / 2) : 0 });
-		this.chart.redraw();
-		const pane = this.chart.paint(document.createElement('canvas').getContext('2d')!);
+		const { chart } = this.plot;
+		this.plot.set(f, items, where === 'ends' ? Math.min(ends, w / 2) : 0);
+		chart.redraw();
+		const g = document.createElement('canvas').getContext('2d')!;
+		const pane: (Painted & Partial<Pane>) | null = chart.paint(g);
 		if (!pane) return '';
-		if (!f.marks) pane.range.outside.length = 0;
+		if (!f.marks && pane.range) pane.range.outside.length = 0;
 		this.output = { view, scale: scale * f.times, size: [f.width + f.unit, f.height + f.unit] };
-		return svgOf(this.chart, pane, around, this.output);
+		return svgOf(chart, pane, around, this.output);
 	}
 
 	/** null before it is drawn. */
 	png(): Promise<Blob | null> {
-		return pictureOf(this.chart, this.around, 'png', this.output);
+		return pictureOf(this.plot.chart, this.around, 'png', this.output);
 	}
 
-	/** The drawn points of all lines. */
-	csv(): string {
-		const { lines, from, to, log } = this.chart.data!;
-		const banded = lines.some((l) => l.band);
-		const isDrawn = (x: number, y: number) =>
-			x >= from && x <= to && Number.isFinite(y) && !(log && y <= 0);
-		const rows = (name: string, { xs, ys }: Pick<ChartLine, 'xs' | 'ys'>, band?: ChartLine['band']) =>
-			xs.flatMap((x, i) => (!isDrawn(x, ys[i]!) ? [] : [[csvCell(name), x, ys[i],
-				...banded ? [band?.low[i] ?? '', band?.high[i] ?? ''] : []].join()]));
-		const all = lines.flatMap((l) => [...rows(l.name, l, l.band), ...l.smooth
-			? rows(`${l.name} (${l.smooth.means ? 'means' : 'smoothed'})`, l.smooth) : []]);
-		const head = ['line', this.around.x || 'x', this.around.y || 'y', ...banded ? ['low', 'high'] : []];
-		return [head.map(csvCell).join(), ...all].join('\n') + '\n';
+	csv(f: FigureSettings): unknown[][] {
+		return this.plot.rows(f, this.items);
 	}
 }
 

@@ -7,10 +7,10 @@ import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import { count } from '../../base/format.ts';
 import type { LineChart } from '../../charts/line/index.ts';
 import * as s from '../../state/index.ts';
-import { saveBlob } from '../base/save.ts';
+import { saveBlob, saveCsv } from '../base/save.ts';
 import { addStyles } from '../base/styles.ts';
-import { Figure, firstSettings, pixelsOf, PRESETS, printFigure, problemOf, sourceOf, templateNames } from './figure.ts';
-import type { FigureSettings, Source } from './figure.ts';
+import { Figure, firstSettings, onPaper, pixelsOf, PRESETS, printFigure, problemOf, sourceOf, templateNames,
+	type FigureSettings, type Source } from './figure.ts';
 import text from './figure.part.css';
 
 addStyles(text);
@@ -83,19 +83,25 @@ function SizePart({ f, set }: Form) {
 	);
 }
 
-function AxesPart({ f, set }: Form) {
+/** axes: those of parallel ones, instead of x and y. */
+function AxesPart({ f, set, axes }: Form & { axes: readonly string[] }) {
+	const o = { f, set };
 	return (
 		<section aria-label="Title and axes"><h3>Title and axes</h3>
 			<div class="fields">
-				<TextField f={f} set={set} of="title" label="Title" />
-				<TextField f={f} set={set} of="x" label="Name of X" />
-				<NumberField f={f} set={set} of="from" label="X from" />
-				<NumberField f={f} set={set} of="to" label="X to" />
-				<Check f={f} set={set} of="logX" label="Log x" />
-				<TextField f={f} set={set} of="y" label="Name of Y" />
-				<NumberField f={f} set={set} of="low" label="Y from" />
-				<NumberField f={f} set={set} of="high" label="Y to" />
-				<Check f={f} set={set} of="log" label="Log y" />
+				<TextField {...o} of="title" label="Title" />
+				{axes.map((a) => <Field key={a} label={`Name of ${a}`} wide><input type="text"
+					placeholder={a} value={f.names[a] ?? ''} onInput={(e) =>
+						set({ names: { ...f.names, [a]: e.currentTarget.value } })} /></Field>)}
+				{!axes.length && <>
+					<TextField {...o} of="x" label="Name of X" />
+					<NumberField {...o} of="from" label="X from" />
+					<NumberField {...o} of="to" label="X to" />
+					<Check {...o} of="logX" label="Log x" />
+					<TextField {...o} of="y" label="Name of Y" />
+					<NumberField {...o} of="low" label="Y from" />
+					<NumberField {...o} of="high" label="Y to" />
+					<Check {...o} of="log" label="Log y" /></>}
 			</div></section>
 	);
 }
@@ -119,22 +125,24 @@ function LineRow({ f, set, line, name }: Form & { line: { id: string; colour: st
 
 function LinesPart({ f, set, source, names }: Form & { source: Source; names: readonly string[] }) {
 	const params = ['name', ...s.split.value.differ].slice(0, PARAMS_SHOWN);
+	const isLines = source.kind === 'lines';
 	const add = (k: string) => set({ template: (f.template === '{name}' ? '' : f.template + ' ') + `{${k}}` });
 	return (
-		<section aria-label="Lines"><h3>Lines</h3>
+		<section aria-label="Lines"><h3>{source.kind === 'points' ? 'Points' : 'Lines'}</h3>
 			<div class="fields">
 				<TextField f={f} set={set} of="template" label="Names" />
 				<p class="wide dim">Add {params.map((k) => <button key={k} type="button" class="quiet"
 					onClick={() => add(k)}>{`{${k}}`}</button>)}</p>
 				<Field label="Legend" wide><select value={f.legend} onChange={(e) =>
 					set({ legend: e.currentTarget.value as FigureSettings['legend'] })}>
-					{LEGENDS.map(([k, word]) =>
+					{LEGENDS.filter(([k]) => isLines || k !== 'ends').map(([k, word]) =>
 						<option key={k} value={k}>{word}</option>)}</select></Field>
 			</div>
-			<ul class="menu">{source.data.lines.map((line, i) => (
+			<ul class="menu">{source.items.map((line, i) => (
 				<LineRow key={line.id} f={f} set={set} line={line} name={names[i]!} />))}</ul>
-			<Check f={f} set={set} of="marks" label="Marks of failed runs and clipped values" />
-			<Check f={f} set={set} of="flags" label="Words of alerts above the plot" />
+			{isLines && <><Check f={f} set={set} of="marks"
+				label="Marks of failed runs and clipped values" />
+			<Check f={f} set={set} of="flags" label="Words of alerts above the plot" /></>}
 			<Check f={f} set={set} of="clear" label="Transparent background" />
 		</section>
 	);
@@ -164,7 +172,6 @@ interface FilesOptions extends Form {
 }
 
 function Files({ f, set, draw, name, off }: FilesOptions) {
-	const save = (ending: string, type: string, text: string) => saveBlob(new Blob([text], { type }), name, ending);
 	const [wide, high] = pixelsOf(f).map((v) => Math.round(v * f.times));
 	const button = (word: string, act: () => void) =>
 		<button type="button" disabled={off} aria-label={`Save as ${word}`} onClick={act}>{word}</button>;
@@ -176,8 +183,8 @@ function Files({ f, set, draw, name, off }: FilesOptions) {
 			<span class="dim">PNG of {wide} × {high}</span>
 			<span class="grow" />
 			{button('PNG', () => void draw()[0].png().then((b) => b && saveBlob(b, name, 'png')))}
-			{button('SVG', () => save('svg', 'image/svg+xml', draw()[1]))}
-			{button('CSV', () => save('csv', 'text/csv', draw()[0].csv()))}
+			{button('SVG', () => saveBlob(new Blob([draw()[1]], { type: 'image/svg+xml' }), name, 'svg'))}
+			{button('CSV', () => saveCsv(draw()[0].csv(f), name))}
 			{button('PDF', () => printFigure(elementOf(draw()[1]), f))}
 		</footer>
 	);
@@ -187,7 +194,7 @@ const elementOf = (svg: string): Element => new DOMParser().parseFromString(svg,
 
 interface Options {
 	source: Source;
-	/** Display name of the chart, of its files, and the metric or '' of its values. */
+	/** Display name of the chart and of its files. */
 	name: string;
 	close: () => void;
 }
@@ -195,13 +202,13 @@ interface Options {
 function Dialog({ source, name, close }: Options) {
 	const dialog = useRef<HTMLDialogElement>(null);
 	const preview = useRef<HTMLDivElement>(null);
-	const now = useSignal(kept.get(name) ?? firstSettings(source, name));
+	const now = useSignal(kept.get(name) ?? firstSettings(source));
 	const said = useSignal('');
 	const note = useSignal('');
 	const figure = useFigure(source, dialog);
 	const f = now.value;
 	const runs = new Map([...s.runs.value, ...s.drawn.value].map((r) => [r.id, r]));
-	const names = templateNames(source.data.lines, f.template, runs);
+	const names = templateNames(source.items, f.template, runs);
 	const problem = problemOf(f, source) || said.value;
 	const set = (part: Partial<FigureSettings>) => kept.set(name, now.value = { ...f, ...part });
 	const draw = (): [Figure, string] => [figure.current!, figure.current!.draw(f, names)];
@@ -229,7 +236,7 @@ function Dialog({ source, name, close }: Options) {
 					</p>}</div>
 			<div class="settings">
 				<SizePart f={f} set={set} />
-				<AxesPart f={f} set={set} />
+				<AxesPart f={f} set={set} axes={source.axes} />
 				<LinesPart f={f} set={set} source={source} names={names} />
 			</div>
 			<Files f={f} set={set} draw={draw} name={name} off={problem !== ''} />
@@ -238,15 +245,20 @@ function Dialog({ source, name, close }: Options) {
 	);
 }
 
-/** A figure of a chart as it is now; metric as of sourceOf. */
+/** Makes the source of a chart's figure; onPaper is that of figure.ts, which loads with the dialog. */
+export type MakeSource = (paper: typeof onPaper) => Promise<Source | null>;
+
+/** A figure of a chart as it is now: of lines, with the metric as of sourceOf, or made. */
 export function FigureDialog({ of, metric, name, close }:
-	{ of: LineChart | null; metric: string; name: string; close: () => void }) {
+	{ of: LineChart | MakeSource | null; metric: string; name: string; close: () => void }) {
 	const source = useSignal<Source | null>(null);
 	const fail = (e?: unknown) => {
 		if (e) s.report(e);
 		close();
 	};
-	useEffect(() => void (of && sourceOf(of, metric).then((made) =>
-		made ? (source.value = made) : fail(), fail)), []);
+	useEffect(() => {
+		const made = typeof of === 'function' ? of(onPaper) : of && sourceOf(of, metric, name);
+		Promise.resolve(made).then((m) => (m ? (source.value = m) : fail()), fail);
+	}, []);
 	return source.value && <Dialog source={source.value} name={name} close={close} />;
 }

@@ -247,7 +247,7 @@ export function PanelFigure({ p, frozen, experiment, name, toggle }: Options) {
 					&& <span class="dim">smoothed {p.smooth}, raw values pale</span>}
 				{d && <Left d={d} />}
 				<span class="grow" />
-				{d && !why && <FigureButton chart={chart} name={name} />}
+				{d && !why && <FigureButton of={() => chart.current} name={name} />}
 				{toggle && <button type="button" class="quiet" data-here onClick={toggle}
 					aria-label={`${p.frozen === null ? 'Freeze' : 'Unfreeze'} ${name}`}
 					title={p.frozen === null ? 'Keep its current data' : 'Show live data again'}>

@@ -24,8 +24,7 @@ const POINTS_MAX = 40000;
 function lineOf(t: Series, i: number): ChartLine {
 	const look = lookAt(i);
 	return {
-		id: String(t.rank), name: `rank ${t.rank}`, colour: theme() === 'dark' ? look.dark
-			: look.light,
+		id: String(t.rank), name: `rank ${t.rank}`, colour: theme() === 'dark' ? look.dark : look.light,
 		dash: look.dash,
 		xs: t.xs, ys: t.ys, smooth: null, fit: true, badX: t.badX, badToEnd: t.badToEnd, end: 'none', flags: [],
 	};
@@ -92,8 +91,7 @@ function pictureOf(list: readonly Series[], zoom: [number, number] | null): Line
 /** Values at the cursor of the chart. */
 function Readout({ at, list, metric }: { at: Signal<number | null>; list: readonly Series[]; metric: string }) {
 	const x = at.value;
-	const values = x === null ? '' : ranksAt(list.map((t) => [`rank ${t.rank}`, valueAt(t, x)]),
-		valueText(metric));
+	const values = x === null ? '' : ranksAt(list.map((t) => [`rank ${t.rank}`, valueAt(t, x)]), valueText(metric));
 	return <p class="readout" aria-live="polite">{values && `step ${stepText(x!)}: ${values}`}</p>;
 }
 
@@ -140,7 +138,7 @@ function RankChart(o: Options) {
 					onClick={() => (zoom.value = null)}>Reset zoom</button>}
 				<span class="grow" />
 				<span class="acts"><Table metric={o.metric} all={series} />
-					<FigureButton chart={chart} name={`${o.metric} by rank`} /></span>
+					<FigureButton of={() => chart.current} name={`${o.metric} by rank`} /></span>
 			</figcaption>
 			<div class="plot" ref={box} tabIndex={0} role="group" data-rank-chart={o.metric}
 				aria-label={`${o.metric} by rank`} aria-describedby={words} />
@@ -150,7 +148,8 @@ function RankChart(o: Options) {
 	);
 }
 
-export function RankCharts({ r }: { r: RunDetail }) {
+/** alone: nothing else is on the tab, which opens them. */
+export function RankCharts({ r, alone }: { r: RunDetail; alone: boolean }) {
 	const shown = useSignal(0);
 	const keys = useSignal<string[] | null>(null);
 	const ranks = Math.max(new Set(r.ranks).size, s.rankPhases(r.id)?.length ?? 0);
@@ -159,9 +158,10 @@ export function RankCharts({ r }: { r: RunDetail }) {
 		if (shown.value && !keys.value) getRankKeys(r.id).then((list) => (keys.value = list), s.report);
 	};
 	const one = ranks === 1;
+	const first = one || alone && ranks > 0; // of one rank there is nothing to compare: no other place shows it
 	useEffect(() => {
-		if (one) open(); // nothing to compare, and no other place shows these series
-	}, [one]);
+		if (first && !shown.value) open();
+	}, [first]);
 	if (!ranks) return null;
 	const rev = r.status === 'running' ? s.liveRev.value : 0;
 	const rest = (keys.value?.length ?? 0) - shown.value;

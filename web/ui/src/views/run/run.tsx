@@ -3,8 +3,6 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useState } from 'preact/hooks';
 import { byName, natural, pairText } from '../../base/format.ts';
-import { defaultCurve } from '../../base/goal.ts';
-import { frontKeys } from '../../base/order.ts';
 import type { Run, RunDetail } from '../../base/types.ts';
 import { matchesWords } from '../../base/url.ts';
 import * as s from '../../state/index.ts';
@@ -15,11 +13,11 @@ import { lazy } from '../base/lazy.tsx';
 import { Bar, PhaseLegend, phasesOf, shares } from '../base/phases.tsx';
 import { Tabs } from '../base/lists/tabs.tsx';
 import { Versions } from '../base/lists/versions.tsx';
+import { FrontCharts } from '../charts/front.tsx';
 import { ChartGrid, Toolbar } from '../charts/grid.tsx';
 import { Header } from '../header/header.tsx';
 import { Artifacts } from './artifacts.tsx';
 import { CompareWith } from './comparewith.tsx';
-import { Facts } from './facts.tsx';
 import { Failure } from './failure.tsx';
 import { Family } from './family.tsx';
 import { Files } from './files.tsx';
@@ -124,21 +122,13 @@ function Params({ r }: { r: Run }) {
 		mark={new Set(some ? order : [])} />;
 }
 
-/** The charts of the training curve and the goal alone. */
-function FrontCharts({ r }: { r: RunDetail }) {
-	const front = frontKeys(s.curve.value, s.goal.value?.key).filter((k): k is string => !!k && !!r.metrics[k]);
-	const own = defaultCurve(Object.keys(r.metrics), null);
-	const keys = front.length || own === null ? front : [own];
-	return <section class="chartpart" aria-label="Charts"><ChartGrid keys={keys} only /></section>;
-}
-
 function Overview({ r }: { r: RunDetail }) {
 	return (
 		<div class="overview">
 			<div class="wide">
 				<Failure r={r} />
 				<Problems r={r} />
-				<FrontCharts r={r} />
+				<FrontCharts runs={[r]} />
 				<Metrics r={r} />
 				<Speed r={r} key={'speed ' + r.id} />
 				<Alerts r={r} />
@@ -173,7 +163,7 @@ const Nothing = ({ text }: { text: string }) => <p class="nothing instead">{text
 function SystemTab({ r, keys }: { r: RunDetail; keys: readonly string[] }) {
 	return <>{keys.length > 0 && <ChartTab keys={keys} none="" />}
 		<div class="parts">{!keys.length && <Nothing text="No system metrics were logged." />}
-			<RankCharts r={r} key={r.id} /></div></>;
+			<RankCharts r={r} alone={!keys.length} key={r.id} /></div></>;
 }
 
 function TabBody({ r, tab }: { r: RunDetail; tab: string }) {
@@ -182,9 +172,9 @@ function TabBody({ r, tab }: { r: RunDetail; tab: string }) {
 	case 'charts': return <ChartTab keys={keys.filter((k) => !isSystem(k))} none="No metrics were logged." />;
 	case 'system': return <SystemTab r={r} keys={keys.filter(isSystem)} />;
 	case 'media': return <><div class="parts"><Nothing text="No media were logged." />
-		<Media runs={[r]} key={'m' + r.id} /></div><FrontCharts r={r} /></>;
+		<Media runs={[r]} key={'m' + r.id} /></div><FrontCharts runs={[r]} /></>;
 	case 'console': return <><div class="parts"><Nothing text="No console was recorded." />
-		<Console r={r} key={'c' + r.id} /></div><FrontCharts r={r} /></>;
+		<Console r={r} key={'c' + r.id} /></div><FrontCharts runs={[r]} /></>;
 	case 'files': return <div class="parts"><Nothing text="No files were logged." />
 		{!shared.value && <Versions of="run" name={r.id} />}
 		<Artifacts r={r} key={`${r.id} ${r.artifacts.length}`} /><Files r={r} key={'files ' + r.id} />
@@ -213,7 +203,6 @@ export function RunPage({ id }: { id: string }) {
 		<>
 			<main class="runpage">
 				<Head r={run} key={run.id} />
-				<Facts r={run} />
 				<Tabs label="Parts of the run" tab={tab}
 					tabs={TABS.filter(([id]) => id !== 'compare' || !shared.value)} />
 				<div class="tabbody" key={tab}><TabBody r={run} tab={tab} /></div>

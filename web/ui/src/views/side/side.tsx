@@ -14,6 +14,7 @@ import '../base/later.ts';
 import { Share } from '../base/share.tsx';
 import { addStyles } from '../base/styles.ts';
 import { lazy } from '../base/lazy.tsx';
+import { FrontCharts } from '../charts/front.tsx';
 import { Header } from '../header/header.tsx';
 import { CodeDiff } from './codediff.tsx';
 import { metricRows, type MetricRow } from './metrics.ts';
@@ -66,8 +67,7 @@ function Part({ title, rows, runs, more }: PartOptions) {
 		<tbody aria-label={title}>
 			<tr class="part"><th scope="rowgroup" colSpan={runs.length + 1}>{title} <span class="dim">
 				{found.length === 0 && !words.value ? `The same in all: ${count(rows.length, 'name')}`
-					: same && !whole.value ? `${same} the same`
-						: ''} {more}</span></th></tr>
+					: same && !whole.value ? `${same} the same` : ''} {more}</span></th></tr>
 			{found.slice(0, most.value).map((r) => (
 				<tr key={r.name} class={r.differs ? 'differs' : ''}>
 					<th scope="row" title={r.name}><Breaking text={r.name} /></th>
@@ -146,6 +146,7 @@ export function SideBySide() {
 			<h1 class="unseen">Runs side by side</h1>
 			<Controls runs={runs} />
 			<Media runs={runs} />
+			<FrontCharts runs={runs} />
 			<div class="box scroll" tabIndex={0} role="region" aria-label="Runs side by side">
 				<table class={runs.length > 4 ? 'many' : ''}><thead><Heads
 					runs={runs} /></thead><Parts list={list} runs={runs} /></table>

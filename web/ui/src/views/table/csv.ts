@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Exports the table as CSV in displayed order, in full precision. Loaded on demand.
-import { csvCell } from '../../base/format.ts';
 import { cell, DERIVED, metricColumn } from '../../base/rank.ts';
 import type { Run } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
-import { saveBlob } from '../base/save.ts';
+import { saveCsv } from '../base/save.ts';
 import { columns } from './columns.tsx';
 import { visibleRows } from './rows.ts';
 
@@ -18,16 +17,10 @@ function nameOf(id: string): string {
 	return { name: 'run_name', start: 'start_time', time: 'duration_ms' }[id] ?? id;
 }
 
-function textOf(r: Run, id: string): string {
-	const v = cell(r, id, s.dirOf);
-	return v === undefined ? '' : String(v);
-}
-
 export function saveTable(title: string, list: readonly Run[] = visibleRows.value): void {
 	const cols = columns.value.filter((c) => c.id !== 'cursor');
 	const full = new Set(['status', 'notes', 'delta', 'phase']);
-	const lines = [['run_id', ...cols.map((c) => nameOf(c.id))],
-		...list.map((r) => [r.id, ...cols.map((c) => (full.has(c.id) ? c.full(r) : textOf(r, c.id)))])];
-	const text = lines.map((l) => l.map(csvCell).join(',') + '\n').join('');
-	saveBlob(new Blob([text], { type: 'text/csv' }), title, 'csv');
+	saveCsv([['run_id', ...cols.map((c) => nameOf(c.id))],
+		...list.map((r) => [r.id, ...cols.map((c) => (full.has(c.id) ? c.full(r) : cell(r, c.id, s.dirOf)))])],
+	title);
 }
