@@ -14,6 +14,8 @@ import './styles.ts';
 
 const FORMS: readonly [string, string][] = [['CSV', '.csv'], ['Markdown', '.md'], ['SVG', '.svg']];
 
+/** Params of the work: the times of runs that differ in one say nothing about a change. */
+const WORK = /^(model|arch|architecture|task|data|data_?set|data_path)$/;
 /** The share of other from which it is explained. */
 const UNNAMED = 0.05;
 
@@ -39,8 +41,7 @@ function Changed({ p, runs }: { p: Pair; runs: readonly Run[] }) {
 	return (
 		<td class="changed">{all.map((x) => <div key={x.key} class={chosen.includes(x.key) ? '' : 'dim'}>
 			{x.key} {x.a ?? 'none'} → {x.b ?? 'none'}</div>)}
-			{chosen.length > 1 && <div class="warn">
-				{chosen.length} params changed at once: their effects cannot be separated</div>}</td>
+			{chosen.length > 1 && <div class="warn">{chosen.length} params changed at once</div>}</td>
 	);
 }
 
@@ -89,16 +90,19 @@ function Steps({ why, runs }: { why: Why; runs: readonly Run[] }) {
 	);
 }
 
-/** Sorts runs by start; requires two. */
+/** Sorts runs by start; requires two that share the work. */
 export function Waterfall({ runs }: { runs: readonly Run[] }) {
 	const ids = [...runs].sort((a, b) => (a.start_time ?? 0) - (b.start_time ?? 0)).map((r) => r.id);
-	const w = useAsked(() => getWhy(ids), [ids.join(), s.liveRev.value], s.report);
+	const isOther = (r: Run) => Object.entries(runs[0]!.params).some(([k, v]) => WORK.test(k) && r.params[k] !== v);
+	const w = useAsked(() => (runs.some(isOther) ? null : getWhy(ids)), [ids.join(), s.liveRev.value], s.report);
 	if (!w) return null;
 	return (
 		<section class="box bought">
 			<h2>Speed by change <span class="dim">in order of start</span></h2>
 			<div class="scroll" tabIndex={0} role="region" aria-label="Speed by change">
 				<Steps why={w} runs={runs} /></div>
+			{w.pairs.some((p) => chosenParams(p.params.map((x) => x.key)).length > 1) && <p class="dim">
+				The effects of params that changed at once cannot be separated.</p>}
 			<PhaseLegend names={[...new Set(w.runs.flatMap((r) => Object.keys(r.phases).filter((k) =>
 				r.phases[k]! > 0)))]} />
 			{w.runs.some((r) => r.phases.other! > UNNAMED * r.seconds) && <p class="dim">

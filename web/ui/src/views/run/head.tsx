@@ -15,6 +15,7 @@ import { NameForm } from '../base/nameform.tsx';
 import { Share } from '../base/share.tsx';
 import { statements, type Statement } from '../base/says.ts';
 import { edited } from './notes.tsx';
+import { Facts } from './facts.tsx';
 import { Register } from './register.tsx';
 
 /** The previous or next run in table order. */
@@ -112,6 +113,7 @@ export function Head({ r }: { r: RunDetail }) {
 						panel={(close) => <Register r={r} close={close} />} />)}
 				{!r.deleted && <Menu label={`More for ${r.name}`} items={items} />}
 			</span>
+			<Facts r={r} />
 		</div>
 	);
 }
