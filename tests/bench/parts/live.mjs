@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the page moves while one reads it: the first row, frames while the pointer hovers over a chart and while the
-// table is scrolled, and the heap while runs are live. Three stores, each with its aims:
+// How the page moves while one reads it: the first row, frames while the pointer hovers over a chart, while the table
+// is scrolled and while a chart is dragged and resized, and the heap while runs are live. Three stores, each with its
+// aims:
 //	metrics      200 runs of 2,000 metrics
 //	runs         1,500 runs
 //	live         8 live runs of 5 points a second, read for some minutes
@@ -31,6 +32,8 @@ const TICK_MS = 200;
 const SAMPLE_S = 6;
 const HEAP_TAKEN = 5;
 const SLOW_MS = 50;
+/** Frames a second while a chart is arranged. */
+const SMOOTH = 55;
 const ROW = '.grid .body .row';
 const PLOT = '[data-chart="train/loss"]';
 const rows = [];
@@ -87,8 +90,8 @@ async function opened(browser, url, experiment) {
 	return all.at(-1).page;
 }
 
-/** Notes the share of frames below SLOW_MS while act(k), k = 0, 1, …, is repeated. */
-async function frames(page, what, act) {
+/** Notes the share of frames below SLOW_MS while act(k), k = 0, 1, …, is repeated, and their number a second. */
+async function frames(page, what, act, least = 0) {
 	await page.evaluate(() => {
 		const list = globalThis.took = [];
 		let last = performance.now();
@@ -109,6 +112,8 @@ async function frames(page, what, act) {
 	const share = took.filter((ms) => ms < SLOW_MS).length / took.length * 100;
 	note(`${what}: frames below ${SLOW_MS} ms, of ${took.length}`, share, '%', '95 at least', share >= 95);
 	note(`${what}: slowest frame`, Math.max(...took), 'ms', '', true);
+	const rate = took.length * 1000 / took.reduce((a, b) => a + b);
+	note(`${what}: frames`, rate, '/s', least ? `${least} at least` : '', rate >= least);
 }
 
 async function hover(page, what) {
@@ -122,6 +127,21 @@ async function scroll(page, what) {
 	const box = await page.locator('.grid').first().boundingBox();
 	await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
 	await frames(page, `${what}, scrolling`, (k) => page.mouse.wheel(0, k % 80 < 40 ? 120 : -120));
+}
+
+/** A chart follows the pointer by its caption; its corner does, which changes columns and rows of the grid. */
+async function arrange(page, what) {
+	const card = page.locator(`.chart:has(> ${PLOT})`).first();
+	await card.scrollIntoViewIfNeeded();
+	const { x, y, width, height } = await card.boundingBox();
+	for (const [way, px, py] of [['dragging', x + 60, y + 14], ['resizing', x + width - 5, y + height - 5]]) {
+		await page.mouse.move(px, py);
+		await page.mouse.down();
+		await frames(page, `${what}, ${way}`, (k) => page.mouse.move(px + 300 * Math.sin(k / 20),
+			py - 120 * Math.sin(k / 13) ** 2), SMOOTH);
+		await page.mouse.move(px, py);
+		await page.mouse.up();
+	}
 }
 
 /** Bytes of the heap after a collection: the least of several, because what a tick has left is not always collected. */
@@ -141,6 +161,7 @@ async function still(browser, url, experiment) {
 	const page = await opened(browser, url, experiment);
 	await hover(page, experiment);
 	await scroll(page, experiment);
+	await arrange(page, experiment);
 	await page.context().close();
 }
 
