@@ -108,6 +108,76 @@ task('three runs deleted, one brought back', 7, async (open, way) => {
 	return k;
 });
 
+/** Runs a task by mouse, and checks the number of clicks or drags. */
+function byMouse(name, most, act) {
+	test(`${name}: ${most}`, async (t) => {
+		const k = await act((address) => begin(t, 'mouse', address));
+		assert.ok(k.clicks <= most, `${k.clicks} of ${most}`);
+		await clean(k.page);
+	});
+}
+
+/** Logs a run; series: values by step. */
+async function log(experiment, name, params, series) {
+	const { id } = await here.ask('POST', 'runs', { experiment, name, params });
+	const points = Object.entries(series).flatMap(([key, list]) => list.map(([step, value]) =>
+		({ key, step, value, wall_time: 1.7e9 + step })));
+	for (let i = 0; i < points.length; i += 20000)
+		await here.ask('POST', `runs/${id}/metrics`, { points: points.slice(i, i + 20000) });
+	await here.ask('PATCH', 'runs/' + id, { status: 'finished' });
+	return id;
+}
+
+byMouse('the overfit runs among 200, by a formula', 4, async (open) => {
+	for (let i = 0; i < 200; i++) {
+		const rise = i % 20 ? 0 : 1 + i / 100;
+		await log('overfit', 'run-' + i, { width: String(i) },
+			{ 'val/loss': [[1, 2], [2, 1], [3, 1 + rise]], 'train/loss': [[1, 2], [3, 0.5]] });
+	}
+	const k = await open('?e=overfit');
+	await k.act('.head button:text-is("Columns")');
+	await k.page.fill('[aria-label="Find a column"]', '= val/loss.last - val/loss.min');
+	await k.page.keyboard.press('Enter');
+	await k.page.keyboard.press('Escape');
+	const head = k.page.locator('.grid .head .cell', { hasText: 'val/loss.last' });
+	await head.waitFor(WAIT);
+	k.clicks += 2; // a first click sorts by the least
+	await head.click();
+	await head.click();
+	const first = () => k.page.$$eval('.grid .body .row a', (l) => l.slice(0, 9).map((e) => e.textContent));
+	await until(first, (l) => l.every((name) => Number(name.slice(4)) % 20 === 0), 'the overfit');
+	return k;
+});
+
+byMouse('norms of two runs at steps 40,000 to 42,000 of 100,000, in drags', 2, async (open) => {
+	for (const name of ['a', 'b'])
+		await log('long', name, {}, Object.fromEntries([1, 2].map((layer) => ['grad_norm/' + layer,
+			Array.from({ length: 20000 }, (_, i) => [5 * i, i === 8200 ? 9.57 : layer + i % 7 / 10])])));
+	const k = await open('?e=long&find=grad_norm');
+	const look = (to) => charted(k.page, 'grad_norm/1', (d) => d.lines.length === 2 && to(d));
+	/** Drags over a chart from a step to another. */
+	const drag = async (from, to) => {
+		const d = await look(() => true);
+		const el = k.page.locator('[data-chart="grad_norm/1"]');
+		await el.scrollIntoViewIfNeeded();
+		const b = await el.boundingBox();
+		const x = (step) => b.x + d.box.left + (step - d.from) / (d.to - d.from) * d.box.width;
+		const y = b.y + d.box.top + d.box.height / 2;
+		await k.page.mouse.move(x(from), y);
+		await k.page.mouse.down();
+		await k.page.mouse.move(x(to), y, { steps: 4 });
+		await k.page.mouse.up();
+		k.clicks++;
+	};
+	await drag(39000, 43000);
+	await look((d) => d.to - d.from < 6000);
+	await drag(40000, 42000);
+	for (const key of ['grad_norm/1', 'grad_norm/2'])
+		await charted(k.page, key, (d) => Math.abs(d.from - 40000) < 40 && Math.abs(d.to - 42000) < 40
+			&& d.lines.every((l) => l.top === 9.57 && l.topX === 41000 && l.points > 390));
+	return k;
+});
+
 task('pictures of two runs at a step next to each other', 3, async (open) => {
 	const k = await open('?e=told');
 	const { runs } = await here.ask('GET', 'runs?experiment=told');
