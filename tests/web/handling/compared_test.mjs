@@ -125,6 +125,49 @@ const cases = [
 			page.click('.others button:text-is("Download CSV")')]);
 		assert.deepEqual([...(await readFile(await file.path())).subarray(0, 3)], [0xef, 0xbb, 0xbf]);
 	}],
+	['33, 34, 36, 45: facts are separated, tools level; places keep their colour, charts fade below tools',
+		async (open) => {
+		for (const n of [0, 1]) await run('same', 'r' + n, { n: String(n), model: 'x', bits: '8' },
+			[...points('train/loss', 3, (s) => n + s), ...points('val/acc', 3, (s) => s / 9)]);
+		const page = await open('?e=same', 1440);
+		await says(page, '.facts .same', /^same in all: (bits 8 · model x|model x · bits 8) *$/);
+		const card = page.locator('.chart:has(> [data-chart="train/loss"])');
+		await card.hover(WAIT);
+		const middle = async (at) => (({ y, height }) => y + height / 2)(await card.locator(at).boundingBox());
+		const by = await middle('.acts > button') - await middle('figcaption > b');
+		assert.ok(Math.abs(by) < 2, `tools are ${by} px lower than the name`);
+		const place = '.nav .places a[aria-current]';
+		const colour = () => page.$eval(place, (e) => getComputedStyle(e).backgroundColor);
+		const was = await colour();
+		await page.hover(place);
+		assert.equal(await colour(), was);
+		const fade = await page.$eval('.toolbar', (e) => getComputedStyle(e, '::after').backgroundImage);
+		assert.match(fade, /gradient/);
+	}],
+	['35, 42, 46, 47: tabs keep their places, notes are no reason, times have a zone, alerts say where to',
+		async (open) => {
+		const { id } = await here.ask('POST', 'runs', { experiment: 'lost', name: 'a' });
+		await here.ask('PATCH', 'runs/' + id, { status: 'failed', notes: 'perhaps the data' });
+		const page = await open('?e=lost&r=' + id, 1440);
+		await says(page, '.failure', /No console was recorded/);
+		assert.doesNotMatch(await page.textContent('.failure'), /perhaps/);
+		assert.match(await page.getAttribute('.runfacts', 'title'), /^Times of \w/);
+		const lefts = () => page.$$eval('.tabs a', (l) => l.map((e) => e.getBoundingClientRect().left));
+		const before = await lefts();
+		await page.click('.tabs a:text-is("Console")');
+		await page.waitForSelector('.tabs a[aria-current]:text-is("Console")', WAIT);
+		assert.deepEqual(await lefts(), before);
+		await page.goto(here.server.url + '?e=lost&alerts');
+		await says(page, 'main.alerts', /--webhook/);
+	}],
+	['40: the name of a run from right to left is not split', async (open) => {
+		const name = 'ניסוי-מספר-42-עם-קצב-למידה-0.001-ועוד';
+		const id = await run('rtl', name, {}, points('loss', 3, (s) => s));
+		const page = await open('?e=rtl');
+		const cut = page.locator(`.grid [data-run="${id}"] .cut`);
+		assert.deepEqual(await cut.evaluate((e) => [...e.childNodes].map((n) => n.textContent)
+			.filter(Boolean)), [name]);
+	}],
 	['a scatter plot is a figure: names, ranges, scales, hidden and recoloured points', async (open) => {
 		const page = await open(await swept() + '&sc=p:lr&sc=m:best:val/acc');
 		await says(page, '.scatter .said', /^10 points/);

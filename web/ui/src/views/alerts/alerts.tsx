@@ -82,6 +82,7 @@ function Alerts() {
 	return (
 		<>
 			<List label="Alerts" rows={found.value} id={(a) => a.id} columns={FOUND} none="No alerts yet" />
+			<p class="dim">Failed runs, rules and run.alert() make alerts; serve --webhook posts them.</p>
 			<h2>Alert when</h2>
 			<List label="Rules" rows={rules.value} id={(r) => r.id} none="No rules yet"
 				columns={[{ head: 'Rule', cell: ruleText },

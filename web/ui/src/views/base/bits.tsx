@@ -33,10 +33,12 @@ export function Shades({ looks }: { looks: readonly Look[] }) {
 }
 
 const TAIL = 12;
+const RTL = /[֐-ࣿ]/;
 
-/** A name that is shortened in the middle if it does not fit, since names usually differ at their ends. */
+/** A name that is shortened in the middle if it does not fit, since names usually differ at their ends. Split text
+ * from right to left would change the places of its digits. */
 export function Name({ text, tail = TAIL }: { text: string; tail?: number }) {
-	const at = text.length > 2 * tail ? text.length - tail : text.length;
+	const at = text.length > 2 * tail && !RTL.test(text) ? text.length - tail : text.length;
 	return <span class="cut"><span>{text.slice(0, at)}</span>{text.slice(at)}</span>;
 }
 

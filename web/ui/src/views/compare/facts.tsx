@@ -81,8 +81,8 @@ function Same() {
 	return (
 		<span class="same" title={text}>
 			{s.runs.value.length < 2 ? '' : !same.length ? none
-				: <>same in all: {same.slice(0, SAME_SHOWN).map(([k, v]) => (
-				<span key={k}>{k.replace(/_/g, ' ')} <b>{cut(pairText(k, v))}</b> </span>
+				: <>same in all: {same.slice(0, SAME_SHOWN).map(([k, v], i) => (
+				<span key={k}>{i > 0 && '· '}{k.replace(/_/g, ' ')} <b>{cut(pairText(k, v))}</b> </span>
 			))}{same.length > SAME_SHOWN && `+ ${same.length - SAME_SHOWN} more`}</>}
 		</span>
 	);

@@ -239,8 +239,8 @@ export function PanelFigure({ p, frozen, experiment, name, toggle }: Options) {
 	return (
 		<figure class="card chart reportpanel" data-frozen={p.frozen !== null}>
 			<figcaption><b>{titleOf(p)}</b>
-				<span class="dim">{p.frozen === null ? 'live'
-					: d ? `frozen ${when(d.time)}` : 'frozen'}</span>
+				{p.frozen === null ? <span class="dim" data-here>live</span>
+					: <span class="dim">{d ? `frozen ${when(d.time)}` : 'frozen'}</span>}
 				{p.group.length > 0
 					&& <span class="dim">{p.line} by {p.group.map(fieldText).join(', ')}</span>}
 				{p.smooth > 0 && !p.group.length

@@ -2,7 +2,7 @@
 // Tab that puts a run side by side with others, and compares its speed with one of them.
 import { useSignal } from '@preact/signals';
 import { bestOf } from '../../base/goal.ts';
-import { short } from '../../base/format.ts';
+import { count, short } from '../../base/format.ts';
 import type { Run, RunDetail } from '../../base/types.ts';
 import { matchesWords } from '../../base/url.ts';
 import * as s from '../../state/index.ts';
@@ -35,7 +35,7 @@ export function CompareWith({ r }: { r: RunDetail }) {
 		<div class="parts">
 			<section class="box comparewith">
 				<h2>Compare with</h2>
-				<input type="search" placeholder={`Find among ${others.length} runs`}
+				<input type="search" placeholder={`Find among ${count(others.length, 'run')}`}
 					aria-label="Find a run"
 					value={words.value} onInput={(e) => (words.value = e.currentTarget.value)} />
 				<ul class="files">{found.slice(0, LISTED).map((o) => <Line key={o.id} o={o}

@@ -58,5 +58,6 @@ export function Facts({ r }: { r: RunDetail }) {
 			r.id.slice(0, 8), r.by && `by ${r.by}`, r.editor && r.editor !== r.by
 			? `edited by ${r.editor}, ${when(r.edited)}` : '',
 	].filter(Boolean);
-	return <p class="dim runfacts">{facts.join(' · ')} <RolledBack r={r} /></p>;
+	const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
+	return <p class="dim runfacts" title={`Times of ${timeZone}`}>{facts.join(' · ')} <RolledBack r={r} /></p>;
 }

@@ -33,8 +33,8 @@ export function Failure({ r }: { r: RunDetail }) {
 		<section class="box failure" aria-label="Why it failed">
 			<h2><Shape kind={r.status} /> {statements(r)[0]?.text ?? r.status}{reason && <>: <code>
 				{reason}</code></>}</h2>
-			{!reason && r.notes && <p>{r.notes.split('\n')[0]}</p>}
-			{texts.length > 0 && <pre tabIndex={0} aria-label="Last lines of the console">
+			{texts.length > 0 && <pre tabIndex={0} aria-label="Last lines of the console"
+				ref={(e) => void e?.scrollTo(0, e.scrollHeight)}>
 				{texts.slice(-LINES).join('\n')}</pre>}
 			{texts.length > 0 && <p><a href={s.addressOf(to)} onClick={followed(() => s.go(to, true))}>
 				Open the console</a></p>}

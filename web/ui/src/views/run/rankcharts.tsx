@@ -157,8 +157,7 @@ export function RankCharts({ r, alone }: { r: RunDetail; alone: boolean }) {
 		shown.value = shown.value ? 0 : AT_ONCE;
 		if (shown.value && !keys.value) getRankKeys(r.id).then((list) => (keys.value = list), s.report);
 	};
-	const one = ranks === 1;
-	const first = one || alone && ranks > 0; // of one rank there is nothing to compare: no other place shows it
+	const first = ranks === 1 || alone && ranks > 0; // no other place shows those of one rank
 	useEffect(() => {
 		if (first && !shown.value) open();
 	}, [first]);
@@ -167,8 +166,8 @@ export function RankCharts({ r, alone }: { r: RunDetail; alone: boolean }) {
 	const rest = (keys.value?.length ?? 0) - shown.value;
 	return (
 		<section class="group" aria-label="By rank">
-			<GroupHead open={shown.value > 0} toggle={open}
-				name={one ? 'Series of its one rank' : 'By rank'} count={keys.value?.length ?? ''} />
+			<GroupHead open={shown.value > 0} toggle={open} count={keys.value?.length ?? ''}
+				name={ranks === 1 ? 'Series of its one rank' : 'By rank'} />
 			{shown.value > 0 && <div class="charts">{(keys.value ?? []).slice(0, shown.value).map((k) => (
 				<RankChart key={k} run={r.id} metric={k} ranks={ranks} rev={rev} />))}</div>}
 			{shown.value > 0 && rest > 0 && (
