@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* parquet.c: the input as a Parquet file: every picture is inside it or inside a page, whatever counts and lengths say,
- * and the scan ends. An input without the magic is also tried as the body
- * of a file: its last two bytes are the length of the footer. */
+ * and the scan ends; every row that can be read as a record is JSON. An input without the magic is also tried as the
+ * body of a file: its last two bytes are the length of the footer. */
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,6 +35,37 @@ static void look(const struct byte_source *source, const struct sample *one)
 	free(page.bytes);
 }
 
+static bool take_all(const char *name)
+{
+	return name != NULL;
+}
+
+static int parse_record(void *user, const char *json, size_t n, struct err *err)
+{
+	int *left = user;
+	json_t *record = json_loadb(json, n, 0, NULL);
+
+	FUZZ_HOLDS(json_is_object(record));
+	json_decref(record);
+	return --*left ? 0 : err_set(err, ERR_CANCELED, "enough");
+}
+
+static void read_records(const struct byte_source *source)
+{
+	int left = 100;
+	const struct parquet_record_sink to = { take_all, parse_record, &left };
+	struct err err = ERR_INIT;
+	struct parquet *p;
+	int rc = 0;
+
+	if (parquet_open(&p, source, &err))
+		return;
+	for (int g = 0; !rc && g < parquet_groups(p); g++)
+		rc = parquet_walk_records(p, g, &to, &err);
+	FUZZ_HOLDS(!rc || rc == ERR_USAGE || rc == ERR_CORRUPT || rc == ERR_CANCELED);
+	parquet_close(p);
+}
+
 static void scan(struct buf *b)
 {
 	struct container_bytes in = { (const uint8_t *)b->data, b->len };
@@ -51,6 +83,7 @@ static void scan(struct buf *b)
 		FUZZ_HOLDS(err.code == ERR_USAGE);
 	}
 	samples_done(&s);
+	read_records(&source);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)

@@ -48,6 +48,7 @@ libtrainer_la_SOURCES += trainer/data/container/labels.c trainer/data/container/
 libtrainer_la_SOURCES += trainer/data/container/parquet.c trainer/data/container/parquet.h
 libtrainer_la_SOURCES += trainer/data/container/parquet_footer.c
 libtrainer_la_SOURCES += trainer/data/container/parquet_page.c trainer/data/container/parquet_page.h
+libtrainer_la_SOURCES += trainer/data/container/parquet_records.c
 libtrainer_la_SOURCES += trainer/data/container/parquet_set.c
 libtrainer_la_SOURCES += trainer/data/container/wire_formats.c trainer/data/container/wire_formats.h
 libtrainer_la_SOURCES += trainer/data/container/samples.c trainer/data/container/samples.h

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* columns.c: prints what the Parquet reader reads from a file, for tests in Python:
- *   columns FILE
+ *   columns FILE [records]
  * One line per readable column: name, rows, nulls, and the SHA-256 over its values: a byte 0 for a null; otherwise a
  * byte 1, and the number in 8 bytes, or the length in 4 bytes and the bytes; little-endian. For the others, the name
- * and why they are not read. */
+ * and why they are not read. With `records` one line per row: the object that the whole row becomes. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -64,9 +64,36 @@ static void print(struct parquet *p, int column)
 		printf("%s %lld %lld %s\n", c->name, (long long)s.rows, (long long)s.nulls, hex);
 }
 
+static bool take_all(const char *name)
+{
+	return *name;
+}
+
+static int print_record(void *user, const char *json, size_t n, struct err *err)
+{
+	(void)user;
+	(void)err;
+	for (size_t i = 0; i < n; i++)
+		if (json[i] != '\n')
+			putchar(json[i]);
+	putchar('\n');
+	return 0;
+}
+
+static void print_records(struct parquet *p)
+{
+	struct err err = ERR_INIT;
+	int rc = 0;
+
+	for (int g = 0; !rc && g < parquet_groups(p); g++)
+		rc = parquet_walk_records(p, g, &(struct parquet_record_sink){ take_all, print_record, NULL }, &err);
+	if (rc)
+		puts(err.text);
+}
+
 int main(int argc, char *argv[])
 {
-	FILE *f = argc == 2 ? fopen(argv[1], "rb") : NULL;
+	FILE *f = argc >= 2 ? fopen(argv[1], "rb") : NULL;
 	struct err err = ERR_INIT;
 	struct byte_source source;
 	struct parquet *p;
@@ -79,8 +106,10 @@ int main(int argc, char *argv[])
 		fprintf(stderr, "%s\n", err.text);
 		return 1;
 	}
-	for (int i = 0; i < parquet_columns(p); i++)
+	for (int i = 0; argc == 2 && i < parquet_columns(p); i++)
 		print(p, i);
+	if (argc > 2)
+		print_records(p);
 	parquet_close(p);
 	fclose(f);
 	return 0;

@@ -27,6 +27,15 @@ enum conversation_form conversation_form_of(const json_t *record)
 	return (enum conversation_form)i;
 }
 
+bool conversation_takes(const char *name)
+{
+	bool taken = !strcmp(name, "input") || !strcmp(name, "system") || !strcmp(name, "tools");
+
+	for (int i = 0; i < CONVERSATION_FORMS; i++)
+		taken |= !strcmp(name, forms[i].has) || !strcmp(name, forms[i].and);
+	return taken;
+}
+
 const char *conversation_mapping(enum conversation_form form)
 {
 	return forms[form].mapping;

@@ -19,6 +19,9 @@ enum conversation_form {
 /* Returns the form that a record has by its members, or CONVERSATION_FORMS. */
 enum conversation_form conversation_form_of(const json_t *record);
 
+/* Returns true for the members of a record that a form may have. */
+bool conversation_takes(const char *name);
+
 /* Says how members become messages: "messages (role, content)". */
 const char *conversation_mapping(enum conversation_form form);
 

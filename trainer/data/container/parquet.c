@@ -66,7 +66,9 @@ void parquet_close(struct parquet *p)
 		free(p->group[i].chunk);
 	free(p->group);
 	free(p->column);
+	free(p->node);
 	free(p->levels);
+	free(p->repeats);
 	free(p->wide);
 	free(p->metadata);
 	free(p);
@@ -113,18 +115,19 @@ struct parquet_value {
 	uint32_t begin, n; /* position and length of bytes in the page */
 };
 
-struct parquet_column_walk {
+struct parquet_cursor {
 	struct parquet *p;
 	int column;
 	const struct parquet_chunk *chunk;
 	struct parquet_page page, dictionary;
-	uint64_t page_at, dictionary_at;
+	uint64_t page_at, next_at, dictionary_at;
 	struct parquet_value *dictionary_value; /* values of the dictionary page */
 	uint32_t n_dictionary;
 	struct parquet_value *value; /* non-null values of the page */
-	uint32_t n_values;
-	int64_t row, rows; /* next row; rows of the group */
-	const struct parquet_sink *to;
+	uint32_t n_values, next_value;
+	struct parquet_runs repeats, levels; /* of the page's next entry */
+	uint32_t n_entries;		     /* of the page, that are left */
+	int64_t left;			     /* entries that later pages may have */
 };
 
 static int fail_damaged_values(struct err *err)
@@ -208,7 +211,7 @@ static bool decode_delta_values(const struct parquet_page *page, uint32_t at, st
 
 /* Looks up the values of a page in the dictionary. Their positions refer to the dictionary page: see
  * make_parquet_cell. */
-static bool decode_dictionary_values(struct parquet_column_walk *w, uint32_t at)
+static bool decode_dictionary_values(struct parquet_cursor *w, uint32_t at)
 {
 	struct parquet_runs r = { .at = w->page.bytes + at + 1, .end = w->page.bytes + w->page.n };
 	uint32_t index;
@@ -226,7 +229,7 @@ static bool decode_dictionary_values(struct parquet_column_walk *w, uint32_t at)
 	return true;
 }
 
-static bool uses_dictionary(const struct parquet_column_walk *w)
+static bool uses_dictionary(const struct parquet_cursor *w)
 {
 	return w->page.encoding == PARQUET_RLE_DICTIONARY || w->page.encoding == PARQUET_PLAIN_DICTIONARY;
 }
@@ -237,7 +240,7 @@ static int refuse_encoding(const char *what, struct err *err)
 }
 
 /* Decodes the values of the data page from offset `at` on, by the page's encoding. */
-static int decode_page_values(struct parquet_column_walk *w, uint32_t at, struct err *err)
+static int decode_page_values(struct parquet_cursor *w, uint32_t at, struct err *err)
 {
 	const enum parquet_type type = w->p->column[w->column].type;
 	bool bytes = type == PARQUET_BYTES, wide = w->p->wide[w->column], good;
@@ -271,29 +274,24 @@ static int decode_page_values(struct parquet_column_walk *w, uint32_t at, struct
 	return good ? 0 : fail_damaged_values(err);
 }
 
-/* ---- rows ---- */
+/* ---- entries ---- */
 
-/* Finds the definition levels and the values of a page. Returns false if they exceed the page. Repeated columns are
- * refused elsewhere, so there are no repetition levels. */
-static bool locate_levels(const struct parquet_column_walk *w, struct parquet_runs *ret, uint32_t *ret_values)
+/* Cuts the levels at *at from a page, of which version 1 states their bytes in front of them. Returns false if they
+ * exceed the page. */
+static bool cut_levels(const struct parquet_page *page, uint32_t n, int most, uint32_t *at, struct parquet_runs *ret)
 {
-	const struct parquet_page *page = &w->page;
-	int levels = w->p->levels[w->column];
-	uint32_t at = page->levels[0], n = page->levels[1];
-
-	*ret_values = at + n;
-	if (page->kind == PARQUET_DATA && levels) {
-		if (page->n < 4)
+	if (page->kind == PARQUET_DATA && most) {
+		if (page->n - *at < 4)
 			return false;
-		at = 4;
-		n = little_get_u32(page->bytes);
-		if (n > page->n - 4)
+		n = little_get_u32(page->bytes + *at);
+		*at += 4;
+		if (n > page->n - *at)
 			return false;
-		*ret_values = 4 + n;
 	}
-	*ret = (struct parquet_runs){ .at = page->bytes + at, .end = page->bytes + at + n };
-	while (levels >> ret->width)
+	*ret = (struct parquet_runs){ .at = page->bytes + *at, .end = page->bytes + *at + n };
+	while (most >> ret->width)
 		ret->width++;
+	*at += n;
 	return true;
 }
 
@@ -308,7 +306,7 @@ static double parquet_real(const struct parquet_value *v, bool wide)
 	return wide ? real : (double)narrow;
 }
 
-static struct parquet_cell make_parquet_cell(const struct parquet_column_walk *w, const struct parquet_value *h)
+static struct parquet_cell make_parquet_cell(const struct parquet_cursor *w, const struct parquet_value *h)
 {
 	bool dictionary_value = uses_dictionary(w);
 	const struct parquet_page *page = dictionary_value ? &w->dictionary : &w->page;
@@ -325,29 +323,11 @@ static struct parquet_cell make_parquet_cell(const struct parquet_column_walk *w
 	return c;
 }
 
-static int deliver_rows(struct parquet_column_walk *w, struct parquet_runs levels, struct err *err)
-{
-	uint32_t whole = (uint32_t)w->p->levels[w->column], level = whole, next = 0;
-	int rc = 0;
-
-	for (uint32_t i = 0; !rc && i < w->page.values; i++) {
-		struct parquet_cell c = { .null = true };
-
-		if (whole && !parquet_runs_next(&levels, &level))
-			return fail_damaged_values(err);
-		if (level == whole && next == w->n_values)
-			return fail_damaged_values(err);
-		if (level == whole)
-			c = make_parquet_cell(w, &w->value[next++]);
-		rc = w->to->each(w->to->user, w->row++, &c, err);
-	}
-	return rc;
-}
-
 /* Counts the non-null values of a page. Returns false if the levels are damaged. */
-static bool count_present_values(struct parquet_column_walk *w, struct parquet_runs levels)
+static bool count_present_values(struct parquet_cursor *w)
 {
 	uint32_t whole = (uint32_t)w->p->levels[w->column], level = whole;
+	struct parquet_runs levels = w->levels;
 
 	w->n_values = 0;
 	for (uint32_t i = 0; i < w->page.values; i++) {
@@ -358,21 +338,24 @@ static bool count_present_values(struct parquet_column_walk *w, struct parquet_r
 	return true;
 }
 
-static int decode_data_page(struct parquet_column_walk *w, struct err *err)
+static int decode_data_page(struct parquet_cursor *w, struct err *err)
 {
-	struct parquet_runs levels;
-	uint32_t at;
-	int rc;
+	const struct parquet_page *page = &w->page;
+	uint32_t at = 0;
 
-	if (w->page.values > w->rows - w->row || !locate_levels(w, &levels, &at) || !count_present_values(w, levels))
+	if (page->values > w->left || !cut_levels(page, page->levels[0], w->p->repeats[w->column], &at, &w->repeats) ||
+	    !cut_levels(page, page->levels[1], w->p->levels[w->column], &at, &w->levels) || !count_present_values(w))
 		return fail_damaged_values(err);
 	free(w->value);
 	w->value = mem_array((size_t)w->n_values, sizeof(*w->value));
-	rc = decode_page_values(w, at, err);
-	return rc ? rc : deliver_rows(w, levels, err);
+	w->next_value = 0;
+	w->n_entries = page->values;
+	if (!w->p->repeats[w->column])
+		w->left -= page->values;
+	return decode_page_values(w, at, err);
 }
 
-static int decode_dictionary_page(struct parquet_column_walk *w, struct err *err)
+static int decode_dictionary_page(struct parquet_cursor *w, struct err *err)
 {
 	bool bytes = w->p->column[w->column].type == PARQUET_BYTES;
 
@@ -390,42 +373,85 @@ static int decode_dictionary_page(struct parquet_column_walk *w, struct err *err
 		       : fail_damaged_values(err);
 }
 
-static int decode_next_page(struct parquet_column_walk *w, struct err *err)
+static int decode_next_page(struct parquet_cursor *w, struct err *err)
 {
-	const struct parquet_page_place place = { w->p->file, w->page_at, w->chunk->end, w->chunk->codec };
-	int rc = parquet_page_read(&w->page, &place, err);
+	const struct parquet_page_place place = { w->p->file, w->next_at, w->chunk->end, w->chunk->codec };
+	int rc;
 
+	free(w->page.bytes);
+	w->page.bytes = NULL;
+	rc = parquet_page_read(&w->page, &place, err);
 	if (rc)
 		return rc;
+	w->page_at = w->next_at;
+	w->next_at = w->page.next;
 	if (w->page.kind == PARQUET_DICTIONARY)
-		rc = decode_dictionary_page(w, err);
-	else if (w->page.kind != PARQUET_INDEX)
-		rc = decode_data_page(w, err);
+		return decode_dictionary_page(w, err);
+	return w->page.kind == PARQUET_INDEX ? 0 : decode_data_page(w, err);
+}
+
+int parquet_cursor_open(struct parquet_cursor **ret, struct parquet *p, int group, int column, struct err *err)
+{
+	const struct parquet_chunk *chunk = &p->group[group].chunk[column];
+	struct parquet_cursor *w;
+
+	if (!decompress_can(chunk->codec))
+		return err_set(err, ERR_USAGE,
+			       "is compressed with %s, which this build lacks: use zstd, gzip or snappy",
+			       decompress_name(chunk->codec));
+	*ret = w = mem_zalloc(sizeof(*w));
+	w->p = p;
+	w->column = column;
+	w->chunk = chunk;
+	w->next_at = chunk->begin;
+	w->left = p->repeats[column] ? PARQUET_ROWS_MAX : p->group[group].rows;
+	return 0;
+}
+
+void parquet_cursor_close(struct parquet_cursor *w)
+{
+	if (!w)
+		return;
+	free(w->dictionary_value);
+	free(w->value);
+	free(w->dictionary.bytes);
 	free(w->page.bytes);
-	w->page_at = w->page.next;
-	return rc;
+	free(w);
+}
+
+int parquet_cursor_next(struct parquet_cursor *w, struct parquet_entry *ret, struct err *err)
+{
+	const uint32_t whole = (uint32_t)w->p->levels[w->column];
+	int rc = 0;
+
+	while (!rc && !w->n_entries && w->next_at < w->chunk->end)
+		rc = decode_next_page(w, err);
+	if (rc)
+		return rc;
+	*ret = (struct parquet_entry){ .end = !w->n_entries, .defined = whole, .cell.null = true };
+	if (ret->end)
+		return 0;
+	w->n_entries--;
+	if ((w->p->repeats[w->column] && !parquet_runs_next(&w->repeats, &ret->repeats)) ||
+	    (whole && !parquet_runs_next(&w->levels, &ret->defined)) ||
+	    (ret->defined == whole && w->next_value == w->n_values))
+		return fail_damaged_values(err);
+	if (ret->defined == whole)
+		ret->cell = make_parquet_cell(w, &w->value[w->next_value++]);
+	return 0;
 }
 
 int parquet_walk(struct parquet *p, int group, int column, const struct parquet_sink *to, struct err *err)
 {
-	struct parquet_column_walk w = { .p = p,
-					 .column = column,
-					 .chunk = &p->group[group].chunk[column],
-					 .to = to,
-					 .rows = p->group[group].rows };
-	int rc = 0;
+	struct parquet_cursor *c = NULL;
+	struct parquet_entry e;
+	int rc = parquet_cursor_open(&c, p, group, column, err);
 
-	if (!decompress_can(w.chunk->codec))
-		return err_set(err, ERR_USAGE,
-			       "is compressed with %s, which this build lacks: use zstd, gzip or snappy",
-			       decompress_name(w.chunk->codec));
-	w.page_at = w.chunk->begin;
-	while (!rc && w.row < w.rows && w.page_at < w.chunk->end)
-		rc = decode_next_page(&w, err);
-	if (!rc && w.row != w.rows)
-		rc = fail_damaged_values(err);
-	free(w.dictionary_value);
-	free(w.value);
-	free(w.dictionary.bytes);
+	for (int64_t row = 0; !rc && row < p->group[group].rows; row++) {
+		rc = parquet_cursor_next(c, &e, err);
+		if (!rc)
+			rc = e.end ? fail_damaged_values(err) : to->each(to->user, row, &e.cell, err);
+	}
+	parquet_cursor_close(c);
 	return rc;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* parquet.h: columns of a Parquet file, one row group at a time (https://github.com/apache/parquet-format). Reads
- * flat columns and members of structs, of numbers, truth values and bytes, in the encodings PLAIN, dictionary,
+ * numbers, truth values and bytes, in columns, structs and lists, in the encodings PLAIN, dictionary,
  * DELTA_BINARY_PACKED and DELTA_LENGTH_BYTE_ARRAY. Input is untrusted: counts have a maximum, and every value is
  * checked against its page. Does not decode pictures. */
 #ifndef DPT_DATA_PARQUET_H
@@ -18,7 +18,7 @@ enum parquet_type { PARQUET_NUMBER, PARQUET_BYTES, PARQUET_TRUTH, PARQUET_REAL, 
 struct parquet_column {
 	char name[PARQUET_NAME_MAX]; /* "image.bytes": members of structs follow a dot */
 	enum parquet_type type;
-	bool repeated; /* a list, which is not supported */
+	bool repeated; /* a list: parquet_walk takes none, parquet_walk_records does */
 };
 
 /* Returns true if head, the first 4 bytes of a file, begins a Parquet file. */
@@ -55,5 +55,18 @@ struct parquet_sink {
 /* Calls to->each for every row of a column in a group, until it fails. ERR_USAGE names an unsupported encoding
  * or compression; ERR_CORRUPT: damaged. Messages do not name the file. */
 int parquet_walk(struct parquet *p, int group, int column, const struct parquet_sink *to, struct err *err);
+
+/* ---- parquet_records.c ---- */
+
+/* Receives rows as JSON objects of the columns that `takes` by their name; lists and structs are kept. Members that
+ * are null are left out. */
+struct parquet_record_sink {
+	bool (*takes)(const char *name);
+	int (*each)(void *user, const char *json, size_t n, struct err *err);
+	void *user;
+};
+
+/* Calls to->each for every row of a group, until it fails. Errors as of parquet_walk. */
+int parquet_walk_records(struct parquet *p, int group, const struct parquet_record_sink *to, struct err *err);
 
 #endif

@@ -12,6 +12,7 @@
 #define COLUMNS_MAX 100000
 #define DEPTH_MAX 16
 #define GROUPS_MAX 1000000
+#define CONVERTED_LIST 3
 
 enum repetition { REQUIRED = 0, OPTIONAL = 1, REPEATED = 2 };
 enum physical { BOOLEAN = 0, INT32 = 1, INT64 = 2, FLOAT = 4, DOUBLE = 5, BYTE_ARRAY = 6 };
@@ -19,8 +20,10 @@ enum physical { BOOLEAN = 0, INT32 = 1, INT64 = 2, FLOAT = 4, DOUBLE = 5, BYTE_A
 struct schema_element {
 	char name[PARQUET_NAME_MAX];
 	int64_t type, repetition, children; /* type -1: a struct */
+	bool list;
 };
 
+/* Parses a SchemaElement. */
 static void read_schema_element(struct thrift *t, struct schema_element *ret)
 {
 	struct thrift_field f = { 0, THRIFT_STOP };
@@ -38,6 +41,8 @@ static void read_schema_element(struct thrift *t, struct schema_element *ret)
 			ret->repetition = thrift_number(t, f.type);
 		} else if (f.id == 5 && f.type == THRIFT_I32) {
 			ret->children = thrift_number(t, f.type);
+		} else if (f.id == 6 && f.type == THRIFT_I32) {
+			ret->list = thrift_number(t, f.type) == CONVERTED_LIST;
 		} else {
 			thrift_skip(t, f.type);
 		}
@@ -47,8 +52,8 @@ static void read_schema_element(struct thrift *t, struct schema_element *ret)
 /* What the enclosing schema elements contribute to a column. */
 struct schema_parent {
 	char name[PARQUET_NAME_MAX];
-	int levels;
-	bool repeated;
+	int levels, repeats;
+	int node;
 	int64_t left; /* children still to be read */
 };
 
@@ -72,10 +77,27 @@ static void add_parquet_column(struct parquet *p, const struct schema_element *e
 {
 	int i = p->n_columns++;
 
-	p->column[i] = (struct parquet_column){ .repeated = a->repeated, .type = parquet_type_of(e->type) };
+	p->node[a->node].column = i;
+	p->column[i] = (struct parquet_column){ .repeated = a->repeats > 0, .type = parquet_type_of(e->type) };
 	memcpy(p->column[i].name, a->name, sizeof(a->name));
 	p->levels[i] = a->levels;
+	p->repeats[i] = a->repeats;
 	p->wide[i] = e->type == INT64 || e->type == DOUBLE;
+}
+
+/* Adds an element to the tree; its end is known when the elements below it are. */
+static void add_parquet_node(struct parquet *p, const struct schema_element *e, const struct schema_parent *a)
+{
+	struct parquet_node *node = &p->node[a->node];
+
+	*node = (struct parquet_node){ .column = -1,
+				       .end = a->node + 1,
+				       .defined = a->levels,
+				       .repeats = a->repeats,
+				       .repeated = e->repetition == REPEATED,
+				       .list = e->list && e->children == 1 };
+	memcpy(node->name, e->name, sizeof(e->name));
+	p->n_nodes = a->node + 1;
 }
 
 /* Parses the schema: a tree in depth-first order; each element has its number of children. The leaves are the
@@ -90,7 +112,9 @@ static bool read_parquet_schema(struct parquet *p, struct thrift *t)
 	if (type != THRIFT_STRUCT || n > COLUMNS_MAX)
 		return false;
 	p->column = mem_array(n, sizeof(*p->column));
+	p->node = mem_array(n, sizeof(*p->node));
 	p->levels = mem_array(n, sizeof(*p->levels));
+	p->repeats = mem_array(n, sizeof(*p->repeats));
 	p->wide = mem_array(n, sizeof(*p->wide));
 	for (size_t i = 0; i < n && !t->bad; i++) {
 		struct schema_element e;
@@ -98,15 +122,17 @@ static bool read_parquet_schema(struct parquet *p, struct thrift *t)
 
 		read_schema_element(t, &e);
 		while (depth > 0 && !stack[depth].left)
-			depth--;
+			p->node[stack[depth--].node].end = (int)i;
 		if (depth >= 0) {
 			stack[depth].left--;
 			a = stack[depth];
 			snprintf(a.name, sizeof(a.name), "%.120s%s%.120s", stack[depth].name, depth ? "." : "", e.name);
 			a.levels += e.repetition != REQUIRED;
-			a.repeated |= e.repetition == REPEATED;
+			a.repeats += e.repetition == REPEATED;
 		}
 		a.left = e.children;
+		a.node = (int)i;
+		add_parquet_node(p, &e, &a);
 		if (e.children < 0 || (e.children > 0 && depth == DEPTH_MAX))
 			return false;
 		if (e.children || depth < 0)
@@ -114,7 +140,9 @@ static bool read_parquet_schema(struct parquet *p, struct thrift *t)
 		else
 			add_parquet_column(p, &e, &a);
 	}
-	return p->column && p->levels && p->wide && !t->bad;
+	for (; depth >= 0; depth--)
+		p->node[stack[depth].node].end = p->n_nodes;
+	return !t->bad && (p->n_nodes < 2 || p->node[p->n_nodes - 1].column >= 0);
 }
 
 /* Parses ColumnMetaData: codec, sizes, and the range of the chunk's pages in the file. */

@@ -22,12 +22,24 @@ struct parquet_group {
 	struct parquet_chunk *chunk; /* [column] */
 };
 
+/* An element of the schema; those below it follow it. */
+struct parquet_node {
+	char name[PARQUET_NAME_MAX]; /* without those above */
+	int column;		     /* -1: a group */
+	int end;		     /* the first node that is not below it */
+	int defined, repeats;	     /* levels from which a value is present; a further value of the innermost list */
+	bool repeated, list;	     /* itself; a group whose only member is repeated */
+};
+
 struct parquet {
 	const struct byte_source *file;
+	struct parquet_node *node;
+	int n_nodes;
 	struct parquet_column *column;
-	int *levels; /* [column]: maximum definition level; 0: never null */
-	bool *wide;  /* [column]: numbers have 64 bits */
-	int n_columns, cap_columns;
+	int *levels;  /* [column]: maximum definition level; 0: never null */
+	int *repeats; /* [column]: maximum repetition level; 0: one value a row */
+	bool *wide;   /* [column]: numbers have 64 bits */
+	int n_columns;
 	struct parquet_group *group;
 	int n_groups;
 	char *metadata; /* of the datasets library; NULL: none */
@@ -35,6 +47,21 @@ struct parquet {
 
 /* Fills columns and groups from the footer. False: damaged. *ret must be zeroed except for file. */
 bool parquet_footer(struct parquet *ret, const unsigned char *bytes, size_t n);
+
+/* ---- parquet.c ----
+ * The values of a column of a group, one after the other. */
+
+struct parquet_entry {
+	bool end; /* after the last value */
+	uint32_t repeats, defined;
+	struct parquet_cell cell;
+};
+
+struct parquet_cursor;
+/* Errors as of parquet_walk. */
+int parquet_cursor_open(struct parquet_cursor **ret, struct parquet *p, int group, int column, struct err *err);
+int parquet_cursor_next(struct parquet_cursor *c, struct parquet_entry *ret, struct err *err);
+void parquet_cursor_close(struct parquet_cursor *c); /* NULL is fine */
 
 /* ---- parquet_page.c ---- */
 

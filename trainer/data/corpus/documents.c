@@ -494,24 +494,49 @@ static int find_text_column(const struct document_walk *w, const struct parquet 
 		if (parquet_column(p, k)->type == PARQUET_BYTES && !parquet_column(p, k)->repeated)
 			buf_addf(&names, "%s%s", names.len ? ", " : "", parquet_column(p, k)->name);
 	buf_addc(&names, '\0');
-	rc = err_set(err, ERR_USAGE, "%.200s: no text column %.60s: use --text-field with one of: %.200s", w->name,
-		     w->field, names.data && *names.data ? names.data : "(no text column)");
+	rc = err_set(err, ERR_USAGE,
+		     "%.200s: no text column %.60s: use --text-field with one of: %.150s; conversations are read as "
+		     "they are, "
+		     "without dptrain tokenize",
+		     w->name, w->field, names.data && *names.data ? names.data : "(no text column)");
 	buf_done(&names);
 	return rc;
 }
 
-/* Emits the text column of one Parquet file, row group by row group. */
+static int emit_table_record(void *user, const char *json, size_t n, struct err *err)
+{
+	return emit_whole_document(user, json, n, err);
+}
+
+/* Emits the text column, or the records, row group by row group. */
+static int walk_table_rows(struct document_walk *w, struct parquet *p, struct err *err)
+{
+	const struct parquet_record_sink records = { w->o->takes, emit_table_record, w };
+	const struct parquet_sink rows = { emit_table_row, w };
+	struct err why = ERR_INIT;
+	int column = 0, rc = *w->field ? find_text_column(w, p, &column, err) : 0;
+
+	if (rc)
+		return rc;
+	for (int g = 0; !rc && g < parquet_groups(p); g++)
+		rc = *w->field ? parquet_walk(p, g, column, &rows, &why) : parquet_walk_records(p, g, &records, &why);
+	if (rc != ERR_USAGE && rc != ERR_CORRUPT)
+		return rc ? err_set(err, rc, "%s", why.text) : 0;
+	if (!*w->field)
+		return err_set(err, ERR_USAGE, "%.200s: %.300s", w->name, why.text);
+	return err_set(err, ERR_USAGE, "%.200s: column %.60s: %.250s", w->name, w->field, why.text);
+}
+
 static int walk_parquet_table(struct document_walk *w, struct err *err)
 {
 	struct object_source source = { .store = w->o->store, .object = w->o->object };
 	const struct byte_source file = objects_source(&source);
-	struct err why = ERR_INIT;
 	struct parquet *p;
 	char head[128];
 	const uint64_t bytes = objects_bytes(w->o->store, w->o->object);
 	const size_t n = bytes < sizeof(head) ? (size_t)bytes : sizeof(head);
 	const struct objects_range first = { .object = w->o->object, .n = n };
-	int column, rc = objects_read(w->o->store, &first, head, err);
+	int rc = objects_read(w->o->store, &first, head, err);
 
 	if (!rc)
 		rc = file_refuse_pointer(w->name, head, n, err);
@@ -519,17 +544,9 @@ static int walk_parquet_table(struct document_walk *w, struct err *err)
 		rc = parquet_open(&p, &file, err);
 	if (rc)
 		return rc;
-	rc = find_text_column(w, p, &column, err);
-	if (rc) {
-		parquet_close(p);
-		return rc;
-	}
-	for (int g = 0; !rc && g < parquet_groups(p); g++)
-		rc = parquet_walk(p, g, column, &(struct parquet_sink){ emit_table_row, w }, &why);
+	rc = walk_table_rows(w, p, err);
 	parquet_close(p);
-	if (rc != ERR_USAGE && rc != ERR_CORRUPT)
-		return rc ? err_set(err, rc, "%s", why.text) : 0;
-	return err_set(err, ERR_USAGE, "%.200s: column %.60s: %.250s", w->name, w->field, why.text);
+	return rc;
 }
 
 static int walk_text_stream(struct document_walk *w, enum text_kind kind, enum text_packing packing, struct err *err)

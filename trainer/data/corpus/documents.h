@@ -23,6 +23,7 @@ struct documents_opts {
 	struct objects *store;
 	int object;
 	const char *field; /* member or column with the text; NULL: DOCUMENTS_FIELD; "": the record itself, as JSON */
+	bool (*takes)(const char *name); /* of a table's record: the columns to read */
 	struct data_account *account; /* counts documents that are null */
 	bool sizes; /* begin needs the size: a compressed text is decompressed twice */
 };

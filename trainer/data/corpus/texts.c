@@ -66,7 +66,7 @@ static bool holds_records(const char *name)
 	enum text_packing packing;
 	enum text_kind kind = texts_kind(name, &packing);
 
-	return kind == TEXT_LINES || kind == TEXT_ARRAY;
+	return kind == TEXT_LINES || kind == TEXT_ARRAY || kind == TEXT_TABLE;
 }
 
 /* ---- splits ---- */

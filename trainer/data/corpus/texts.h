@@ -33,7 +33,7 @@ enum text_kind texts_kind(const char *name, enum text_packing *ret);
 
 struct texts_opts {
 	bool tables;	  /* include the Parquet files of folders */
-	bool records;	  /* conversations: JSON lines and arrays (*.json) alone */
+	bool records;	  /* conversations: JSON lines, arrays (*.json) and tables alone */
 	double timeout_s; /* remote stores; 0: default */
 	bool incomplete;  /* accept numbered files some of which are missing */
 };

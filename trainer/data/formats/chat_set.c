@@ -201,6 +201,13 @@ static int take_records(void *user, const struct encode_job *j, struct err *err)
 
 static const struct documents_sink record_sink = { begin_record, add_record_bytes, end_record, NULL };
 
+static int walk_file_records(struct objects *store, int object, const struct documents_sink *to, struct err *err)
+{
+	const struct documents_opts o = { .store = store, .object = object, .field = "", .takes = conversation_takes };
+
+	return documents_walk(&o, to, err);
+}
+
 /* Walks the records of all files, or those of one split. */
 static int walk_records(struct chat_filling *f, enum split split, struct err *err)
 {
@@ -216,8 +223,7 @@ static int walk_records(struct chat_filling *f, enum split split, struct err *er
 		f->file = i;
 		f->in_file = 0;
 		if (f->texts->file[i].val == (split == SPLIT_VAL))
-			rc = documents_walk(&(struct documents_opts){ .store = store, .object = i, .field = "" }, &sink,
-					    err);
+			rc = walk_file_records(store, i, &sink, err);
 	}
 	objects_close(store);
 	return rc ? rc : job_ring_finish(f->ring, err);
@@ -692,7 +698,7 @@ static bool chat_set_probe(const char *path)
 	rc = objects_add(store, t.file[0].name, &err);
 	rc = rc < 0 ? rc : objects_measure(store, &err);
 	if (!rc)
-		documents_walk(&(struct documents_opts){ .store = store, .object = 0, .field = "" }, &sink, &err);
+		walk_file_records(store, 0, &sink, &err);
 	buf_done(&f.record);
 	objects_close(store);
 	texts_done(&t);

@@ -108,7 +108,7 @@ static int fail_not_recognised(const char *path, struct err *err)
 /* ---- detection ---- */
 
 /* Returns the format that recognises the path, of one enum sample_kind (-1: any); NULL: none. Shards, HDF5 files and
- * texts need not be folders. */
+ * texts need not be folders. A table of conversations is no shard. */
 static const struct dataset_ops *find_format(const char *path, int kind)
 {
 	struct stat st;
@@ -119,7 +119,7 @@ static const struct dataset_ops *find_format(const char *path, int kind)
 
 		if ((folder || i == FORMATS_shards || i == FORMATS_hdf5 || i == FORMATS_chat || i == FORMATS_text) &&
 		    f->probe && (kind < 0 || (int)f->kind == kind) && f->probe(path))
-			return f;
+			return i == FORMATS_shards && dataset_chat.probe(path) ? &dataset_chat : f;
 	}
 	return NULL;
 }
