@@ -214,6 +214,8 @@ def read_journal(path, run):
         for s in event.get(5, []):
             for v in message(s).get(1, []):
                 value = message(v)
+                if 8 in value and 8 in message(value[8][0]):
+                    run["texts"][value[1][0].decode(), event.get(2, [0])[0]] = message(value[8][0])[8][0].decode()
                 if 1 not in value or (2 not in value and 1001 not in value):
                     continue
                 number = struct.unpack("<d", value[1001][0])[0] if 1001 in value else struct.unpack("<f", value[2][0])[0]
@@ -241,8 +243,8 @@ def digest(folder):
 
 
 def read_run(runs_dir):
-    """Reads the only run below a folder: series {(key, rank): {step: value}}, params, status by writer."""
-    run = {"series": {}, "params": {}, "env": {}, "status": {}, "reason": "", "folder": None}
+    """Reads the only run below a folder: series {(key, rank): {step: value}}, texts {(key, step): text}, params, status by writer."""
+    run = {"series": {}, "texts": {}, "params": {}, "env": {}, "status": {}, "reason": "", "folder": None}
     for folder, _, names in os.walk(runs_dir):
         for name in sorted(names):
             if name.startswith("events.") or name.endswith(".journal"):

@@ -32,9 +32,9 @@ if HAVE_TOKENIZERS
 TESTS += tests/train/sample.py tests/train/hugging_face/own_tokenizer.py tests/train/hugging_face/gguf_file.py
 endif
 if HAVE_TOKENIZERS
-CHECK_LONG += tests/train/hugging_face/chat_loss.py tests/train/hugging_face/chat_answers.py tests/train/hugging_face/gguf_readers.py
+CHECK_LONG += tests/train/hugging_face/chat_loss.py tests/train/hugging_face/chat_media.py tests/train/hugging_face/chat_answers.py tests/train/hugging_face/gguf_readers.py
 endif
-EXTRA_DIST += tests/train/hugging_face/real-folder tests/train/hugging_face/chat_loss.py tests/train/hugging_face/chat_answers.py tests/train/hugging_face/gguf_readers.py tests/train/hugging_face/gguf_file.py
+EXTRA_DIST += tests/train/hugging_face/real-folder tests/train/hugging_face/chat_loss.py tests/train/hugging_face/chat_media.py tests/train/hugging_face/chat_answers.py tests/train/hugging_face/gguf_readers.py tests/train/hugging_face/gguf_file.py
 CHECK_LONG += tests/train/hugging_face/gpt.py tests/train/hugging_face/decoders.py tests/train/hugging_face/lora_peft.py
 EXTRA_DIST += tests/train/gpt_sizes.py tests/train/sample.py tests/train/hugging_face/ways.py tests/train/hugging_face/bad_folders.py
 EXTRA_DIST += tests/train/hugging_face/lora.py tests/train/hugging_face/lora_peft.py tests/train/hugging_face/own_tokenizer.py tests/train/hugging_face/folders.py tests/train/hugging_face/gpt.py tests/train/hugging_face/decoders.py tests/train/hugging_face/transformers_venv.py

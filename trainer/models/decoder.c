@@ -365,7 +365,8 @@ static int build_decoder(const struct model *m, struct graph *g, const struct mo
 	delta = add_decoder_norm(&b, x, delta, "model.norm", &x);
 	if (!c->tied)
 		head = add_decoder_param(&b, "lm_head.weight", SHAPE(c->vocab, c->width), normal);
-	lmhead_add(g, delta, head, targets, c->keep_logits && !g->training);
+	lmhead_add(g, delta, head, targets,
+		   (struct lmhead_kept){ c->keep_logits && !g->training, c->keep_best && !g->training });
 	return graph_failed(g) ? err_set(err, g->err.code, "%s: %s", m->name, g->err.text) : 0;
 }
 

@@ -129,7 +129,7 @@ static int build_gpt(const struct model *m, struct graph *g, const struct model_
 	delta = add_gpt_norm(&b, &x, delta, "transformer.ln_f");
 	if (!c->tied)
 		head = add_gpt_param(&b, "lm_head.weight", SHAPE(c->vocab, c->width), normal);
-	lmhead_add(g, delta, head, targets, c->keep_logits && !g->training);
+	lmhead_add(g, delta, head, targets, (struct lmhead_kept){ .logits = c->keep_logits && !g->training });
 	return graph_failed(g) ? err_set(err, g->err.code, "%s: %s", m->name, g->err.text) : 0;
 }
 

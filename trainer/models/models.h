@@ -33,6 +33,7 @@ struct model_config {
 			   * number of all; inputs "first" (i32 [1], the first one) and, for a model with a position
 			   * table, "positions" (its rows for them) */
 	bool keep_logits; /* evaluation keeps "logits" for the host, [batch * seq_len, vocab] */
+	bool keep_best;	  /* … and of a decoder "best", the words of the largest logits, [batch * seq_len] */
 };
 
 struct model {

@@ -302,6 +302,7 @@ static void find_tensors(struct program *p)
 	p->inputs = graph_find(g, tokens ? "tokens" : "images");
 	p->targets = graph_find(g, tokens ? "targets" : "labels");
 	p->logits = graph_find(g, "logits");
+	p->best = graph_find(g, "best");
 	p->result = g->loss;
 	if (p->result && p->result->kind != TENSOR_INPUT) /* else another stage has the losses */
 		p->losses = graph_find(g, WATCHING_LOSSES);

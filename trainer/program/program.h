@@ -54,6 +54,7 @@ struct program {
 
 	/* Tensors that the host writes or reads; NULL where the program has none. */
 	struct tensor *inputs, *targets, *logits; /* inputs: "images" or "tokens"; targets: "labels" or "targets" */
+	struct tensor *best;			  /* words of the largest logits of each row; evaluation of chat data */
 	struct tensor *result;			  /* sums over this rank's samples, of the whole step so far */
 	struct tensor *result_sum;		  /* over all ranks (PROGRAM_STEP); result itself with one rank */
 	struct tensor *losses;			  /* loss of each row of a micro-batch (optimizer.h) */

@@ -454,6 +454,7 @@ static struct model_config make_model_config(const struct run_config *cfg, const
 	c.tied = cfg->tie_weights;
 	c.dropout = cfg->dropout;
 	c.keep_logits = cfg->save_outputs != NULL;
+	c.keep_best = cfg->decoder && s->data->ops == &dataset_chat;
 	return c;
 }
 

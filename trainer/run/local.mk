@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # One rank of a training run: set-up, step, loop, evaluation, report; exec: runs the schedules.
-libtrainer_la_SOURCES += trainer/run/checkpoint_writer.c trainer/run/console.c trainer/run/engine.c \
+libtrainer_la_SOURCES += trainer/run/val_answer.c trainer/run/checkpoint_writer.c trainer/run/console.c trainer/run/engine.c \
 	trainer/run/engine.h trainer/run/evaluate.c trainer/run/evaluate.h trainer/run/log_datasets.c \
 	trainer/run/loop.c trainer/run/loss_spike.c \
 	trainer/run/nonfinite_search.c trainer/run/nonfinite.c trainer/run/nonfinite.h trainer/run/observers.c \

@@ -22,10 +22,13 @@ struct checkpoint_state loop_position(const struct training *t)
 /* Evaluates the set, once for a step that needs it twice. */
 static int evaluate_now(struct training *t)
 {
-	int rc = t->val_step == t->at.step ? 0 : evaluate_run(t->e, NULL, &t->val, t->err);
+	const bool again = t->val_step == t->at.step;
+	int rc = again ? 0 : evaluate_run(t->e, NULL, &t->val, t->err);
 
 	t->val_step = t->at.step;
 	t->stopped = t->val.stopped;
+	if (!rc && !again && !t->stopped)
+		rc = answering_record(t->answering, report_run(t->report), t->at.step, t->err);
 	return rc;
 }
 

@@ -15,6 +15,7 @@ struct training {
 	struct report *report;
 	struct console *console;	 /* rank 0 */
 	struct checkpoint_writer *saver; /* rank 0, and ranks that own parts, when checkpoints are written */
+	struct answering *answering;	 /* of chat data; NULL: off */
 	struct err *err;
 
 	struct checkpoint_state at; /* position of the run; its seconds are those before epoch_start_s */
@@ -43,6 +44,20 @@ int loop_run(struct training *t);
 
 /* Returns the position of the run, with the training seconds of the open epoch. */
 struct checkpoint_state loop_position(const struct training *t);
+
+/* ---- val_answer.c ----
+ *
+ * The most likely answer in the first conversation of the evaluation set, as a text in the run's Media. */
+
+struct answering;
+
+/* *ret NULL: the set has no conversations, or is not evaluated. Borrows e. */
+int answering_new(struct answering **ret, struct engine *e, struct err *err);
+void answering_free(struct answering *a); /* NULL is fine */
+
+/* Collective: all ranks read the text, rank 0 records the answer, with what it answers and the one that is given. NULL:
+ * does nothing. */
+int answering_record(struct answering *a, struct dptrack_run *run, int64_t step, struct err *err);
 
 /* ---- console.c ----
  *

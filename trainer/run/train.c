@@ -142,7 +142,8 @@ static int open_record(struct training *t)
 	t->at.world = e->rank.context->world;
 	t->at.global_batch = e->rank.cfg->global_batch_size;
 	t->at.seed = (uint64_t)e->rank.cfg->seed;
-	if (e->train_schedule.saves && (engine_is_root(e) || e->rank.saving))
+	rc = answering_new(&t->answering, e, t->err);
+	if (!rc && e->train_schedule.saves && (engine_is_root(e) || e->rank.saving))
 		rc = checkpoint_writer_open(&t->saver, e, t->report,
 					    t->resume.loads && t->resume.reopens ? t->at.step : -1, t->err);
 	return rc;
@@ -280,6 +281,7 @@ int train_main(const struct job *job, struct rank_context *context)
 	/* the other ranks do not know of this failure yet */
 	if (rc && t.e && err.code != ERR_PEER && err.code != ERR_CANCELED)
 		rank_abort(&t.e->rank);
+	answering_free(t.answering);
 	checkpoint_writer_close(t.saver);
 	report_close(t.report, training_status(&t, rc));
 	resume_close(&t.resume);

@@ -8,7 +8,7 @@
 
 #define LMHEAD_ROUNDINGS 32
 
-enum { R, C, V, GRAD, KEEP, EVERY, IGNORED };
+enum { R, C, V, GRAD, KEEP, EVERY, IGNORED, BEST };
 
 static struct node *build_lmhead_case(struct graph *g, const struct op_case *c)
 {
@@ -18,8 +18,10 @@ static struct node *build_lmhead_case(struct graph *g, const struct op_case *c)
 	struct tensor *losses = s[GRAD] ? case_input(g, "losses", DTYPE_F64, SHAPE(s[R])) : NULL;
 	struct tensor *logits = s[KEEP] ? case_input(g, "logits", DTYPE_F32, SHAPE(s[R], s[V])) : NULL;
 
+	struct tensor *best = s[BEST] ? case_input(g, "best", DTYPE_I32, SHAPE(s[R])) : NULL;
+
 	return graph_node(g, &(struct node_spec){ .op = &op_lmhead,
-						  NODE_OUT(NULL, dx, dw, logits, losses),
+						  NODE_OUT(NULL, dx, dw, logits, losses, best),
 						  NODE_IN(case_input(g, "x", DTYPE_F32, SHAPE(s[R], s[C])),
 							  case_input(g, "w", DTYPE_F32, SHAPE(s[V], s[C])),
 							  case_input(g, "targets", DTYPE_I32, SHAPE(s[R]))) });
@@ -66,6 +68,18 @@ static double compute_case_logits(const struct case_values *v, int64_t r, double
 	return max + log(sum);
 }
 
+/* Rounding may decide which of the two largest logits is the larger one. */
+static bool is_near_tie(const double *logits, int64_t words, double most)
+{
+	double first = -INFINITY, second = -INFINITY;
+
+	for (int64_t j = 0; j < words; j++) {
+		second = fmax(second, fmin(first, logits[j]));
+		first = fmax(first, logits[j]);
+	}
+	return first - second < 1e-5 * most;
+}
+
 /* Adds the absolute terms of row r to those of output k. */
 static void add_lmhead_terms(const struct case_values *v, int k, int64_t r, double *terms)
 {
@@ -73,6 +87,8 @@ static void add_lmhead_terms(const struct case_values *v, int k, int64_t r, doub
 	double scale = v->page->inv_count * v->page->loss_scale, logits[1024], most, target = v->in[2][r];
 	double lse = compute_case_logits(v, r, logits, &most);
 
+	if (k == LMHEAD_BEST)
+		terms[r] = is_near_tie(logits, words, most) ? 0x1p40 : 0;
 	if (k == LMHEAD_RESULT)
 		terms[XENT_LOSS_SUM] += target < 0 ? 0 : 2 * most + fabs(lse) + 1;
 	if (k == LMHEAD_LOSSES)
@@ -117,6 +133,9 @@ const struct op_case cases_lmhead[] = {
 	CASE("no rows", .size = { 0, 8, 11, 1 }),
 	CASE("evaluation", .size = { 7, 12, 29 }),
 	CASE("evaluation, logits kept", .size = { 7, 12, 29, 0, 1 }),
+	CASE("evaluation, best words", .size = { 33, 12, 301, 0, 0, 2, 1, 1 }),
+	CASE("best words of rows that are left out", .size = { 1040, 8, 1000, 0, 0, 100, 97, 1 }),
+	CASE("best words, logits kept", .size = { 7, 12, 29, 0, 1, 0, 0, 1 }),
 	CASE("odd sizes", .size = { 13, 19, 37, 1 }),
 	CASE("groups of rows, tiles of words", .size = { 1030, 8, 1000, 1, 1 }),
 	CASE("a whole group and zeros", .size = { 1040, 8, 40, 1, 0, 2 }),

@@ -8,9 +8,19 @@
 #include "trainer/ops/ops.h"
 #include "trainer/ops/xent/xent.h"
 
-struct tensor *lmhead_add(struct graph *g, struct tensor *x, struct tensor *w, struct tensor *targets, bool keep_logits)
+static struct tensor *add_kept(struct graph *g, enum dtype dtype, struct shape shape, const char *name)
 {
-	struct tensor *result, *logits = NULL;
+	struct tensor *t = graph_act(g, dtype, shape, "%s", name);
+
+	if (t)
+		t->keep = true;
+	return t;
+}
+
+struct tensor *lmhead_add(struct graph *g, struct tensor *x, struct tensor *w, struct tensor *targets,
+			  struct lmhead_kept kept)
+{
+	struct tensor *result, *logits = NULL, *best = NULL;
 
 	if (graph_failed(g))
 		return NULL;
@@ -19,15 +29,14 @@ struct tensor *lmhead_add(struct graph *g, struct tensor *x, struct tensor *w, s
 						   .dtype = DTYPE_F64,
 						   .shape = SHAPE(XENT_RESULTS),
 						   .life = LIFE_STEP });
-	if (keep_logits) {
-		logits = graph_act(g, x->dtype, SHAPE(x->shape.dim[0], w->shape.dim[0]), "logits");
-		if (logits)
-			logits->keep = true;
-	}
+	if (kept.logits)
+		logits = add_kept(g, x->dtype, SHAPE(x->shape.dim[0], w->shape.dim[0]), "logits");
+	if (kept.best)
+		best = add_kept(g, DTYPE_I32, SHAPE(x->shape.dim[0]), "best");
 	if (!graph_node(g, &(struct node_spec){ .op = &op_lmhead,
 						.name = "loss",
 						NODE_IN(x, w, targets),
-						NODE_OUT(result, NULL, NULL, logits, NULL) }))
+						NODE_OUT(result, NULL, NULL, logits, NULL, best) }))
 		return NULL;
 	g->loss = result;
 	return result;
@@ -49,6 +58,8 @@ static int lmhead_shape(struct graph *g, struct node *n)
 	if (n->out[LMHEAD_LOGITS] &&
 	    graph_out(g, n, LMHEAD_LOGITS, TENSOR_TYPE(x->dtype, SHAPE(x->shape.dim[0], w->shape.dim[0])), ""))
 		return g->err.code;
+	if (n->out[LMHEAD_BEST])
+		graph_out(g, n, LMHEAD_BEST, TENSOR_TYPE(DTYPE_I32, SHAPE(x->shape.dim[0])), "");
 	if (n->out[LMHEAD_LOSSES])
 		graph_out(g, n, LMHEAD_LOSSES, TENSOR_TYPE(DTYPE_F64, SHAPE(x->shape.dim[0])), "");
 	return g->err.code;
@@ -82,7 +93,8 @@ static enum dtype_class lmhead_dtype(const struct node *n, bool is_out, int inde
 	(void)n;
 	if (!is_out || index == LMHEAD_DX)
 		return DTYPE_CLASS_LOW;
-	return index == LMHEAD_RESULT || index == LMHEAD_LOSSES ? DTYPE_CLASS_KEEP : DTYPE_CLASS_MASTER;
+	return index == LMHEAD_RESULT || index == LMHEAD_LOSSES || index == LMHEAD_BEST ? DTYPE_CLASS_KEEP
+											: DTYPE_CLASS_MASTER;
 }
 
 static double lmhead_flops(const struct node *n)
@@ -147,6 +159,16 @@ static void apply_logit_grads(const struct lmhead_ref_row *r, const double *logi
 	}
 }
 
+static int32_t find_best_word(const double *logits, int64_t v)
+{
+	int64_t best = 0;
+
+	for (int64_t j = 1; j < v; j++)
+		if (logits[j] > logits[best])
+			best = j;
+	return (int32_t)best;
+}
+
 /* Per row: logits, gradients, then loss and count. */
 static void run_lmhead_ref(void *state, const struct kernel_args *args)
 {
@@ -155,6 +177,7 @@ static void run_lmhead_ref(void *state, const struct kernel_args *args)
 	struct lmhead_ref_row r = { .w = args->in[1], .dw = args->out[LMHEAD_DW], .c = n->in[0]->shape.dim[1] };
 	double *result = args->out[LMHEAD_RESULT], *kept = args->out[LMHEAD_LOGITS], *dx = args->out[LMHEAD_DX];
 	double *losses = args->out[LMHEAD_LOSSES];
+	int32_t *best = args->out[LMHEAD_BEST];
 	double scale = args->page->inv_count * args->page->loss_scale;
 
 	r.v = n->in[1]->shape.dim[0];
@@ -171,6 +194,8 @@ static void run_lmhead_ref(void *state, const struct kernel_args *args)
 		apply_logit_grads(&r, logits, lse, scale);
 		if (losses)
 			losses[i] = r.target < 0 ? 0 : lse - logits[r.target];
+		if (best)
+			best[i] = r.target < 0 ? 0 : find_best_word(logits, r.v);
 		if (r.target < 0)
 			continue;
 		result[XENT_LOSS_SUM] += lse - logits[r.target];

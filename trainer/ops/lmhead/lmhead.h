@@ -3,7 +3,8 @@
  * targets.
  *   lmhead  in x [R,C], w [V,C], targets i32 (R of them; below 0: ignored)
  *           out result f64 [4], dx [R,C] (optional), dw [V,C] (optional, master type), logits [R,V] (optional, master),
- *               losses f64 [R] (optional): per row, 0 where the target is ignored
+ *               losses f64 [R] (optional): per row, 0 where the target is ignored; best i32 [R] (optional): the word
+ *               of the row's largest logit, the first of several, 0 where the target is ignored
  * result is that of xent for this rank alone: sum of losses, 0, 0, number of targets that count. dx and dw are the
  * gradients of the losses times page.inv_count and page.loss_scale. Logits and probabilities exist for one block of
  * rows at a time. The gradients and the loss need the same probabilities. Training therefore computes all three in one
@@ -14,11 +15,15 @@
 
 #include "trainer/graph/graph.h"
 
-enum { LMHEAD_RESULT, LMHEAD_DX, LMHEAD_DW, LMHEAD_LOGITS, LMHEAD_LOSSES, LMHEAD_OUTPUTS };
+enum { LMHEAD_RESULT, LMHEAD_DX, LMHEAD_DW, LMHEAD_LOGITS, LMHEAD_LOSSES, LMHEAD_BEST, LMHEAD_OUTPUTS };
 
-/* Adds the node, makes its result (named "result") the graph's loss and returns it. w may be the embedding table.
- * keep_logits: keeps them for the host as "logits". */
+/* What the host reads, as "logits" and "best". */
+struct lmhead_kept {
+	bool logits, best;
+};
+
+/* Adds the node, makes its result (named "result") the graph's loss and returns it. w may be the embedding table. */
 struct tensor *lmhead_add(struct graph *g, struct tensor *x, struct tensor *w, struct tensor *targets,
-			  bool keep_logits);
+			  struct lmhead_kept kept);
 
 #endif

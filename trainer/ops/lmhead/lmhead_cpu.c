@@ -33,6 +33,7 @@ struct lmhead_products {
 struct lmhead_row {
 	double sum;	/* sum of e^(logit - max) */
 	float max, own; /* own: logit of the target */
+	int32_t best;	/* word of max; only if it is wanted */
 };
 
 struct lmhead_state {
@@ -51,6 +52,7 @@ struct lmhead_state {
 	void *copied;	      /* [group][c]: those rows, later their dx */
 	float *kept;
 	double scale, *losses, *result;
+	int32_t *best;
 	bool wants_grads;
 	int64_t first, n; /* row range of the group */
 	int64_t tile;
@@ -269,6 +271,12 @@ static void run_lmhead_tile(struct lmhead_state *s, const struct kernel_args *ar
 	cpu_parallel(s->parts, s->tile_loop, s);
 }
 
+/* Returns the row of the outputs for a row that is computed. */
+static int64_t find_output_row(const struct lmhead_state *s, int64_t i)
+{
+	return s->index ? s->index[i] : i;
+}
+
 static void add_group_losses(const struct lmhead_state *s)
 {
 	for (int64_t i = 0; i < s->n; i++) {
@@ -276,10 +284,10 @@ static void add_group_losses(const struct lmhead_state *s)
 		bool counts = s->targets[s->first + i] >= 0;
 		double loss = counts ? (double)r->max + log(r->sum) - (double)r->own : 0;
 
-		if (s->losses && !s->index)
-			s->losses[s->first + i] = loss;
-		else if (s->losses && counts)
-			s->losses[s->index[s->first + i]] = loss;
+		if (s->losses && (counts || !s->index))
+			s->losses[find_output_row(s, s->first + i)] = loss;
+		if (s->best && (counts || !s->index))
+			s->best[find_output_row(s, s->first + i)] = counts ? r->best : 0;
 		s->result[XENT_LOSS_SUM] += loss;
 		s->result[XENT_COUNT] += counts;
 	}
@@ -339,6 +347,8 @@ static void leave_out_rows(struct lmhead_state *s, const struct kernel_args *arg
 		memset(args->out[LMHEAD_DX], 0, (size_t)(s->rows * s->c) * count_item_bytes(s));
 	if (s->losses)
 		memset(s->losses, 0, (size_t)s->rows * sizeof(*s->losses));
+	if (s->best)
+		memset(s->best, 0, (size_t)s->rows * sizeof(*s->best));
 	s->index = index;
 	s->targets = targets;
 	s->computed = n;
@@ -354,6 +364,7 @@ static void run_lmhead_cpu(void *state, const struct kernel_args *args)
 	s.targets = args->in[2];
 	s.kept = args->out[LMHEAD_LOGITS];
 	s.losses = args->out[LMHEAD_LOSSES];
+	s.best = args->out[LMHEAD_BEST];
 	s.result = args->out[LMHEAD_RESULT];
 	s.scale = args->page->inv_count * args->page->loss_scale;
 	s.wants_grads = args->out[LMHEAD_DX] || args->out[LMHEAD_DW];
@@ -450,6 +461,9 @@ static void V(lmhead_row)(const struct lmhead_state *s, int64_t i)
 		s->row[i].own = l[target];
 	sum = s->bf16 ? V(lmhead_exp)(l, n, shift, to, at, true) : V(lmhead_exp)(l, n, shift, to, at, false);
 	s->tops[i * s->tiles + s->tile] = max;
+	for (int64_t j = n; s->best && max > s->row[i].max && j-- > 0;)
+		if (!(l[j] < max))
+			s->row[i].best = (int32_t)(word + j);
 	V(lmhead_join)(&s->row[i], max, sum);
 }
 

@@ -172,6 +172,7 @@ template <typename T> struct loss_rows {
 	acc_t<T> *logits;
 	const int32_t *targets;
 	double *losses; /* [rows][2] */
+	int32_t *best;	/* NULL: not wanted */
 	const step_page *page;
 	int v;
 	int64_t pitch;
@@ -211,6 +212,21 @@ template <int W, typename M> __device__ M compute_log_sum_exp(const M *row, int 
 	return all + log(block_sum(sum * exp(max - all)));
 }
 
+/* Returns the first word of the row's largest logit, in every thread of the block. */
+template <typename M> __device__ int32_t find_best_word(const M *row, int v)
+{
+	M most = lowest<M>, all;
+	int at = v;
+
+	for (int j = (int)threadIdx.x; j < v; j += (int)blockDim.x)
+		if (row[j] > most) {
+			most = row[j];
+			at = j;
+		}
+	all = block_max(most);
+	return (int32_t)-block_max((double)(most == all ? -at : -v));
+}
+
 /* Replaces logits by gradients in place. A gradient may be half as wide as its logit, so gradients of one round
  * overwrite logits of this or earlier rounds. Elements after the row, up to the end of a vector, become 0. */
 template <typename T>
@@ -247,6 +263,12 @@ template <typename T> __global__ void __launch_bounds__(row_threads) row_loss_ke
 	if (threadIdx.x == 0) {
 		r.losses[2 * blockIdx.x] = target < 0 ? 0 : (double)lse - (double)row[target];
 		r.losses[2 * blockIdx.x + 1] = target >= 0;
+	}
+	if (r.best) {
+		const int32_t best = find_best_word(row, r.v);
+
+		if (threadIdx.x == 0)
+			r.best[blockIdx.x] = target < 0 || best == r.v ? 0 : best;
 	}
 	if (!r.wants_grads)
 		return;
@@ -341,8 +363,9 @@ void run_row_block(const struct classifier *l, const struct kernel_args *a, cons
 		cuda_each(n, a, padded_copy<M>{ logits, cuda_out<M>(a, LMHEAD_LOGITS) + b.first * z.v, z.v, z.pitch },
 			  { b.rows * z.v, 0 });
 	launch(a, dim3((unsigned)b.rows), row_threads, row_loss_kernel<T>,
-	       loss_rows<T>{ logits, cuda_in<int32_t>(a, 2) + b.first, losses + 2 * b.first, a->page, (int)z.v, z.pitch,
-			     wants });
+	       loss_rows<T>{ logits, cuda_in<int32_t>(a, 2) + b.first, losses + 2 * b.first,
+			     n->out[LMHEAD_BEST] ? cuda_out<int32_t>(a, LMHEAD_BEST) + b.first : nullptr, a->page,
+			     (int)z.v, z.pitch, wants });
 	for (int part = 0; part < PARTS; part++)
 		compute_block_grads<T>(l, a, b, part);
 }
