@@ -182,7 +182,7 @@ static void net_words(struct graph *g, bool tied, double p)
 	y = low(g, gelu_add(g, low(g, y, "fc", 2 * WIDTH, false)), "back", WIDTH, false);
 	x = layernorm(g, x, y, "ln_f", NULL);
 	lmhead_add(g, x, tied ? wte : param(g, "head.weight", SHAPE(CLASSES, WIDTH)), targets,
-		   (struct lmhead_kept){ .logits = false });
+		   &(struct lmhead_opts){ .logits = false });
 }
 
 static void net_tied(struct graph *g)
@@ -236,7 +236,7 @@ static void net_decoder(struct graph *g)
 	y = attention_add(g, rope_add(g, qkv, &rope, "rope2"), NULL, &attr, "attn2");
 	y = glu_add(g, scale_add(g, low(g, y, "gate_up", 10, false), 1.5), NULL, GLU_GELU);
 	y = low(g, y, "down", WIDTH, false);
-	lmhead_add(g, rms(g, y, "out", WIDTH), wte, targets, (struct lmhead_kept){ .logits = false });
+	lmhead_add(g, rms(g, y, "out", WIDTH), wte, targets, &(struct lmhead_opts){ .logits = false });
 }
 
 struct net {

@@ -236,8 +236,11 @@ static struct tensor *add_decoder_attention(const struct decoder_builder *b, str
 {
 	const struct decoder_config *d = b->d;
 	const int64_t window = d->windowed && d->windowed[layer] ? d->window : 0;
-	struct attention_attr attr = { .heads = b->c->heads, .seq = b->seq, .window = window < b->seq ? window : 0 };
-	struct attention_decode_attr decode = { b->c->heads, d->shared, window, b->c->context };
+	struct attention_attr attr = { .heads = b->c->heads,
+				       .seq = b->seq,
+				       .window = window < b->seq ? window : 0,
+				       .cap = d->score_cap };
+	struct attention_decode_attr decode = { b->c->heads, d->shared, window, b->c->context, d->score_cap };
 	const int64_t of_queries = b->c->heads * d->head_dim, of_keys = d->shared * d->head_dim;
 	const char *attended = graph_printf(b->g, "%s.attn", name);
 	struct tensor *places = NULL; /* of its own, so that every stage of a pipeline has them */
@@ -320,9 +323,9 @@ static int check_decoder(const struct model_config *c, struct err *err)
 
 	if (c->dropout > 0)
 		return err_set(err, ERR_USAGE, "--dropout: models of this class are trained without it: omit it");
-	if (d->score_cap > 0 || d->logit_cap > 0)
+	if (!(d->class->has & DECODER_SOFT_CAPS) && (d->score_cap > 0 || d->logit_cap > 0))
 		return err_set(err, ERR_USAGE,
-			       "config.json: %s: soft caps are not computed: choose a model without them, as Gemma 3",
+			       "config.json: %s: soft caps are computed for Gemma 2 alone: choose a model without them",
 			       d->score_cap > 0 ? "attn_logit_softcapping" : "final_logit_softcapping");
 	return 0;
 }
@@ -366,7 +369,9 @@ static int build_decoder(const struct model *m, struct graph *g, const struct mo
 	if (!c->tied)
 		head = add_decoder_param(&b, "lm_head.weight", SHAPE(c->vocab, c->width), normal);
 	lmhead_add(g, delta, head, targets,
-		   (struct lmhead_kept){ c->keep_logits && !g->training, c->keep_best && !g->training });
+		   &(struct lmhead_opts){ .logits = c->keep_logits && !g->training,
+					  .best = c->keep_best && !g->training,
+					  .attr.cap = b.d->logit_cap });
 	return graph_failed(g) ? err_set(err, g->err.code, "%s: %s", m->name, g->err.text) : 0;
 }
 

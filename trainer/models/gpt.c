@@ -73,7 +73,7 @@ static struct tensor *add_gpt_dropout(const struct gpt_builder *b, struct tensor
 static struct tensor *add_gpt_attention(const struct gpt_builder *b, struct tensor *qkv, const char *name)
 {
 	struct attention_attr attr = { .heads = b->c->heads, .seq = b->c->seq_len, .dropout.p = b->c->dropout };
-	struct attention_decode_attr decode = { b->c->heads, b->c->heads, 0, b->c->context };
+	struct attention_decode_attr decode = { b->c->heads, b->c->heads, 0, b->c->context, 0 };
 
 	return b->first ? attention_decode_add(b->g, qkv, b->first, &decode, name)
 			: attention_add(b->g, qkv, NULL, &attr, name);
@@ -129,7 +129,7 @@ static int build_gpt(const struct model *m, struct graph *g, const struct model_
 	delta = add_gpt_norm(&b, &x, delta, "transformer.ln_f");
 	if (!c->tied)
 		head = add_gpt_param(&b, "lm_head.weight", SHAPE(c->vocab, c->width), normal);
-	lmhead_add(g, delta, head, targets, (struct lmhead_kept){ .logits = c->keep_logits && !g->training });
+	lmhead_add(g, delta, head, targets, &(struct lmhead_opts){ .logits = c->keep_logits && !g->training });
 	return graph_failed(g) ? err_set(err, g->err.code, "%s: %s", m->name, g->err.text) : 0;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* val_answer.c: the model's answer in a conversation of the evaluation set, by the programs that evaluate: the whole text
- * is read again for each token, so that every strategy can do it, and training is as without it. */
+/* val_answer.c: the model's answer in a conversation of the evaluation set, by the programs that evaluate: the whole
+ * text is read again for each token, so that every strategy can do it, and training is as without it. */
 #include "trainer/run/observers.h"
 
 #include <stdlib.h>

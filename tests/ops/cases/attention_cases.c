@@ -7,7 +7,7 @@
 
 #define ATTENTION_ROUNDINGS 32
 
-enum { N, T, H, D, PERCENT, WINDOW, DOCUMENTS };
+enum { N, T, H, D, PERCENT, WINDOW, DOCUMENTS, CAP };
 
 static struct attention_attr make_attention_attr(const struct op_case *c)
 {
@@ -16,6 +16,7 @@ static struct attention_attr make_attention_attr(const struct op_case *c)
 	return (struct attention_attr){ .heads = s[H],
 					.seq = s[T],
 					.window = s[WINDOW],
+					.cap = (double)s[CAP],
 					.dropout = { .p = (double)s[PERCENT] / 100,
 						     .stream = rng_stream("case"),
 						     .per_sample = s[H] * s[T] * s[T] } };
@@ -86,7 +87,8 @@ static double compute_case_score(const struct case_query *q, int64_t j)
 
 	for (int64_t i = 0; i < q->d; i++)
 		sum += a[i] * b[i];
-	return sum / sqrt((double)q->d);
+	sum /= sqrt((double)q->d);
+	return q->a->cap > 0 ? q->a->cap * tanh(sum / q->a->cap) : sum;
 }
 
 /* Largest sum of absolute products over the scores of a query. */
@@ -209,7 +211,7 @@ static double bound_attention_grad_error(const struct case_values *v, int k, dou
 	return ATTENTION_ROUNDINGS + (double)a->seq;
 }
 
-/* size: samples, sequence, heads, width of a head, percent of dropout, window, growth of documents. */
+/* size: samples, sequence, heads, width of a head, percent of dropout, window, growth of documents, soft cap. */
 #define CASE(what, b, f, t, ...)                                                                                       \
 	{ what, .build = (b), .fill = (f), .bound = (t), .rounds_inside = 1 << 0, .size = { __VA_ARGS__ } }
 #define SHAPES(b, f, t)                                                                                                \
@@ -224,6 +226,8 @@ static double bound_attention_grad_error(const struct case_values *v, int k, dou
 		CASE("documents", b, f, t, 3, 70, 2, 32, 0, 0, 3),                                                     \
 		CASE("long documents", b, f, t, 1, 150, 1, 64, 0, 0, 40),                                              \
 		CASE("documents, window, dropout", b, f, t, 2, 100, 2, 20, 10, 9, 11),                                 \
+		CASE("a soft cap", b, f, t, 2, 45, 2, 64, 0, 0, 0, 1),                                                 \
+		CASE("a soft cap, all else", b, f, t, 2, 100, 2, 20, 10, 9, 11, 2),                                    \
 		CASE("dropout", b, f, t, 2, 37, 2, 8, 10), CASE("dropout, heads of 32", b, f, t, 2, 37, 2, 32, 10),    \
 	{                                                                                                              \
 		NULL                                                                                                   \

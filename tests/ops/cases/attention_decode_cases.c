@@ -7,12 +7,12 @@
 
 #define ATTEND_ROUNDINGS 32
 
-enum { R, P, H, D, FIRST, SHARED, WINDOW };
+enum { R, P, H, D, FIRST, SHARED, WINDOW, CAP };
 
 static struct node *build_attend_case(struct graph *g, const struct op_case *c)
 {
 	const int64_t *s = c->size;
-	struct attention_decode_attr attr = { s[H], s[SHARED], s[WINDOW], s[P] };
+	struct attention_decode_attr attr = { s[H], s[SHARED], s[WINDOW], s[P], (double)s[CAP] };
 	struct tensor *keys = case_input(g, "keys", DTYPE_F32, SHAPE(s[P], s[SHARED] * s[D]));
 	struct tensor *values = case_input(g, "values", DTYPE_F32, SHAPE(s[P], s[SHARED] * s[D]));
 
@@ -64,5 +64,7 @@ const struct op_case cases_attention_decode[] = {
 	  .size = { 5, 50, 6, 20, 20, 2 } },
 	{ "a window", .build = build_attend_case, .fill = fill_attend_case, .bound = bound_attend_error,
 	  .size = { 9, 50, 4, 16, 3, 1, 7 } },
+	{ "a soft cap", .build = build_attend_case, .fill = fill_attend_case, .bound = bound_attend_error,
+	  .size = { 9, 50, 4, 16, 3, 2, 0, 1 } },
 	{ NULL },
 };

@@ -8,7 +8,7 @@
 
 #define LMHEAD_ROUNDINGS 32
 
-enum { R, C, V, GRAD, KEEP, EVERY, IGNORED, BEST };
+enum { R, C, V, GRAD, KEEP, EVERY, IGNORED, BEST, CAP };
 
 static struct node *build_lmhead_case(struct graph *g, const struct op_case *c)
 {
@@ -20,7 +20,10 @@ static struct node *build_lmhead_case(struct graph *g, const struct op_case *c)
 
 	struct tensor *best = s[BEST] ? case_input(g, "best", DTYPE_I32, SHAPE(s[R])) : NULL;
 
+	const struct lmhead_attr attr = { (double)s[CAP] };
+
 	return graph_node(g, &(struct node_spec){ .op = &op_lmhead,
+						  NODE_ATTR(attr),
 						  NODE_OUT(NULL, dx, dw, logits, losses, best),
 						  NODE_IN(case_input(g, "x", DTYPE_F32, SHAPE(s[R], s[C])),
 							  case_input(g, "w", DTYPE_F32, SHAPE(s[V], s[C])),
@@ -60,6 +63,8 @@ static double compute_case_logits(const struct case_values *v, int64_t r, double
 			logits[j] += v->in[0][r * c + i] * v->in[1][j * c + i];
 			terms += fabs(v->in[0][r * c + i] * v->in[1][j * c + i]);
 		}
+		if (lmhead_cap(v->node) > 0)
+			logits[j] = lmhead_cap(v->node) * tanh(logits[j] / lmhead_cap(v->node));
 		*ret_most = fmax(*ret_most, terms);
 		max = fmax(max, logits[j]);
 	}
@@ -134,14 +139,17 @@ const struct op_case cases_lmhead[] = {
 	CASE("evaluation", .size = { 7, 12, 29 }),
 	CASE("evaluation, logits kept", .size = { 7, 12, 29, 0, 1 }),
 	CASE("evaluation, best words", .size = { 33, 12, 301, 0, 0, 2, 1, 1 }),
-	CASE("best words of rows that are left out", .size = { 1040, 8, 1000, 0, 0, 100, 97, 1 }),
+	CASE("best words of rows that are left out", .size = { 140, 8, 300, 0, 0, 100, 97, 1 }),
 	CASE("best words, logits kept", .size = { 7, 12, 29, 0, 1, 0, 0, 1 }),
+	CASE("a soft cap", .size = { 13, 19, 37, 1, 1, 0, 0, 1, 3 }),
+	CASE("a soft cap, rows that are left out", .size = { 140, 8, 300, 1, 0, 100, 97, 0, 2 }),
 	CASE("odd sizes", .size = { 13, 19, 37, 1 }),
 	CASE("groups of rows, tiles of words", .size = { 1030, 8, 1000, 1, 1 }),
 	CASE("a whole group and zeros", .size = { 1040, 8, 40, 1, 0, 2 }),
 	CASE("a whole group and a smaller one", .size = { 1040, 8, 40, 1, 0, 10 }),
 	CASE("a few rows", .size = { 1040, 8, 40, 1, 0, 100, 97 }),
 	CASE("every target counts", .size = { 13, 19, 37, 1, 0, 100 }),
+	CASE("many words, a wide cap", .size = { 9, 48, 1000, 1, 0, 0, 0, 0, 30 }),
 	CASE("many words", .size = { 9, 48, 1000, 1 }),
 	{ "nothing counts", .build = build_lmhead_case, .fill = fill_lmhead_ignored_targets,
 	  .bound = bound_lmhead_error, .size = { 6, 8, 5, 1 } },

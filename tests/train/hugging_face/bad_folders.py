@@ -26,7 +26,7 @@ CASES = [  # kind of folder, keys that change (None: removed), further flags, wo
     ("qwen3", {}, ["--seq-len", 100], ["config.json: max_position_embeddings 64", "--seq-len 64"]),
     ("qwen3", {}, ["--dropout", 0.1], ["--dropout", "omit it"]),
     ("qwen3", {}, ["--n-layer", 5], ["--n-layer 5 contradicts", "config.json"]),
-    ("gemma3", {"final_logit_softcapping": 30.0}, [], ["config.json: final_logit_softcapping", "soft caps", "Gemma 3"]),
+    ("gemma3", {"final_logit_softcapping": 30.0}, [], ["config.json: final_logit_softcapping", "soft caps", "Gemma 2"]),
 ]
 
 

@@ -31,6 +31,8 @@ CASES = {  # class, what differs from SIZES
     "qwen2": ("Qwen2", {"tie_word_embeddings": True, "use_sliding_window": False, "sliding_window": 8}),
     "qwen3": ("Qwen3", {"head_dim": 16, "tie_word_embeddings": True}),
     "gemma": ("Gemma", {"head_dim": 8}),
+    "gemma2": ("Gemma2", {"head_dim": 8, "query_pre_attn_scalar": 12, "sliding_window": 7, "num_hidden_layers": 3,
+                          "attn_logit_softcapping": 1.5, "final_logit_softcapping": 2.0}),
     "gemma3": ("Gemma3Text", {"head_dim": 8, "query_pre_attn_scalar": 12, "sliding_window": 7, "num_hidden_layers": 3,
                               "sliding_window_pattern": 2}),
     "olmo2": ("Olmo2", {}),

@@ -306,6 +306,15 @@ VEC_INLINE vf vexp(vf x)
 	return vscale(1 + p, n);
 }
 
+/* cap tanh(x / cap), near 0 by its Taylor polynomial. */
+VEC_INLINE vf vcap(vf x, float cap)
+{
+	const vf u = x / cap, uu = u * u;
+	const vf small = u * (1 + uu * (-1.0f / 3 + uu * (2.0f / 15 - uu * (17.0f / 315))));
+
+	return cap * vblend(uu < 0.03f, small, 1 - 2 / (1 + vexp(2 * u)));
+}
+
 /* Swaps the off-diagonal blocks of w x w lanes between rows that are w apart. */
 #define VTURN_STEP(m, w, ...)                                                                                          \
 	for (int i = 0; i < LANES; i++)                                                                                \

@@ -48,6 +48,7 @@ typedef uint16_t v32h_u __attribute__((vector_size(64), aligned(2), may_alias));
 #define vsum V(vsum)
 #define vmax_lane V(vmax_lane)
 #define vexp V(vexp)
+#define vcap V(vcap)
 #define vscale V(vscale)
 #define vsqrt V(vsqrt)
 #define vmin V(vmin)

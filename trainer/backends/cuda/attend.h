@@ -21,6 +21,11 @@ template <typename A, typename T> __device__ inline A head_dot(const A *a, const
 	return sum;
 }
 
+template <typename A> __device__ inline A soft_cap(A score, A cap)
+{
+	return cap > 0 ? cap * A(tanh(score / cap)) : score;
+}
+
 /* to += factor * row, for this lane's elements: lane, lane + 32, … */
 template <typename A, typename T> __device__ inline void head_add(A (&to)[HEAD_EACH], A factor, const T *row, int d)
 {
@@ -45,6 +50,7 @@ template <typename T> struct head_rows {
 	const T *keys, *values;
 	int64_t pitch;
 	int n, d;
+	double cap; /* of scores; 0: none */
 };
 
 /* Attends to n positions. q: the query in shared memory, already scaled. mask(j): factor of a probability. Returns
@@ -58,7 +64,7 @@ __device__ inline A warp_answer(const A *q, const struct head_rows<T> &kv, const
 
 	for (int from = 0; from < n; from += WARP) {
 		const int j = from + lane, here = n - from < WARP ? n - from : WARP;
-		const A s = inside(j < n) ? head_dot(q, kv.keys + j * kv.pitch, d) : A(-INFINITY);
+		const A s = inside(j < n) ? soft_cap(head_dot(q, kv.keys + j * kv.pitch, d), (A)kv.cap) : A(-INFINITY);
 		const A next = fmax(max, warp_max(s)), shrink = max == next ? A(1) : A(exp(max - next));
 		const A p = j < n ? A(exp(s - next)) : A(0), weight = j < n ? p * mask(j) : A(0);
 

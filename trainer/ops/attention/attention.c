@@ -101,6 +101,8 @@ static void attention_dump(const struct node *n, struct buf *out)
 	buf_addf(out, " heads=%lld seq=%lld", (long long)a->heads, (long long)a->seq);
 	if (a->window)
 		buf_addf(out, " window=%lld", (long long)a->window);
+	if (a->cap > 0)
+		buf_addf(out, " cap=%g", a->cap);
 	if (a->dropout.p > 0)
 		buf_addf(out, " dropout=%g", a->dropout.p);
 }
@@ -173,6 +175,7 @@ const struct op op_attention_grad = {
 struct attention_ref_head {
 	int64_t c, d, seq, heads;
 	int64_t window;
+	double cap;
 	const int32_t *places; /* of the sequence */
 	const double *q, *k, *v, *lse, *y, *dy;
 	double *out, *lse_out, *dq, *dk, *dv;
@@ -183,7 +186,9 @@ struct attention_ref_head {
 
 static double compute_score(const struct attention_ref_head *h, int64_t i, int64_t j)
 {
-	return ref_dot(h->q + i * 3 * h->c, h->k + j * 3 * h->c, h->d) / sqrt((double)h->d);
+	const double s = ref_dot(h->q + i * 3 * h->c, h->k + j * 3 * h->c, h->d) / sqrt((double)h->d);
+
+	return h->cap > 0 ? h->cap * tanh(s / h->cap) : s;
 }
 
 static double dropout_factor(const struct attention_ref_head *h, int64_t i, int64_t j)
@@ -220,9 +225,11 @@ static void run_head_backward(const struct attention_ref_head *h)
 		double inner = ref_dot(dy, h->y + i * h->c, h->d);
 
 		for (int64_t j = attention_begin(h->window, h->places, i); j <= i; j++) {
-			double p = exp(compute_score(h, i, j) - h->lse[i * h->heads]), m = dropout_factor(h, i, j);
+			const double s = compute_score(h, i, j), bent = h->cap > 0 ? s / h->cap : 0;
+			double p = exp(s - h->lse[i * h->heads]), m = dropout_factor(h, i, j);
 			double ds = p * (m * ref_dot(dy, h->v + j * 3 * h->c, h->d) - inner) / sqrt((double)h->d);
 
+			ds *= 1 - bent * bent;
 			ref_axpy(h->dv + j * 3 * h->c, p * m, dy, h->d);
 			ref_axpy(h->dq + i * 3 * h->c, ds, h->k + j * 3 * h->c, h->d);
 			ref_axpy(h->dk + j * 3 * h->c, ds, h->q + i * 3 * h->c, h->d);
@@ -240,6 +247,7 @@ static struct attention_ref_head make_head(const struct node *n, const struct te
 					    .seq = a->seq,
 					    .heads = a->heads,
 					    .window = a->window,
+					    .cap = a->cap,
 					    .draw = dropout_draw(&a->dropout, page),
 					    .drops = a->dropout.p > 0 };
 }

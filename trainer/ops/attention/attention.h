@@ -5,10 +5,10 @@
  *   attention_grad  in dy [R,C], qkv, y, lse, places     out dqkv [R,3C]
  * A position sees itself and those before it: with `window` the last `window` ones alone, itself included; with
  * `places`, which may be NULL, those of its document alone, in which it is at this place, from 0. A place is one more
- * than that of the position before, or 0. With s(i,j) = q(i).k(j) / sqrt(D) for the j that i sees: lse(i) = log sum exp
- * s(i,j), p(i,j) = exp(s(i,j) - lse(i)), y(i) = sum p(i,j) m(i,j) v(j), m = dropout's mask / (1 - p) (dropout.h;
- * element ((h * seq + i) * seq + j) of its sample). No seq x seq matrix is stored: the backward pass recomputes p from
- * lse (Dao et al. 2022). */
+ * than that of the position before, or 0. With s(i,j) = q(i).k(j) / sqrt(D), or cap tanh(that / cap), for the j that i
+ * sees: lse(i) = log sum exp s(i,j), p(i,j) = exp(s(i,j) - lse(i)), y(i) = sum p(i,j) m(i,j) v(j), m = dropout's mask /
+ * (1 - p) (dropout.h; element ((h * seq + i) * seq + j) of its sample). No seq x seq matrix is stored: the backward
+ * pass recomputes p from lse (Dao et al. 2022). */
 #ifndef DPT_OPS_ATTENTION_H
 #define DPT_OPS_ATTENTION_H
 
@@ -18,6 +18,7 @@
 struct attention_attr {
 	int64_t heads, seq;
 	int64_t window;		     /* 0: none */
+	double cap;		     /* of scores; 0: none */
 	struct dropout_attr dropout; /* of the probabilities; p = 0: none */
 };
 

@@ -87,7 +87,8 @@ size_t attention_bf16_scratch_bytes(const struct attention_state *s)
 #if defined(__x86_64__)
 bool attention_bf16_takes(const struct kernel_env *env, const struct attention_state *s)
 {
-	return ((const struct cpu_module *)env->module)->isa == CPU_AVX512_BF16 && s->bf16 && !s->spans;
+	return ((const struct cpu_module *)env->module)->isa == CPU_AVX512_BF16 && s->bf16 && !s->spans &&
+	       s->attr->cap <= 0;
 }
 
 #pragma GCC push_options

@@ -379,6 +379,10 @@ V(compute_softmax)(const struct attention_state *s, const struct attention_head 
 	for (int64_t j = keys.begin; j < keys.end; j++) {
 		vf x = vload(p, j * QUERIES, false);
 
+		if (s->attr->cap > 0) {
+			x = vcap(x, (float)s->attr->cap);
+			vstore(p, j * QUERIES, x, false);
+		}
 		if (j > block || j < view.all)
 			x = vblend(V(mask_visible_queries)(&view, j), x, vset(-__builtin_inff()));
 		max = vmax(x, max);
@@ -446,8 +450,13 @@ static inline __attribute__((unused)) void V(softmax_grad)(const struct attentio
 	for (int64_t l = 0; l < LANES && i + l < s->seq; l++)
 		lse[l] = s->lse_in[(h->row + i + l) * s->heads + h->number % s->heads];
 	for (int64_t j = keys.begin; j < keys.end; j++) {
-		vf x = vexp(vload(p, j * QUERIES, false) - vload(lse, 0, false)), d = vload(ds, j * QUERIES, false);
-		vf kept;
+		vf score = vload(p, j * QUERIES, false), d = vload(ds, j * QUERIES, false), slope = vset(1), kept, x;
+
+		if (s->attr->cap > 0) {
+			score = vcap(score, (float)s->attr->cap);
+			slope -= score * score / (float)(s->attr->cap * s->attr->cap);
+		}
+		x = vexp(score - vload(lse, 0, false));
 
 		if (j > block || j < view.all)
 			x = (vf)((vi)x & V(mask_visible_queries)(&view, j));
@@ -459,7 +468,7 @@ static inline __attribute__((unused)) void V(softmax_grad)(const struct attentio
 			d *= m;
 		}
 		vstore(p, j * QUERIES, kept, false);
-		vstore(ds, j * QUERIES, x * (d - inner), false);
+		vstore(ds, j * QUERIES, x * (d - inner) * slope, false);
 	}
 }
 

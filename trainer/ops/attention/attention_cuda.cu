@@ -31,6 +31,20 @@ template <typename A, typename T> __device__ void stage_head(A *to, const T *fro
 		to[i] = (A)widen(from[i]) * factor;
 }
 
+/* The score of two staged heads. */
+template <typename A, typename T> __device__ A compute_score(const sizes &z, const A *head, const T *row)
+{
+	return soft_cap(head_dot(head, row, z.d), (A)z.cap);
+}
+
+/* The slope of a capped score. */
+template <typename A> __device__ A score_slope(const sizes &z, A score)
+{
+	const A bent = z.cap > 0 ? score / (A)z.cap : A(0);
+
+	return 1 - bent * bent;
+}
+
 template <typename A> __device__ A compute_scale(const sizes &z)
 {
 	return (A)(1 / sqrt((double)z.d));
@@ -54,7 +68,7 @@ __global__ void attention_forward_kernel(sizes z, const step_page *page, const T
 	if (number >= z.rows)
 		return;
 	of_row = warp_answer(q,
-			     head_rows<T>{ keys, keys + z.c, 3 * z.c, s.i + 1 - begin, z.d },
+			     head_rows<T>{ keys, keys + z.c, 3 * z.c, s.i + 1 - begin, z.d, z.cap },
 			     [&](int j) { return (A)m(s.i, begin + j); }, out);
 	head_put(y + y_at(z, s, s.i), out, A(1), z.d);
 	if (threadIdx.x % WARP == 0)
@@ -86,9 +100,12 @@ template <typename T> __global__ void attention_query_kernel(sizes z, const step
 		const int j = from + lane, here = s.i + 1 - from < WARP ? s.i + 1 - from : WARP;
 		A ds = 0;
 
-		if (j <= s.i)
-			ds = exp(head_dot(q, keys + (int64_t)j * 3 * z.c, z.d) - lse) *
+		if (j <= s.i) {
+			const A score = compute_score(z, q, keys + (int64_t)j * 3 * z.c);
+
+			ds = exp(score - lse) * score_slope(z, score) *
 			     ((A)m(s.i, j) * head_dot(dy, values + (int64_t)j * 3 * z.c, z.d) - inner);
+		}
 		for (int k = 0; k < here; k++)
 			head_add(dq, __shfl_sync(WHOLE_WARP, ds, k), keys + (int64_t)(from + k) * 3 * z.c, z.d);
 	}
@@ -121,8 +138,10 @@ template <typename T> __global__ void attention_key_kernel(sizes z, const step_p
 		if (inside(i < z.seq) && begin_at(z, s, i) <= s.i) {
 			const A dropped = (A)m(i, s.i), dp = head_dot(value, dy + (int64_t)i * z.c, z.d);
 
-			p = exp(head_dot(key, queries + (int64_t)i * 3 * z.c, z.d) - b.lse[lse_at(z, s, i)]);
-			ds = p * (dropped * dp - b.inner[lse_at(z, s, i)]);
+			const A score = compute_score(z, key, queries + (int64_t)i * 3 * z.c);
+
+			p = exp(score - b.lse[lse_at(z, s, i)]);
+			ds = p * score_slope(z, score) * (dropped * dp - b.inner[lse_at(z, s, i)]);
 			p *= dropped;
 		}
 		for (int k = 0; k < here; k++) {
@@ -160,7 +179,7 @@ int plan_cudnn_attention(struct attention_layer *l, const struct kernel_env *env
 	const struct attention_spec s = { backward, l->type, z.rows / z.heads / z.seq, z.heads, z.seq, z.d };
 	int rc;
 
-	if (!flash_takes(z, l->type) || z.drops || z.spans || env->deterministic || !z.rows)
+	if (!flash_takes(z, l->type) || z.drops || z.spans || z.cap > 0 || env->deterministic || !z.rows)
 		return 0;
 	rc = attention_plan_new(&l->plan, env, &s, err);
 	return rc == ERR_UNSUPPORTED ? 0 : rc;

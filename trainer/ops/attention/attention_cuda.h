@@ -16,6 +16,7 @@ struct attention_sizes {
 	bool drops;
 	struct dropout_attr dropout;
 	int window;
+	double cap;	       /* of scores; 0: none. Only a warp a row has it */
 	bool spans;	       /* positions do not see all before them */
 	const int32_t *places; /* set per run */
 };
@@ -34,6 +35,7 @@ static inline struct attention_sizes read_attention_sizes(const struct node *n, 
 		 a->dropout.p > 0,
 		 a->dropout,
 		 (int)a->window,
+		 a->cap,
 		 a->window || places,
 		 nullptr };
 }

@@ -399,7 +399,7 @@ void launch_flash_of_type(const struct attention_sizes &z, enum dtype type, cons
 
 bool flash_takes(const struct attention_sizes &z, enum dtype type)
 {
-	return (type == DTYPE_BF16 || type == DTYPE_F16) && z.d % 8 == 0 && z.d <= 128;
+	return (type == DTYPE_BF16 || type == DTYPE_F16) && z.d % 8 == 0 && z.d <= 128 && z.cap <= 0;
 }
 
 void flash_forward(const struct attention_sizes &z, enum dtype type, const struct kernel_args *a)

@@ -409,7 +409,7 @@ void launch_tiled_backward(const struct attention_sizes &z, const struct kernel_
 
 bool tiled_takes(const struct attention_sizes &z, enum dtype type)
 {
-	return type == DTYPE_F32 && z.d % each == 0 && z.d <= 128;
+	return type == DTYPE_F32 && z.d % each == 0 && z.d <= 128 && z.cap <= 0;
 }
 
 void tiled_forward(const struct attention_sizes &z, const struct kernel_args *a)

@@ -68,6 +68,8 @@ static void attend_dump(const struct node *n, struct buf *out)
 	buf_addf(out, " heads=%lld/%lld", (long long)a->heads, (long long)a->shared);
 	if (a->window)
 		buf_addf(out, " window=%lld", (long long)a->window);
+	if (a->cap > 0)
+		buf_addf(out, " cap=%g", a->cap);
 }
 
 const struct op op_attention_decode = {
@@ -97,17 +99,25 @@ static void store_keys_and_values(const struct attention_decode_sizes *z, const 
 struct attend_query {
 	const double *q, *keys, *values;
 	int64_t begin, end, pitch, d;
+	double cap;
 };
+
+static double score_key(const struct attend_query *a, int64_t j)
+{
+	const double s = ref_dot(a->q, a->keys + j * a->pitch, a->d) / sqrt((double)a->d);
+
+	return a->cap > 0 ? a->cap * tanh(s / a->cap) : s;
+}
 
 static void attend_one_query(const struct attend_query *a, double *y)
 {
-	double max = -INFINITY, sum = 0, scale = 1 / sqrt((double)a->d);
+	double max = -INFINITY, sum = 0;
 
 	for (int64_t j = a->begin; j < a->end; j++)
-		max = fmax(max, ref_dot(a->q, a->keys + j * a->pitch, a->d) * scale);
+		max = fmax(max, score_key(a, j));
 	memset(y, 0, (size_t)a->d * sizeof(*y));
 	for (int64_t j = a->begin; j < a->end; j++) {
-		double p = exp(ref_dot(a->q, a->keys + j * a->pitch, a->d) * scale - max);
+		double p = exp(score_key(a, j) - max);
 
 		sum += p;
 		ref_axpy(y, p, a->values + j * a->pitch, a->d);
@@ -135,7 +145,8 @@ static void run_attend_ref(void *state, const struct kernel_args *args)
 						  attention_decode_begin(n->attr, first + r),
 						  first + r + 1,
 						  z.kept,
-						  z.d };
+						  z.d,
+						  ((const struct attention_decode_attr *)n->attr)->cap };
 
 			attend_one_query(&q, y + r * z.c + h * z.d);
 		}

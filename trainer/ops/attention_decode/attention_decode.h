@@ -15,6 +15,7 @@
 struct attention_decode_attr {
 	int64_t heads, shared;	   /* H, K; K divides H */
 	int64_t window, positions; /* window: 0: none; positions: P */
+	double cap;		   /* of scores (attention.h); 0: none */
 };
 
 /* Sizes of a node: c = heads * d channels of y, kept = shared * d channels of a row of the cache. */

@@ -138,6 +138,8 @@ VEC_INLINE void V(add_position)(const struct attend_state *s, int64_t position, 
 	int64_t at = head * s->z.d, from = position * s->z.kept + head / s->z.group * s->z.d;
 	float score = V(dot_rows)(s->query + at, s->keys + from, s->z.d), keep = 1, p = 1;
 
+	if (s->a->cap > 0)
+		score = (float)s->a->cap * tanhf(score / (float)s->a->cap);
 	if (!(score <= s->max[head])) {
 		keep = expf(s->max[head] - score);
 		s->max[head] = score;

@@ -55,7 +55,8 @@ template <typename T> __global__ void attend_kernel(attend_operands<T> a)
 	if (!inside(number < a.queries))
 		return;
 	warp_answer(q,
-		    head_rows<A>{ a.keys + kept, a.values + kept, a.z.kept, (int)(position + 1 - begin), (int)a.z.d },
+		    head_rows<A>{ a.keys + kept, a.values + kept, a.z.kept, (int)(position + 1 - begin), (int)a.z.d,
+				  a.attr.cap },
 		    [](int) { return A(1); }, out);
 	head_put(a.y + row * a.z.c + head * a.z.d, out, A(1), (int)a.z.d);
 }

@@ -18,7 +18,7 @@ static struct tensor *add_kept(struct graph *g, enum dtype dtype, struct shape s
 }
 
 struct tensor *lmhead_add(struct graph *g, struct tensor *x, struct tensor *w, struct tensor *targets,
-			  struct lmhead_kept kept)
+			  const struct lmhead_opts *o)
 {
 	struct tensor *result, *logits = NULL, *best = NULL;
 
@@ -29,12 +29,13 @@ struct tensor *lmhead_add(struct graph *g, struct tensor *x, struct tensor *w, s
 						   .dtype = DTYPE_F64,
 						   .shape = SHAPE(XENT_RESULTS),
 						   .life = LIFE_STEP });
-	if (kept.logits)
+	if (o->logits)
 		logits = add_kept(g, x->dtype, SHAPE(x->shape.dim[0], w->shape.dim[0]), "logits");
-	if (kept.best)
+	if (o->best)
 		best = add_kept(g, DTYPE_I32, SHAPE(x->shape.dim[0]), "best");
 	if (!graph_node(g, &(struct node_spec){ .op = &op_lmhead,
 						.name = "loss",
+						NODE_ATTR(o->attr),
 						NODE_IN(x, w, targets),
 						NODE_OUT(result, NULL, NULL, logits, NULL, best) }))
 		return NULL;
@@ -122,13 +123,24 @@ static int prepare_lmhead_ref(const struct kernel_env *env, struct node *n, void
 	return ref_prepare(env, n, ret_state, err);
 }
 
+struct lmhead_ref_row {
+	const double *x, *w;
+	double *dx, *dw;
+	int64_t c, v;
+	double cap;
+	int32_t target;
+};
+
 /* Computes the logits of one row; returns log sum exp. */
-static double compute_row_logits(const double *x, const double *w, int64_t c, int64_t v, double *logits)
+static double compute_row_logits(const struct lmhead_ref_row *r, double *logits)
 {
+	const int64_t v = r->v;
 	double max = -INFINITY, sum = 0;
 
 	for (int64_t j = 0; j < v; j++) {
-		logits[j] = ref_dot(x, w + j * c, c);
+		logits[j] = ref_dot(r->x, r->w + j * r->c, r->c);
+		if (r->cap > 0)
+			logits[j] = r->cap * tanh(logits[j] / r->cap);
 		if (!(logits[j] <= max))
 			max = logits[j];
 	}
@@ -137,20 +149,14 @@ static double compute_row_logits(const double *x, const double *w, int64_t c, in
 	return max + log(sum);
 }
 
-struct lmhead_ref_row {
-	const double *x, *w;
-	double *dx, *dw;
-	int64_t c, v;
-	int32_t target;
-};
-
 /* Adds dlogits = scale (softmax - onehot) to dx and dw at once. */
 static void apply_logit_grads(const struct lmhead_ref_row *r, const double *logits, double lse, double scale)
 {
 	if (r->dx)
 		memset(r->dx, 0, (size_t)r->c * sizeof(double));
 	for (int64_t j = 0; r->target >= 0 && j < r->v; j++) {
-		double d = scale * (exp(logits[j] - lse) - (j == r->target));
+		const double bent = r->cap > 0 ? logits[j] / r->cap : 0;
+		double d = scale * (exp(logits[j] - lse) - (j == r->target)) * (1 - bent * bent);
 
 		if (r->dx)
 			ref_axpy(r->dx, d, r->w + j * r->c, r->c);
@@ -174,7 +180,10 @@ static void run_lmhead_ref(void *state, const struct kernel_args *args)
 {
 	const struct node *n = state;
 	int64_t rows = n->in[0]->shape.dim[0];
-	struct lmhead_ref_row r = { .w = args->in[1], .dw = args->out[LMHEAD_DW], .c = n->in[0]->shape.dim[1] };
+	struct lmhead_ref_row r = { .w = args->in[1],
+				    .dw = args->out[LMHEAD_DW],
+				    .c = n->in[0]->shape.dim[1],
+				    .cap = lmhead_cap(n) };
 	double *result = args->out[LMHEAD_RESULT], *kept = args->out[LMHEAD_LOGITS], *dx = args->out[LMHEAD_DX];
 	double *losses = args->out[LMHEAD_LOSSES];
 	int32_t *best = args->out[LMHEAD_BEST];
@@ -190,7 +199,7 @@ static void run_lmhead_ref(void *state, const struct kernel_args *args)
 		r.x = (const double *)args->in[0] + i * r.c;
 		r.dx = dx ? dx + i * r.c : NULL;
 		r.target = ((const int32_t *)args->in[2])[i];
-		lse = compute_row_logits(r.x, r.w, r.c, r.v, logits);
+		lse = compute_row_logits(&r, logits);
 		apply_logit_grads(&r, logits, lse, scale);
 		if (losses)
 			losses[i] = r.target < 0 ? 0 : lse - logits[r.target];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lmhead.h: the classifier of a language model fused with its loss: logits = x w^T, then softmax cross-entropy with the
- * targets.
+/* lmhead.h: the classifier of a language model fused with its loss: logits = x w^T, or cap tanh(that / cap), then
+ * softmax cross-entropy with the targets.
  *   lmhead  in x [R,C], w [V,C], targets i32 (R of them; below 0: ignored)
  *           out result f64 [4], dx [R,C] (optional), dw [V,C] (optional, master type), logits [R,V] (optional, master),
  *               losses f64 [R] (optional): per row, 0 where the target is ignored; best i32 [R] (optional): the word
@@ -17,13 +17,23 @@
 
 enum { LMHEAD_RESULT, LMHEAD_DX, LMHEAD_DW, LMHEAD_LOGITS, LMHEAD_LOSSES, LMHEAD_BEST, LMHEAD_OUTPUTS };
 
-/* What the host reads, as "logits" and "best". */
-struct lmhead_kept {
-	bool logits, best;
+struct lmhead_attr {
+	double cap; /* of logits; 0: none */
 };
+
+/* logits, best: the host reads them, as "logits" and "best". */
+struct lmhead_opts {
+	bool logits, best;
+	struct lmhead_attr attr;
+};
+
+static inline double lmhead_cap(const struct node *n)
+{
+	return ((const struct lmhead_attr *)n->attr)->cap;
+}
 
 /* Adds the node, makes its result (named "result") the graph's loss and returns it. w may be the embedding table. */
 struct tensor *lmhead_add(struct graph *g, struct tensor *x, struct tensor *w, struct tensor *targets,
-			  struct lmhead_kept kept);
+			  const struct lmhead_opts *o);
 
 #endif

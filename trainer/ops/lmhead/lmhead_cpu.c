@@ -42,6 +42,7 @@ struct lmhead_state {
 	int64_t rows, group, c, v, step; /* step: row stride of grads */
 	int64_t words, tile_step, tiles; /* words per tile; row stride of its logits; number of tiles */
 	int parts;
+	float cap; /* of logits; 0: none */
 	bool bf16, has_dx, has_dw;
 	size_t tops_at, tile_at, grads_at, index_at, copied_at, scratch_at; /* offsets in the workspace */
 	/* set per run */
@@ -214,6 +215,7 @@ static int prepare_lmhead_cpu(const struct kernel_env *env, struct node *n, void
 	s->rows = n->in[0]->shape.dim[0];
 	s->c = n->in[0]->shape.dim[1];
 	s->v = n->in[1]->shape.dim[0];
+	s->cap = (float)lmhead_cap(n);
 	s->step = round_up(s->v, LINE);
 	choose_tile_sizes(s, grads);
 	s->parts = cpu_parts(env, s->group * s->words);
@@ -392,6 +394,19 @@ const struct kernel lmhead_cpu = {
 
 #else
 
+/* Logits of a row in a tile. */
+struct V(logits) {
+	const float *l;
+	int64_t n;
+	float cap;
+};
+
+static void V(lmhead_bend)(const struct V(logits) * of, float *to)
+{
+	for (int64_t j = 0; j < of->n; j += LANES)
+		vstore_any(to, j, vcap(vload_any(of->l, j, of->n - j, false), of->cap), of->n - j, false);
+}
+
 /* The maximum of a row of logits, ignoring NaN. */
 VEC_INLINE float V(lmhead_max)(const float *l, int64_t n)
 {
@@ -405,9 +420,17 @@ VEC_INLINE float V(lmhead_max)(const float *l, int64_t n)
 	return max;
 }
 
-/* Computes e^(l - max), stores it at to[at] if `to` is not NULL, and returns the sum. */
-VEC_INLINE double V(lmhead_exp)(const float *l, int64_t n, float max, void *to, int64_t at, const bool bf)
+/* The slope of a capped logit. */
+VEC_INLINE vf V(lmhead_slope)(vf logit, float cap)
 {
+	return cap > 0 ? 1 - logit * logit / (cap * cap) : vset(1);
+}
+
+/* Computes e^(l - max), stores it, times the slope of l, at to[at] if `to` is not NULL, and returns the sum. */
+VEC_INLINE double V(lmhead_exp)(const struct V(logits) * of, float max, void *to, int64_t at, const bool bf)
+{
+	const float *l = of->l;
+	const int64_t n = of->n;
 	double sum = 0;
 
 	for (int64_t j0 = 0; j0 < n; j0 += FOLD * LANES) {
@@ -418,14 +441,16 @@ VEC_INLINE double V(lmhead_exp)(const float *l, int64_t n, float max, void *to, 
 			vf e = vexp(vload(l, j, false) - max);
 
 			if (to)
-				vstore(to, at + j, e, bf);
+				vstore(to, at + j, e * V(lmhead_slope)(vload(l, j, false), of->cap), bf);
 			part += e;
 		}
 		if (j < end) {
 			vf e = vexp(vload_n(l, j, (int)(end - j), false) - max);
 
 			if (to)
-				vstore_n(to, at + j, e, (int)(end - j), bf);
+				vstore_n(to, at + j,
+					 e * V(lmhead_slope)(vload_n(l, j, (int)(end - j), false), of->cap),
+					 (int)(end - j), bf);
 			for (int i = 0; i < end - j; i++)
 				sum += (double)e[i];
 		}
@@ -449,17 +474,21 @@ VEC_INLINE void V(lmhead_join)(struct lmhead_row *row, float max, double sum)
 static void V(lmhead_row)(const struct lmhead_state *s, int64_t i)
 {
 	int64_t word = s->tile * s->words, n = count_tile_words(s, s->tile), at = i * s->step + word;
-	const float *l = s->logits + i * s->tile_step;
-	float max = V(lmhead_max)(l, n), shift = max == -__builtin_inff() ? 0 : max;
+	float *l = s->logits + i * s->tile_step, max, shift;
+	const struct V(logits) of = { l, n, s->cap };
 	int64_t target = s->targets[s->first + i] - word;
 	void *to = s->wants_grads ? s->grads : NULL;
 	double sum;
 
+	if (s->cap > 0)
+		V(lmhead_bend)(&of, l);
+	max = V(lmhead_max)(l, n);
+	shift = max == -__builtin_inff() ? 0 : max;
 	if (s->kept)
 		memcpy(s->kept + (s->first + i) * s->v + word, l, (size_t)n * sizeof(*l));
 	if (target >= 0 && target < n)
 		s->row[i].own = l[target];
-	sum = s->bf16 ? V(lmhead_exp)(l, n, shift, to, at, true) : V(lmhead_exp)(l, n, shift, to, at, false);
+	sum = s->bf16 ? V(lmhead_exp)(&of, shift, to, at, true) : V(lmhead_exp)(&of, shift, to, at, false);
 	s->tops[i * s->tiles + s->tile] = max;
 	for (int64_t j = n; s->best && max > s->row[i].max && j-- > 0;)
 		if (!(l[j] < max))
@@ -502,7 +531,8 @@ static void V(lmhead_grads)(const struct lmhead_state *s, int64_t i)
 		else
 			V(lmhead_scale)(s->grads, at + word, n, factor, false);
 	}
-	vstore_n(s->grads, at + target, vset((float)(s->scale * (own / row->sum - 1))), 1, s->bf16);
+	vstore_n(s->grads, at + target,
+		 vset((float)(s->scale * (own / row->sum - 1))) * V(lmhead_slope)(vset(row->own), s->cap), 1, s->bf16);
 }
 
 static void V(lmhead_grads_loop)(void *arg, int part, int parts)

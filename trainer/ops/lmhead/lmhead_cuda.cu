@@ -176,6 +176,7 @@ template <typename T> struct loss_rows {
 	const step_page *page;
 	int v;
 	int64_t pitch;
+	acc_t<T> cap; /* of logits, which have it already; 0: none */
 	bool wants_grads;
 };
 
@@ -230,8 +231,10 @@ template <typename M> __device__ int32_t find_best_word(const M *row, int v)
 /* Replaces logits by gradients in place. A gradient may be half as wide as its logit, so gradients of one round
  * overwrite logits of this or earlier rounds. Elements after the row, up to the end of a vector, become 0. */
 template <typename T>
-__device__ void convert_to_gradients(acc_t<T> *row, int v, int32_t target, acc_t<T> lse, acc_t<T> scale)
+__device__ void convert_to_gradients(acc_t<T> *row, const loss_rows<T> &r, int32_t target, acc_t<T> lse)
 {
+	const acc_t<T> scale = (acc_t<T>)(r.page->inv_count * r.page->loss_scale);
+	const int v = r.v;
 	constexpr int W = vector_width<T>;
 	using M = acc_t<T>;
 	T *to = reinterpret_cast<T *>(row);
@@ -243,8 +246,11 @@ __device__ void convert_to_gradients(acc_t<T> *row, int v, int32_t target, acc_t
 
 		if (mine) {
 			load_logits(g, row, j, v);
-			for (int k = 0; k < W; k++)
-				g[k] = target >= 0 ? scale * (exp(g[k] - lse) - (M)(j + k == target)) : M(0);
+			for (int k = 0; k < W; k++) {
+				const M bent = r.cap > 0 && j + k < v ? g[k] / r.cap : M(0), slope = 1 - bent * bent;
+
+				g[k] = target >= 0 ? scale * slope * (exp(g[k] - lse) - (M)(j + k == target)) : M(0);
+			}
 		}
 		if (sizeof(T) < sizeof(M))
 			__syncthreads();
@@ -273,7 +279,7 @@ template <typename T> __global__ void __launch_bounds__(row_threads) row_loss_ke
 	if (!r.wants_grads)
 		return;
 	__syncthreads(); /* the loss has been computed from the logits */
-	convert_to_gradients<T>(row, r.v, target, lse, (M)(r.page->inv_count * r.page->loss_scale));
+	convert_to_gradients<T>(row, r, target, lse);
 }
 
 __global__ void sum_loss_kernel(const double *losses, int64_t rows, double *result)
@@ -303,6 +309,21 @@ template <typename M> struct padded_copy {
 	template <int W> __device__ void at(int64_t i) const
 	{
 		to[i] = from[i / v * pitch + i % v];
+	}
+};
+
+/* Caps the logits of padded rows. */
+template <typename M> struct logit_cap {
+	static constexpr int width = 1;
+	M *logits;
+	int64_t v, pitch;
+	M cap;
+
+	template <int W> __device__ void at(int64_t i) const
+	{
+		M &logit = logits[i / v * pitch + i % v];
+
+		logit = cap * M(tanh(logit / cap));
 	}
 };
 
@@ -359,13 +380,15 @@ void run_row_block(const struct classifier *l, const struct kernel_args *a, cons
 
 	for (int part = 0; part < PARTS; part++)
 		compute_block_logits<T>(l, a, b, part);
+	if (lmhead_cap(n) > 0)
+		cuda_each(n, a, logit_cap<M>{ logits, z.v, z.pitch, (M)lmhead_cap(n) }, { b.rows * z.v, 0 });
 	if (n->out[LMHEAD_LOGITS])
 		cuda_each(n, a, padded_copy<M>{ logits, cuda_out<M>(a, LMHEAD_LOGITS) + b.first * z.v, z.v, z.pitch },
 			  { b.rows * z.v, 0 });
 	launch(a, dim3((unsigned)b.rows), row_threads, row_loss_kernel<T>,
 	       loss_rows<T>{ logits, cuda_in<int32_t>(a, 2) + b.first, losses + 2 * b.first,
 			     n->out[LMHEAD_BEST] ? cuda_out<int32_t>(a, LMHEAD_BEST) + b.first : nullptr, a->page,
-			     (int)z.v, z.pitch, wants });
+			     (int)z.v, z.pitch, (M)lmhead_cap(n), wants });
 	for (int part = 0; part < PARTS; part++)
 		compute_block_grads<T>(l, a, b, part);
 }
