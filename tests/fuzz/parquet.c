@@ -43,7 +43,7 @@ static bool take_all(const char *name)
 static int parse_record(void *user, const char *json, size_t n, struct err *err)
 {
 	int *left = user;
-	json_t *record = json_loadb(json, n, 0, NULL);
+	json_t *record = json_loadb(json, n, JSON_ALLOW_NUL, NULL);
 
 	FUZZ_HOLDS(json_is_object(record));
 	json_decref(record);
