@@ -236,10 +236,9 @@ static struct tensor *add_decoder_attention(const struct decoder_builder *b, str
 {
 	const struct decoder_config *d = b->d;
 	const int64_t window = d->windowed && d->windowed[layer] ? d->window : 0;
-	struct attention_attr attr = { .heads = b->c->heads,
-				       .seq = b->seq,
-				       .window = window < b->seq ? window : 0,
-				       .cap = d->score_cap };
+	struct attention_attr attr = {
+		.heads = b->c->heads, .seq = b->seq, .window = window < b->seq ? window : 0, .cap = d->score_cap
+	};
 	struct attention_decode_attr decode = { b->c->heads, d->shared, window, b->c->context, d->score_cap };
 	const int64_t of_queries = b->c->heads * d->head_dim, of_keys = d->shared * d->head_dim;
 	const char *attended = graph_printf(b->g, "%s.attn", name);

@@ -180,10 +180,9 @@ static void run_lmhead_ref(void *state, const struct kernel_args *args)
 {
 	const struct node *n = state;
 	int64_t rows = n->in[0]->shape.dim[0];
-	struct lmhead_ref_row r = { .w = args->in[1],
-				    .dw = args->out[LMHEAD_DW],
-				    .c = n->in[0]->shape.dim[1],
-				    .cap = lmhead_cap(n) };
+	struct lmhead_ref_row r = {
+		.w = args->in[1], .dw = args->out[LMHEAD_DW], .c = n->in[0]->shape.dim[1], .cap = lmhead_cap(n)
+	};
 	double *result = args->out[LMHEAD_RESULT], *kept = args->out[LMHEAD_LOGITS], *dx = args->out[LMHEAD_DX];
 	double *losses = args->out[LMHEAD_LOSSES];
 	int32_t *best = args->out[LMHEAD_BEST];

@@ -448,8 +448,7 @@ VEC_INLINE double V(lmhead_exp)(const struct V(logits) * of, float max, void *to
 			vf e = vexp(vload_n(l, j, (int)(end - j), false) - max);
 
 			if (to)
-				vstore_n(to, at + j,
-					 e * V(lmhead_slope)(vload_n(l, j, (int)(end - j), false), of->cap),
+				vstore_n(to, at + j, e * V(lmhead_slope)(vload_n(l, j, (int)(end - j), false), of->cap),
 					 (int)(end - j), bf);
 			for (int i = 0; i < end - j; i++)
 				sum += (double)e[i];
