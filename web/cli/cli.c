@@ -260,7 +260,7 @@ void cli_filter_name(struct buf *filter, const char *name)
 	buf_addf(filter, "attributes.run_name = %c%s%c", quote, name, quote);
 }
 
-/* Finds the run with this name; the name must be unique. */
+/* Finds the run with this name; of several the one that started last, and says so. */
 static int find_run_by_name(struct source *s, const char *text, char *ret, struct err *err)
 {
 	struct buf target, filter;
@@ -272,6 +272,7 @@ static int find_run_by_name(struct source *s, const char *text, char *ret, struc
 	cli_filter_name(&filter, text);
 	buf_adds(&target, "/api/v1/runs");
 	source_arg(&target, "filter", filter.data ? filter.data : "");
+	source_arg(&target, "order_by", "start_time DESC");
 	source_arg(&target, "limit", "2");
 	rc = cli_get_json(s, target.data, &root, err);
 	runs = json_object_get(root, "runs");
@@ -280,10 +281,10 @@ static int find_run_by_name(struct source *s, const char *text, char *ret, struc
 	if (!json_array_size(runs))
 		rc = err_set(err, ERR_NOENT, "no run %s: use an id, the first digits of one, a name, or a folder",
 			     text);
-	else if (json_array_size(runs) > 1)
-		rc = err_set(err, ERR_USAGE, "more than one run has the name %s: use its id (see dptrack ls)", text);
 	else
 		snprintf(ret, 33, "%s", cli_text(json_array_get(runs, 0), "id"));
+	if (json_array_size(runs) > 1)
+		log_info("several runs have the name %s: the newest is %.8s", text, ret);
 out:
 	json_decref(root);
 	buf_done(&filter);
