@@ -6,12 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/base/clock.h"
 #include "tracker/base/log.h"
 #include "tracker/base/utf8.h"
 #include "tracker/mem/mem.h"
 #include "trainer/data/tokenizer/tokenizer.h"
 
 #define TOKENS_MAX 48	    /* of an answer; each takes a forward pass */
+#define ANSWER_MAX_S 5	    /* then it is cut */
 #define TEXT_MAX (16 << 10) /* bytes that are shown of a part, the last ones */
 
 struct answering {
@@ -21,6 +23,8 @@ struct answering {
 	int64_t length;		       /* tokens of a sample; so on */
 	int64_t prompt, wanted;	       /* of the first sample: before its first answer, and of that */
 	int64_t answered;
+	double until_s; /* rank 0 */
+	bool cut;
 	int32_t *tokens;	   /* [length]: prompt and answer so far */
 	int32_t *given;		   /* [wanted]: the answer that is trained */
 	int32_t *inputs, *targets; /* of all micro-batches */
@@ -110,22 +114,29 @@ void answering_free(struct answering *a)
 	free(a);
 }
 
-/* Tells all ranks the token after n of them, which a rank with the model's head knows. */
-static int agree_on_token(const struct answering *a, int64_t n, int32_t *ret, struct err *err)
+/* What the ranks tell each other after a token. */
+struct heard {
+	int64_t token; /* -1: the rank has no head of the model */
+	int64_t late;  /* rank 0: the time is over */
+};
+
+/* Tells all ranks the token after n of them, which a rank with the model's head knows, and whether it is the last. */
+static int agree_on_token(struct answering *a, int64_t n, int32_t *ret, struct err *err)
 {
 	const struct program *p = a->program;
 	struct comm *c = rank_comm(&a->e->rank);
 	const bool knows = p->best && p->best->producer && p->batch;
-	int64_t *all = mem_array((size_t)c->world, sizeof(*all));
+	struct heard *all = mem_array((size_t)c->world, sizeof(*all));
 	int rc = knows ? prepared_get(&a->e->prepared, p->best, a->best, (size_t)n * sizeof(*a->best), err) : 0;
 
-	all[c->rank] = knows ? 1 + (int64_t)a->best[n - 1] : 0;
+	all[c->rank] = (struct heard){ knows && !rc ? a->best[n - 1] : -1, clock_mono_s() > a->until_s };
 	if (!rc)
 		rc = c->ops->all_gather(c, all, sizeof(*all), err);
 	*ret = 0;
 	for (int r = c->world - 1; r >= 0; r--)
-		if (all[r])
-			*ret = (int32_t)(all[r] - 1);
+		if (all[r].token >= 0)
+			*ret = (int32_t)all[r].token;
+	a->cut = all[0].late;
 	free(all);
 	return rc;
 }
@@ -157,7 +168,9 @@ static int write_answer(struct answering *a, struct err *err)
 	int rc = 0;
 
 	memset(a->inputs, 0, (size_t)a->program->schedule.slots * tensor_bytes(a->program->inputs));
-	for (; !rc && n < a->length && n < a->prompt + TOKENS_MAX && token != a->given[a->wanted - 1]; n++) {
+	a->until_s = clock_mono_s() + ANSWER_MAX_S;
+	a->cut = false;
+	for (; !rc && !a->cut && n < a->length && n < a->prompt + TOKENS_MAX && token != a->given[a->wanted - 1]; n++) {
 		rc = read_tokens_so_far(a, n, err);
 		if (!rc)
 			rc = agree_on_token(a, n, &token, err);
@@ -204,7 +217,8 @@ int answering_record(struct answering *a, struct dptrack_run *run, int64_t step,
 	buf_init(&text, SIZE_MAX);
 	add_block(a, "Conversation", a->tokens, a->prompt, &text);
 	add_block(a, "The answer that is given", a->given, a->wanted, &text);
-	add_block(a, "The model's answer", a->tokens + a->prompt, a->answered, &text);
+	add_block(a, a->cut ? "The model's answer, cut after 5 s" : "The model's answer", a->tokens + a->prompt,
+		  a->answered, &text);
 	dptrack_text(run, step, "val/answer", text.data);
 	buf_done(&text);
 	return 0;

@@ -108,18 +108,21 @@ static int fail_not_recognised(const char *path, struct err *err)
 /* ---- detection ---- */
 
 /* Returns the format that recognises the path, of one enum sample_kind (-1: any); NULL: none. Shards, HDF5 files and
- * texts need not be folders. A table of conversations is no shard. */
+ * texts need not be folders. A table of conversations is no shard: a folder in a store, which would be listed once
+ * more, has none. */
 static const struct dataset_ops *find_format(const char *path, int kind)
 {
 	struct stat st;
 	const bool folder = !stat(path, &st) && S_ISDIR(st.st_mode);
+	const size_t n = strlen(path);
+	const bool tables = folder || (n > 8 && !strcmp(path + n - 8, ".parquet"));
 
 	for (int i = 0; i < FORMATS_COUNT; i++) {
 		const struct dataset_ops *f = formats_table[i];
 
 		if ((folder || i == FORMATS_shards || i == FORMATS_hdf5 || i == FORMATS_chat || i == FORMATS_text) &&
 		    f->probe && (kind < 0 || (int)f->kind == kind) && f->probe(path))
-			return i == FORMATS_shards && dataset_chat.probe(path) ? &dataset_chat : f;
+			return i == FORMATS_shards && tables && dataset_chat.probe(path) ? &dataset_chat : f;
 	}
 	return NULL;
 }
