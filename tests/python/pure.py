@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The client without compiled code (DPTRACK_PURE=1): the tests of recording pass with it, its journals equal the compiled client's
 record for record, a kill loses no point that log has recorded, a server gets all of it, and pip installs it where there is no
-compiler. DPT_TEST_FULL=1: also under the oldest and the newest other Python of this machine. PyPy writes the same records."""
+compiler. DPT_TEST_FULL=1: also under the oldest and the newest other Python of this machine, and PyPy. PyPy writes the same records."""
 import ast
 import contextlib
 import os
@@ -23,6 +23,7 @@ sys.path.insert(0, os.path.join(lib.SRC, 'tests'))
 from serving import Serving  # noqa: E402
 
 SCRIPTS = ('runs.py', 'told.py', 'media.py', 'ranks.py')
+PYPY = [path for path in [shutil.which('pypy3')] if path]
 
 EVERYTHING = r"""
     import dptrack, math, os, struct
@@ -67,7 +68,7 @@ def its_tests(folder):
     pythons = [sys.executable]
     if os.environ.get('DPT_TEST_FULL') == '1':
         found = interpreters.interpreters()
-        pythons += [found[v] for v in {choose(found, key=interpreters.minor_of) for choose in (min, max) if found}]
+        pythons += [found[v] for v in {choose(found, key=interpreters.minor_of) for choose in (min, max) if found}] + PYPY
     for python in pythons:
         for script in SCRIPTS:
             done = subprocess.run([python, os.path.join(lib.SRC, 'tests', 'python', script)], env=dict(os.environ, DPTRACK_PURE='1', srcdir=lib.SRC, builddir=lib.BUILD),
@@ -79,7 +80,7 @@ def its_tests(folder):
 def the_same_records(folder):
     """Bit for bit and in the same order among themselves: points, and what else is recorded."""
     found, said = [], []
-    writers = [('0', sys.executable), ('1', sys.executable), *(('1', path) for path in [shutil.which('pypy3')] if path)]
+    writers = [('0', sys.executable), ('1', sys.executable), *(('1', path) for path in PYPY)]
     for n, (pure, python) in enumerate(writers):
         os.mkdir(os.path.join(folder, str(n)))
         runs = os.path.join(folder, str(n), 'runs')
