@@ -77,17 +77,16 @@ static int take_lock(struct store *s, struct err *err)
 	s->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (s->lock_fd < 0)
 		return err_set_errno(err, errno, "%s", path);
-	/* store_holder takes the lock for an instant to test it. */
+	/* store_holder takes the lock for an instant to test it; a file without a process is that of one that begins or
+	 * ends. */
 	for (tries = 0; flock(s->lock_fd, LOCK_EX | LOCK_NB); tries++) {
-		if (errno == EWOULDBLOCK && tries < 5) {
-			clock_sleep_s(0.01);
-			continue;
-		}
 		if (errno != EWOULDBLOCK)
 			return err_set_errno(err, errno, "cannot lock %s", path);
 		read_holder(s->lock_fd, &h);
-		return err_set(err, ERR_BUSY, "%s is held by process %d%s%s: stop it, or connect to it", s->path, h.pid,
-			       *h.address ? " serving " : "", h.address);
+		if (tries >= (h.pid ? 5 : 200))
+			return err_set(err, ERR_BUSY, "%s is held by process %d%s%s: stop it, or connect to it",
+				       s->path, h.pid, *h.address ? " serving " : "", h.address);
+		clock_sleep_s(0.01);
 	}
 	fchmod(s->lock_fd, 0600);
 	/* A full disk must not prevent reading: the lock itself needs no bytes. */
