@@ -26,13 +26,15 @@ static const struct gguf_class {
 	bool biases;
 	int64_t pattern; /* all layers but every n-th have a window, or have RoPE; 0: any */
 	double local_theta;
+	int64_t large; /* with this many layers its readers scale scores by width / heads in place of head_dim */
 } classes[] = {
 	{ "LlamaForCausalLM", "llama", .pairs = true, .biases = true },
 	{ "MistralForCausalLM", "llama", .pairs = true },
 	{ "Qwen2ForCausalLM", "qwen2", .biases = true },
 	{ "Qwen3ForCausalLM", "qwen3", .pairs = false },
 	{ "GemmaForCausalLM", "gemma", .pairs = false },
-	{ "Gemma3ForCausalLM", "gemma3", .windows = true, .pattern = 6, .local_theta = 1e4 },
+	{ "Gemma2ForCausalLM", "gemma2", .windows = true, .pattern = 2, .large = 46 },
+	{ "Gemma3ForCausalLM", "gemma3", .windows = true, .pattern = 6, .local_theta = 1e4, .large = 62 },
 	{ "Olmo2ForCausalLM", "olmo2", .pairs = false },
 	{ "Phi3ForCausalLM", "phi3", .windows = true },
 	{ "SmolLM3ForCausalLM", "smollm3", .pairs = true, .pattern = 4 },
@@ -185,7 +187,7 @@ static int check_gguf_model(const struct gguf_export *x, struct err *err)
 {
 	const struct decoder_config *d = x->d;
 	const unsigned char *layers = d->turned ? d->turned : d->windowed;
-	const bool large = d->layers == 62; /* Gemma 3 27B: readers scale it by width / heads */
+	const double scored = (double)(x->class->large == d->layers ? d->width / d->heads : d->head_dim);
 
 	if ((d->attention_bias || d->mlp_bias) && !x->class->biases)
 		return refuse_gguf_key("attention_bias", "GGUF files of this class have no biases", err);
@@ -201,8 +203,8 @@ static int check_gguf_model(const struct gguf_export *x, struct err *err)
 	if (d->windowed && x->class->local_theta > 0 &&
 	    fabs(d->rope[DECODER_WINDOWED].theta - x->class->local_theta) > 0)
 		return refuse_gguf_key("rope_local_base_freq", "is always 10000 in GGUF files of this class", err);
-	if (fabs(d->query_scale - 1) > 1e-6 && !large)
-		return refuse_gguf_key("query_pre_attn_scalar", "is always head_dim in GGUF files of this class", err);
+	if (fabs(d->query_scale * sqrt(scored / (double)d->head_dim) - 1) > 1e-6)
+		return refuse_gguf_key("query_pre_attn_scalar", "is not what readers of GGUF take for this class", err);
 	if (d->windowed && !x->class->windows)
 		log_warn("sliding_window %lld: readers of GGUF do not know it for this class: answers are the same up "
 			 "to that length",
@@ -226,6 +228,7 @@ static void put_real(struct gguf_export *x, const char *key, double v)
 	gguf_put_f32(&x->keys, name, v);
 }
 
+/* Adds the sizes of the model and the constants of its layers. */
 static void put_sizes(struct gguf_export *x)
 {
 	const struct decoder_config *d = x->d;
@@ -244,6 +247,10 @@ static void put_sizes(struct gguf_export *x)
 	put_real(x, "rope.freq_base", d->rope[DECODER_FULL].theta);
 	if (d->windowed && x->class->windows)
 		put_size(x, "attention.sliding_window", d->window);
+	if (d->class->has & DECODER_SOFT_CAPS) {
+		put_real(x, "attn_logit_softcapping", d->score_cap);
+		put_real(x, "final_logit_softcapping", d->logit_cap);
+	}
 }
 
 /* Adds the scaling of RoPE, as keys or as tensors. */

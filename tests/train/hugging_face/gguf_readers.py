@@ -26,6 +26,7 @@ CASES = {  # class, name in GGUF, what differs from SIZES, whether transformers 
     "qwen2": ("Qwen2", "qwen2", {"tie_word_embeddings": True}, True),
     "qwen3": ("Qwen3", "qwen3", {"head_dim": 128, "tie_word_embeddings": True}, True),
     "gemma": ("Gemma", "gemma", {"head_dim": 16}, False),
+    "gemma2": ("Gemma2", "gemma2", {"head_dim": 256, "sliding_window": 7, "num_hidden_layers": 3}, True),
     "gemma3": ("Gemma3Text", "gemma3", {"head_dim": 256, "sliding_window": 7, "num_hidden_layers": 7}, True),
     "olmo2": ("Olmo2", "olmo2", {}, False),
     "phi3": ("Phi3", "phi3", {"sliding_window": None}, True),
