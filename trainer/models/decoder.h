@@ -54,6 +54,8 @@ struct decoder_rope {
 	double stretch[ROPE_PAIRS_MAX]; /* 0: 1 */
 	double longer[ROPE_PAIRS_MAX];	/* in place of stretch for sequences of more than `original` positions */
 	int64_t original;		/* 0: stretch serves every length */
+	double yarn;			/* yarn's factor; 0: another type, or not with its usual constants */
+	int64_t yarn_context;		/* the context that it stretches */
 };
 
 enum { DECODER_FULL, DECODER_WINDOWED, DECODER_KINDS };

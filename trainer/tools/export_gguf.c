@@ -268,15 +268,14 @@ static int put_scaling(struct gguf_export *x, struct err *err)
 		add_stretches(x, "rope_factors_short.weight", r->stretch);
 		put_size(x, "rope.scaling.original_context_length", r->original);
 		put_real(x, "rope.scaling.attn_factor", r->factor);
-	} else if (!strcmp(r->type, "linear")) {
-		snprintf(key, sizeof(key), "%s.rope.scaling.type", x->class->name);
-		gguf_put_text(&x->keys, key, "linear");
-		put_real(x, "rope.scaling.factor", r->stretch[0]);
+	} else if (!strcmp(r->type, "yarn") && r->yarn <= 0) {
+		return refuse_gguf_key("rope_type", "yarn with constants of its own is not in GGUF files", err);
 	} else {
-		return err_set(err, ERR_USAGE,
-			       "config.json: rope_type: %.40s is not exported: default, linear, llama3 "
-			       "and longrope are",
-			       r->type);
+		snprintf(key, sizeof(key), "%s.rope.scaling.type", x->class->name);
+		gguf_put_text(&x->keys, key, r->type);
+		put_real(x, "rope.scaling.factor", r->yarn > 0 ? r->yarn : r->stretch[0]);
+		if (r->yarn > 0)
+			put_size(x, "rope.scaling.original_context_length", r->yarn_context);
 	}
 	return 0;
 }

@@ -166,8 +166,9 @@ static void scale_yarn(struct config_reader *r, const json_t *scaling, struct de
 	const double fast = read_number(r, scaling, "beta_fast", 32), slow = read_number(r, scaling, "beta_slow", 1);
 	double low = yarn_pair(rope, fast > 0 ? fast : 32, original);
 	double high = yarn_pair(rope, slow > 0 ? slow : 1, original);
+	const bool whole = !find_member(scaling, "truncate") || json_is_true(find_member(scaling, "truncate"));
 
-	if (!find_member(scaling, "truncate") || json_is_true(find_member(scaling, "truncate"))) {
+	if (whole) {
 		low = floor(low);
 		high = ceil(high);
 	}
@@ -177,6 +178,9 @@ static void scale_yarn(struct config_reader *r, const json_t *scaling, struct de
 	rope->factor =
 		read_number(r, scaling, "attention_factor",
 			    m > 0 && all > 0 ? yarn_scale(factor, m) / yarn_scale(factor, all) : yarn_scale(factor, 1));
+	rope->yarn_context = (int64_t)original;
+	if (whole && fast == 32 && slow == 1 && fabs(rope->factor - yarn_scale(factor, 1)) < 1e-6)
+		rope->yarn = factor;
 	for (int64_t i = 0; i < rope->rotary / 2; i++) {
 		const double ramp = fmin(fmax(((double)i - low) / (high - low), 0), 1);
 

@@ -11,6 +11,8 @@ SIZES = {"vocab_size": 260, "hidden_size": 24, "intermediate_size": 40, "num_hid
          "num_key_value_heads": 2, "head_dim": 8, "max_position_embeddings": 64, "dtype": "float64"}
 FOLDERS = {  # class, its own keys, further norms of a block
     "qwen3": ("Qwen3ForCausalLM", {"tie_word_embeddings": False}, []),
+    "gemma2": ("Gemma2ForCausalLM", {"query_pre_attn_scalar": 12, "sliding_window": 6, "attn_logit_softcapping": 1.5,
+                                     "final_logit_softcapping": 2.0}, ["pre_feedforward_layernorm", "post_feedforward_layernorm"]),
     "gemma3": ("Gemma3ForCausalLM", {"query_pre_attn_scalar": 12, "sliding_window": 6, "sliding_window_pattern": 2},
                ["pre_feedforward_layernorm", "post_feedforward_layernorm"]),
 }
@@ -35,7 +37,7 @@ def make_folder(path, name, sizes):
             add(block + n, width)
         for n, heads in (("q", sizes["num_attention_heads"]), ("k", sizes["num_key_value_heads"]), ("v", sizes["num_key_value_heads"])):
             add(block + "self_attn.%s_proj" % n, heads * d, width)
-        for n in "qk":
+        for n in "qk" if name != "gemma2" else "":
             add(block + "self_attn.%s_norm" % n, d)
         add(block + "self_attn.o_proj", width, sizes["num_attention_heads"] * d)
         for n, shape in (("gate", (inner, width)), ("up", (inner, width)), ("down", (width, inner))):

@@ -158,6 +158,15 @@ def unfit(folder, tmp):
         with open(os.path.join(folder, "tokenizer.json"), "w", encoding="ascii") as f:
             json.dump({**tokenizer, **change}, f)
         refused(words, "--init-from", folder, *out)
+    with open(os.path.join(folder, "config.json"), encoding="ascii") as f:
+        config = json.load(f)
+    yarn = {"rope_type": "yarn", "rope_theta": 100.0, "factor": 4.0, "original_max_position_embeddings": 16}
+    for own in ({"beta_fast": 16}, {"beta_slow": 2}, {"attention_factor": 1.0}, {"truncate": False}):
+        with open(os.path.join(folder, "config.json"), "w", encoding="ascii") as f:
+            json.dump({**config, "rope_parameters": {**yarn, **own}}, f)
+        refused("rope_type: yarn with constants of its own", "--init-from", folder, *out)
+    with open(os.path.join(folder, "config.json"), "w", encoding="ascii") as f:
+        json.dump(config, f)
     os.remove(os.path.join(folder, "tokenizer.json"))
     refused("tokenizer.json", "--init-from", folder, *out)
     own = safetensors(os.path.join(folder, "model.safetensors"))

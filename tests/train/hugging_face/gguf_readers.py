@@ -17,11 +17,13 @@ SIZES = {"vocab_size": 270, "hidden_size": 64, "intermediate_size": 96, "num_hid
          "num_key_value_heads": 2, "max_position_embeddings": 64, "bos_token_id": None, "eos_token_id": 257, "pad_token_id": None}
 LLAMA3 = {"rope_type": "llama3", "rope_theta": 500.0, "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
           "original_max_position_embeddings": 16}
+YARN = {"rope_type": "yarn", "rope_theta": 10000.0, "factor": 4.0, "original_max_position_embeddings": 512}
 LONGROPE = {"rope_type": "longrope", "rope_theta": 100.0, "short_factor": [1.0 + 0.1 * i for i in range(8)], "long_factor": [1.5 + i for i in range(8)]}
 CASES = {  # class, name in GGUF, what differs from SIZES, whether transformers computes it from the file
     "llama": ("Llama", "llama", {}, True),
     "llama, biases": ("Llama", "llama", {"attention_bias": True, "mlp_bias": True, "tie_word_embeddings": True, "head_dim": 8}, False),
     "llama3 scaling": ("Llama", "llama", {"rope_parameters": LLAMA3, "hidden_size": 80, "head_dim": 20}, False),
+    "yarn scaling": ("Qwen3", "qwen3", {"rope_parameters": YARN, "head_dim": 64, "max_position_embeddings": 2048}, False),
     "mistral": ("Mistral", "llama", {"head_dim": 32, "sliding_window": None}, True),
     "qwen2": ("Qwen2", "qwen2", {"tie_word_embeddings": True}, True),
     "qwen3": ("Qwen3", "qwen3", {"head_dim": 128, "tie_word_embeddings": True}, True),
@@ -78,7 +80,18 @@ def compare(reader, kind, want):
         assert got[name].tensor_type == of and list(got[name].shape) == list(w.shape[::-1]), (kind, name, got[name])
         assert got[name].data.tobytes() == gguf.quants.quantize(w, of).tobytes(), (kind, name)
 
-def scaling(reader, config):
+def yarn(reader, arch):
+    # Readers compute pairs from these keys alone, by Peng et al. 2023 with betas of 32 and 1 and an attention factor of 1 + 0.1 ln(factor).
+    key = lambda name: reader.fields[arch + ".rope." + name].contents()
+    assert key("scaling.type") == "yarn", key("scaling.type")
+    base, factor, dims = key("freq_base"), key("scaling.factor"), key("dimension_count")
+    ends = [dims * numpy.log(key("scaling.original_context_length") / (beta * 2 * numpy.pi)) / (2 * numpy.log(base)) for beta in (32, 1)]
+    low, high = max(0, numpy.floor(ends[0])), min(dims - 1, numpy.ceil(ends[1]))
+    ramp = numpy.clip((numpy.arange(dims // 2) - low) / max(0.001, high - low), 0, 1)
+    plain = base ** -(numpy.arange(0, dims, 2) / dims)
+    return plain / factor * ramp + plain * (1 - ramp), 1 + 0.1 * numpy.log(factor)
+
+def scaling(reader, config, arch):
     scaled = {t.name: t.data.tolist() for t in reader.tensors if t.name in OWN}
     rope = config.get("rope_parameters") or {}
     for key, file in (("short_factor", "rope_factors_short.weight"), ("long_factor", "rope_factors_long.weight")):
@@ -88,6 +101,11 @@ def scaling(reader, config):
         theirs, _ = transformers.modeling_rope_utils.ROPE_INIT_FUNCTIONS["llama3"](m, "cpu")
         plain = rope["rope_theta"] ** -(numpy.arange(0, m.head_dim, 2) / m.head_dim)
         assert numpy.allclose(plain / theirs.numpy(), scaled["rope_freqs.weight"], rtol=1e-5), scaled
+    if rope.get("rope_type") == "yarn":
+        m = transformers.Qwen3Config.from_dict(config)
+        theirs, factor = transformers.modeling_rope_utils.ROPE_INIT_FUNCTIONS["yarn"](m, "cpu")
+        got, got_factor = yarn(reader, arch)
+        assert numpy.allclose(got, theirs.numpy(), rtol=1e-5) and abs(got_factor - factor) < 1e-6, (got, theirs, factor)
 
 def logits(folder, config):
     ids, out = torch.randint(0, config["vocab_size"], (2, 24), generator=torch.Generator().manual_seed(5)), []
@@ -116,7 +134,7 @@ for title, folder, arch, known in json.loads(sys.argv[1]):
         for kind in ("f16", "bf16", "q8_0"):
             reader = gguf.GGUFReader(folder + "/" + kind + ".gguf")
             compare(reader, kind, want)
-        scaling(reader, config)
+        scaling(reader, config, arch)
         if known:
             logits(folder, config)
         if arch in ("llama", "qwen2", "qwen3"):
