@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* formula_test.c: the formulas of trainer/advise, applied to graphs of two and three blocks, compared with the plans
  * that the strategies' passes make of the complete model: bytes by category within 5 % (or 1 % of the total, for small
- * ones), the total within 3 %, bytes sent within 1 % (without results and sums of squares, which are sent too). */
+ * ones), the total within 3 %, bytes sent within 1 % (without results and sums of squares, which are sent too); with
+ * frozen parameters, also of an adapter, all within 8 % of the total. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -16,6 +18,7 @@
 #include "trainer/advise/plan_search.h"
 #include "trainer/program/memory.h"
 #include "trainer/program/planning.h"
+#include "trainer/state/initial.h"
 #include "trainer/tools/costing.h"
 
 #define ARGS_MAX 48
@@ -27,6 +30,8 @@ struct test_case {
 	const char *flags; /* separated by blanks */
 	enum advise_id strategy;
 };
+
+static char folder[] = "/tmp/formula.XXXXXX"; /* of a decoder, whose weights are not read */
 
 static const struct test_case cases[] = {
 	{ "ddp", "--strategy ddp", ADVISE_ddp },
@@ -48,7 +53,10 @@ static const struct test_case cases[] = {
 static const char *const variants[] = {
 	"--no-tie-weights",		 "--tie-weights",
 	"--no-tie-weights --opt adamw",	 "--no-tie-weights --activation-checkpointing full",
-	"--no-tie-weights --precision bf16", "--no-tie-weights --precision bf16 --activation-checkpointing full"
+	"--no-tie-weights --precision bf16", "--no-tie-weights --precision bf16 --activation-checkpointing full",
+	"--no-tie-weights --opt adamw --freeze *,!*.mlp.*", "--tie-weights --freeze *.h.*,*.wpe.*",
+	"--no-tie-weights --precision bf16 --freeze *,!*.attn.*", "--precision fp32 --lora 8",
+	"--precision bf16 --lora 8", "--precision bf16 --lora 8 --activation-checkpointing full"
 };
 
 struct planned {
@@ -59,19 +67,25 @@ struct planned {
 static struct run_config *parse(const char *flags, const char *more, int ranks)
 {
 	static char text[1000];
-	char *argv[ARGS_MAX], *save = NULL, number[16];
+	char *argv[ARGS_MAX], *save = NULL, number[16], model[200];
 	struct run_config *cfg;
 	struct err err = ERR_INIT;
 	int argc = 0;
 
 	snprintf(number, sizeof(number), "%d", ranks);
-	snprintf(text, sizeof(text), "dptrain plan --synthetic --max-steps 2 --threads 1 --model gpt2-124m --n-layer 8 "
-		 "--n-embd 128 --n-head 4 --vocab-size 512 --block-size 64 --seq-len 64 -b 8 %s %s %s %s",
+	snprintf(model, sizeof(model),
+		 strstr(more, "--lora")
+			 ? "--init-from %s"
+			 : "--model gpt2-124m --n-layer 8 --n-embd 128 --n-head 4 --vocab-size 512 --block-size 64",
+		 folder);
+	snprintf(text, sizeof(text),
+		 "dptrain plan --synthetic --max-steps 2 --threads 1 %s --seq-len 64 -b 8 %s %s %s %s", model,
 		 strstr(flags, "--strategy dp ") ? "--dp-devices" : "--nproc-per-node", number, flags, more);
 	for (char *word = strtok_r(text, " ", &save); word && argc < ARGS_MAX; word = strtok_r(NULL, " ", &save))
 		argv[argc++] = word;
-	if (config_parse(&cfg, argc, argv, &err) ||
-	    config_resolve(cfg, &(struct config_world){ .world = (int)cfg->nproc_per_node }, &err))
+	if (config_parse(&cfg, argc, argv, &err) || initial_begin(cfg, &err) ||
+	    config_resolve(cfg, &(struct config_world){ .world = (int)cfg->nproc_per_node }, &err) ||
+	    initial_settle(cfg, &err))
 		fail_msg("%s", err.text);
 	cfg->command = COMMAND_BENCH; /* without saving and evaluation */
 	return cfg;
@@ -154,29 +168,37 @@ static bool is_turned(const struct planned *p, const struct advise_cost *c, cons
 	return p->widened && (away || (category == PLAN_GRADIENTS && strstr(what, "pdp")));
 }
 
+/* The first block of a frozen model is cheaper: its backward pass ends at its first trained parameter. */
+static bool has_frozen(const char *variant)
+{
+	return strstr(variant, "--freeze") || strstr(variant, "--lora");
+}
+
 static void compare(const struct advise_cost *c, const struct planned *p, const char *what)
 {
 	const double whole = total(p->bytes);
 	static const char *const sent[] = { "allreduce", "all_gather", "reduce_scatter", "send" };
 	const double all_sent = p->sent[0] + p->sent[1] + p->sent[2] + p->sent[3];
+	const bool frozen = has_frozen(what);
+	const double apart = frozen ? 0.08 : 0.03, little = frozen ? apart : 0.01;
 	int bad = 0;
 
 	for (int i = 0; i < PLAN_CATEGORY_COUNT; i++) {
 		const double bytes = i == PLAN_OFFLOADED ? c->host_bytes : c->bytes[i];
 
-		if (is_turned(p, c, what, i) || fabs(bytes - p->bytes[i]) <= fmax(0.05 * p->bytes[i], 0.01 * whole))
+		if (is_turned(p, c, what, i) || fabs(bytes - p->bytes[i]) <= fmax(0.05 * p->bytes[i], little * whole))
 			continue;
 		printf("%s: %s: %.3f MiB by formula, %.3f planned\n", what, plan_category_name((enum plan_category)i),
 		       bytes / 1048576, p->bytes[i] / 1048576);
 		bad = 1;
 	}
 	for (int k = 0; k < COMM_VOLUME_KINDS; k++) {
-		if (fabs(c->sent[k] - p->sent[k]) <= 0.01 * fmax(p->sent[k], all_sent) + 4096)
+		if (fabs(c->sent[k] - p->sent[k]) <= little * fmax(p->sent[k], all_sent) + 4096)
 			continue;
 		printf("%s: %s: %.0f bytes by formula, %.0f planned\n", what, sent[k], c->sent[k], p->sent[k]);
 		bad = 1;
 	}
-	if (bad || fabs(advise_bytes(c) - whole) > 0.03 * whole)
+	if (bad || fabs(advise_bytes(c) - whole) > apart * whole)
 		fail_msg("%s: %.3f MiB by formula, %.3f planned", what, advise_bytes(c) / 1048576, whole / 1048576);
 }
 
@@ -224,13 +246,15 @@ static void check(const struct test_case *t, const char *variant, int ranks, con
 
 /* Recomputed data are small: with the rest offloaded the peak is during recomputation, while the formula describes the
  * backward pass. The casts repeated then are estimated for a stage (which may also hold a copy for its next block), a
- * device of dp (the masters for longer) and offloaded parameters (the last block's copies, which stay). */
+ * device of dp (the masters for longer) and offloaded parameters (the last block's copies, which stay). A first stage
+ * with frozen parameters alone at its start, from which these bytes follow, keeps too little. */
 static bool is_elsewhere(const struct test_case *t, const char *variant)
 {
+	const bool blocks_part = strstr(variant, "--freeze *,") && strstr(t->flags, "--activation-offload");
 	const bool again = strstr(variant, "--activation-checkpointing"), casts = strstr(variant, "bf16");
 	const bool guessed = t->strategy == ADVISE_pdp || t->strategy == ADVISE_dp || strstr(t->flags, "--param-off");
 
-	return again && (strstr(t->flags, "--activation-offload") || (casts && guessed));
+	return blocks_part || (again && (strstr(t->flags, "--activation-offload") || (casts && guessed)));
 }
 
 static void test_formulas(void **state)
@@ -243,9 +267,46 @@ static void test_formulas(void **state)
 		fail_msg("%s", err.text);
 	for (size_t v = 0; v < sizeof(variants) / sizeof(variants[0]); v++)
 		for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-			for (int ranks = 2; ranks <= RANKS_MOST && !is_elsewhere(&cases[i], variants[v]); ranks++)
+			for (int ranks = 2; ranks <= RANKS_MOST && !is_elsewhere(&cases[i], variants[v]);
+			     ranks += has_frozen(variants[v]) ? 2 : 1)
 				check(&cases[i], variants[v], ranks, &h);
 	hardware_done(&h);
+}
+
+static void write_file(const char *name, const char *text, size_t n)
+{
+	char path[100];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	f = fopen(path, "w");
+	assert_true(f && fwrite(text, n, 1, f) == 1 && !fclose(f));
+}
+
+static int make_folder(void **state)
+{
+	static const char config[] =
+		"{\"model_type\": \"qwen3\", \"architectures\": [\"Qwen3ForCausalLM\"], \"hidden_size\": 128, "
+		"\"intermediate_size\": 384, \"num_hidden_layers\": 8, \"num_attention_heads\": 4, "
+		"\"num_key_value_heads\": 2, \"head_dim\": 32, \"vocab_size\": 512, \"max_position_embeddings\": 64, "
+		"\"rms_norm_eps\": 1e-6, \"hidden_act\": \"silu\", \"tie_word_embeddings\": false}";
+	static const char weights[] = { 2, 0, 0, 0, 0, 0, 0, 0, '{', '}' };
+
+	(void)state;
+	if (!mkdtemp(folder))
+		return -1;
+	write_file("config.json", config, sizeof(config) - 1);
+	write_file("model.safetensors", weights, sizeof(weights));
+	return 0;
+}
+
+static int remove_folder(void **state)
+{
+	char command[100];
+
+	(void)state;
+	snprintf(command, sizeof(command), "rm -r %s", folder);
+	return system(command);
 }
 
 int main(void)
@@ -253,5 +314,5 @@ int main(void)
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_formulas) };
 
 	use_built_modules();
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

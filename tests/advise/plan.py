@@ -10,7 +10,9 @@ import shlex
 import subprocess
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "train"))
+TRAIN = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "train")
+sys.path[:0] = [TRAIN, os.path.join(TRAIN, "hugging_face")]
+from folders import SIZES, make_folder
 from helper import Folder, check, dptrain, finish, read_run, sanitized
 
 SOURCE = os.environ.get("srcdir", ".")
@@ -42,21 +44,42 @@ def orders():
     check({p["precision"] for p in found["speed"]} == {"fp32", "bf16"}, "both precisions are planned by default")
 
 
+def same_bytes(best):
+    words = shlex.split(best["command"])
+    check(words[0] == "dptrain", "command: %s" % best["command"])
+    p = dptrain("plan", *words[1:])
+    line = next((l for l in p.stdout.splitlines() if l.startswith("memory of a rank")), "")
+    if not check(line, "%s: exit %d: %s" % (best["command"], p.returncode, p.stderr)):
+        return
+    whole = float(line.split()[4]) * 2**20
+    other = sum(float(l.split()[1]) for l in p.stdout.splitlines() if l.split()[0] in ("snapshot", "offloaded")) * 2**20
+    check(abs(best["planned_bytes"] - whole + other) < 0.002 * whole + 2**18 * 0.8, "%s: %.1f MiB expected, %.1f planned" %
+          (best["command"], best["planned_bytes"] / 2**20, whole / 2**20))
+
+
 def exact():
     """The best plan's memory equals the plan of its own command line."""
     lists = (plans("-b", 8), plans("--goal", "memory", "-b", 8, "--precision", "fp32"), plans("-b", 4, "--opt", "adamw", "--precision", "fp32"),
              plans("-b", 8, "--strategy", "pdp"), plans("-b", 8, "--strategy", "fsdp", "--goal", "memory"))
-    for best in (one[0] for one in lists):
-        words = shlex.split(best["command"])
-        check(words[0] == "dptrain", "command: %s" % best["command"])
-        p = dptrain("plan", *words[1:])
-        line = next((l for l in p.stdout.splitlines() if l.startswith("memory of a rank")), "")
-        if not check(line, "%s: exit %d: %s" % (best["command"], p.returncode, p.stderr)):
-            continue
-        whole = float(line.split()[4]) * 2**20
-        other = sum(float(l.split()[1]) for l in p.stdout.splitlines() if l.split()[0] in ("snapshot", "offloaded")) * 2**20
-        check(abs(best["planned_bytes"] - whole + other) < 0.002 * whole + 2**18 * 0.8, "%s: %.1f MiB expected, %.1f planned" %
-              (best["command"], best["planned_bytes"] / 2**20, whole / 2**20))
+    for one in lists:
+        same_bytes(one[0])
+
+
+def tuning(tmp):
+    """A decoder of --init-from: an adapter's gradients and moments alone are sent and kept; the plan is exact, and trains."""
+    folder = make_folder(os.path.join(tmp, "qwen3"), "qwen3", {**SIZES, "hidden_size": 256, "intermediate_size": 768, "num_hidden_layers": 8, "head_dim": 64})
+    flags = ["--init-from", folder, "--synthetic", "--seq-len", 32, "--global-batch-size", 16, "--precision", "fp32"]
+    found = {}
+    for title, more in (("full", []), ("LoRA", ["--lora", 4])):
+        p = dptrain("plan", "--auto", "--json", *flags, *more, "--strategy", "ddp", "--goal", "ranks", "--nproc-per-node", 2, *A100)
+        if check(p.returncode == 0, "plan --auto of a decoder, %s: exit %d: %s" % (title, p.returncode, p.stderr)):
+            found[title] = json.loads(p.stdout)["plans"][0]
+            same_bytes(found[title])
+    if len(found) == 2:
+        sent, kept = ([found[t][key] for t in ("LoRA", "full")] for key in ("aco", "planned_bytes"))
+        check(sent[0] < 0.7 * sent[1] and kept[0] < 0.7 * kept[1], "LoRA: %s s of exposed communication a sample, %s bytes planned" % (sent, kept))
+    p = dptrain("train", "--auto", *flags, "--lora", 4, "--nproc-per-node", 2, "--max-steps", 2, "--runs-dir", tmp, "--report-to", "none", *A100)
+    check(p.returncode == 0 and "--auto: --nproc" in p.stderr, "train --auto --lora: exit %d: %s" % (p.returncode, p.stderr))
 
 
 def pipelines():
@@ -198,6 +221,7 @@ def main():
     with Folder() as folder:
         refusals(folder)
         trained(folder)
+        tuning(folder)
     finish("plan")
 
 

@@ -18,14 +18,29 @@ double advise_seconds(const struct advise_cost *c)
 	return c->forward_s + c->backward_s + c->comm_exposed_s + c->bubble_s + c->optimizer_s + c->copy_exposed_s;
 }
 
-double advise_params(const struct advise_model *m)
+double advise_stored_bytes(const struct advise_model *m)
 {
-	return m->front.params + m->blocks * m->block.params + m->back.params;
+	return m->front.stored_bytes + m->blocks * m->block.stored_bytes + m->back.stored_bytes;
 }
 
-double advise_turn_params(const struct advise_model *m)
+double advise_copied_bytes(const struct advise_model *m)
 {
-	return m->tied_params > 0 ? m->tied_params : m->back.params;
+	return m->front.copied_bytes + m->blocks * m->block.copied_bytes + m->back.copied_bytes;
+}
+
+double advise_gradient_bytes(const struct advise_model *m)
+{
+	return m->master_bytes * (m->front.trained + m->blocks * m->block.trained + m->back.trained);
+}
+
+double advise_turn_stored_bytes(const struct advise_model *m)
+{
+	return m->tied_bytes > 0 ? m->tied_bytes : m->back.stored_bytes;
+}
+
+double advise_turn_gradient_bytes(const struct advise_model *m)
+{
+	return m->master_bytes * (m->tied_trained > 0 ? m->tied_trained : m->back.trained);
 }
 
 double advise_forward_s(const struct advise_model *m)

@@ -16,8 +16,10 @@
 /* A part of a model: one of its blocks, or the layers before them (front) or after them (back). Seconds are for one
  * micro-batch. */
 struct advise_part {
-	double params;		      /* elements, including statistics */
-	double largest;		      /* elements of the largest parameter */
+	double trained;		      /* elements with a gradient; frozen parameters and statistics have none */
+	double largest;		      /* elements of the largest trained parameter */
+	double stored_bytes;	      /* all parameters in the types in which they are kept */
+	double copied_bytes;	      /* the part of stored_bytes that nodes read in another type */
 	double read_bytes;	      /* parameters in the types in which nodes read them */
 	double cast_bytes;	      /* the part of read_bytes that are copies in another type */
 	double kept_bytes;	      /* activations of one micro-batch that wait for the backward pass */
@@ -29,10 +31,10 @@ struct advise_part {
 struct advise_model {
 	int blocks;
 	struct advise_part front, block, back;
-	double tied_params;  /* elements of an embedding that front and back share; counted in front */
-	double master_bytes; /* size of an element of a parameter, its gradient and each of its moments */
-	double moments;	     /* moments of the optimiser per parameter */
-	bool low;	     /* nodes read parameters in a lower precision than the masters */
+	double tied_bytes;   /* stored, of an embedding that front and back share; counted in front */
+	double tied_trained; /* its elements with a gradient */
+	double master_bytes; /* size of an element of a trained parameter, its gradient and each of its moments */
+	double moments;	     /* moments of the optimiser per trained parameter */
 	double work_bytes;   /* activations at the turn in addition to the kept ones */
 	double workspace_bytes;
 	double stage_bytes, stage_workspace_bytes; /* the same for a stage of a pipeline without the loss */
@@ -99,8 +101,11 @@ double advise_bytes(const struct advise_cost *c);   /* total of the device */
 double advise_seconds(const struct advise_cost *c); /* total of the step */
 
 /* Helpers for the formulas of the strategies. */
-double advise_params(const struct advise_model *m);	 /* elements, a tied embedding once */
-double advise_turn_params(const struct advise_model *m); /* elements after the blocks, including a tied embedding */
+double advise_stored_bytes(const struct advise_model *m); /* of all parameters, a tied embedding once */
+double advise_copied_bytes(const struct advise_model *m);
+double advise_gradient_bytes(const struct advise_model *m);
+double advise_turn_stored_bytes(const struct advise_model *m); /* after the blocks, including a tied embedding */
+double advise_turn_gradient_bytes(const struct advise_model *m);
 double advise_forward_s(const struct advise_model *m);
 double advise_backward_s(const struct advise_model *m);
 double advise_update_s(const struct advise_model *m);

@@ -43,14 +43,14 @@ static double visit_gradient_bytes(const struct advise_model *m, int visit)
 	if (visit < m->blocks + 1)
 		return 0;
 	if (visit == m->blocks + 1)
-		return m->master_bytes * m->back.params;
-	return m->master_bytes * (visit < count_visits(m) ? m->block.params : m->front.params);
+		return m->master_bytes * m->back.trained;
+	return m->master_bytes * (visit < count_visits(m) ? m->block.trained : m->front.trained);
 }
 
 /* The back's gradient of a tied embedding is in the bucket of the embedding; at stage 3 in separate memory. */
 static double tied_bucket_bytes(const struct advise_model *m, const struct advise_layout *l)
 {
-	return l->zero_stage < 3 ? m->master_bytes * m->tied_params : 0;
+	return l->zero_stage < 3 ? m->master_bytes * m->tied_trained : 0;
 }
 
 /* Buckets of a visit and of the one before, which are being reduced, and from its first use that of a tied
@@ -94,37 +94,37 @@ static double whole_gathered_bytes(const struct advise_model *m)
 {
 	const double bytes = model_read_bytes(m);
 
-	return m->tied_params > 0 ? bytes - m->back.read_bytes + m->master_bytes * m->back.params : bytes;
+	return m->tied_bytes > 0 ? bytes - m->back.read_bytes + m->back.stored_bytes : bytes;
 }
 
 /* Bytes by category, and bytes sent. */
 static void fsdp_state(struct advise_cost *ret, const struct advise_model *m, const struct advise_layout *l, int stage)
 {
-	const double params = m->master_bytes * advise_params(m), s = l->shard_degree, copies = l->ranks / s;
+	const double grads = advise_gradient_bytes(m), s = l->shard_degree, copies = l->ranks / s;
 	const bool whole = l->zero_stage == 1 || (l->micros > 1 && !l->sync_each_batch);
 	const double times = l->zero_stage >= 2 && l->sync_each_batch ? l->micros : 1;
 
 	(void)stage;
 	advise_activations(ret, m, false);
 	find_gather_peak(m, l, &ret->bytes[PLAN_GATHERED], &ret->bytes[PLAN_BUCKETS]);
-	ret->bytes[PLAN_OPTIMIZER] = m->moments * params / s;
-	ret->stays_bytes = 2 * m->master_bytes * m->block.params / s;
-	ret->bytes[PLAN_SHARDS] = l->zero_stage == 3 || m->low ? params / s : 0;
+	ret->bytes[PLAN_OPTIMIZER] = m->moments * grads / s;
+	ret->stays_bytes = 2 * m->block.stored_bytes / s;
+	ret->bytes[PLAN_SHARDS] = (l->zero_stage == 3 ? advise_stored_bytes(m) : advise_copied_bytes(m)) / s;
 	if (l->zero_stage < 3)
 		ret->bytes[PLAN_GATHERED] = whole_gathered_bytes(m);
-	ret->bytes[PLAN_GRADIENTS] = (whole ? params : 0) + m->master_bytes * m->tied_params;
+	ret->bytes[PLAN_GRADIENTS] = (whole ? grads : 0) + m->master_bytes * m->tied_trained;
 	if (!whole || l->micros == 1) /* with a sum, it exists in addition to the sum until the end */
 		ret->bytes[PLAN_GRADIENTS] -= tied_bucket_bytes(m, l);
 	if (!whole && l->micros > 1) /* sums of the rank's own shard */
-		ret->bytes[PLAN_GRADIENTS] += params / s;
+		ret->bytes[PLAN_GRADIENTS] += grads / s;
 	if (whole)
 		ret->bytes[PLAN_BUCKETS] = 0;
 	else if (l->micros == 1) /* all blocks but the two with activations and the one that is being reduced */
-		ret->late_bytes = m->master_bytes * (m->back.params + fmax(0, m->blocks - 3) * m->block.params) / s;
-	ret->sent[ADVISE_REDUCE_SCATTER] = times * advise_ring(params, s, false);
+		ret->late_bytes = m->master_bytes * (m->back.trained + fmax(0, m->blocks - 3) * m->block.trained) / s;
+	ret->sent[ADVISE_REDUCE_SCATTER] = times * advise_ring(grads, s, false);
 	ret->sent[ADVISE_ALL_GATHER] = l->zero_stage < 3 ? advise_ring(whole_gathered_bytes(m), s, false)
 		: l->micros * advise_ring(model_read_bytes(m) + m->blocks * m->block.read_bytes, s, false);
-	ret->sent[ADVISE_ALLREDUCE] = times * advise_ring(params / s, copies, true);
+	ret->sent[ADVISE_ALLREDUCE] = times * advise_ring(grads / s, copies, true);
 }
 
 /* Parts are gathered one by one. */
@@ -154,9 +154,9 @@ static void fsdp_time(struct advise_cost *ret, const struct advise_model *m, con
 	const double blocks_s = m->blocks * gather_seconds(h, l, m->block.read_bytes);
 	const double first_s = gather_seconds(h, l, m->front.read_bytes),
 		     last_s = gather_seconds(h, l, m->back.read_bytes);
-	const double sums_s = m->blocks * scatter_seconds(h, l, m->master_bytes * m->block.params) +
-			      scatter_seconds(h, l, m->master_bytes * m->back.params);
-	const double tail_s = scatter_seconds(h, l, m->master_bytes * m->front.params);
+	const double sums_s = m->blocks * scatter_seconds(h, l, m->master_bytes * m->block.trained) +
+			      scatter_seconds(h, l, m->master_bytes * m->back.trained);
+	const double tail_s = scatter_seconds(h, l, m->master_bytes * m->front.trained);
 	const double gathers = l->zero_stage == 3 ? l->micros : 1, scatters = l->sync_each_batch ? l->micros : 1;
 	const double again_s = l->zero_stage == 3 ? gathers * blocks_s : 0; /* the backward pass gathers again */
 	double forward_s = gathers * (first_s + blocks_s + last_s);
@@ -164,9 +164,8 @@ static void fsdp_time(struct advise_cost *ret, const struct advise_model *m, con
 
 	advise_compute(ret, m, l);
 	if (l->ranks > l->shard_degree)
-		backward_s +=
-			hardware_collective_s(h, "allreduce", m->master_bytes * advise_params(m) / l->shard_degree,
-					      l->ranks / l->shard_degree, l->nodes);
+		backward_s += hardware_collective_s(h, "allreduce", advise_gradient_bytes(m) / l->shard_degree,
+						    l->ranks / l->shard_degree, l->nodes);
 	ret->optimizer_s /= l->shard_degree;
 	ret->comm_s = forward_s + backward_s;
 	ret->comm_exposed_s = advise_exposed(h, forward_s, gathers * advise_forward_s(m), gathers * first_s) +

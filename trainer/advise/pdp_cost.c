@@ -44,10 +44,17 @@ static int stage_block_count(const struct advise_model *m, const struct advise_l
 	return advise_stage_blocks(m->blocks, last_blocks(m, l), l->stages, stage);
 }
 
-static double stage_params(const struct advise_model *m, const struct advise_layout *l, int stage)
+static double stage_stored_bytes(const struct advise_model *m, const struct advise_layout *l, int stage)
 {
-	return stage_block_count(m, l, stage) * m->block.params + (stage == 0 ? m->front.params : 0) +
-	       (stage == l->stages - 1 ? m->back.params + m->tied_params : 0);
+	return stage_block_count(m, l, stage) * m->block.stored_bytes + (stage == 0 ? m->front.stored_bytes : 0) +
+	       (stage == l->stages - 1 ? m->back.stored_bytes + m->tied_bytes : 0);
+}
+
+static double stage_gradient_bytes(const struct advise_model *m, const struct advise_layout *l, int stage)
+{
+	return m->master_bytes *
+	       (stage_block_count(m, l, stage) * m->block.trained + (stage == 0 ? m->front.trained : 0) +
+		(stage == l->stages - 1 ? m->back.trained + m->tied_trained : 0));
 }
 
 static int micros_in_flight(const struct advise_layout *l, int stage)
@@ -60,25 +67,25 @@ static int micros_in_flight(const struct advise_layout *l, int stage)
 /* Bytes of a stage by category, and bytes sent. */
 static void pdp_state(struct advise_cost *ret, const struct advise_model *m, const struct advise_layout *l, int stage)
 {
-	const double params = m->master_bytes * stage_params(m, l, stage), slots = micros_in_flight(l, stage);
+	const double grads = stage_gradient_bytes(m, l, stage), slots = micros_in_flight(l, stage);
 	const bool last = stage == l->stages - 1;
 	/* Each waiting micro-batch has its own casts of parameters. */
 	const double kept = stage_block_count(m, l, stage) * (m->block.kept_bytes + m->block.cast_bytes) +
 		(stage == 0 ? m->front.kept_bytes : 0) + (last ? m->back.kept_bytes + m->back.cast_bytes : 0);
-	const double ends = m->master_bytes * m->tied_params;
+	const double ends = m->master_bytes * m->tied_trained;
 
 	ret->blocks = m->blocks;
 	ret->last_blocks = last_blocks(m, l);
-	ret->bytes[PLAN_PARAMETERS] = params;
-	ret->bytes[PLAN_OPTIMIZER] = m->moments * params;
-	ret->stays_bytes = 3 * m->master_bytes * m->block.params;
+	ret->bytes[PLAN_PARAMETERS] = stage_stored_bytes(m, l, stage);
+	ret->bytes[PLAN_OPTIMIZER] = m->moments * grads;
+	ret->stays_bytes = 3 * m->block.stored_bytes;
 	/* In addition to the sums: a new gradient, until it is added to its sum. */
 	ret->bytes[PLAN_GRADIENTS] =
-		params + m->master_bytes * (last ? fmax(m->back.largest, m->tied_params) : m->block.largest);
+		grads + m->master_bytes * (last ? fmax(m->back.largest, m->tied_trained) : m->block.largest);
 	ret->bytes[PLAN_ACTIVATIONS] = slots * kept + (last ? m->work_bytes : m->stage_bytes);
 	ret->bytes[PLAN_WORKSPACE] = last ? m->workspace_bytes : m->stage_workspace_bytes;
 	ret->bytes[PLAN_INPUTS] = l->micros * m->input_bytes;
-	ret->sent[ADVISE_ALLREDUCE] = advise_ring(params, (double)l->ranks / l->stages, true);
+	ret->sent[ADVISE_ALLREDUCE] = advise_ring(grads, (double)l->ranks / l->stages, true);
 	if (stage == 0 || last)
 		ret->sent[ADVISE_ALLREDUCE] += advise_ring(ends, 2, true);
 	ret->sent[ADVISE_PEER] = l->micros * (m->cross_back_bytes * (stage > 0) + m->cross_bytes * !last);
@@ -101,7 +108,7 @@ static double gradient_sum_seconds(const struct advise_model *m, const struct ad
 				   const struct hardware *h, int stage)
 {
 	const int replicas = l->ranks / l->stages;
-	const double bytes = m->master_bytes * stage_params(m, l, stage);
+	const double bytes = stage_gradient_bytes(m, l, stage);
 
 	if (replicas == 1)
 		return 0;
@@ -118,7 +125,8 @@ static void pdp_time(struct advise_cost *ret, const struct advise_model *m, cons
 		forward_s = fmax(forward_s, stage_seconds(m, l, s, true));
 		backward_s = fmax(backward_s, stage_seconds(m, l, s, false));
 		comm_s = fmax(comm_s, gradient_sum_seconds(m, l, h, s));
-		update_s = fmax(update_s, advise_update_s(m) * stage_params(m, l, s) / advise_params(m));
+		update_s =
+			fmax(update_s, advise_update_s(m) * stage_gradient_bytes(m, l, s) / advise_gradient_bytes(m));
 	}
 	/* A pipeline with more stages than a machine has ranks crosses machines. */
 	peer_s = hardware_collective_s(h, "send", m->cross_bytes, 2, l->stages > l->ranks / l->nodes ? 2 : 1);

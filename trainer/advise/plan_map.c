@@ -195,10 +195,12 @@ struct advise_model gpt_cost_model(const struct gpt_size *s, double b, bool reco
 	struct advise_model m = { .blocks = parts, .master_bytes = element, .moments = 1,
 				  .cross_bytes = cross, .cross_back_bytes = cross };
 
-	m.block = (struct advise_part){ .params = block, .read_bytes = element * block, .forward_s = forward_s,
+	m.block = (struct advise_part){ .trained = block, .stored_bytes = element * block,
+					.read_bytes = element * block, .forward_s = forward_s,
 					.backward_s = (recompute ? 3 : 2) * forward_s,
 					.kept_bytes = recompute ? cross / 2 : kept };
-	m.back = (struct advise_part){ .params = rest, .read_bytes = element * rest, .forward_s = rest_s,
+	m.back = (struct advise_part){ .trained = rest, .stored_bytes = element * rest,
+				       .read_bytes = element * rest, .forward_s = rest_s,
 				       .backward_s = 2 * rest_s };
 	m.work_bytes = m.stage_bytes = recompute ? 2 * kept : 0;
 	return m;

@@ -18,21 +18,21 @@ static bool single_takes(const struct advise_model *m, const struct advise_layou
 static void single_state(struct advise_cost *ret, const struct advise_model *m, const struct advise_layout *l,
 			 int stage)
 {
-	const double params = m->master_bytes * advise_params(m);
-	double turn = m->master_bytes * advise_turn_params(m), kept;
+	const double grads = advise_gradient_bytes(m), turn = advise_turn_gradient_bytes(m);
+	double kept;
 
 	(void)stage;
 	advise_activations(ret, m, true);
 	kept = ret->bytes[PLAN_ACTIVATIONS];
-	ret->bytes[PLAN_PARAMETERS] = params;
-	ret->bytes[PLAN_OPTIMIZER] = m->moments * params;
-	ret->stays_bytes = m->master_bytes * (advise_turn_params(m) + m->block.params);
+	ret->bytes[PLAN_PARAMETERS] = advise_stored_bytes(m);
+	ret->bytes[PLAN_OPTIMIZER] = m->moments * grads;
+	ret->stays_bytes = advise_turn_stored_bytes(m) + m->block.stored_bytes;
 	if (l->micros > 1) { /* sums exist in addition to new gradients */
-		ret->bytes[PLAN_GRADIENTS] = params + turn;
-	} else if (kept + turn >= params + m->stage_bytes) {
+		ret->bytes[PLAN_GRADIENTS] = grads + turn;
+	} else if (kept + turn >= grads + m->stage_bytes) {
 		ret->bytes[PLAN_GRADIENTS] = turn;
 	} else {
-		ret->bytes[PLAN_GRADIENTS] = params;
+		ret->bytes[PLAN_GRADIENTS] = grads;
 		ret->bytes[PLAN_ACTIVATIONS] = m->stage_bytes;
 	}
 }
@@ -61,15 +61,15 @@ static bool dp_takes(const struct advise_model *m, const struct advise_layout *l
 
 static void dp_state(struct advise_cost *ret, const struct advise_model *m, const struct advise_layout *l, int stage)
 {
-	const double params = m->master_bytes * advise_params(m), copies = m->low ? 1 : 2;
+	const double grads = advise_gradient_bytes(m);
 
 	(void)stage;
 	advise_activations(ret, m, true);
 	ret->bytes[PLAN_INPUTS] *= l->devices;
-	ret->bytes[PLAN_PARAMETERS] = (1 + copies) * params;
-	ret->bytes[PLAN_GRADIENTS] = params + m->master_bytes * advise_turn_params(m);
-	ret->bytes[PLAN_OPTIMIZER] = m->moments * params;
-	ret->stays_bytes = m->master_bytes * (advise_turn_params(m) + m->block.params);
+	ret->bytes[PLAN_PARAMETERS] = 3 * advise_stored_bytes(m) - advise_copied_bytes(m);
+	ret->bytes[PLAN_GRADIENTS] = grads + advise_turn_gradient_bytes(m);
+	ret->bytes[PLAN_OPTIMIZER] = m->moments * grads;
+	ret->stays_bytes = advise_turn_stored_bytes(m) + m->block.stored_bytes;
 }
 
 static void dp_time(struct advise_cost *ret, const struct advise_model *m, const struct advise_layout *l,
@@ -98,17 +98,17 @@ static bool ddp_takes(const struct advise_model *m, const struct advise_layout *
 
 static void ddp_state(struct advise_cost *ret, const struct advise_model *m, const struct advise_layout *l, int stage)
 {
-	const double params = m->master_bytes * advise_params(m);
+	const double grads = advise_gradient_bytes(m);
 
 	(void)stage;
 	advise_activations(ret, m, true);
-	ret->bytes[PLAN_PARAMETERS] = params;
-	ret->bytes[PLAN_GRADIENTS] = params;
+	ret->bytes[PLAN_PARAMETERS] = advise_stored_bytes(m);
+	ret->bytes[PLAN_GRADIENTS] = grads;
 	if (l->micros > 1) /* a new gradient in addition to its sum; that of a tied embedding until the end */
-		ret->bytes[PLAN_GRADIENTS] = params + m->master_bytes * (m->tied_params + m->back.largest);
-	ret->bytes[PLAN_OPTIMIZER] = m->moments * params;
-	ret->stays_bytes = m->master_bytes * (advise_turn_params(m) + m->block.params);
-	ret->sent[ADVISE_ALLREDUCE] = advise_ring(params, l->ranks, true);
+		ret->bytes[PLAN_GRADIENTS] = grads + m->master_bytes * (m->tied_trained + m->back.largest);
+	ret->bytes[PLAN_OPTIMIZER] = m->moments * grads;
+	ret->stays_bytes = advise_turn_stored_bytes(m) + m->block.stored_bytes;
+	ret->sent[ADVISE_ALLREDUCE] = advise_ring(grads, l->ranks, true);
 }
 
 /* Simulates how buckets fill during a backward pass (trainer/strategies/ddp.c). */
@@ -134,8 +134,8 @@ static void send_bucket(struct bucket_fill *f)
 /* Adds the gradients of a part, assumed to have nearly the size of the largest one. */
 static void fill_ddp_buckets(struct bucket_fill *f, const struct advise_model *m, const struct advise_part *part)
 {
-	const int n = part->largest > 0 ? (int)fmax(1, round(part->params / part->largest)) : 1;
-	const double each = m->master_bytes * part->params / n;
+	const int n = part->largest > 0 ? (int)fmax(1, round(part->trained / part->largest)) : 1;
+	const double each = m->master_bytes * part->trained / n;
 
 	for (int i = 0; i < n; i++) {
 		if (f->bytes > 0 && f->bytes + each > f->cap)

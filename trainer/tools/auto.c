@@ -184,6 +184,15 @@ static int restore_threads(struct run_config *cfg, const struct run_config *firs
 	return 0;
 }
 
+static int resolve_given(struct run_config *cfg, const struct config_world *w, struct err *err)
+{
+	int rc = initial_begin(cfg, err);
+
+	if (!rc)
+		rc = config_resolve(cfg, w, err);
+	return rc ? rc : initial_settle(cfg, err);
+}
+
 /* Parses the command line again with the flags of a plan; *ret is resolved. */
 static int parse_with_plan(struct run_config **ret, const struct job *job, const struct search_plan *p,
 			   int64_t global_batch, struct err *err)
@@ -200,7 +209,7 @@ static int parse_with_plan(struct run_config **ret, const struct job *job, const
 	if (!rc)
 		rc = restore_threads(cfg, job->cfg, err);
 	if (!rc)
-		rc = config_resolve(cfg, &w, err);
+		rc = resolve_given(cfg, &w, err);
 	if (rc)
 		config_free(cfg);
 	else
@@ -336,7 +345,7 @@ static int parse_again(struct run_config **ret, const struct job *job, struct er
 
 	if (rc)
 		return rc;
-	rc = config_resolve(cfg, &(struct config_world){ .world = (int)cfg->nproc_per_node }, err);
+	rc = resolve_given(cfg, &(struct config_world){ .world = (int)cfg->nproc_per_node }, err);
 	if (rc)
 		config_free(cfg);
 	else

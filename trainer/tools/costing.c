@@ -52,7 +52,7 @@ struct program_shape {	/* dimensions of a planned program */
 /* Sums over one program. */
 struct program_sums {
 	struct advise_part front, blocks, back; /* blocks: of all */
-	double tied, moments, params, cross, back_cross, work[PLAN_CATEGORY_COUNT];
+	double tied_bytes, tied_trained, moments, trained_bytes, cross, back_cross, work[PLAN_CATEGORY_COUNT];
 	int n_blocks;
 };
 
@@ -126,15 +126,20 @@ static void add_reads(struct program_sums *s, struct advise_part **owner, const 
 
 	for (int k = 0; k < n->n_in; k++) {
 		const struct tensor *t = source_param(n->in[k]);
-		const double elements = t ? (double)shape_count(&t->shape) : 0;
+		const double elements = t ? (double)shape_count(&t->shape) : 0, bytes = t ? (double)tensor_bytes(t) : 0;
+		const double trained = t && t->wants_grad ? elements : 0;
 
 		if (!t || copies_param(n) || (owner[t->id] == part && t->kind == TENSOR_PARAM))
 			continue;
-		if (owner[t->id])
-			s->tied += owner[t->id] != part ? elements : 0;
-		else
-			part->params += elements;
-		part->largest = elements > part->largest ? elements : part->largest;
+		if (!owner[t->id]) {
+			part->trained += trained;
+			part->stored_bytes += bytes;
+			part->copied_bytes += n->in[k]->dtype == t->dtype ? 0 : bytes;
+		} else if (owner[t->id] != part) {
+			s->tied_trained += trained;
+			s->tied_bytes += bytes;
+		}
+		part->largest = trained > part->largest ? trained : part->largest;
 		if (!owner[t->id] || owner[t->id] != part)
 			part->read_bytes += elements * (double)dtype_bytes(n->in[k]->dtype);
 		owner[t->id] = owner[t->id] ? owner[t->id] : part;
@@ -222,8 +227,8 @@ static void add_persistent(struct program_sums *s, const struct graph *model)
 	for (int i = 0; i < model->n_tensors; i++) {
 		const struct tensor *t = model->tensors[i];
 
-		if (t->kind == TENSOR_PARAM && t->life == LIFE_PERSISTENT)
-			s->params += (double)tensor_bytes(t);
+		if (t->kind == TENSOR_PARAM && t->life == LIFE_PERSISTENT && !t->frozen)
+			s->trained_bytes += (double)tensor_bytes(t);
 		if (t->kind == TENSOR_MOMENT && t->life == LIFE_PERSISTENT)
 			s->moments += (double)tensor_bytes(t);
 	}
@@ -368,7 +373,9 @@ static int plan_sums(struct costing *w, const struct program_shape *o, struct pr
 
 static struct advise_part subtract_part(struct advise_part a, struct advise_part b, double by)
 {
-	return (struct advise_part){ .params = (a.params - b.params) / by,
+	return (struct advise_part){ .trained = (a.trained - b.trained) / by,
+				     .stored_bytes = (a.stored_bytes - b.stored_bytes) / by,
+				     .copied_bytes = (a.copied_bytes - b.copied_bytes) / by,
 				     .read_bytes = (a.read_bytes - b.read_bytes) / by,
 				     .cast_bytes = (a.cast_bytes - b.cast_bytes) / by,
 				     .forward_s = (a.forward_s - b.forward_s) / by,
@@ -392,11 +399,11 @@ static double total_cast_bytes(const struct program_sums *s)
 
 static void distribute_updates(struct advise_model *m, double update_s)
 {
-	const double each = update_s / advise_params(m);
+	const double all = advise_gradient_bytes(m) / m->master_bytes, each = all > 0 ? update_s / all : 0;
 
-	m->front.update_s = each * m->front.params;
-	m->block.update_s = each * m->block.params;
-	m->back.update_s = each * m->back.params;
+	m->front.update_s = each * m->front.trained;
+	m->block.update_s = each * m->block.trained;
+	m->back.update_s = each * m->back.trained;
 }
 
 /* Makes a model from the sums of FEW blocks and of one block more. few NULL: the number of blocks is fixed, and the
@@ -418,10 +425,10 @@ static struct advise_model model_from_sums(const struct program_sums *few, const
 	m.blocks = more->n_blocks;
 	if (few)
 		add_block_remainder(&m.back, &few->blocks, &m.block, FEW);
-	m.tied_params = more->tied;
+	m.tied_bytes = more->tied_bytes;
+	m.tied_trained = more->tied_trained;
 	m.master_bytes = o->precision == CONFIG_PRECISION_FP64 ? 8 : 4;
-	m.low = o->precision == CONFIG_PRECISION_BF16 || o->precision == CONFIG_PRECISION_FP16;
-	m.moments = more->moments / more->params;
+	m.moments = more->trained_bytes > 0 ? more->moments / more->trained_bytes : 0;
 	m.workspace_bytes = more->work[PLAN_WORKSPACE];
 	m.input_bytes = more->work[PLAN_INPUTS];
 	m.cross_bytes = more->cross;
@@ -434,10 +441,10 @@ static struct advise_model model_from_sums(const struct program_sums *few, const
 /* Sets the number of blocks of the run, with the update time in proportion. */
 static void set_block_count(struct advise_model *m, int blocks)
 {
-	const double each = advise_update_s(m) / advise_params(m);
+	const double before = advise_gradient_bytes(m), update_s = advise_update_s(m);
 
 	m->blocks = blocks;
-	distribute_updates(m, each * advise_params(m));
+	distribute_updates(m, before > 0 ? update_s * advise_gradient_bytes(m) / before : 0);
 }
 
 /* Sets the bytes of a stage without the loss in addition to its two slots; negative if its peak does not include all of
