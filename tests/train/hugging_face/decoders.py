@@ -184,6 +184,8 @@ def main():
             os.makedirs(own)
             compare_gradients(title, folder, batch, want, own)
             same_logits(title, logits_of(title, folder, batch, os.path.join(own, "o"), "--backend", "cpu"), want["logits"][1], 1e-5)
+            low = logits_of(title + ", bf16", folder, batch, os.path.join(own, "b"), "--backend", "cpu", "--precision", "bf16")
+            same_logits(title + ", bf16", low, want["logits"][1], 0.03)
             if title != "phi3, longrope":  # generate() changes its frequencies where the text becomes longer
                 talks(title, os.path.join(tmp, "talks%d" % i))
             p = dptrain("--init-from", folder, "--batch-from", batch, "--backend", "cpu", "--max-steps", 5, "--opt", "adamw", "--lr", 1e-2,
