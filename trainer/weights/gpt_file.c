@@ -2,12 +2,15 @@
 /* gpt_file.c: reads the sizes of a GPT from its weights file. */
 #include "trainer/weights/gpt_file.h"
 
+#include <dirent.h>
 #include <errno.h>
-#include <math.h>
+#include <fnmatch.h>
 #include <jansson.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tracker/base/file.h"
@@ -55,32 +58,54 @@ static bool is_gpt2(const json_t *root)
 	return (type && !strcmp(type, "gpt2")) || json_object_get(root, "n_embd");
 }
 
-/* Copies what a tokenizer consists of, unless it is there. */
+/* Files of a tokenizer, what a model says by default, and the terms under which it may be passed on. */
+static bool is_companion(const char *name)
+{
+	static const char *const patterns[] = { "tokenizer.json",
+						"tokenizer_config.json",
+						"special_tokens_map.json",
+						"added_tokens.json",
+						"vocab.json",
+						"merges.txt",
+						"tokenizer.model",
+						HF_CHAT_TEMPLATE,
+						"generation_config.json",
+						"licen[cs]e*",
+						"notice*",
+						"copying*",
+						"use_policy*" };
+
+	for (size_t i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++)
+		if (!fnmatch(patterns[i], name, FNM_CASEFOLD))
+			return true;
+	return false;
+}
+
+/* Copies a folder's companions, unless they are there. */
 static int copy_companions(const char *folder, const char *weights, struct err *err)
 {
-	static const char *const names[] = { "tokenizer.json",
-					     "tokenizer_config.json",
-					     "special_tokens_map.json",
-					     "added_tokens.json",
-					     "vocab.json",
-					     "merges.txt",
-					     "tokenizer.model",
-					     HF_CHAT_TEMPLATE,
-					     "generation_config.json" };
 	char from[PATH_BYTES], to[PATH_BYTES];
+	DIR *listed = opendir(folder);
 	struct err unread = ERR_INIT;
+	struct dirent *entry;
+	struct stat st;
 	struct buf text;
 	int rc = 0;
 
-	for (size_t i = 0; !rc && i < sizeof(names) / sizeof(names[0]); i++) {
-		rc = sibling_path(to, weights, names[i], err);
-		if (rc || !access(to, F_OK) || !file_join(from, sizeof(from), folder, names[i]))
+	while (!rc && listed && (entry = readdir(listed))) {
+		if (!is_companion(entry->d_name) || !file_join(from, sizeof(from), folder, entry->d_name) ||
+		    stat(from, &st) || !S_ISREG(st.st_mode))
+			continue;
+		rc = sibling_path(to, weights, entry->d_name, err);
+		if (rc || !access(to, F_OK))
 			continue;
 		buf_init(&text, COMPANION_BYTES_MAX);
 		if (!file_load(&text, from, &unread))
-			rc = file_replace(to, text.data, text.len, err);
+			rc = file_replace(to, text.data ? text.data : "", text.len, err);
 		buf_done(&text);
 	}
+	if (listed)
+		closedir(listed);
 	return rc;
 }
 

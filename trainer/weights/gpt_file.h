@@ -27,7 +27,7 @@ struct hf_config {
 
 /* Writes config.json into the folder of the file `weights`, atomically. It replaces an existing file only if that
  * describes a GPT-2: others belong to another model. `text` is written where there is no file, and the files of a
- * tokenizer and generation_config.json in `folder` are copied to it; what cannot be read is left out. Of an adapter,
+ * tokenizer, generation_config.json and licences in `folder` are copied to it; what cannot be read is left out. Of an adapter,
  * writes adapter_config.json instead, and the chat template. */
 int hf_config_write(const struct hf_config *c, const char *weights, struct err *err);
 

@@ -80,11 +80,17 @@ def without_hash(adapter, to, drop=0):
 def merging(base, other, adapter, batch, tmp):
     out, spoiled = os.path.join(tmp, "merged"), os.path.join(tmp, "spoiled")
     flags = ["merge", "--init-from", base, "--adapter"]
+    copied = ["config.json", "LICENSE", "Notice.txt", "USE_POLICY.md"]
+    for name in [*copied[1:], "modeling_qwen3.py", "README.md"]:
+        with open(os.path.join(base, name), "x", encoding="ascii") as f:
+            f.write("text of %s\r\n" % name)
+    os.mkfifo(os.path.join(base, "licence.pipe"))
     run("merge", *flags, adapter, "--out", out)
-    check(sorted(os.listdir(out)) == sorted(os.listdir(base)), "the merged folder has %s" % os.listdir(out))
+    check(sorted(os.listdir(out)) == sorted([*copied, "model.safetensors"]), "the merged folder has %s" % os.listdir(out))
     check(not [n for n in os.listdir(tmp) if n.startswith("merged.")], "no part remains")
-    with open(os.path.join(base, "config.json"), "rb") as f, open(os.path.join(out, "config.json"), "rb") as g:
-        check(f.read() == g.read(), "config.json of the merged folder is that of the base")
+    for name in copied:
+        with open(os.path.join(base, name), "rb") as f, open(os.path.join(out, name), "rb") as g:
+            check(f.read() == g.read(), "%s of the merged folder is that of the base" % name)
     same("merged", logits("merged", batch, os.path.join(tmp, "m"), "--init-from", out),
          logits("adapter", batch, os.path.join(tmp, "a"), "--init-from", base, "--adapter", adapter), 1e-6)
     texts = [sampled(*f) for f in (["--init-from", out], ["--init-from", base, "--adapter", adapter], ["--init-from", base])]
