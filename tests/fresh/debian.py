@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bare Debian roots in a cache folder, and commands in them that see nothing else of this machine."""
+import atexit
 import contextlib
 import fcntl
 import os
@@ -14,7 +15,9 @@ import settings
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "dptrack-fresh")
-CODENAMES = {"11": "bullseye", "12": "bookworm", "13": "trixie"}
+CODENAMES = {"11": "bullseye", "12": "bookworm", "13": "trixie", "sid": "sid"}
+ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}  # Debian's names
+BINFMT = "/proc/sys/fs/binfmt_misc"
 WEEK_S = 7 * 24 * 3600
 USER = "newcomer"
 USER_PATH = "/usr/local/bin:/usr/bin:/bin"
@@ -99,11 +102,28 @@ def kept(name, recipe, make):
     return folder
 
 
-def bootstrapped(codename, folder):
+def emulate(processor):
+    """Lets the kernel start programs of another processor until this process ends; it opens the emulator now, so roots need no copy."""
+    emulator = shutil.which(f"qemu-{processor}-static")
+    if not emulator:
+        raise Unavailable(f"programs for {processor} cannot run here: no qemu-{processor}-static (Debian: qemu-user-static)")
+    if os.path.exists(f"{BINFMT}/qemu-{processor}"):
+        return
+    head, mask = [b"\x7fELF\x02\x01\x01" + bytes(9) + b"\x02\x00\xb7\x00", b"\xff" * 7 + b"\x00" + b"\xff" * 8 + b"\xfe\xff\xff\xff"]
+    words = ["", f"qemu-{processor}", "M", "", *("".join(f"\\x{byte:02x}" for byte in one) for one in (head, mask)), emulator, "F"]
+    try:
+        with open(BINFMT + "/register", "w", encoding="ascii") as f:
+            f.write(":".join(words))
+        atexit.register(lambda: settings.write(BINFMT, f"/qemu-{processor}", "-1"))
+    except OSError as why:
+        raise Unavailable(f"programs for {processor} cannot run here: {why}") from None
+
+
+def bootstrapped(codename, processor, folder):
     mirror = settings.apt_sources(codename)[0].split()[1]
-    code, said = output(["debootstrap", "--variant=minbase", "--keyring", settings.KEYRING, codename, folder, mirror])
+    code, said = output(["debootstrap", "--variant=minbase", "--arch", ARCHITECTURES[processor], "--keyring", settings.KEYRING, codename, folder, mirror])
     if code:
-        raise Unavailable(f"debootstrap {codename} from {mirror}: " + said.rpartition("\n")[2])
+        raise Unavailable(f"debootstrap {codename} ({processor}) from {mirror}: " + said.rpartition("\n")[2])
 
 
 class Root:
@@ -168,15 +188,18 @@ class Root:
         print(f"fresh: cloned commit {head[:10]}" + (", without uncommitted changes" if changed else ""), flush=True)
 
 
-def base(release):
-    return kept("debian-" + release, "", lambda folder: bootstrapped(CODENAMES[release], folder))
+def base(release, processor=os.uname().machine):
+    if processor == os.uname().machine:
+        return kept("debian-" + release, "", lambda folder: bootstrapped(CODENAMES[release], processor, folder))
+    emulate(processor)
+    return kept(f"debian-{release}-{ARCHITECTURES[processor]}", "", lambda folder: bootstrapped(CODENAMES[release], processor, folder))
 
 
-def machine(release, name, user="root", source=None):
+def machine(release, name, user="root", source=None, processor=os.uname().machine):
     """Creates a root for the case `name`."""
     folder = os.path.join(CACHE, "roots", name)
     os.makedirs(os.path.dirname(folder), exist_ok=True)
-    copied(source or base(release), folder)
+    copied(source or base(release, processor), folder)
     settings.apply(folder, CODENAMES[release])
     root = Root(folder, user)
     if user != "root":

@@ -49,7 +49,7 @@ def apt_sources(codename):
         release, site, component = line.split()
         if here and release.startswith(here) and component == "main":
             suites[release[len(here):]] = site
-    return [f"deb {site} {codename}{suffix} main" for suffix, site in suites.items()]
+    return [f"deb {site} {codename}{suffix} main" for suffix, site in suites.items() if codename != "sid" or not suffix]
 
 
 def apt_options():

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The static file dptrack, made of this build folder's page, in a root that holds nothing else: it serves, a run is posted, the page is
 sent, the run is listed over HTTP, the clock is UTC's, what is not in the file names the package that has it, it stops. Other processors'
-files run under qemu-user-static. Tests of TLS and of hostile requests pass with it. Its libraries are built by make static (a long
+files run under qemu-user-static, where the kernel lets it. Tests of TLS and of hostile requests pass with it. Its libraries are built by make static (a long
 command): without them this is skipped, as without root, which chroot needs."""
 import json
 import os
@@ -17,7 +17,7 @@ BUILD = os.path.abspath(os.environ.get("builddir", "build"))
 OUT = BUILD + "/oldest/release"
 sys.dont_write_bytecode = True
 sys.path[:0] = [SRC + "/web/deploy/release", SRC + "/tests", SRC + "/tests/fresh"]
-import emulated
+import debian
 import serving
 import static
 import static_libraries
@@ -44,14 +44,16 @@ def check_absent(program):
         print(f"static: {lines[0]}")
 
 
-def check_file(path, emulator):
+def check_file(path):
     """Runs the file in a root of its own."""
     with tempfile.TemporaryDirectory() as folder:
         root = folder + "/root"
         os.mkdir(root)
-        for one in [path, *emulator]:
-            shutil.copy2(one, root)
-        program = emulated.write_script(folder + "/dptrack", root, ["/" + os.path.basename(one) for one in [*emulator, path]])
+        shutil.copy2(path, root)
+        program = folder + "/dptrack"
+        with open(program, "w", encoding="ascii") as f:
+            f.write(f'#!/bin/sh\nexec chroot {root} /{os.path.basename(path)} "$@"\n')
+        os.chmod(program, 0o755)
         server = serving.Serving(program, "--logdir", "/runs", "--port", "0")
         mlflow = server.url + "/api/2.0/mlflow/runs"
         run = json.loads(asked(mlflow + "/create", {"experiment_id": "0", "run_name": "first", "start_time": 0}))["run"]["info"]["run_id"]
@@ -75,12 +77,15 @@ def main():
         print("static: skipped: only root may chroot")
         sys.exit(77)
     for processor in wheels.PROCESSORS:
-        path, emulator = static.make_file(static_libraries.System(processor, "musl"), OUT, BUILD), emulated.emulator(processor)
-        if emulator is None:
-            print(f"static: {os.path.basename(path)} did not run: no qemu-{processor}-static (Debian: qemu-user-static)")
+        path, here = static.make_file(static_libraries.System(processor, "musl"), OUT, BUILD), processor == os.uname().machine
+        try:
+            if not here:
+                debian.emulate(processor)
+        except debian.Unavailable as why:
+            print(f"static: {os.path.basename(path)} did not run: {why}")
             continue
-        check_file(path, emulator)
-        if not emulator:
+        check_file(path)
+        if here:
             with tempfile.TemporaryDirectory() as folder:
                 shutil.copy2(path, folder + "/dptrack")
                 for test in TESTS:

@@ -13,11 +13,15 @@ all="journal request grammar decode range gzip safetensors state picture tar tfr
 seconds=${1:-600}
 [ $# -eq 0 ] || shift
 targets=${*:-$all}
-command -v clang >/dev/null || { echo "fuzz: clang is not installed (Debian: clang)"; exit 77; }
+# clang 14, Debian 12's, has no _Float16 on x86-64.
+for clang in clang clang-22 clang-19 clang-16 ''; do
+	! echo '_Float16 half;' | $clang -c -x c -o /dev/null - 2>/dev/null || break
+done
+[ "$clang" ] || { echo "fuzz: no clang 15 or newer is installed (Debian 12: clang-19 and libclang-rt-19-dev)"; exit 77; }
 mkdir -p build-fuzz
 if [ ! -f build-fuzz/Makefile ]; then
 	[ -f configure ] || ./autogen.sh >/dev/null
-	(cd build-fuzz && "$top/configure" -q CC=clang CFLAGS='-O1 -g' --enable-sanitizers=fuzzer --with-cuda=no --with-onednn=no --without-ui \
+	(cd build-fuzz && "$top/configure" -q CC="$clang" CFLAGS='-O1 -g' --enable-sanitizers=fuzzer --with-cuda=no --with-onednn=no --without-ui \
 		--disable-shared --enable-static)
 fi
 

@@ -27,8 +27,8 @@ struct hf_config {
 
 /* Writes config.json into the folder of the file `weights`, atomically. It replaces an existing file only if that
  * describes a GPT-2: others belong to another model. `text` is written where there is no file, and the files of a
- * tokenizer, generation_config.json and licences in `folder` are copied to it; what cannot be read is left out. Of an adapter,
- * writes adapter_config.json instead, and the chat template. */
+ * tokenizer, generation_config.json and licences in `folder` are copied to it; what cannot be read is left out. Of an
+ * adapter, writes adapter_config.json instead, and the chat template. */
 int hf_config_write(const struct hf_config *c, const char *weights, struct err *err);
 
 /* Reads config.json in the folder of `weights`: returns 1 if it describes a GPT-2, 0 if there is no such file.
