@@ -142,12 +142,26 @@ def check_rows(server, points):
     lib.equal([g["n"] for g in got["groups"]], [SETTINGS * SEEDS], "by status")
 
 
+def check_experiments(server, here):
+    """Runs of two experiments are those of each; groups by experiment have the sums."""
+    there = [lib.make_run(server, "other", name=str(i)) for i in range(3)]
+    lists = {e: [r["id"] for r in server.json("GET", f"/api/v1/runs?experiment={e}&limit=1000")[1]["runs"]] for e in ("digits", "other")}
+    lib.equal([sorted(lists["digits"]), sorted(lists["other"])], [sorted(here), sorted(there)], "runs of each")
+    both = "experiment=digits&experiment=other"
+    runs = server.json("GET", f"/api/v1/runs?{both}&limit=1000")[1]["runs"]
+    lib.equal(sorted(r["id"] for r in runs), sorted(here + there), "runs of both")
+    groups = server.json("GET", f"/api/v1/runs?{both}&group_by=experiment")[1]["groups"]
+    lib.equal({g["group"]["experiment"]: sorted(g["runs"]) for g in groups}, {e: sorted(ids) for e, ids in lists.items()}, "groups by experiment")
+    lib.equal(server.json("GET", f"/api/v1/runs?{both}&experiment=none")[0], 404, "a name that is not there")
+
+
 def main():
     with lib.fresh() as server:
         ids = fill(server)
         points = exported(server, ids)
         check_series(server, ids, points)
         check_rows(server, points)
+        check_experiments(server, ids)
         began = time.monotonic()
         server.json("POST", "/api/v1/series/query", {"runs": ids, "keys": ["loss"], "buckets": 600, "group_by": ["params.lr"], "band": "t95"})
         print(f"{len(ids)} runs in {SETTINGS} groups: {1000 * (time.monotonic() - began):.0f} ms")

@@ -369,6 +369,8 @@ test('the address holds only what differs from the default, and is read back', (
 		columns: ['p:lr', 'm:best:epoch/top1'], colours: { '0123abcd': 0xcd3f9b, ffff0000: 0 } };
 	assert.deepEqual(p.parseView(p.viewQuery(v)), v);
 	assert.equal(p.viewQuery({ ...p.emptyView, experiment: 'fashion' }), '?e=fashion');
+	assert.deepEqual(p.parseView('?e=a/b&e=c%26d&e=c%26d&e=a/b').also, ['c&d']);
+	assert.equal(p.viewQuery({ ...p.emptyView, experiment: 'a/b', also: ['c&d'] }), '?e=a/b&e=c%26d');
 	assert.ok(p.viewQuery(v).length < 200);
 	assert.equal(p.parseView('?z=9~3').zoom, null);
 	const id = '0123456789abcdef'.repeat(2);
@@ -593,6 +595,8 @@ test('groups of runs by params and tags; non-finite values are excluded from the
 	const tags = (r) => r.tags;
 	assert.deepEqual(p.groupRuns(list, ['lr'], tags).map((g) => [g.name, g.runs.map((r) => r.id).join('')]),
 		[['lr 1', 'ab'], ['lr 10', 'c'], ['lr –', 'd']].sort((x, y) => p.natural(x[0], y[0])));
+	assert.deepEqual(p.groupRuns(list.map((r, i) => ({ ...r, experiment: 'ab'[i % 2] })), ['e:experiment'], tags)
+		.map((g) => g.name), ['experiment a', 'experiment b']);
 	assert.deepEqual(p.groupRuns(list, ['t:team'], tags).map((g) => g.name), ['team x', 'team –']
 		.sort(p.natural));
 	assert.deepEqual(p.allButSeed(p.splitParams(list)), ['lr']);

@@ -74,7 +74,7 @@ test('an experiment of one run does not pay for the wide one next to it', async 
 
 test('the requests that the server has the browser preload are those of the page', async (t) => {
 	await (filled ??= fill());
-	for (const address of ['?e=wide', '', '?all']) {
+	for (const address of ['?e=wide', '?e=small&e=wide', '', '?all']) {
 		const page = await s.open(t, 'health');
 		const asked = [];
 		page.on('request', (r) => asked.push(r.url()));

@@ -43,7 +43,8 @@ static const char *encode_form_value(struct call *c, const char *text)
 /* A filter changes the first request in ways that only the page knows, so there is no link then. */
 static void add_preload_link(struct call *c)
 {
-	const char *experiment = call_arg(c, "e");
+	const char *const *experiments, *named = "";
+	size_t n = call_arg_all(c, "e", &experiments);
 
 	if (call_arg(c, "q"))
 		return;
@@ -51,9 +52,10 @@ static void add_preload_link(struct call *c)
 		call_header(c, "Link", "<" PRELOAD_EXPERIMENTS ">; rel=preload; as=fetch; crossorigin");
 		return;
 	}
+	for (size_t i = 0; i < n; i++)
+		named = arena_printf(c->arena, "%s&experiment=%s", named, encode_form_value(c, experiments[i]));
 	call_header(c, "Link",
-		    arena_printf(c->arena, "<" PRELOAD_RUNS "%s%s%s>; rel=preload; as=fetch; crossorigin",
-				 experiment ? "&experiment=" : "", experiment ? encode_form_value(c, experiment) : "",
+		    arena_printf(c->arena, "<" PRELOAD_RUNS "%s%s>; rel=preload; as=fetch; crossorigin", named,
 				 PRELOAD_METRICS));
 }
 

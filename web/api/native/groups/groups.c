@@ -11,7 +11,7 @@ static const char *find_group_value(const struct query_run *r, const char *field
 		return api_pair(r->params, r->param_count, field + 7);
 	if (!strncmp(field, "tags.", 5))
 		return api_pair(r->tags, r->tag_count, field + 5);
-	return r->status;
+	return strcmp(field, "experiment") ? r->status : r->experiment;
 }
 
 static bool check_group_fields(struct call *c, const char *const *fields, size_t n)
@@ -20,9 +20,10 @@ static bool check_group_fields(struct call *c, const char *const *fields, size_t
 
 	for (i = 0; i < n; i++)
 		if (!(!strncmp(fields[i], "params.", 7) && fields[i][7]) &&
-		    !(!strncmp(fields[i], "tags.", 5) && fields[i][5]) && strcmp(fields[i], "status"))
+		    !(!strncmp(fields[i], "tags.", 5) && fields[i][5]) && strcmp(fields[i], "status") &&
+		    strcmp(fields[i], "experiment"))
 			return call_fail(c, CALL_bad_value, "group_by",
-					 "group_by: expected params.NAME, tags.NAME or status"),
+					 "group_by: expected params.NAME, tags.NAME, status or experiment"),
 			       false;
 	return true;
 }

@@ -4,8 +4,9 @@ import { natural, paramTexts } from './format.ts';
 import { fellOut } from './goal.ts';
 import type { Run } from './types.ts';
 
-/** A field to group by: a param, or "t:" and a tag. */
+/** A field to group by: a param, "t:" and a tag, or the experiment. */
 export const TAG_FIELD = 't:';
+export const EXPERIMENT = 'e:experiment';
 
 export interface RunGroup {
 	/** The shared values in words, which identify the group. */
@@ -17,11 +18,13 @@ export interface RunGroup {
 
 /** The field without the prefix for tags, for display. */
 export function fieldText(field: string): string {
-	return (field.startsWith(TAG_FIELD) ? field.slice(TAG_FIELD.length) : field).replace(/_/g, ' ');
+	return (field.startsWith(TAG_FIELD) || field === EXPERIMENT ? field.slice(TAG_FIELD.length) : field)
+		.replace(/_/g, ' ');
 }
 
 /** The field in the server's syntax. */
 export function fieldAddress(field: string): string {
+	if (field === EXPERIMENT) return 'experiment';
 	return field.startsWith(TAG_FIELD) ? 'tags.' + field.slice(TAG_FIELD.length) : 'params.' + field;
 }
 
@@ -67,8 +70,8 @@ export function groupRuns(list: readonly Run[], by: readonly string[],
 	tagsOf: (r: Run) => Record<string, string>): RunGroup[] {
 	const known = new Map<string, RunGroup>();
 	for (const r of list) {
-		const values = Object.fromEntries(by.map((k) => [k,
-			(k.startsWith(TAG_FIELD) ? tagsOf(r)[k.slice(TAG_FIELD.length)] : r.params[k]) ?? null]));
+		const values = Object.fromEntries(by.map((k) => [k, (k === EXPERIMENT ? r.experiment
+			: k.startsWith(TAG_FIELD) ? tagsOf(r)[k.slice(TAG_FIELD.length)] : r.params[k]) ?? null]));
 		const sign = JSON.stringify(Object.values(values));
 		const own = known.get(sign) ?? { name: groupName(values), values, runs: [] };
 		own.runs.push(r);

@@ -11,7 +11,7 @@ type Cell = string | number | undefined;
 /** Prefix of column ids of formulas. */
 export const DERIVED = 'f:';
 
-/** Column ids: name, status, start, time, notes, p:PARAM, t:TAG, f:FORMULA, m:best|last|min|max|first:KEY. */
+/** Column ids: name, status, start, time, notes, experiment, p:PARAM, t:TAG, f:FORMULA, m:best|last|min|max|first:KEY. */
 interface MetricColumn {
 	what: 'best' | 'last' | 'min' | 'max' | 'first';
 	key: string;
@@ -68,6 +68,7 @@ export function cell(r: Run, id: string, dirOf: (key: string) => Direction | nul
 	case 'start': return r.start_time ?? undefined;
 	case 'time': return runTime(r);
 	case 'notes': return r.notes || undefined;
+	case 'experiment': return r.experiment;
 	default: return r.name;
 	}
 }

@@ -44,6 +44,8 @@ export const emptyScatter: Scatter = { x: '', y: '', colour: '', log: '', front:
 export interface View {
 	page: Page;
 	experiment: string | null;
+	/** Further experiments whose runs are shown with its. */
+	also: string[];
 	run: string | null;
 	goal: string | null;
 	dir: Direction | null;
@@ -137,7 +139,7 @@ export interface View {
 }
 
 export const emptyView: View = {
-	page: 'compare', experiment: null, run: null, goal: null, dir: null, sort: null, desc: false, then: null,
+	page: 'compare', experiment: null, also: [], run: null, goal: null, dir: null, sort: null, desc: false, then: null,
 	thenDesc: false, columns: null, fixed: [], filter: '',
 	archived: false, only: false, pins: [], baseline: null, widths: {},
 	x: 'step', log: false, logX: false, smooth: 0, full: false, zoom: null, epochZoom: null, hue: null, dash: null,
@@ -249,6 +251,7 @@ export function parseView(query: string): View {
 		       : p.has('trash')	   ? 'trash'
 		       : p.has('settings') ? 'settings' : 'compare',
 		experiment : p.get('e'),
+		also : [...new Set(p.getAll('e'))].slice(1),
 		run,
 		goal : goal === null ? null : goal.replace(/^[+ -]/, ''),
 		dir : goal?.[0] === '-'		 ? 'min'
@@ -317,7 +320,7 @@ export function viewQuery(v: View): string {
 	if (v.page === 'experiments') return '?all';
 	if (v.page === 'trash') return '?trash';
 	if (v.page === 'settings') return '?settings' + (v.tab && '=' + v.tab);
-	if (v.experiment !== null) add('e', v.experiment);
+	if (v.experiment !== null) all('e', [v.experiment, ...v.also]);
 	if (v.page === 'side' || v.page === 'alerts') out.push(v.page);
 	if (v.page === 'models') v.model ? add('models', v.model) : out.push('models');
 	if (v.page === 'report') {
@@ -383,9 +386,9 @@ export function savedAlone(query: string): string | null {
 	return /^\?v=([1-9]\d*)$/.exec(query)?.[1] ?? null;
 }
 
-/** Only the experiment is set. */
+/** Only the experiment is set, and one alone. */
 export function isBare(v: View): boolean {
-	return v.page === 'compare' && viewQuery({ ...v, experiment: null }) === '';
+	return v.page === 'compare' && !v.also.length && viewQuery({ ...v, experiment: null }) === '';
 }
 
 /** Returns true if all words occur in the run's name, a param, a tag, the status or the notes. */

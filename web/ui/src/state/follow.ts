@@ -2,18 +2,9 @@
 // Live updates: reads changed runs again and appends points to their curves. Loaded after the first screen is drawn.
 import * as api from './server/api.ts';
 import type { Run } from '../base/types.ts';
-import {loadExperiments, refresh, serverFilter} from './load.ts';
-import {away,
-	changesToken,
-	countKeys,
-	experiment,
-	heldMetrics,
-	keyRuns,
-	liveRev,
-	problem,
-	report,
-	runs,
-	session} from './runs.ts';
+import { loadExperiments, refresh, serverFilter } from './load.ts';
+import { away, changesToken, countKeys, heldMetrics, keyRuns, liveRev, problem, report, runs, session,
+	shownExperiments } from './runs.ts';
 import { grow, wantedKeys } from './series.ts';
 import { go, view } from './view.ts';
 
@@ -55,17 +46,17 @@ async function takeChanges(): Promise<void> {
 	const began = Date.now();
 	try {
 		const held = heldMetrics.value;
-		const of = experiment.value;
+		const of = shownExperiments.value;
 		const metrics = held ? [...new Set([...held, ...wantedKeys()])] : undefined;
 		const { runs: found, keys } = await api.getRuns({
-			ids, experiment: of ?? undefined, filter: serverFilter.value, limit: 1000, keys: true, metrics,
+			ids, experiment: of, filter: serverFilter.value, limit: 1000, keys: true, metrics,
 		});
 		problem.value = null;
-		if (of !== experiment.value) return;
+		if (of !== shownExperiments.value) return;
 		countNew(keys);
 		await grow(found);
 		// right after their points, so that a chart is drawn once
-		if (of === experiment.value) mergeRuns(ids, found);
+		if (of === shownExperiments.value) mergeRuns(ids, found);
 	} catch (e) {
 		report(e);
 	} finally {

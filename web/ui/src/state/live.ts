@@ -3,7 +3,7 @@
 import { effect, untracked } from '@preact/signals';
 import * as api from './server/api.ts';
 import { followLink, loadExperiments, loadRuns, openLinked, refresh, serverFilter } from './load.ts';
-import { viewExperiment, viewPage } from './load.ts';
+import { viewExperiments, viewPage } from './load.ts';
 import { part } from './parts.ts';
 import { away, drawn, experiments, report, session } from './runs.ts';
 import { schedule, settled } from './series.ts';
@@ -37,13 +37,13 @@ export async function start(): Promise<void> {
 	void followLink(location.hash);
 	addEventListener('hashchange', () => void followLink(location.hash));
 	effect(() => {
-		const name = viewExperiment.value;
+		const names = viewExperiments.value;
 		const filter = serverFilter.value;
 		// load what the page shows first
 		const shown = viewPage.value === 'experiments' ? loadExperiments() : null;
-		if (shown) void shown.then(() => loadRuns(name, filter));
+		if (shown) void shown.then(() => loadRuns(names, filter));
 		// signals that a load reads and sets must not trigger another one
-		else untracked(() => void loadRuns(name, filter));
+		else untracked(() => void loadRuns(names, filter));
 	});
 	effect(() => {
 		void view.value.x;

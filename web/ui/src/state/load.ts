@@ -10,7 +10,7 @@ import { FIRST } from '../base/params.ts';
 import { DERIVED, metricsOfColumn } from '../base/rank.ts';
 import { emptyView, isBare, linkedTarget, parseView, PLAIN, savedAlone } from '../base/url.ts';
 import { changesToken, countKeys, curve, deletedRuns, experiments, filterProblem, goal, heldMetrics, keyRuns, loading,
-	loadingMore, lookParams, metricKeys, liveRev, notHeld, problem, report, runs } from './runs.ts';
+	loadingMore, lookParams, metricKeys, liveRev, notHeld, problem, report, runs, shownExperiments } from './runs.ts';
 import { fill, grow, unwant, want } from './series.ts';
 import { pageWidth } from './sidebar.ts';
 import { go, view } from './view.ts';
@@ -27,7 +27,7 @@ export const NEXT_PAGE = 1000;
 export const HELD_MAX = 10000;
 
 let loadSeq = 0;
-/** Experiment and filter of the last load. */
+/** Experiments and filter of the last load, as JSON. */
 let loaded = '';
 
 /** The filter for the server, which evaluates expressions; words are matched here, an unfinished one is ignored. */
@@ -36,7 +36,8 @@ export const serverFilter = computed(() => {
 	return kind === 'whole' || kind === 'wrong' ? view.value.filter : '';
 });
 
-export const viewExperiment = computed(() => view.value.experiment);
+/** null: the most recent one. */
+export const viewExperiments = computed(() => (view.value.experiment === null ? null : shownExperiments.value));
 export const viewPage = computed(() => view.value.page);
 
 /** Charts of the first screen, estimated from the size of the window. */
@@ -59,14 +60,17 @@ function ahead(): void {
 	void fill().then(() => keys.forEach((k) => unwant(k, ahead)));
 }
 
+type Names = readonly string[] | undefined;
+
 /** Options of a list request: all metrics if there are few, else those in use. */
-function question(more: { experiment?: string; filter: string; limit: number; page?: string }) {
+function question(more: { experiment: Names; filter: string; limit: number; page?: string }) {
 	const held = heldMetrics.value;
 	return { ...more, keys: true, ...(held ? { metrics: [...held] } : { most: METRICS_MAX }) };
 }
 
 interface Load {
-	name: string | null;
+	/** undefined: the most recent one. */
+	names: Names;
 	filter: string;
 	/** False once another load has started. */
 	mine(): boolean;
@@ -80,26 +84,27 @@ interface FirstPage {
 	deleted: readonly Run[];
 }
 
-/** The newest runs of an experiment (without a name: of the most recent one), with the metrics in front. */
-async function firstPage({ name, filter, mine }: Load): Promise<FirstPage | null> {
+/** The newest runs of the experiments, with the metrics in front. */
+async function firstPage({ names, filter, mine }: Load): Promise<FirstPage | null> {
 	heldMetrics.value = null;
-	const got = await api.getRuns({ experiment: name ?? undefined, filter, limit: FIRST_PAGE, keys: true,
+	const got = await api.getRuns({ experiment: names, filter, limit: FIRST_PAGE, keys: true,
 		most: METRICS_MAX, metrics: FRONT, paramsMost: PARAMS_MAX, params: FIRST });
 	changesToken.value ??= got.token;
 	if (!mine()) return null;
 	let { runs: list, next } = got;
-	const newest = name ?? list[0]?.experiment;
+	const newest = names?.[0] ?? list[0]?.experiment;
 	if (newest !== undefined && got.view && isBare(view.value)) openSaved({ ...got.view, experiment: newest });
 	// the keys, and with them the goal, are those of all listed experiments
-	if (list.some((r) => r.experiment !== newest)) return firstPage({ name: newest!, filter, mine });
-	if (name === null && next !== null) next = '';
+	if (!names && list.some((r) => r.experiment !== newest))
+		return firstPage({ names: [newest!], filter, mine });
+	if (!names && next !== null) next = '';
 	countKeys(got.keys, true);
 	const here = new Set(FRONT.filter((k) => keyRuns.value.has(k)));
 	const lack = got.leftOut ? frontMetrics(list).filter((k) => !here.has(k)) : [];
 	const params = got.paramsLeftOut && readsParams();
 	if (lack.length || params) {
 		const fields = [...lack.length ? ['metrics'] : [], ...params ? ['params'] : []];
-		const more = await api.getRuns({ experiment: newest, filter, limit: FIRST_PAGE,
+		const more = await api.getRuns({ experiment: names ?? newest, filter, limit: FIRST_PAGE,
 			metrics: lack, fields });
 		if (!mine()) return null;
 		list = withMore(list, more.runs);
@@ -140,34 +145,35 @@ function withMore(list: readonly Run[], more: readonly Run[]): Run[] {
 }
 
 /** Loads the params that the first page lacks, after it is drawn. */
-async function restOfParams(experiment: string | undefined, filter: string, mine: () => boolean): Promise<void> {
+async function restOfParams(experiment: Names, filter: string, mine: () => boolean): Promise<void> {
 	const more = await api.getRuns({ experiment, filter, limit: FIRST_PAGE, fields: ['params'] });
 	if (mine()) runs.value = withMore(runs.value, more.runs);
 }
 
-export async function loadRuns(name: string | null, filter: string): Promise<void> {
-	if (name !== null && loaded === name + '\n' + filter) return;
+export async function loadRuns(names: readonly string[] | null, filter: string): Promise<void> {
+	if (loaded === JSON.stringify([names, filter])) return;
 	const seq = ++loadSeq;
 	const mine = () => seq === loadSeq;
 	loading.value = true;
 	problem.value = null;
 	try {
-		const page = await firstPage({ name, filter, mine });
+		const page = await firstPage({ names: names ?? undefined, filter, mine });
 		if (!page) return;
-		const newest = name ?? page.list[0]?.experiment;
+		const newest = page.list[0]?.experiment;
+		const of = names ?? (newest === undefined ? undefined : [newest]);
 		batch(() => {
 			filterProblem.value = null;
 			runs.value = page.list;
 			deletedRuns.value = page.deleted;
 			loading.value = false;
-			loaded = (newest ?? '') + '\n' + filter;
-			if (name === null && newest !== undefined && view.value.page === 'compare')
+			loaded = JSON.stringify([of ?? [], filter]);
+			if (names === null && newest !== undefined && view.value.page === 'compare')
 				go({ experiment: newest });
 		});
 		ahead();
-		if (page.some) await restOfParams(newest, filter, mine);
+		if (page.some) await restOfParams(of, filter, mine);
 		// a page token belongs to the request that returned it
-		await loadRest(newest, filter, page.next === '' ? [] : runs.value, page.next, mine);
+		await loadRest(of, filter, page.next === '' ? [] : runs.value, page.next, mine);
 	} catch (e) {
 		if (!mine()) return;
 		const err = e as api.ApiError;
@@ -178,12 +184,12 @@ export async function loadRuns(name: string | null, filter: string): Promise<voi
 }
 
 /** Loads the pages after the first; '' starts again at the first. */
-async function loadRest(name: string | undefined, filter: string, list: readonly Run[], next: string | null,
+async function loadRest(names: Names, filter: string, list: readonly Run[], next: string | null,
 	mine: () => boolean): Promise<void> {
 	loadingMore.value = next !== null;
 	notHeld.value = false;
 	while (next !== null && mine()) {
-		const q = { experiment: name, filter, limit: NEXT_PAGE, page: next };
+		const q = { experiment: names, filter, limit: NEXT_PAGE, page: next };
 		let more = await api.getRuns(question(q));
 		if (!mine()) return;
 		if (more.leftOut) {
@@ -225,7 +231,7 @@ export async function needMetrics(keys: readonly string[]): Promise<void> {
 }
 
 async function fetchMetrics(keys: readonly string[], mine: () => boolean): Promise<void> {
-	const [experiment, filter] = loaded.split('\n') as [string, string];
+	const [experiment, filter] = JSON.parse(loaded) as [string[], string];
 	const found: Run[] = [];
 	let next: string | null = '';
 	while (next !== null && found.length < runs.value.length) {
@@ -244,7 +250,7 @@ async function fetchMetrics(keys: readonly string[], mine: () => boolean): Promi
 /** Reloads the list after the server was unavailable. */
 export function reloadRuns(): Promise<void> {
 	loaded = '';
-	return loadRuns(viewExperiment.value, serverFilter.value);
+	return loadRuns(viewExperiments.value, serverFilter.value);
 }
 
 /** Resolves an address of MLflow's clients without a run: opens the experiment, or the run that logged the model. */

@@ -48,6 +48,13 @@ export function report(e: unknown): void {
 
 export const experiment = computed(() => view.value.experiment ?? runs.value[0]?.experiment ?? null);
 
+const names = computed(() => (experiment.value === null ? '' : [experiment.value, ...view.value.also].join('\n')));
+/** The experiments whose runs are shown; the same list until they are others. */
+export const shownExperiments = computed<readonly string[]>(() => (names.value ? names.value.split('\n') : []));
+
+/** Returns false while the runs are still those of other experiments. */
+const areShown = () => shownExperiments.value.includes(runs.value[0]?.experiment ?? '');
+
 /** Names with a value in any of the runs. */
 export function keysOf(of: (r: Run) => object): string[] {
 	const set = new Set<string>();
@@ -91,16 +98,15 @@ export const said = computed(() => saidOf(runs.value));
 export const goal = computed<Goal | null>(() => {
 	const v = view.value;
 	if (v.goal !== null) return { key: v.goal, dir: v.dir ?? directionOf(v.goal, said.value) };
-	const known = kept.of === experiment.value ? kept.goal : null;
+	const known = kept.of === names.value ? kept.goal : null;
 	if (known && (keyRuns.value.has(known.key) || !runs.value.length)) return known;
 	const goalNow = defaultGoal(keyRuns.value, runs.value.length, said.value);
-	// the runs may still be those of another experiment
-	if (goalNow && runs.value[0]?.experiment === experiment.value) kept = { of: experiment.value, goal: goalNow };
+	if (goalNow && areShown()) kept = { of: names.value, goal: goalNow };
 	return goalNow;
 });
 
 /** The default goal at page load; it does not change later. */
-let kept: { of: string | null; goal: Goal | null } = { of: null, goal: null };
+let kept: { of: string; goal: Goal | null } = { of: '', goal: null };
 
 /** A better default goal that has appeared since; null if the goal is current or chosen by the user. */
 export const betterGoal = computed(() => {
@@ -116,10 +122,10 @@ export function dirOf(key: string): Direction | null {
 let keptCurve: { of: string; key: string | null } = { of: '', key: null };
 
 export const curve = computed(() => {
-	const of = `${experiment.value}\n${goal.value?.key}`;
+	const of = `${names.value}\n${goal.value?.key}`;
 	if (keptCurve.of === of && keptCurve.key !== null) return keptCurve.key;
 	const key = defaultCurve(metricKeys.value, goal.value?.key ?? null);
-	if (runs.value[0]?.experiment === experiment.value) keptCurve = { of, key };
+	if (areShown()) keptCurve = { of, key };
 	return key;
 });
 export const split = computed(() => splitParams(runs.value));
@@ -230,13 +236,16 @@ const chosen = computed<Set<string>>(() => {
 /** Params considered for looks while some params are not loaded; null: all. Later params change no colour. */
 export const lookParams = signal<ReadonlySet<string> | null>(null);
 
-/** All runs of the experiment that the page has held: a filter on the server changes no look. */
+/** All runs that the page has held: a filter on the server changes no look. */
 const known = new Map<string, Run>();
 
-/** The runs of the experiment that the page has held, whatever the filter. */
+/** The experiments of the runs. */
+const held = () => (areShown() ? names.value : runs.value[0]?.experiment);
+
+/** The runs of these experiments that the page has held, whatever the filter. */
 export const knownRuns = computed<readonly Run[]>(() => {
-	const of = runs.value[0]?.experiment;
-	for (const [id, r] of known) if (of !== undefined && r.experiment !== of) known.delete(id);
+	const of = held()?.split('\n');
+	for (const [id, r] of known) if (of && !of.includes(r.experiment)) known.delete(id);
 	for (const r of runs.value) known.set(r.id, r);
 	return [...known.values()];
 });
@@ -246,17 +255,17 @@ export const knownSplit = computed(() => splitParams([...knownRuns.value]));
 
 let seenKeys: { of: string | undefined; keys: Set<string> } = { of: undefined, keys: new Set() };
 
-/** The metrics of the experiment, whatever the filter. */
+/** The metrics of the experiments, whatever the filter. */
 export const knownMetrics = computed<ReadonlySet<string>>(() => {
-	const of = runs.value[0]?.experiment ?? seenKeys.of;
+	const of = held() ?? seenKeys.of;
 	seenKeys = { of, keys: new Set([...of === seenKeys.of ? seenKeys.keys : [], ...metricKeys.value]) };
 	return seenKeys.keys;
 });
 
 /** Number of runs that the filter chooses from, also if it is one that the server applies. */
 export const totalRuns = computed(() => (!isExpression(view.value.filter) ? runs.value.length
-	: Math.max(knownRuns.value.length,
-		experiments.value?.find((e) => e.name === experiment.value)?.run_count ?? 0)));
+	: Math.max(knownRuns.value.length, (experiments.value ?? []).reduce((sum, e) =>
+		sum + (shownExperiments.value.includes(e.name) ? e.run_count : 0), 0))));
 
 export function isParam(key: string): boolean {
 	return knownRuns.value.some((r) => r.params[key] !== undefined);

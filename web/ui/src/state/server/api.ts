@@ -123,7 +123,7 @@ export async function getExperiments(): Promise<Experiment[]> {
 }
 
 interface RunQuery {
-	experiment?: string;
+	experiment?: string | readonly string[];
 	filter?: string;
 	limit: number;
 	page?: string;
@@ -167,7 +167,7 @@ export async function getRuns(q: RunQuery): Promise<RunList> {
 	if (q.most !== undefined) p.set('metrics_max', String(q.most));
 	if (q.paramsMost !== undefined) p.set('params_max', String(q.paramsMost));
 	for (const k of q.params ?? []) p.append('params', k);
-	if (q.experiment !== undefined) p.set('experiment', q.experiment);
+	for (const e of [q.experiment ?? []].flat()) p.append('experiment', e);
 	for (const k of q.metrics ?? []) p.append('metrics', k);
 	for (const k of q.fields ?? []) p.append('fields', k);
 	if (q.filter) p.set('filter', q.filter);

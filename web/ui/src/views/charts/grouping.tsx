@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Controls of grouping: the fields, and how a group's line and band are computed.
 import { useSignal } from '@preact/signals';
-import { fieldText, TAG_FIELD } from '../../base/group.ts';
+import { EXPERIMENT, fieldText, TAG_FIELD } from '../../base/group.ts';
 import { allButSeed } from '../../base/repeats.ts';
 import { matchesWords, type Band, type Middle } from '../../base/url.ts';
 import * as s from '../../state/index.ts';
@@ -21,7 +21,7 @@ function Fields({ close }: { close: () => void }) {
 	const words = useSignal('');
 	const { group } = s.view.value;
 	const params = s.split.value.differ;
-	const all = [...group, ...params, ...s.tagKeys.value.map((k) => TAG_FIELD + k)];
+	const all = [...group, ...s.view.value.also.length ? [EXPERIMENT] : [], ...params, ...s.tagKeys.value.map((k) => TAG_FIELD + k)];
 	const found = [...new Set(all)].filter((k) => matchesWords(words.value, [fieldText(k)]));
 	const toggle = (k: string) => s.go({ group: group.includes(k) ? group.filter((g) => g !== k) : [...group, k] });
 	return (

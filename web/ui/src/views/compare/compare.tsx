@@ -53,14 +53,15 @@ function scrollColumns(): void {
 }
 
 export function Compare() {
+	const name = s.shownExperiments.value.join(' + ');
 	useSignalEffect(() => s.wantPhases(visibleRows.value.slice(0, PHASES_OF)));
 	useSignalEffect(() => {
 		document.documentElement.style.setProperty('--table', tableHeight() + 'px');
 	});
 	useEffect(() => {
-		document.title = (s.experiment.value ?? 'runs') + ' · dptrack';
+		document.title = `${name || 'runs'} · dptrack`;
 	});
-	const heading = <h1 class="unseen">{s.experiment.value ?? 'Runs'}</h1>;
+	const heading = <h1 class="unseen">{name || 'Runs'}</h1>;
 	const any = s.rows.value.length > 0;
 	if (!s.runs.value.length && (s.loading.value || s.view.value.filter === ''))
 		return <>{s.loading.value ? <main key="wait" class="wait" aria-busy="true" />

@@ -95,7 +95,8 @@ function TagForm({ close }: { close: () => void }) {
 /** Target of a move: an existing experiment or a new name. */
 function MoveForm({ close }: { close: () => void }) {
 	const to = useSignal('');
-	const others = (s.experiments.value ?? []).filter((e) => e.name !== s.experiment.value);
+	const others = (s.experiments.value ?? []).filter((e) => s.chosenRuns.value.some((r) =>
+		r.experiment !== e.name));
 	return (
 		<Panel label="Move to an experiment" close={close}><form class="bulktag" onSubmit={(e) => {
 			e.preventDefault();
@@ -131,7 +132,7 @@ const open = { tag: signal(false), move: signal(false) };
 
 function Actions(): ComponentChildren {
 	const list = s.chosenRuns.value;
-	const may = mayWrite(s.experiment.value);
+	const may = s.shownExperiments.value.every(mayWrite);
 	const compared = list.length > 1 && list.length <= s.COMPARED_MAX;
 	return (
 		<>

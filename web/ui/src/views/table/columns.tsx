@@ -13,7 +13,7 @@ import { firstWords, statements, withReason } from '../base/says.ts';
 import { keepLeft, sample, widthOf, type Column } from './column.ts';
 import { reading } from './readout.ts';
 import { DEEPEST, INDENT, nesting } from './rows.ts';
-import { deltaColumn, derivedColumn, paramColumn, tagColumn, valueColumn } from './values.tsx';
+import { deltaColumn, derivedColumn, experimentColumn, paramColumn, tagColumn, valueColumn } from './values.tsx';
 
 const NAME_MAX = 190;
 const STATUS_MAX = 280;
@@ -93,17 +93,19 @@ function make(id: string): Column | null {
 	case 'cursor': return cursorColumn();
 	case 'status': return statusColumn();
 	case 'notes': return notesColumn();
+	case 'experiment': return experimentColumn();
 	case 'time': case 'start': return timeColumn(id);
 	case 'phase': return phaseColumn();
 	default: return null;
 	}
 }
 
-/** Default column ids: the goal, how the run ended, differing params, a loss or two, time, notes. */
+/** Default column ids: the experiment of several, the goal, how the run ended, differing params, a loss or two, time, notes. */
 const defaultColumns = computed<string[]>(() => {
 	const keys = new Set(s.metricKeys.value);
 	const g = s.goal.value;
-	const ids = g?.dir ? ['m:best:' + g.key] : [];
+	const ids = s.view.value.also.length ? ['experiment'] : [];
+	if (g?.dir) ids.push('m:best:' + g.key);
 	if (g) ids.push('delta');
 	ids.push('status', ...tellingParams(s.knownSplit.value, 8).map((k) => 'p:' + k));
 	if (g) ids.push('m:last:' + g.key);
@@ -117,7 +119,7 @@ let keptColumns: { of: string; ids: string[] } = { of: '', ids: [] };
 
 /** Further metrics as default columns, fixed at page load: a live run's first evaluation adds none. */
 function measured(keys: ReadonlySet<string>, goal: string | undefined): string[] {
-	const of = `${s.experiment.value}\n${goal}`;
+	const of = `${s.shownExperiments.value.join()}\n${goal}`;
 	if (keptColumns.of === of || !keys.size) return keptColumns.of === of ? keptColumns.ids : [];
 	keptColumns = { of, ids: extraOf(keys, goal) };
 	return keptColumns.ids;
@@ -156,6 +158,7 @@ const FIXED = [
 	{ id: 'status', label: 'Status' }, { id: 'delta', label: 'Difference' },
 	{ id: 'cursor', label: 'At cursor' }, { id: 'time', label: 'Duration' },
 	{ id: 'start', label: 'Started' }, { id: 'phase', label: 'Phases' }, { id: 'notes', label: 'Notes' },
+	{ id: 'experiment', label: 'Experiment' },
 ];
 
 /** All available columns, in groups. */

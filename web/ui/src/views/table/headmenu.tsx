@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The menu at a column's head: sort, second sort, filter by value, group, pin, move, hide. Arrows move in it.
 import { useSignal } from '@preact/signals';
-import { TAG_FIELD } from '../../base/group.ts';
+import { EXPERIMENT, TAG_FIELD } from '../../base/group.ts';
 import * as s from '../../state/index.ts';
 import { Panel } from '../base/bits.tsx';
 import { Icon, type IconName } from '../base/icon.tsx';
@@ -42,7 +42,8 @@ function sorts(c: Column): Item[] {
 }
 
 function groups(c: Column): Item[] {
-	const field = c.id.startsWith('p:') ? c.id.slice(2) : c.id.startsWith('t:') ? TAG_FIELD + c.id.slice(2) : null;
+	const field = c.id.startsWith('p:') ? c.id.slice(2) : c.id.startsWith('t:') ? TAG_FIELD + c.id.slice(2)
+		: c.id === 'experiment' ? EXPERIMENT : null;
 	const { group } = s.view.value;
 	if (field === null) return [];
 	const on = group.includes(field);

@@ -25,13 +25,15 @@ export function paramColumn(key: string): Column {
 	};
 }
 
-export function tagColumn(key: string): Column {
-	const text = (r: Run) => s.tagsOf(r)[key] ?? '';
-	return {
-		id: 't:' + key, title: key, hint: `Tag ${key}`, number: false, sortable: true,
-		width: widthOf(key, sample(s.rows.value, text), 150), cell: text, full: text,
-	};
+function textColumn(id: string, title: string, hint: string, text: (r: Run) => string): Column {
+	return { id, title, hint, number: false, sortable: true, cell: text, full: text,
+		width: widthOf(title, sample(s.rows.value, text), 150) };
 }
+
+export const tagColumn = (key: string) => textColumn('t:' + key, key, `Tag ${key}`, (r) => s.tagsOf(r)[key] ?? '');
+
+export const experimentColumn = () =>
+	textColumn('experiment', 'Experiment', 'The experiment of the run', (r) => r.experiment);
 
 export function valueColumn(id: string): Column | null {
 	const c = metricColumn(id);
