@@ -11,7 +11,7 @@ type Cell = string | number | undefined;
 /** Prefix of column ids of formulas. */
 export const DERIVED = 'f:';
 
-/** Column ids: name, status, start, time, notes, experiment, p:PARAM, t:TAG, f:FORMULA, m:best|last|min|max|first:KEY. */
+/** Ids: name, status, start, time, notes, experiment, p:PARAM, t:TAG, f:FORMULA, m:best|last|min|max|first:KEY. */
 interface MetricColumn {
 	what: 'best' | 'last' | 'min' | 'max' | 'first';
 	key: string;

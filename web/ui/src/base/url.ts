@@ -139,9 +139,9 @@ export interface View {
 }
 
 export const emptyView: View = {
-	page: 'compare', experiment: null, also: [], run: null, goal: null, dir: null, sort: null, desc: false, then: null,
-	thenDesc: false, columns: null, fixed: [], filter: '',
-	archived: false, only: false, pins: [], baseline: null, widths: {},
+	page: 'compare', experiment: null, also: [], run: null, goal: null, dir: null, sort: null, desc: false,
+	then: null, thenDesc: false, columns: null, fixed: [], filter: '', archived: false, only: false, pins: [],
+	baseline: null, widths: {},
 	x: 'step', log: false, logX: false, smooth: 0, full: false, zoom: null, epochZoom: null, hue: null, dash: null,
 	colours: {},
 	flat: false, parallel: false, axes: null, scatter: null, pivot: null, importance: false, panels: [], find: '',

@@ -10,7 +10,8 @@ import { FIRST } from '../base/params.ts';
 import { DERIVED, metricsOfColumn } from '../base/rank.ts';
 import { emptyView, isBare, linkedTarget, parseView, PLAIN, savedAlone } from '../base/url.ts';
 import { changesToken, countKeys, curve, deletedRuns, experiments, filterProblem, goal, heldMetrics, keyRuns, loading,
-	loadingMore, lookParams, metricKeys, liveRev, notHeld, problem, report, runs, shownExperiments } from './runs.ts';
+	loadingMore, lookParams, metricKeys, liveRev, notHeld, problem, report, runs,
+	shownExperiments } from './runs.ts';
 import { fill, grow, unwant, want } from './series.ts';
 import { pageWidth } from './sidebar.ts';
 import { go, view } from './view.ts';

@@ -21,7 +21,8 @@ function Fields({ close }: { close: () => void }) {
 	const words = useSignal('');
 	const { group } = s.view.value;
 	const params = s.split.value.differ;
-	const all = [...group, ...s.view.value.also.length ? [EXPERIMENT] : [], ...params, ...s.tagKeys.value.map((k) => TAG_FIELD + k)];
+	const all = [...group, ...s.view.value.also.length ? [EXPERIMENT] : [], ...params,
+		...s.tagKeys.value.map((k) => TAG_FIELD + k)];
 	const found = [...new Set(all)].filter((k) => matchesWords(words.value, [fieldText(k)]));
 	const toggle = (k: string) => s.go({ group: group.includes(k) ? group.filter((g) => g !== k) : [...group, k] });
 	return (

@@ -5,12 +5,14 @@ import '../base/later.ts';
 
 export function Also() {
 	const { also } = s.view.value;
-	const others = s.experiments.value?.filter((e) => e.run_count && !s.shownExperiments.value.includes(e.name));
+	const shown = s.shownExperiments.value;
+	const others = s.experiments.value?.filter((e) => e.run_count && !shown.includes(e.name));
 	const show = (list: string[]) => s.go({ experiment: s.experiment.value, also: list }, true);
 	return (
 		<>
-			{also.map((n) => <button key={n} type="button" class="also" title={`Leave out the runs of ${n}`}
-				onClick={() => show(also.filter((o) => o !== n))}>+ {n} <span class="dim">✕</span></button>)}
+			{also.map((n) => <button key={n} type="button" class="also"
+				title={`Leave out the runs of ${n}`} onClick={() => show(also.filter((o) => o !== n))}>
+				+ {n} <span class="dim">✕</span></button>)}
 			{!!others?.length && <select class="also" aria-label="Add an experiment"
 				title="Add the runs of another experiment" value=""
 				onChange={(e) => show([...also, e.currentTarget.value])}>

@@ -100,7 +100,7 @@ function make(id: string): Column | null {
 	}
 }
 
-/** Default column ids: the experiment of several, the goal, how the run ended, differing params, a loss or two, time, notes. */
+/** Default column ids: of several experiments theirs, the goal, how the run ended, differing params, losses, time. */
 const defaultColumns = computed<string[]>(() => {
 	const keys = new Set(s.metricKeys.value);
 	const g = s.goal.value;
