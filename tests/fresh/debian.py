@@ -17,6 +17,7 @@ TOP = os.path.dirname(os.path.dirname(HERE))
 CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "dptrack-fresh")
 CODENAMES = {"11": "bullseye", "12": "bookworm", "13": "trixie", "sid": "sid"}
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}  # Debian's names
+MACHINES = {"x86_64": 62, "aarch64": 183}  # in the head of ELF files
 BINFMT = "/proc/sys/fs/binfmt_misc"
 WEEK_S = 7 * 24 * 3600
 USER = "newcomer"
@@ -109,7 +110,8 @@ def emulate(processor):
         raise Unavailable(f"programs for {processor} cannot run here: no qemu-{processor}-static (Debian: qemu-user-static)")
     if os.path.exists(f"{BINFMT}/qemu-{processor}"):
         return
-    head, mask = [b"\x7fELF\x02\x01\x01" + bytes(9) + b"\x02\x00\xb7\x00", b"\xff" * 7 + b"\x00" + b"\xff" * 8 + b"\xfe\xff\xff\xff"]
+    head = b"\x7fELF\x02\x01\x01" + bytes(9) + bytes([2, 0, MACHINES[processor], 0])
+    mask = b"\xff" * 7 + b"\x00" + b"\xff" * 8 + b"\xfe\xff\xff\xff"
     words = ["", f"qemu-{processor}", "M", "", *("".join(f"\\x{byte:02x}" for byte in one) for one in (head, mask)), emulator, "F"]
     try:
         with open(BINFMT + "/register", "w", encoding="ascii") as f:
@@ -121,7 +123,8 @@ def emulate(processor):
 
 def bootstrapped(codename, processor, folder):
     mirror = settings.apt_sources(codename)[0].split()[1]
-    code, said = output(["debootstrap", "--variant=minbase", "--arch", ARCHITECTURES[processor], "--keyring", settings.KEYRING, codename, folder, mirror])
+    code, said = output(["debootstrap", "--variant=minbase", "--arch", ARCHITECTURES[processor], "--keyring", settings.KEYRING, codename, folder,
+                         mirror])
     if code:
         raise Unavailable(f"debootstrap {codename} ({processor}) from {mirror}: " + said.rpartition("\n")[2])
 
