@@ -369,6 +369,9 @@ test('the address holds only what differs from the default, and is read back', (
 		columns: ['p:lr', 'm:best:epoch/top1'], colours: { '0123abcd': 0xcd3f9b, ffff0000: 0 } };
 	assert.deepEqual(p.parseView(p.viewQuery(v)), v);
 	assert.equal(p.viewQuery({ ...p.emptyView, experiment: 'fashion' }), '?e=fashion');
+	assert.deepEqual(p.parseView('?axs=log.p:lr&axs=odd.x&axs=quantile.m:best:val/loss').scales,
+		{ 'p:lr': 'log', 'm:best:val/loss': 'quantile' });
+	assert.equal(p.viewQuery({ ...p.emptyView, scales: { 'p:lr': 'log' } }), '?axs=log.p:lr');
 	assert.deepEqual(p.parseView('?e=a/b&e=c%26d&e=c%26d&e=a/b').also, ['c&d']);
 	assert.equal(p.viewQuery({ ...p.emptyView, experiment: 'a/b', also: ['c&d'] }), '?e=a/b&e=c%26d');
 	assert.ok(p.viewQuery(v).length < 200);
@@ -586,6 +589,15 @@ test('axes of parallel coordinates: text, numbers, log scale, missing values', (
 	const wide = p.scaleOf([-1.7e308, 1.7e308], o);
 	assert.ok(wide.at(0) === 0.5 && wide.at(1.7e308) > 0.9);
 	assert.ok(p.scaleOf(Array.from({ length: 500 }, (_, i) => 'w' + i), o).ticks.length <= 14);
+	assert.ok(!p.scaleOf([0.001, 0.1, 0.01], { ...o, log: false }).log);
+	assert.ok(!p.scaleOf([0, 1, 100], { ...o, log: true }).log);
+	const skew = p.scaleOf(Array.from({ length: 101 }, (_, i) => Math.exp(i / 4)), { ...o, quantile: true });
+	const share = (at) => Math.round(1e6 * (at - 0.04) / 0.92) / 1e6;
+	assert.deepEqual([25, 50, 75].map((i) => share(skew.at(Math.exp(i / 4)))), [0.25, 0.5, 0.75]);
+	assert.ok(skew.quantile && !skew.log);
+	assert.deepEqual(skew.ticks.map((k) => share(k.at)), [0, 0.25, 0.5, 0.75, 1]);
+	const ties = p.scaleOf([1, 1, 1, 2], { ...o, quantile: true });
+	assert.deepEqual([share(ties.at(1)), share(ties.at(2))], [0.333333, 1], 'equal ones in the middle of theirs');
 });
 
 test('groups of runs by params and tags; non-finite values are excluded from their statistics', () => {

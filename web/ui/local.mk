@@ -46,7 +46,7 @@ ui_files = \
 	web/ui/src/views/compare/steptime.tsx \
 	web/ui/src/views/experiments/best.tsx web/ui/src/views/experiments/experiments.tsx web/ui/src/views/experiments/trash.tsx \
 	web/ui/src/views/header/keys.tsx \
-	web/ui/src/views/header/brand.tsx web/ui/src/views/header/bulk.tsx \
+	web/ui/src/views/header/also.tsx web/ui/src/views/header/brand.tsx web/ui/src/views/header/bulk.tsx \
 	web/ui/src/views/header/completion.tsx web/ui/src/views/header/filter.tsx web/ui/src/views/header/suggest.ts \
 	web/ui/src/views/header/nav.tsx web/ui/src/views/header/header.tsx web/ui/src/views/header/tools.tsx web/ui/src/views/header/viewshown.tsx web/ui/src/views/saved/saved.tsx \
 	web/ui/src/views/insight/insight.part.css web/ui/src/views/insight/styles.ts \

@@ -76,6 +76,18 @@ const cases = [
 		await says(page, '.parallel', /26 lines/);
 		const axes = () => page.$eval('[data-parallel]', (e) => e.chart?.drawn()?.axes.map((a) => a.title));
 		await until(axes, (l) => l?.includes('batch size (log)'));
+		const ticks = (name) => page.$eval('[data-parallel]', (e, t) => e.chart.drawn().axes.find((a) =>
+			a.title === t)?.ticks, name);
+		const logs = await ticks('batch size (log)');
+		await page.click('.parallel button:text-is("Scales")');
+		await page.selectOption('.parallel label:has-text("batch size") select', 'quantile');
+		await until(axes, (l) => l?.includes('batch size (quantile)'));
+		assert.deepEqual(await ticks('batch size (quantile)'), logs, 'the same values, elsewhere');
+		await page.selectOption('.parallel label:has-text("batch size") select', 'linear');
+		await until(axes, (l) => l?.includes('batch size'));
+		await until(() => page.url(), (u) => u.includes('axs=linear.p:batch_size'));
+		await page.reload();
+		await until(axes, (l) => l?.includes('batch size'), 'the address has it');
 	}],
 	['21: a scatter opens with the param that moves the goal', '?e=lines&o=*&sc=&sc=&sc=&g=%2Btest/acc',
 		async (page) => {

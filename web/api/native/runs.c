@@ -83,10 +83,10 @@ static bool read_list_args(struct call *c, struct query_runs_opts *o)
 	return call_args_done(c);
 }
 
-/* Returns the named experiment, or that of the newest run; NULL if the list is not the first page of an experiment. */
+/* Returns the first named experiment, or that of the newest run; NULL if the list is no first page. */
 static const char *first_page_of(const struct query_runs_opts *o, const struct query_runs *runs)
 {
-	if (o->experiment_count > 1 || o->page_token || o->id_count)
+	if (o->page_token || o->id_count)
 		return NULL;
 	return o->experiment_count ? o->experiments[0] : runs->count ? runs->items[0].experiment : NULL;
 }
@@ -105,13 +105,15 @@ static size_t add_param_keys(const struct query_run *run, const char **keys, siz
 	return n;
 }
 
-/* Reads the deleted runs of the listed experiment that started first. Of many params they have those of the listed
+/* Reads the deleted runs of the listed experiments that started first. Of many params they have those of the listed
  * runs. */
 static int read_deleted_runs(struct call *c, const struct query_runs_opts *listed, const struct query_runs *runs,
 			     struct query_runs *ret, struct err *err)
 {
 	const char *experiment = first_page_of(listed, runs);
-	struct query_runs_opts o = { .experiments = &experiment, .experiment_count = 1, .only_deleted = true,
+	const bool named = listed->experiment_count > 0;
+	struct query_runs_opts o = { .experiments = named ? listed->experiments : &experiment,
+				     .experiment_count = named ? listed->experiment_count : 1, .only_deleted = true,
 				     .with_deleted = true, .order_by = "start_time ASC", .limit = DELETED_LISTED,
 				     .parts = QUERY_PARAMS, .params_max = listed->params_max };
 	const char **keys = arena_array(c->arena, o.params_max + 1, sizeof(*keys));
@@ -152,7 +154,7 @@ static void write_default_view(struct call *c, struct js *j, const struct query_
 	struct saved_view k;
 	int rc;
 
-	if (!sel.experiment)
+	if (!sel.experiment || o->experiment_count > 1)
 		return;
 	rc = saved_view_preferred(c->api->store, &sel, c->arena, &k, &err);
 	if (rc && rc != ERR_NOENT)

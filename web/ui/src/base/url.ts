@@ -96,6 +96,8 @@ export interface View {
 	parallel: boolean;
 	/** Column ids of the axes of the parallel coordinates, null: automatic. */
 	axes: string[] | null;
+	/** How those axes are scaled, if the user says: log, linear or quantile, by column id. */
+	scales: Record<string, string>;
 	/** The scatter plot: open or not, and its columns. */
 	scatter: Scatter | null;
 	/** The pivot table: open or not, and its fields. */
@@ -144,8 +146,8 @@ export const emptyView: View = {
 	baseline: null, widths: {},
 	x: 'step', log: false, logX: false, smooth: 0, full: false, zoom: null, epochZoom: null, hue: null, dash: null,
 	colours: {},
-	flat: false, parallel: false, axes: null, scatter: null, pivot: null, importance: false, panels: [], find: '',
-	groups: {}, perRow: 0, tops: null, hidden: [], order: [], sizes: {}, media: null, brushes: {},
+	flat: false, parallel: false, axes: null, scales: {}, scatter: null, pivot: null, importance: false, panels: [],
+	find: '', groups: {}, perRow: 0, tops: null, hidden: [], order: [], sizes: {}, media: null, brushes: {},
 	group: [], band: 'minmax', middle: 'mean', everyRun: false, limits: {}, shown: null,
 	report: '', tab: '', model: '', edition: null, saved: null,
 };
@@ -168,27 +170,32 @@ function zoomText([from, to]: [number, number]): string {
 	return [from, to].map((n) => Number(n.toPrecision(Math.abs(n) > 1e8 ? 12 : 7))).join('~');
 }
 
+/** The parts of texts of a form. */
+function partsOf(list: readonly string[], form: RegExp): string[][] {
+	return list.map((t) => form.exec(t) as string[] | null).filter((m) => m !== null);
+}
+
 /** Parses "12.epoch" as epoch: 12. */
 function numbersOf(list: readonly string[]): Record<string, number> {
-	const pairs = list.map((t) => /^(\d{1,8})\.(.+)$/.exec(t));
-	return Object.fromEntries(pairs.filter((m) => m !== null).map((m) => [m[2]!, Number(m[1])]));
+	return Object.fromEntries(partsOf(list, /^(\d{1,8})\.(.+)$/).map((m) => [m[2]!, Number(m[1])]));
 }
+
+/** Parses "log.p:lr" as p:lr: log. */
+function scalesOf(list: readonly string[]): Record<string, string> {
+	return Object.fromEntries(partsOf(list, /^(log|linear|quantile)\.(.+)$/).map((m) => [m[2]!, m[1]!]));
+}
+
+const RANGE = /^([^~]*)~([^~]*)~(.+)$/;
 
 /** Parses "0.1~0.5~lr" as lr: [0.1, 0.5]. */
 function brushesOf(list: readonly string[]): Record<string, [number, number]> {
-	const out: Record<string, [number, number]> = {};
-	for (const t of list) {
-		const m = /^([^~]+)~([^~]+)~(.+)$/.exec(t);
-		const range = m && zoomOf(`${m[1]}~${m[2]}`);
-		if (range) out[m[3]!] = range;
-	}
-	return out;
+	return Object.fromEntries(partsOf(list, RANGE).map((m) => [m[3]!, zoomOf(`${m[1]}~${m[2]}`)] as const)
+		.filter((p): p is [string, [number, number]] => p[1] !== null));
 }
 
 /** Parses "0~~loss" as loss: [0, null]. */
 function limitsOf(list: readonly string[]): Record<string, Limits> {
-	const found = list.map((t) => /^([^~]*)~([^~]*)~(.+)$/.exec(t)).filter((m) => m !== null);
-	return Object.fromEntries(found.map((m) => [m[3]!, [num(m[1]!), num(m[2]!)]]));
+	return Object.fromEntries(partsOf(list, RANGE).map((m) => [m[3]!, [num(m[1]!), num(m[2]!)]]));
 }
 
 const LOGS: readonly string[] = ['x', 'y', 'xy'];
@@ -284,6 +291,7 @@ export function parseView(query: string): View {
 		flat : p.has('flat'),
 		parallel : p.has('par'),
 		axes : listOf(p, 'ax'),
+		scales : scalesOf(p.getAll('axs')),
 		scatter : scatterOf(p),
 		pivot : pivotOf(p.getAll('pv')),
 		importance : p.has('imp'),
@@ -315,10 +323,9 @@ export function viewQuery(v: View): string {
 	const all = (k: string, list: readonly string[] | null) => list?.forEach((val) => add(k, val));
 	/** What listOf reads. */
 	const chosen = (k: string, list: readonly string[] | null) => all(k, list?.length ? list : list && ['']);
-	const numbers = (k: string, by: Record<string, number>) =>
+	const numbers = (k: string, by: Record<string, number | string>) =>
 		all(k, Object.entries(by).map(([id, n]) => `${n}.${id}`));
-	if (v.page === 'experiments') return '?all';
-	if (v.page === 'trash') return '?trash';
+	if (v.page === 'experiments' || v.page === 'trash') return v.page === 'trash' ? '?trash' : '?all';
 	if (v.page === 'settings') return '?settings' + (v.tab && '=' + v.tab);
 	if (v.experiment !== null) all('e', [v.experiment, ...v.also]);
 	if (v.page === 'side' || v.page === 'alerts') out.push(v.page);
@@ -358,6 +365,7 @@ export function viewQuery(v: View): string {
 	if (v.flat) out.push('flat');
 	if (v.parallel) out.push('par');
 	chosen('ax', v.axes);
+	numbers('axs', v.scales);
 	if (v.scatter) {
 		for (const id of [v.scatter.x, v.scatter.y, v.scatter.colour]) add('sc', id);
 		if (v.scatter.log) add('scl', v.scatter.log);

@@ -44,11 +44,19 @@ export const gone = computed<Gone[] | null>(() => trash.value && [
 
 const addressOf = (id: string) => 'experiments/' + encodeURIComponent(id);
 
+/** Puts a new name in the place of an experiment that is shown; null: it is gone. */
+function replaceShown(was: string, name: string | null): void {
+	const { experiment: first, also } = view.value;
+	if (first !== was && !also.includes(was)) return;
+	const [now = null, ...rest] = [first!, ...also].flatMap((n) => (n === was ? name ?? [] : n));
+	go({ experiment: now, also: rest });
+}
+
 export async function renameExperiment(e: Experiment, name: string): Promise<void> {
 	await request(addressOf(e.id), { name }, 'PATCH');
 	batch(() => {
 		experiments.value = experiments.value?.map((o) => (o.id === e.id ? { ...o, name } : o)) ?? null;
-		if (view.value.experiment === e.name) go({ experiment: name });
+		replaceShown(e.name, name);
 	});
 }
 
@@ -56,7 +64,7 @@ export async function deleteExperiment(e: Experiment): Promise<void> {
 	await request(addressOf(e.id), undefined, 'DELETE');
 	batch(() => {
 		experiments.value = experiments.value?.filter((o) => o.id !== e.id) ?? null;
-		if (view.value.experiment === e.name) go({ experiment: null });
+		replaceShown(e.name, null);
 	});
 	if (trash.value) await loadTrash();
 	done.value = { text: `${e.name} is deleted, with its runs.`, undo: () => restore('experiment', e.id),

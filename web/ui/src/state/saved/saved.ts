@@ -22,8 +22,8 @@ function savedOf(v: Json): Saved {
 		preferred: v.default === true };
 }
 
-/** The current view in the form that is saved. */
-const present = (): string => viewQuery({ ...view.value, saved: null }) || '?';
+/** The current view in the form that is saved: for the readers of its experiment, who may lack others. */
+const present = (): string => viewQuery({ ...view.value, also: [], saved: null }) || '?';
 
 /** The saved view that this one started from. */
 export function savedNow(): Saved | null {

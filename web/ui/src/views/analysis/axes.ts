@@ -14,6 +14,8 @@ export interface Axis {
 	/** The best value is at its end; null if unknown. */
 	dir: Direction | null;
 	value(r: Run): Value;
+	/** Its values are numbers. */
+	numeric: boolean;
 	/** Runs whose values define the axis; the others are clamped to its ends. */
 	fit(r: Run): boolean;
 	format(v: number): string;
@@ -35,7 +37,8 @@ export function axisOf(id: string, list: readonly Run[]): Axis {
 		&& !Number.isNaN(Number(v)));
 	const numeric = list.every((r) => isNumber(raw(r)));
 	return {
-		id, title: titleOf(id), dir: m ? s.dirOf(m.key) : null, fit: m ? (r) => !fellOut(r) : () => true,
+		id, numeric, title: titleOf(id), dir: m ? s.dirOf(m.key) : null,
+		fit: m ? (r) => !fellOut(r) : () => true,
 		format: id === 'time' ? duration : id === 'start' ? when : m ? short : (v) => paramText(String(v)),
 		value: (r) => {
 			const v = raw(r);
@@ -47,6 +50,7 @@ export function axisOf(id: string, list: readonly Run[]): Axis {
 export interface ScaleWish {
 	/** Logarithmic; null: automatic. */
 	log: boolean | null;
+	quantile?: boolean;
 	flip?: boolean;
 	ends?: readonly [number | null, number | null];
 }

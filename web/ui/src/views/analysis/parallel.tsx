@@ -10,6 +10,7 @@ import { fellOut } from '../../base/goal.ts';
 import { tellingParams } from '../../base/params.ts';
 import { isBrushed, ParallelChart, type ParallelData } from '../../charts/parallel.ts';
 import * as s from '../../state/index.ts';
+import { Opener, Panel } from '../base/bits.tsx';
 import { Chooser } from '../base/chooser.tsx';
 import { colourOf } from '../base/theme.ts';
 import { FigureButton, type FigureSettings, type MakeSource } from '../charts/figurebutton.tsx';
@@ -39,7 +40,9 @@ function idsOf(width: number): string[] {
 
 /** Lines sorted so that the best is drawn last, in front. */
 function pictureOf(list: readonly Run[], axes: readonly Axis[], brushes: Brushes): ParallelData {
-	const scales = axes.map((a) => axisScale(a, list, { log: null, flip: a.dir === 'min' }));
+	const wished = s.view.value.scales;
+	const scales = axes.map((a) => axisScale(a, list, { flip: a.dir === 'min',
+		quantile: wished[a.id] === 'quantile', log: wished[a.id] ? wished[a.id] === 'log' : null }));
 	const last = list.length - 1;
 	const lookOf = (r: Run, i: number) => {
 		if (list.length > OWN_COLOURS) return { colour: gradeOf(i / last), dash: [] };
@@ -52,7 +55,8 @@ function pictureOf(list: readonly Run[], axes: readonly Axis[], brushes: Brushes
 	};
 	return {
 		axes: axes.map((a, k) => ({
-			title: a.title + (scales[k]!.log ? ' (log)' : ''), ticks: scales[k]!.ticks,
+			title: a.title + (scales[k]!.log ? ' (log)' : scales[k]!.quantile ? ' (quantile)' : ''),
+			ticks: scales[k]!.ticks,
 			brush: brushes[a.title] ?? null, spread: scales[k]!.discrete ? SPREAD : 0,
 		})),
 		lines: list.map((r, i) => ({
@@ -113,6 +117,23 @@ function Axes({ now }: { now: readonly string[] }) {
 	);
 }
 
+const SCALES = [['', 'automatic'], ['linear', 'linear'], ['log', 'log'], ['quantile', 'quantile']];
+
+/** How each axis of numbers is scaled. A range of the axis is one of places, so it goes. */
+function Scales({ axes }: { axes: readonly Axis[] }) {
+	const open = useSignal(false);
+	const { scales, brushes } = s.view.value;
+	const choose = (a: Axis, how: string) => {
+		const [{ [a.id]: _, ...others }, { [a.title]: __, ...ranges }] = [scales, brushes];
+		s.go({ scales: how ? { ...others, [a.id]: how } : others, brushes: ranges });
+	};
+	return <Opener word="Scales" open={open} panel={(close) => <Panel label="Scales of the axes" close={close}>
+		{axes.filter((a) => a.numeric).map((a) => <label key={a.id} class="choice">{a.title} <select
+			value={scales[a.id] ?? ''} onChange={(e) => choose(a, e.currentTarget.value)}>
+			{SCALES.map(([how, word]) => <option key={how} value={how}>{word}</option>)}</select></label>)}
+	</Panel>} />;
+}
+
 export function Parallel() {
 	useSignalEffect(() => void s.needMetrics(metricsOf(s.view.value.axes ?? [])));
 	const box = useRef<HTMLDivElement>(null);
@@ -132,6 +153,7 @@ export function Parallel() {
 		<div class="card chart parallel">
 			<p class="options">
 				<Axes now={axes.value.map((a) => a.id)} />
+				<Scales axes={axes.value} />
 				{Object.keys(brushes).length > 0
 					? <Picked ids={brushed.value} where=" within the brushes"
 						clear={() => s.go({ brushes: {} })} />
