@@ -10,7 +10,7 @@ import { loaded } from './browser.mjs';
 import { dist, writeTwelve } from './serve.mjs';
 import { stage } from './stage.mjs';
 
-const FIRST_BYTES = 66700; // several experiments took 150
+const FIRST_BYTES = 65 * 1024;
 const WAIT = { timeout: 30000 };
 const MARKDOWN = /\/markdown-[\w-]+\.js/;
 const RUN = /\/run-[\w-]+\.js/;

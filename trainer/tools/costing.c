@@ -438,15 +438,6 @@ static struct advise_model model_from_sums(const struct program_sums *few, const
 	return m;
 }
 
-/* Sets the number of blocks of the run, with the update time in proportion. */
-static void set_block_count(struct advise_model *m, int blocks)
-{
-	const double before = advise_gradient_bytes(m), update_s = advise_update_s(m);
-
-	m->blocks = blocks;
-	distribute_updates(m, before > 0 ? update_s * advise_gradient_bytes(m) / before : 0);
-}
-
 /* Sets the bytes of a stage without the loss in addition to its two slots; negative if its peak does not include all of
  * the slots. */
 static void add_stage_bytes(struct advise_model *m, const struct program_sums *stage)
@@ -482,7 +473,7 @@ static int build_cost_model(struct costing *w, const struct program_shape *o, st
 	if (grows && !plan_sums(w, &pipe, &stage, &ignored))
 		add_stage_bytes(ret, &stage);
 	if (grows)
-		set_block_count(ret, (int)w->workload->config.layers);
+		ret->blocks = (int)w->workload->config.layers;
 	return 0;
 }
 

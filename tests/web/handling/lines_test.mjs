@@ -74,7 +74,8 @@ const cases = [
 	}],
 	['21: doubled values have a log axis among parallel ones', '?e=lines&o=*&par', async (page) => {
 		await says(page, '.parallel', /26 lines/);
-		const axes = () => page.$eval('[data-parallel]', (e) => e.chart?.drawn()?.axes.map((a) => a.title));
+		const axes = () => page.evaluate(() => document.querySelector('[data-parallel]')?.chart?.drawn()?.axes
+			.map((a) => a.title));
 		await until(axes, (l) => l?.includes('batch size (log)'));
 		const ticks = (name) => page.$eval('[data-parallel]', (e, t) => e.chart.drawn().axes.find((a) =>
 			a.title === t)?.ticks, name);

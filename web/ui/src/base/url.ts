@@ -170,33 +170,30 @@ function zoomText([from, to]: [number, number]): string {
 	return [from, to].map((n) => Number(n.toPrecision(Math.abs(n) > 1e8 ? 12 : 7))).join('~');
 }
 
-/** The parts of texts of a form. */
-function partsOf(list: readonly string[], form: RegExp): string[][] {
-	return list.map((t) => form.exec(t) as string[] | null).filter((m) => m !== null);
+/** Reads texts of a form, whose last part is a name. */
+function byName<T>(list: readonly string[], form: RegExp, read: (...parts: string[]) => T | null): Record<string, T> {
+	const out: Record<string, T> = {};
+	for (const t of list) {
+		const parts = form.exec(t)?.slice(1);
+		const value = parts && read(...parts);
+		if (value != null) out[parts!.at(-1)!] = value;
+	}
+	return out;
 }
 
 /** Parses "12.epoch" as epoch: 12. */
-function numbersOf(list: readonly string[]): Record<string, number> {
-	return Object.fromEntries(partsOf(list, /^(\d{1,8})\.(.+)$/).map((m) => [m[2]!, Number(m[1])]));
-}
+const numbersOf = (list: readonly string[]) => byName(list, /^(\d{1,8})\.(.+)$/, Number);
 
 /** Parses "log.p:lr" as p:lr: log. */
-function scalesOf(list: readonly string[]): Record<string, string> {
-	return Object.fromEntries(partsOf(list, /^(log|linear|quantile)\.(.+)$/).map((m) => [m[2]!, m[1]!]));
-}
+const scalesOf = (list: readonly string[]) => byName(list, /^(log|linear|quantile)\.(.+)$/, String);
 
 const RANGE = /^([^~]*)~([^~]*)~(.+)$/;
 
 /** Parses "0.1~0.5~lr" as lr: [0.1, 0.5]. */
-function brushesOf(list: readonly string[]): Record<string, [number, number]> {
-	return Object.fromEntries(partsOf(list, RANGE).map((m) => [m[3]!, zoomOf(`${m[1]}~${m[2]}`)] as const)
-		.filter((p): p is [string, [number, number]] => p[1] !== null));
-}
+const brushesOf = (list: readonly string[]) => byName(list, RANGE, (from, to) => zoomOf(`${from}~${to}`));
 
 /** Parses "0~~loss" as loss: [0, null]. */
-function limitsOf(list: readonly string[]): Record<string, Limits> {
-	return Object.fromEntries(partsOf(list, RANGE).map((m) => [m[3]!, [num(m[1]!), num(m[2]!)]]));
-}
+const limitsOf = (list: readonly string[]) => byName(list, RANGE, (lo, hi): Limits => [num(lo!), num(hi!)]);
 
 const LOGS: readonly string[] = ['x', 'y', 'xy'];
 

@@ -74,8 +74,8 @@ function numberScale(all: readonly number[], floor: number, o: ScaleOptions): Sc
 	};
 	const apart = numbers.every((v, i) => i === 0 || Math.abs(at(v)! - at(numbers[i - 1]!)!) >= APART);
 	const discrete = numbers.length <= OWN_TICKS && apart;
-	const quartiles = new Set(QUARTILES.map((q) => ranked[Math.round(q * (ranked.length - 1))]!));
-	const ticks = discrete ? numbers : quantile ? [...quartiles]
+	const quartile = (q: number) => ranked[Math.round(q * (ranked.length - 1))]!;
+	const ticks = discrete ? numbers : quantile ? [...new Set(QUARTILES.map(quartile))]
 		: log ? logTicks(lo, hi, TICKS) : evenTicks(lo, hi, TICKS);
 	const texts = discrete ? ticks.map((v) => o.format(v)) : tickTexts(ticks, log, o.format);
 	return { log, quantile, discrete, at, ticks: ticks.map((v, i) => ({ at: at(v)!, text: texts[i]! })) };

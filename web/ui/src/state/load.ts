@@ -37,8 +37,11 @@ export const serverFilter = computed(() => {
 	return kind === 'whole' || kind === 'wrong' ? view.value.filter : '';
 });
 
-/** null: the most recent one. */
-export const viewExperiments = computed(() => (view.value.experiment === null ? null : shownExperiments.value));
+/** undefined: the most recent one. */
+type Names = readonly string[] | undefined;
+
+export const viewExperiments = computed<Names>(() =>
+	(view.value.experiment === null ? undefined : shownExperiments.value));
 export const viewPage = computed(() => view.value.page);
 
 /** Charts of the first screen, estimated from the size of the window. */
@@ -61,20 +64,10 @@ function ahead(): void {
 	void fill().then(() => keys.forEach((k) => unwant(k, ahead)));
 }
 
-type Names = readonly string[] | undefined;
-
 /** Options of a list request: all metrics if there are few, else those in use. */
 function question(more: { experiment: Names; filter: string; limit: number; page?: string }) {
 	const held = heldMetrics.value;
 	return { ...more, keys: true, ...(held ? { metrics: [...held] } : { most: METRICS_MAX }) };
-}
-
-interface Load {
-	/** undefined: the most recent one. */
-	names: Names;
-	filter: string;
-	/** False once another load has started. */
-	mine(): boolean;
 }
 
 interface FirstPage {
@@ -85,8 +78,8 @@ interface FirstPage {
 	deleted: readonly Run[];
 }
 
-/** The newest runs of the experiments, with the metrics in front. */
-async function firstPage({ names, filter, mine }: Load): Promise<FirstPage | null> {
+/** The newest runs of the experiments, with the metrics in front; mine: false once another load has started. */
+async function firstPage(names: Names, filter: string, mine: () => boolean): Promise<FirstPage | null> {
 	heldMetrics.value = null;
 	const got = await api.getRuns({ experiment: names, filter, limit: FIRST_PAGE, keys: true,
 		most: METRICS_MAX, metrics: FRONT, paramsMost: PARAMS_MAX, params: FIRST });
@@ -96,8 +89,7 @@ async function firstPage({ names, filter, mine }: Load): Promise<FirstPage | nul
 	const newest = names?.[0] ?? list[0]?.experiment;
 	if (newest !== undefined && got.view && isBare(view.value)) openSaved({ ...got.view, experiment: newest });
 	// the keys, and with them the goal, are those of all listed experiments
-	if (!names && list.some((r) => r.experiment !== newest))
-		return firstPage({ names: [newest!], filter, mine });
+	if (!names && list.some((r) => r.experiment !== newest)) return firstPage([newest!], filter, mine);
 	if (!names && next !== null) next = '';
 	countKeys(got.keys, true);
 	const here = new Set(FRONT.filter((k) => keyRuns.value.has(k)));
@@ -145,34 +137,30 @@ function withMore(list: readonly Run[], more: readonly Run[]): Run[] {
 	});
 }
 
-/** Loads the params that the first page lacks, after it is drawn. */
-async function restOfParams(experiment: Names, filter: string, mine: () => boolean): Promise<void> {
-	const more = await api.getRuns({ experiment, filter, limit: FIRST_PAGE, fields: ['params'] });
-	if (mine()) runs.value = withMore(runs.value, more.runs);
-}
-
-export async function loadRuns(names: readonly string[] | null, filter: string): Promise<void> {
+export async function loadRuns(names: Names, filter: string): Promise<void> {
 	if (loaded === JSON.stringify([names, filter])) return;
 	const seq = ++loadSeq;
 	const mine = () => seq === loadSeq;
 	loading.value = true;
 	problem.value = null;
 	try {
-		const page = await firstPage({ names: names ?? undefined, filter, mine });
+		const page = await firstPage(names, filter, mine);
 		if (!page) return;
-		const newest = page.list[0]?.experiment;
-		const of = names ?? (newest === undefined ? undefined : [newest]);
+		const of = names ?? page.list.slice(0, 1).map((r) => r.experiment);
 		batch(() => {
 			filterProblem.value = null;
 			runs.value = page.list;
 			deletedRuns.value = page.deleted;
 			loading.value = false;
-			loaded = JSON.stringify([of ?? [], filter]);
-			if (names === null && newest !== undefined && view.value.page === 'compare')
-				go({ experiment: newest });
+			loaded = JSON.stringify([of, filter]);
+			if (!names && of.length && view.value.page === 'compare') go({ experiment: of[0]! });
 		});
 		ahead();
-		if (page.some) await restOfParams(of, filter, mine);
+		if (page.some) {
+			const rest = await api.getRuns({ experiment: of, filter, limit: FIRST_PAGE,
+				fields: ['params'] });
+			if (mine()) runs.value = withMore(runs.value, rest.runs);
+		}
 		// a page token belongs to the request that returned it
 		await loadRest(of, filter, page.next === '' ? [] : runs.value, page.next, mine);
 	} catch (e) {

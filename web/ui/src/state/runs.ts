@@ -52,8 +52,11 @@ const names = computed(() => (experiment.value === null ? '' : [experiment.value
 /** The experiments whose runs are shown; the same list until they are others. */
 export const shownExperiments = computed<readonly string[]>(() => (names.value ? names.value.split('\n') : []));
 
-/** Returns false while the runs are still those of other experiments. */
-const areShown = () => shownExperiments.value.includes(runs.value[0]?.experiment ?? '');
+/** The names of the runs' experiments: not those of the view until its runs are there. */
+const heldNames = () => {
+	const of = runs.value[0]?.experiment;
+	return shownExperiments.value.includes(of!) ? names.value : of;
+};
 
 /** Names with a value in any of the runs. */
 export function keysOf(of: (r: Run) => object): string[] {
@@ -101,7 +104,7 @@ export const goal = computed<Goal | null>(() => {
 	const known = kept.of === names.value ? kept.goal : null;
 	if (known && (keyRuns.value.has(known.key) || !runs.value.length)) return known;
 	const goalNow = defaultGoal(keyRuns.value, runs.value.length, said.value);
-	if (goalNow && areShown()) kept = { of: names.value, goal: goalNow };
+	if (goalNow && heldNames() === names.value) kept = { of: names.value, goal: goalNow };
 	return goalNow;
 });
 
@@ -125,7 +128,7 @@ export const curve = computed(() => {
 	const of = `${names.value}\n${goal.value?.key}`;
 	if (keptCurve.of === of && keptCurve.key !== null) return keptCurve.key;
 	const key = defaultCurve(metricKeys.value, goal.value?.key ?? null);
-	if (areShown()) keptCurve = { of, key };
+	if (heldNames() === names.value) keptCurve = { of, key };
 	return key;
 });
 export const split = computed(() => splitParams(runs.value));
@@ -239,12 +242,9 @@ export const lookParams = signal<ReadonlySet<string> | null>(null);
 /** All runs that the page has held: a filter on the server changes no look. */
 const known = new Map<string, Run>();
 
-/** The experiments of the runs. */
-const held = () => (areShown() ? names.value : runs.value[0]?.experiment);
-
 /** The runs of these experiments that the page has held, whatever the filter. */
 export const knownRuns = computed<readonly Run[]>(() => {
-	const of = held()?.split('\n');
+	const of = heldNames()?.split('\n');
 	for (const [id, r] of known) if (of && !of.includes(r.experiment)) known.delete(id);
 	for (const r of runs.value) known.set(r.id, r);
 	return [...known.values()];
@@ -257,15 +257,15 @@ let seenKeys: { of: string | undefined; keys: Set<string> } = { of: undefined, k
 
 /** The metrics of the experiments, whatever the filter. */
 export const knownMetrics = computed<ReadonlySet<string>>(() => {
-	const of = held() ?? seenKeys.of;
+	const of = heldNames() ?? seenKeys.of;
 	seenKeys = { of, keys: new Set([...of === seenKeys.of ? seenKeys.keys : [], ...metricKeys.value]) };
 	return seenKeys.keys;
 });
 
 /** Number of runs that the filter chooses from, also if it is one that the server applies. */
 export const totalRuns = computed(() => (!isExpression(view.value.filter) ? runs.value.length
-	: Math.max(knownRuns.value.length, (experiments.value ?? []).reduce((sum, e) =>
-		sum + (shownExperiments.value.includes(e.name) ? e.run_count : 0), 0))));
+	: Math.max(knownRuns.value.length, (experiments.value ?? []).filter((e) =>
+		shownExperiments.value.includes(e.name)).reduce((sum, e) => sum + e.run_count, 0))));
 
 export function isParam(key: string): boolean {
 	return knownRuns.value.some((r) => r.params[key] !== undefined);

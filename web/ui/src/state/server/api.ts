@@ -166,13 +166,11 @@ export async function getRuns(q: RunQuery): Promise<RunList> {
 	if (q.keys) p.set('include', 'keys');
 	if (q.most !== undefined) p.set('metrics_max', String(q.most));
 	if (q.paramsMost !== undefined) p.set('params_max', String(q.paramsMost));
-	for (const k of q.params ?? []) p.append('params', k);
-	for (const e of [q.experiment ?? []].flat()) p.append('experiment', e);
-	for (const k of q.metrics ?? []) p.append('metrics', k);
-	for (const k of q.fields ?? []) p.append('fields', k);
+	const lists = { params: q.params, experiment: [q.experiment ?? []].flat(), metrics: q.metrics, fields: q.fields,
+		run: q.ids };
+	for (const [k, list] of Object.entries(lists)) for (const v of list ?? []) p.append(k, v);
 	if (q.filter) p.set('filter', q.filter);
 	if (q.page) p.set('page_token', q.page);
-	for (const id of q.ids ?? []) p.append('run', id);
 	const r = await request('runs?' + p);
 	const runs = (r.runs as Json[]).map(runOf);
 	return {

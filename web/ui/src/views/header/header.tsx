@@ -11,7 +11,7 @@ import { Filter } from './filter.tsx';
 
 const Picker = lazy(() => import('../table/picker.tsx').then((m) => m.Picker));
 const Tools = lazy(() => import('./tools.tsx').then((m) => m.Tools));
-const Also = lazy(() => import('./also.tsx').then((m) => m.Also));
+const Also = lazy(() => import('./tools.tsx').then((m) => m.Also));
 const aiming = signal(false);
 const Keys = lazy(() => import('./keys.tsx').then((m) => m.Keys));
 const Choices = lazy(() => import('../base/chooser.tsx').then((m) => m.Choices));

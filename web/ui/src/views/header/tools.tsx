@@ -11,6 +11,8 @@ import { saveTable } from '../table/csv.ts';
 import { Picker } from '../table/picker.tsx';
 import '../base/later.ts';
 
+export { Also } from './also.tsx'; // in one part: one request
+
 interface Tool {
 	word: string;
 	icon: IconName;

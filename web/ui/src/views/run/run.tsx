@@ -104,8 +104,8 @@ function useRun(id: string): { run: RunDetail | null; wrong: string } {
 			if (!here) return;
 			s.opened.value = r;
 			setWrong('');
-			if (!s.shownExperiments.value.includes(r.experiment))
-				s.go({ experiment: r.experiment, also: [] });
+			const { experiment, also } = s.view.value;
+			if (![experiment, ...also].includes(r.experiment)) s.go({ experiment: r.experiment, also: [] });
 			s.wantPhases([r]);
 		}, (e) => here && !s.signedOut.value && setWrong((e as Error).message));
 		return () => void (here = false);

@@ -32,8 +32,7 @@ function textColumn(id: string, title: string, hint: string, text: (r: Run) => s
 
 export const tagColumn = (key: string) => textColumn('t:' + key, key, `Tag ${key}`, (r) => s.tagsOf(r)[key] ?? '');
 
-export const experimentColumn = () =>
-	textColumn('experiment', 'Experiment', 'The experiment of the run', (r) => r.experiment);
+export const experimentColumn = () => textColumn('experiment', 'Experiment', 'Its experiment', (r) => r.experiment);
 
 export function valueColumn(id: string): Column | null {
 	const c = metricColumn(id);
